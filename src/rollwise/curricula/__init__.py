@@ -1,0 +1,82 @@
+"""The methods behind the seam, and their names for commands and configuration files.
+
+A new method is one file here, one line in `CURRICULA`, one entry in the conformance tests and one row in the README.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from rollwise.curricula.base import CoreOptions, Curriculum, JoinReport, Picks
+from rollwise.curricula.mixture import Mixture
+from rollwise.curricula.prioritized import PrioritizedReplay
+from rollwise.curricula.rotation import Ordered, Uniform
+from rollwise.errors import ConfigError
+
+CURRICULA: dict[str, type[Curriculum]] = {
+    "mixture": Mixture,
+    "ordered": Ordered,
+    "prioritized": PrioritizedReplay,
+    "uniform": Uniform,
+}
+
+
+def curriculum_options(name: str) -> dict[str, Any]:
+    """The options of the curriculum `name` with their defaults (`inspect.Parameter.empty` where one must be given)."""
+    kind = _find(name)
+    own = inspect.signature(kind).parameters.values()
+    return {p.name: p.default for p in own if p.kind is p.KEYWORD_ONLY} | {"expire_after": 100}
+
+
+def make_curriculum(name: str, **options: Any) -> Curriculum:
+    """An unbound curriculum by its name in `CURRICULA`.
+
+    For "mixture", `lanes` maps a lane's name to `{"weight": 0.8, "curriculum": "prioritized", "options": {...}}`.
+
+    Raises:
+        ConfigError: an unknown name, or an option that the method does not have.
+
+    >>> type(make_curriculum("prioritized", exploration=0.25)).__name__
+    'PrioritizedReplay'
+    """
+    kind = _find(name)
+    known = {*curriculum_options(name), "seed", "reward_spec"}
+    unknown = sorted(set(options) - known)
+    if unknown:
+        raise ConfigError(f"curriculum {name!r} has no option {unknown[0]!r}; it has {sorted(known)}")
+    if kind is Mixture and isinstance(options.get("lanes"), dict):
+        options["lanes"] = {lane: _make_lane(lane, value) for lane, value in options["lanes"].items()}
+    try:
+        return kind(**options)
+    except TypeError as error:
+        raise ConfigError(f"curriculum {name!r}: {error}") from error
+
+
+def _make_lane(lane: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if not {"weight", "curriculum"} <= set(value) <= {"weight", "curriculum", "options"}:
+        raise ConfigError(f"lane {lane!r} must have weight, curriculum and perhaps options, got {value!r}")
+    return value["weight"], make_curriculum(value["curriculum"], **(value.get("options") or {}))
+
+
+def _find(name: str) -> type[Curriculum]:
+    if name not in CURRICULA:
+        raise ConfigError(f"unknown curriculum {name!r}; known are {sorted(CURRICULA)}")
+    return CURRICULA[name]
+
+
+__all__ = [
+    "CURRICULA",
+    "CoreOptions",
+    "Curriculum",
+    "JoinReport",
+    "Mixture",
+    "Ordered",
+    "Picks",
+    "PrioritizedReplay",
+    "Uniform",
+    "curriculum_options",
+    "make_curriculum",
+]

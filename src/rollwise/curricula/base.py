@@ -1,0 +1,427 @@
+"""The seam: `ask` for prompts to roll out, `tell` what came of them.
+
+`Curriculum` owns everything that methods share: tickets, validation, expiry, the clock, random streams, saving and
+joining by id. A method is a subclass with five small hooks; `select` chooses, `observe` learns.
+"""
+
+from __future__ import annotations
+
+import copy
+import logging
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, TypedDict
+
+import numpy as np
+
+from rollwise.columns import Columns
+from rollwise.draws import hash_ids, ties
+from rollwise.errors import ConfigError, PoolError, StateError, UnboundError
+from rollwise.evidence import Evidence
+from rollwise.ledger import Ledger
+from rollwise.outcome import Outcome, RewardSpec
+from rollwise.pool import PromptPool
+from rollwise.rng import RngStreams, check_seed
+from rollwise.state import decode_strings
+from rollwise.ticket import Ticket
+
+logger = logging.getLogger(__name__)
+
+_FORMAT = "rollwise-curriculum"
+_VERSION = 1
+_COUNTERS = ("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad")
+_SHARED_COLUMNS: dict[str, tuple[type, Any]] = {"asked": (np.int64, 0)}
+
+
+class CoreOptions(TypedDict, total=False):
+    """The options that every curriculum takes.
+
+    Attributes:
+        seed: root of every random choice; default 0.
+        reward_spec: range of the raw rewards; default 0 to 1, solved at 1.
+        expire_after: a ticket not told within this many steps expires and frees its prompt; default 100; None: never.
+    """
+
+    seed: int
+    reward_spec: RewardSpec
+    expire_after: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Picks:
+    """K chosen slots, in the order chosen; `predicted` and `propensity` (K,) are NaN where unknown."""
+
+    slots: np.ndarray
+    lanes: list[str]
+    predicted: np.ndarray
+    propensity: np.ndarray
+
+    @classmethod
+    def of(
+        cls,
+        slots: np.ndarray,
+        lane: str,
+        *,
+        predicted: np.ndarray | None = None,
+        propensity: np.ndarray | None = None,
+    ) -> Picks:
+        """Slots that all come by one lane."""
+        unknown = np.full(len(slots), np.nan)
+        return cls(
+            slots=slots,
+            lanes=[lane] * len(slots),
+            predicted=unknown if predicted is None else predicted,
+            propensity=unknown if propensity is None else propensity,
+        )
+
+    @classmethod
+    def join(cls, parts: Sequence[Picks]) -> Picks:
+        """Several picks, one after another."""
+        if not parts:
+            return cls.of(np.empty(0, dtype=np.int64), "")
+        return cls(
+            slots=np.concatenate([p.slots for p in parts]),
+            lanes=[lane for p in parts for lane in p.lanes],
+            predicted=np.concatenate([p.predicted for p in parts]),
+            propensity=np.concatenate([p.propensity for p in parts]),
+        )
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+
+@dataclass(frozen=True, slots=True)
+class JoinReport:
+    """How a saved state met the present pool: prompts found again, new, and gone, and open tickets that went with them."""
+
+    matched: int
+    added: int
+    dropped: int
+    dropped_tickets: int
+
+
+class Curriculum(ABC):
+    """Decides which prompts to roll out next.
+
+    Args:
+        pool: the prompts; or None, and `bind` gives them later (a trainer does it with its data set).
+        **core: see `CoreOptions`.
+
+    A subclass passes its own options to `__init__` as `options`, makes everything that changes in `build`, and
+    implements `select`, `observe`, `hold` and `release`.
+    """
+
+    columns_spec: ClassVar[Mapping[str, tuple[type, Any]]] = {}
+    """What the method remembers of each prompt: name -> (dtype, default)."""
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        options: Mapping[str, Any] | None = None,
+        seed: int = 0,
+        reward_spec: RewardSpec | None = None,
+        expire_after: int | None = 100,
+    ) -> None:
+        self.seed = check_seed(seed)
+        self.reward_spec = RewardSpec() if reward_spec is None else reward_spec
+        if not isinstance(self.reward_spec, RewardSpec):
+            raise ConfigError(f"reward_spec must be a RewardSpec, got {reward_spec!r}")
+        self.expire_after = None if expire_after is None else check_whole("expire_after", expire_after, least=1)
+        self.options: dict[str, Any] = {
+            **(options or {}),
+            "reward_spec": asdict(self.reward_spec),
+            "expire_after": expire_after,
+        }
+        self._pool: PromptPool | None = None
+        self.step = 0
+        if pool is not None:
+            self.bind(pool)
+
+    # ---- the seam ----
+
+    def bind(self, pool: PromptPool) -> None:
+        """Give the curriculum its prompts; once.
+
+        Raises:
+            PoolError: it has a pool already.
+            MissingColumnError: the pool lacks a column that the method needs. The curriculum stays unbound.
+        """
+        if self._pool is not None:
+            raise PoolError(f"this {type(self).__name__} is bound to a pool already; make a new one for another pool")
+        if not isinstance(pool, PromptPool):
+            raise PoolError(f"a curriculum is bound to a PromptPool, got {type(pool).__name__}")
+        fresh = copy.copy(self)
+        fresh._start(pool)
+        self.__dict__ = fresh.__dict__
+
+    def ask(self, n: int, *, step: int | None = None, n_rollouts: int | None = None) -> list[Ticket]:
+        """Up to `n` distinct prompts to roll out now, none of which has an open ticket.
+
+        Fewer come back only if fewer are eligible, which the metric `short` counts.
+
+        Args:
+            n: how many prompts.
+            step: the training step they are for, never less than the last one; by default one more than the last.
+            n_rollouts: how many rollouts the caller will make of each, written on the tickets.
+
+        Raises:
+            ConfigError: a number out of range. Nothing has changed then.
+        """
+        n = check_whole("n", n, least=1)
+        if n_rollouts is not None:
+            n_rollouts = check_whole("n_rollouts", n_rollouts, least=1)
+        pool = self.pool
+        now = self.step + 1 if step is None else check_whole("step", step, least=self.step)
+        self.step = now
+        freed = self.ledger.expire(now)
+        self.release(freed[~self.ledger.open[freed]])
+        self.counters["expired"] += len(freed)
+        k = min(n, len(pool) - self.ledger.n_open)
+        picks = self.select(k) if k else Picks.join([])
+        self.hold(picks.slots)
+        self.mark(picks)
+        self.counters["asked"] += len(picks)
+        self.counters["short"] += n - len(picks)
+        return self.ledger.issue(
+            picks.slots,
+            lanes=picks.lanes,
+            predicted=picks.predicted,
+            propensity=picks.propensity,
+            step=now,
+            n_rollouts=n_rollouts,
+        )
+
+    def tell(self, outcomes: Iterable[Outcome]) -> Evidence:
+        """Learn from outcomes, in any order, early, late or partial; all of them, or none if one is wrong.
+
+        Returns:
+            What was learnt, group by group in the order the tickets were issued.
+
+        Raises:
+            TicketError: a ticket is unknown, told already, or named twice.
+            RewardError: rewards are NaN, infinite, out of range or too many. Nothing has changed in either case.
+        """
+        pool = self.pool
+        told = self.ledger.check([outcomes] if isinstance(outcomes, Outcome) else outcomes, self.reward_spec)
+        evidence = self.ledger.close(told, self.reward_spec)
+        if len(evidence):
+            self.count(evidence)
+            slots = np.unique(evidence.slots)
+            self.hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
+            for part in evidence.rounds():
+                self.observe(part)
+            self.release(slots[~self.ledger.open[slots]])
+        logger.debug("told %d of %d prompts", len(evidence), len(pool))
+        return evidence
+
+    def metrics(self) -> dict[str, float]:
+        """Flat numbers since the beginning: tickets asked, told, open, expired, late; coverage; effective ratio; ..."""
+        pool, counters = self.pool, self.counters
+        groups = counters["mixed"] + counters["all_good"] + counters["all_bad"]
+        ratio = {"effective_ratio": counters["mixed"] / groups} if groups else {}
+        numbers = {
+            **counters,
+            **ratio,
+            "open": self.ledger.n_open,
+            "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
+            **self.joined,
+            **self.own_metrics(),
+        }
+        return {name: float(value) for name, value in numbers.items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets."""
+        return {
+            "format": _FORMAT,
+            "version": _VERSION,
+            "method": type(self).__name__,
+            "options": _json_safe(self.options),
+            "ids": self.pool.encoded_ids,
+            "ledger": self.ledger.state_dict(),
+            "body": self.body_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> JoinReport:
+        """Go on from a saved state, joined to the present pool by prompt id.
+
+        Args:
+            state: what `state_dict` returned.
+            strict: whether options that differ from the saved ones raise; if not, the present ones hold.
+
+        Raises:
+            StateError: another method or version, options that differ, no prompt in common, or damaged contents.
+                Nothing has changed then.
+        """
+        pool = self.pool
+        self._check_header(state, strict=strict)
+        try:
+            old_ids = decode_strings(state["ids"])
+            rows = pool.slots_of(old_ids)
+            old_rows = np.flatnonzero(rows >= 0)
+            if not len(old_rows):
+                raise StateError(
+                    f"none of the {len(old_ids):,} prompts in the state is in this pool of {len(pool):,}: it belongs to "
+                    f"another data set (there, ids like {old_ids[:1]}; here, {pool.ids[:1]})"
+                )
+            fresh = copy.copy(self)
+            fresh._start(pool)
+            dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
+            fresh.load_body(state["body"], old_rows, rows[old_rows])
+        except StateError:
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise StateError(f"the state is damaged: {error!r}") from error
+        report = JoinReport(
+            matched=len(old_rows),
+            added=len(pool) - len(old_rows),
+            dropped=len(old_ids) - len(old_rows),
+            dropped_tickets=dropped_tickets,
+        )
+        fresh.joined = {"state_added": report.added, "state_dropped": report.dropped}
+        self.__dict__ = fresh.__dict__
+        if report.added or report.dropped:
+            logger.warning("the data set has changed since the state was saved: %s", report)
+        return report
+
+    @property
+    def pool(self) -> PromptPool:
+        """The prompts; `UnboundError` before there are any."""
+        if self._pool is None:
+            raise UnboundError(
+                f"this {type(self).__name__} has no prompts yet: construct it with a PromptPool, call bind(pool), or "
+                "hand it to a trainer, which binds it to its data set"
+            )
+        return self._pool
+
+    # ---- what a method implements ----
+
+    def build(self) -> None:
+        """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
+
+    @abstractmethod
+    def select(self, k: int) -> Picks:
+        """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
+
+    def observe(self, evidence: Evidence) -> None:
+        """Update beliefs from groups of distinct prompts, all of them on hold."""
+
+    def hold(self, slots: np.ndarray) -> None:
+        """These slots may not be chosen until released; some may be on hold already."""
+
+    def release(self, slots: np.ndarray) -> None:
+        """These slots may be chosen (again), ranked by the present belief."""
+
+    def own_metrics(self) -> dict[str, float]:
+        """Numbers of the method's own, for `metrics`."""
+        return {}
+
+    def own_state(self) -> dict[str, Any]:
+        """What the method must save beyond its columns, JSON-safe."""
+        return {}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        """Take back `own_state`, on a fresh build whose columns are loaded; `added` are slots of new prompts."""
+
+    # ---- what a method may use ----
+
+    def ties(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 tie-breakers (K,): random over prompts and visits, but the same whatever the order of events."""
+        return ties(self.rng.seed, self.id_hashes[slots], self.columns["asked"][slots])
+
+    # ---- inside, also used by curricula of curricula ----
+
+    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None, id_hashes: np.ndarray | None = None) -> None:
+        self._pool = pool
+        self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
+        self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **self.columns_spec})
+        self.rng = RngStreams(self.seed)
+        self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
+        self.step = 0
+        self.counters: dict[str, int] = dict.fromkeys(_COUNTERS, 0)
+        self.joined: dict[str, int] = {}
+        self.build()
+        self.release(np.arange(len(pool)))
+
+    def mark(self, picks: Picks) -> None:
+        """Count one visit to each of the picks."""
+        self.columns["asked"][picks.slots] += 1
+
+    def count(self, evidence: Evidence) -> None:
+        """Add told groups to the counters."""
+        judged = evidence.count > 0
+        good = judged & ~evidence.mixed & (evidence.solved >= 1.0)
+        self.counters["told"] += len(evidence)
+        self.counters["late"] += int(evidence.late.sum())
+        self.counters["failed"] += int(evidence.failed.sum())
+        self.counters["rollouts"] += int(evidence.count.sum())
+        self.counters["mixed"] += int(evidence.mixed.sum())
+        self.counters["all_good"] += int(good.sum())
+        self.counters["all_bad"] += int((judged & ~evidence.mixed & ~good).sum())
+
+    def body_state(self) -> dict[str, Any]:
+        """All that is saved of this curriculum besides the ids and the tickets."""
+        return {
+            "step": self.step,
+            "rng": self.rng.state_dict(),
+            "counters": dict(self.counters),
+            "columns": self.columns.state_dict(),
+            "own": self.own_state(),
+        }
+
+    def load_body(self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
+        """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
+        everything = np.arange(len(self.pool))
+        self.hold(everything)
+        self.step = int(body["step"])
+        self.rng.load_state_dict(body["rng"])
+        self.counters = {name: int(body["counters"][name]) for name in _COUNTERS}
+        self.columns.load(body["columns"], old_rows, new_rows)
+        added = np.ones(len(self.pool), dtype=bool)
+        added[new_rows] = False
+        self.load_own_state(body["own"], np.flatnonzero(added))
+        self.release(everything[~self.ledger.open])
+
+    def _check_header(self, state: Mapping[str, Any], *, strict: bool) -> None:
+        if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
+            raise StateError("this is not the state of a rollwise curriculum")
+        if state.get("version") != _VERSION:
+            raise StateError(f"the state has version {state.get('version')!r}; this rollwise reads {_VERSION}")
+        if state.get("method") != type(self).__name__:
+            raise StateError(f"the state is of a {state.get('method')}, not of a {type(self).__name__}")
+        ours, theirs = _json_safe(self.options), state.get("options")
+        if strict and ours != theirs:
+            theirs = theirs if isinstance(theirs, Mapping) else {}
+            differ = {k: (theirs.get(k), ours.get(k)) for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)}
+            raise StateError(
+                f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
+                "load_state_dict(state, strict=False) to go on with the present ones"
+            )
+
+
+def check_whole(name: str, value: Any, *, least: int) -> int:
+    """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ConfigError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:
+    """`value` as a float; `ConfigError` unless it is a number in [low, high] (or (low, high] if `open_low`)."""
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and not math.isnan(float(value))
+    if not good or value > high or value < low or (open_low and value == low):
+        bracket = "(" if open_low else "["
+        raise ConfigError(f"{name} must be a number in {bracket}{low:g}, {high:g}], got {value!r}")
+    return float(value)
+
+
+def _json_safe(options: Any) -> Any:
+    if isinstance(options, Mapping):
+        return {str(key): _json_safe(value) for key, value in options.items()}
+    if isinstance(options, list | tuple):
+        return [_json_safe(value) for value in options]
+    if isinstance(options, float) and not math.isfinite(options):
+        return str(options)
+    return options

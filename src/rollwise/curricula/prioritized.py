@@ -1,0 +1,226 @@
+"""Prioritized Replay for RL Post-training (Fatemi): problem-level priority with solved and unsolved pools."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from rollwise.acquisition import moment_variance, success_bias
+from rollwise.curricula.base import CoreOptions, Curriculum, Picks, check_number, check_whole
+from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
+from rollwise.errors import ConfigError
+from rollwise.estimators import ema
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+HEAP, SOLVED, UNSOLVED = 0, 1, 2
+_POOL_NAMES = ("heap", "solved", "unsolved")
+_OPTIONS = (
+    "ema_weight",
+    "initial_priority",
+    "bias",
+    "tolerance",
+    "retest_every",
+    "retest_solved",
+    "retest_unsolved",
+    "exploration",
+    "draw",
+)
+_WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: whoever is in the heap can be drawn, and `inf` can be summed
+
+
+class PrioritizedReplay(Curriculum):
+    """Rolls out the prompts of highest priority omega = p(1-p), p an exponential average of the success rate.
+
+    Prompts whose last group was all solved (p = 1) or all unsolved (p = 0) leave the heap for two pools, from which a
+    few, the longest untested first, are tested again every `retest_every` steps. A share of the batches is drawn
+    uniformly from the heap instead.
+
+    Args:
+        pool: any prompts; no column is needed.
+        ema_weight: weight of the new observation in the average (section 5: alpha = 0.8).
+        initial_priority: priority of a prompt never seen (section 5: 0.2; `inf` visits every prompt once first).
+        bias: added to the priority where p >= 0.5 (sections 4.4 and 5: 1e-4).
+        tolerance: p >= 1 - tolerance is solved, p <= tolerance unsolved (section 4.1; 0 as in section 5).
+        retest_every: steps between retests (section 5: 10).
+        retest_solved: prompts retested from the solved pool each time (section 5: 1).
+        retest_unsolved: prompts retested from the unsolved pool each time (section 5: 3).
+        exploration: share of `ask`s served uniformly from the heap (section 5: 12.5 %).
+        draw: "heap" takes the highest priorities; "proportional" draws with probability proportional to priority from
+            a sum tree (section 4.2).
+
+    Where the paper is silent or double-minded:
+
+    - *Continuous rewards*: omega is the variance from averaged first and second moments. With rewards 0 and 1 that is
+      p(1-p) to the bit of rounding; with others p(1-p) would rank a group that always earns 0.1 high, though it
+      teaches nothing. p is the mean score; *solved* counts rollouts at `reward_spec.solved_at` or more; and a group
+      whose scores are all equal but not solved is unsolved, whatever it earns.
+    - *Which p moves a prompt*: the last group's own rate. The average never comes back to exactly 0 or 1.
+    - *First observation*: it sets the average. *Back from a pool*: the average goes on (section 5), it is not reset.
+    - *Bias* looks at the averaged p.
+    - *Retests* count against the batch, and never make it larger; what a small batch has no room for is carried over
+      to the next `ask`. The two pools are ordered by time of last test (section 4.1), not sampled at random.
+    - *Too few in the heap*: the batch is filled from the unsolved pool, then from the solved one, longest untested
+      first (lanes `refill-unsolved`, `refill-solved`). The paper says nothing; training would stop.
+    - *Ties* are broken at random, not by the heap's layout.
+
+    >>> pool = PromptPool(ids=["a", "b", "c"])
+    >>> replay = PrioritizedReplay(pool, seed=0)
+    >>> from rollwise.outcome import Outcome
+    >>> rates = {"a": [0, 1], "b": [0, 0], "c": [1, 1]}
+    >>> _ = replay.tell([Outcome(t.id, rates[t.prompt_id]) for t in replay.ask(3)])
+    >>> replay.pools()
+    {'heap': ['a'], 'solved': ['c'], 'unsolved': ['b']}
+    """
+
+    columns_spec = {
+        "mean": (np.float64, np.nan),
+        "square": (np.float64, np.nan),
+        "pool": (np.int8, HEAP),
+        "tested": (np.int64, 0),
+    }
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        ema_weight: float = 0.8,
+        initial_priority: float = 0.2,
+        bias: float = 1e-4,
+        tolerance: float = 0.0,
+        retest_every: int = 10,
+        retest_solved: int = 1,
+        retest_unsolved: int = 3,
+        exploration: float = 0.125,
+        draw: Literal["heap", "proportional"] = "heap",
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.ema_weight = check_number("ema_weight", ema_weight, low=0.0, high=1.0, open_low=True)
+        self.initial_priority = check_number(
+            "initial_priority", initial_priority, low=0.0, high=math.inf, open_low=True
+        )
+        self.bias = check_number("bias", bias, low=0.0, high=1.0)
+        self.tolerance = check_number("tolerance", tolerance, low=0.0, high=0.499)
+        self.retest_every = check_whole("retest_every", retest_every, least=1)
+        self.retest_solved = check_whole("retest_solved", retest_solved, least=0)
+        self.retest_unsolved = check_whole("retest_unsolved", retest_unsolved, least=0)
+        self.exploration = check_number("exploration", exploration, low=0.0, high=1.0)
+        if draw not in ("heap", "proportional"):
+            raise ConfigError(f"draw must be 'heap' or 'proportional', got {draw!r}")
+        self.draw = draw
+        super().__init__(pool, options={name: getattr(self, name) for name in _OPTIONS}, **core)
+
+    def build(self) -> None:
+        n = len(self.pool)
+        self.by_priority: MaxTree | SumTree = MaxTree(n) if self.draw == "heap" else SumTree(n)
+        self.in_heap = SumTree(n)  # weight 1 each, for uniform exploration
+        self.untested = {SOLVED: MaxTree(n), UNSOLVED: MaxTree(n)}
+        self.due = {SOLVED: 0, UNSOLVED: 0}
+        self.last_round = 0
+
+    # ---- ask: section 3, step 1, with sections 4.1 and 4.2 ----
+
+    def select(self, k: int) -> Picks:
+        parts = [self._retests(SOLVED, k)]
+        parts.append(self._retests(UNSOLVED, k - len(parts[0])))
+        left = k - sum(map(len, parts))
+        exploring = bool(self.rng["explore"].random() < self.exploration)
+        parts.append(self._explore(left) if exploring else self._highest(left))
+        for pool in (UNSOLVED, SOLVED):
+            left = k - sum(map(len, parts))
+            parts.append(self._longest_untested(pool, left, f"refill-{_POOL_NAMES[pool]}"))
+        return Picks.join(parts)
+
+    def _retests(self, pool: int, room: int) -> Picks:
+        now = self.step // self.retest_every
+        if now > self.last_round:
+            self.last_round = now
+            self.due = {SOLVED: self.retest_solved, UNSOLVED: self.retest_unsolved}
+        picks = self._longest_untested(pool, min(self.due[pool], room), f"retest-{_POOL_NAMES[pool]}")
+        served = len(picks) < min(self.due[pool], room)  # the pool has no more: nothing is carried over
+        self.due[pool] = 0 if served else self.due[pool] - len(picks)
+        return picks
+
+    def _longest_untested(self, pool: int, k: int, lane: str) -> Picks:
+        slots = self.untested[pool].pop(k)
+        return Picks.of(slots, lane, predicted=self.columns["mean"][slots])
+
+    def _explore(self, k: int) -> Picks:
+        slots, propensity = self.in_heap.draw(self.rng["explore"], k)
+        self.hold(slots)
+        return Picks.of(slots, "explore", predicted=self.columns["mean"][slots], propensity=propensity)
+
+    def _highest(self, k: int) -> Picks:
+        if isinstance(self.by_priority, SumTree):
+            slots, propensity = self.by_priority.draw(self.rng["draw"], k)
+        else:
+            slots, propensity = self.by_priority.pop(k), None
+        return Picks.of(slots, "priority", predicted=self.columns["mean"][slots], propensity=propensity)
+
+    # ---- tell: section 3, steps 3 and 4 ----
+
+    def observe(self, evidence: Evidence) -> None:
+        self.columns["tested"][evidence.slots] = self.step
+        judged = evidence.where(evidence.count > 0)
+        slots = judged.slots
+        self.columns["mean"][slots] = ema(self.columns["mean"][slots], judged.mean, self.ema_weight)
+        self.columns["square"][slots] = ema(self.columns["square"][slots], judged.square, self.ema_weight)
+        solved = judged.solved >= 1.0 - self.tolerance
+        unsolved = ~solved & ((judged.mean <= self.tolerance) | ~judged.mixed)
+        self.columns["pool"][slots] = np.select([solved, unsolved], [SOLVED, UNSOLVED], HEAP)
+
+    def priority(self, slots: np.ndarray) -> np.ndarray:
+        """Omega (K,): the averaged variance plus the success bias; the initial priority where nothing is known."""
+        mean, square = self.columns["mean"][slots], self.columns["square"][slots]
+        known = moment_variance(mean, square) + success_bias(mean, self.bias)
+        return np.where(np.isnan(mean), self.initial_priority, known)
+
+    def hold(self, slots: np.ndarray) -> None:
+        for tree in (self.by_priority, self.in_heap, *self.untested.values()):
+            tree.set(slots, 0)
+
+    def release(self, slots: np.ndarray) -> None:
+        home = self.columns["pool"][slots]
+        heap = slots[home == HEAP]
+        self.in_heap.set(heap, 1.0)
+        omega = self.priority(heap)
+        if isinstance(self.by_priority, SumTree):
+            self.by_priority.set(heap, np.clip(omega, *_WEIGHTS))
+        else:
+            self.by_priority.set(heap, pack(rank_of_scores(omega), self.ties(heap)))
+        for pool, tree in self.untested.items():
+            there = slots[home == pool]
+            tree.set(there, pack(rank_of_fewest(self.columns["tested"][there]), self.ties(there)))
+
+    # ---- looking inside, saving ----
+
+    def pools(self) -> dict[str, list[str]]:
+        """The ids in `heap` (highest priority first), `solved` and `unsolved` (longest untested first).
+
+        Prompts in flight are listed where they were when asked.
+        """
+        ids, everything = self.pool.ids, np.arange(len(self.pool))
+        home, tested = self.columns["pool"], self.columns["tested"]
+        rank = np.where(home == HEAP, -self.priority(everything), tested)
+        order = np.lexsort((everything, rank))
+        return {name: [ids[s] for s in order[home[order] == number]] for number, name in enumerate(_POOL_NAMES)}
+
+    def own_metrics(self) -> dict[str, float]:
+        home, seen = self.columns["pool"], ~np.isnan(self.columns["mean"])
+        sizes = np.bincount(home, minlength=len(_POOL_NAMES))
+        mean = {"mean_score": float(self.columns["mean"][seen].mean())} if seen.any() else {}
+        return {
+            **{name: float(size) for name, size in zip(_POOL_NAMES, sizes, strict=True)},
+            "unseen": float(len(home) - np.count_nonzero(seen)),
+            **mean,
+        }
+
+    def own_state(self) -> dict[str, Any]:
+        return {"due_solved": self.due[SOLVED], "due_unsolved": self.due[UNSOLVED], "last_round": self.last_round}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.due = {SOLVED: int(state["due_solved"]), UNSOLVED: int(state["due_unsolved"])}
+        self.last_round = int(state["last_round"])

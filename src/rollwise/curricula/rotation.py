@@ -1,0 +1,119 @@
+"""Curricula that visit every prompt once a round: in random order, or by difficulty.
+
+The prompts with the fewest visits come first, so a round needs no list: whoever was in flight when its turn came is
+served when it is back, prompts that join later join the round that is under way, and saving takes one column.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from rollwise.curricula.base import CoreOptions, Curriculum, Picks
+from rollwise.draws import MaxTree, pack, rank_of_fewest
+from rollwise.errors import ConfigError, PoolError
+from rollwise.pool import PromptPool
+
+
+class _Rotation(Curriculum):
+    columns_spec = {"turns": (np.int64, 0)}
+    lane = ""
+
+    def build(self) -> None:
+        self.queue = MaxTree(len(self.pool))
+
+    def order(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 (K,): whoever has the greater number comes first within a round."""
+        raise NotImplementedError
+
+    def select(self, k: int) -> Picks:
+        return Picks.of(self.queue.pop(k), self.lane)
+
+    def mark(self, picks: Picks) -> None:
+        super().mark(picks)
+        self.columns["turns"][picks.slots] += 1
+
+    def hold(self, slots: np.ndarray) -> None:
+        self.queue.set(slots, 0)
+
+    def release(self, slots: np.ndarray) -> None:
+        self.queue.set(slots, pack(rank_of_fewest(self.columns["turns"][slots]), self.order(slots)))
+
+    def own_metrics(self) -> dict[str, float]:
+        return {"epoch": float(self.columns["turns"].mean())}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        old = np.delete(self.columns["turns"], added)
+        self.columns["turns"][added] = old.min()
+
+
+class Uniform(_Rotation):
+    """Every prompt once an epoch, in a new random order each time, without replacement.
+
+    The baseline of all five papers. Its epochs are exact across `ask` sizes, resume and prompts in flight: no prompt
+    is asked for the (e+1)-th time while another has not been asked e times, unless that one is in flight.
+
+    >>> pool = PromptPool(ids=["a", "b", "c"])
+    >>> uniform = Uniform(pool, seed=0)
+    >>> sorted(t.prompt_id for t in uniform.ask(3))
+    ['a', 'b', 'c']
+    """
+
+    lane = "uniform"
+
+    def __init__(self, pool: PromptPool | None = None, **core: Unpack[CoreOptions]) -> None:
+        super().__init__(pool, **core)
+
+    def order(self, slots: np.ndarray) -> np.ndarray:
+        return self.ties(slots)
+
+
+class Ordered(_Rotation):
+    """Every prompt once a round, from easy to hard or from hard to easy.
+
+    The offline curriculum that the papers compare with (BOTS, section 4.1, "offline curriculum").
+
+    Args:
+        pool: needs `column`.
+        column: a column of finite numbers, greater for harder.
+        direction: "easy-to-hard" or "hard-to-easy". Equal difficulties come in random order.
+
+    >>> pool = PromptPool(ids=["hard", "easy"], columns={"difficulty": [0.9, 0.1]})
+    >>> [t.prompt_id for t in Ordered(pool).ask(2)]
+    ['easy', 'hard']
+    """
+
+    lane = "ordered"
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        column: str = "difficulty",
+        direction: Literal["easy-to-hard", "hard-to-easy"] = "easy-to-hard",
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        if direction not in ("easy-to-hard", "hard-to-easy"):
+            raise ConfigError(f"direction must be 'easy-to-hard' or 'hard-to-easy', got {direction!r}")
+        self.column, self.direction = column, direction
+        super().__init__(pool, options={"column": column, "direction": direction}, **core)
+
+    def build(self) -> None:
+        super().build()
+        values = self.pool.require(
+            self.column,
+            "Ordered",
+            f"add a column of numbers, greater for harder, or pass column=... (not {self.column!r})",
+        )
+        if values.dtype.kind not in "biuf" or values.ndim != 1 or not np.isfinite(values).all():
+            raise PoolError(f"Ordered needs one finite number for each prompt in column {self.column!r}")
+        difficulty = values if self.direction == "easy-to-hard" else -values.astype(np.float64)
+        by_difficulty = np.lexsort((self.ties(np.arange(len(self.pool))), difficulty))
+        self.rank: np.ndarray = np.empty(len(self.pool), dtype=np.uint32)
+        self.rank[by_difficulty] = np.arange(len(self.pool), 0, -1, dtype=np.uint32)
+
+    def order(self, slots: np.ndarray) -> np.ndarray:
+        ranks: np.ndarray = self.rank[slots]
+        return ranks

@@ -1,0 +1,53 @@
+"""Sort keys for `MaxTree`: 64 bits, of which the upper 32 rank and the lower 32 break ties.
+
+Ties are broken by a hash of seed, prompt id and visit, not by a generator: so the order does not depend on how the
+pool is laid out, nor on the order in which outcomes come in.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+
+import numpy as np
+
+_HALF = np.uint64(32)
+_LOW = np.uint64(0xFFFFFFFF)
+
+
+def pack(rank: np.ndarray, tie: np.ndarray) -> np.ndarray:
+    """uint64 keys (K,) from uint32 ranks and ties; never 0, which means absent."""
+    keys = (rank.astype(np.uint64) << _HALF) | tie.astype(np.uint64)
+    return np.maximum(keys, np.uint64(1))
+
+
+def rank_of_scores(scores: np.ndarray) -> np.ndarray:
+    """uint32 ranks (K,) in the order of `scores` >= 0 (inf allowed), by the bits of their float32.
+
+    Scores that float32 can't tell apart count as equal, so that p(1-p) ties with (1-p)p.
+
+    >>> rank_of_scores(np.array([0.2, 0.25, np.inf])).argsort().tolist()
+    [0, 1, 2]
+    """
+    return np.ascontiguousarray(scores, dtype=np.float32).view(np.uint32)
+
+
+def rank_of_fewest(counts: np.ndarray) -> np.ndarray:
+    """uint32 ranks (K,) that put the smallest of `counts` >= 0 first."""
+    return (_LOW - np.minimum(counts.astype(np.uint64), _LOW)).astype(np.uint32)
+
+
+def hash_ids(ids: Sequence[str]) -> np.ndarray:
+    """A uint32 hash of each id, (N,)."""
+    crc = zlib.crc32
+    return np.fromiter((crc(i.encode("utf-8", "surrogatepass")) for i in ids), dtype=np.uint32, count=len(ids))
+
+
+def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
+    """uint32 tie-breakers (K,): the same for the same seed, prompt and visit; unrelated otherwise (splitmix64)."""
+    with np.errstate(over="ignore"):
+        z = (id_hashes.astype(np.uint64) << _HALF) ^ visits.astype(np.uint64)
+        z = z + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return ((z ^ (z >> np.uint64(31))) >> _HALF).astype(np.uint32)

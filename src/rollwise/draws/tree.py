@@ -1,0 +1,132 @@
+"""Two complete binary trees over N slots, one array each: exact top-k and proportional draws in O(k log N).
+
+Both keep, at node i, the reduction (maximum or sum) of its children 2i and 2i+1; the leaves are the slots. A maximum
+tree has the heap property that the papers' binary heap has, but never moves an element, so a batch of k changes is
+log N numpy operations on k numbers, removal from the middle is free, and equal keys do not fall into layout order.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+class _Tree:
+    def __init__(self, n: int, dtype: type, reduce: np.ufunc) -> None:
+        self._depth = max(1, int(n - 1).bit_length())
+        self._size = 1 << self._depth
+        self._reduce = reduce
+        self._nodes = np.zeros(2 * self._size, dtype=dtype)
+
+    def fill(self, values: np.ndarray) -> None:
+        """Set every slot at once: `values` (N,), 0 for an absent slot. O(N)."""
+        self._nodes[self._size : self._size + len(values)] = values
+        self._rebuild()
+
+    def _rebuild(self) -> None:
+        for level in range(self._depth - 1, -1, -1):
+            children = self._nodes[2 << level : 4 << level]
+            self._nodes[1 << level : 2 << level] = self._reduce(children[0::2], children[1::2])
+
+    def set(self, slots: np.ndarray, values: np.ndarray | float) -> None:
+        """Set the values of K slots; 0 removes one. O(K log N), or O(N) if that is less."""
+        node = slots + self._size
+        self._nodes[node] = values
+        if len(node) * self._depth > 2 * self._size:
+            self._rebuild()
+            return
+        for _ in range(self._depth):
+            node = node >> 1
+            self._nodes[node] = self._reduce(self._nodes[2 * node], self._nodes[2 * node + 1])
+
+    def get(self, slots: np.ndarray) -> np.ndarray:
+        """The values of K slots, (K,)."""
+        return self._nodes[slots + self._size]
+
+
+class MaxTree(_Tree):
+    """Slots with positive uint64 keys; takes out those with the greatest.
+
+    >>> tree = MaxTree(4)
+    >>> tree.fill(np.array([5, 0, 9, 7], dtype=np.uint64))
+    >>> tree.pop(2).tolist(), tree.pop(9).tolist()
+    ([2, 3], [0])
+    """
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n, np.uint64, np.maximum)
+
+    def top(self, k: int) -> np.ndarray:
+        """The up to k slots with the greatest keys, greatest first; equal keys in slot order. O(k log N).
+
+        Going down a level, the k best leaves can only lie below the k nodes with the greatest maxima, so no level ever
+        looks at more than 2k nodes.
+        """
+        nodes = np.ones(1, dtype=np.int64) if k > 0 and self._nodes[1] > 0 else np.empty(0, dtype=np.int64)
+        for _ in range(self._depth):
+            nodes = np.concatenate([2 * nodes, 2 * nodes + 1])
+            nodes = nodes[self._nodes[nodes] > 0]
+            if len(nodes) > k:
+                nodes = nodes[np.argpartition(self._nodes[nodes], len(nodes) - k)[len(nodes) - k :]]
+        order = np.lexsort((nodes, ~self._nodes[nodes]))  # ~ reverses the order of unsigned keys
+        return nodes[order] - self._size
+
+    def pop(self, k: int) -> np.ndarray:
+        """Take out the up to k slots with the greatest keys, greatest first."""
+        slots = self.top(k)
+        self.set(slots, 0)
+        return slots
+
+
+class SumTree(_Tree):
+    """Slots with weights >= 0; draws distinct ones with probability proportional to weight.
+
+    >>> tree = SumTree(3)
+    >>> tree.fill(np.array([0.0, 2.0, 0.0]))
+    >>> slots, chances = tree.draw(np.random.default_rng(0), 3)
+    >>> slots.tolist(), chances.tolist()
+    ([1], [1.0])
+    """
+
+    def __init__(self, n: int) -> None:
+        super().__init__(n, np.float64, np.add)
+
+    @property
+    def total(self) -> float:
+        """The sum of all weights."""
+        return float(self._nodes[1])
+
+    def draw(self, rng: np.random.Generator, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Take out up to k distinct slots one after another, each in proportion to weight among those left.
+
+        Drawing with replacement and skipping repeats has the same law, so a whole round is drawn at once.
+
+        Returns:
+            slots: (K,) in the order drawn.
+            propensity: (K,) each one's probability at its turn, given those before it.
+        """
+        drawn: list[np.ndarray] = []
+        propensity: list[np.ndarray] = []
+        while k > 0 and self.total > 0:
+            total = self.total
+            leaves = self._descend(rng.random(k) * total)
+            _, first = np.unique(leaves, return_index=True)
+            slots = leaves[np.sort(first)]
+            weights = self.get(slots)
+            left = total - np.concatenate([[0.0], np.cumsum(weights)[:-1]])
+            drawn.append(slots)
+            propensity.append(np.minimum(1.0, weights / np.maximum(left, weights)))
+            self.set(slots, 0.0)
+            k -= len(slots)
+        if not drawn:
+            return np.empty(0, dtype=np.int64), np.empty(0)
+        return np.concatenate(drawn), np.concatenate(propensity)
+
+    def _descend(self, points: np.ndarray) -> np.ndarray:
+        """The leaf under each point of [0, total); never one of weight 0, whatever rounding does."""
+        node = np.ones(len(points), dtype=np.int64)
+        for _ in range(self._depth):
+            left = self._nodes[2 * node]
+            right = ((points >= left) & (self._nodes[2 * node + 1] > 0)) | (left == 0)
+            points = np.where(right, points - left, points)
+            node = 2 * node + right
+        return node - self._size

@@ -1,0 +1,218 @@
+"""The prompts that a curriculum chooses from: durable ids, the prompts themselves, and typed columns.
+
+A prompt is known outside by its `id`, a string that survives reordering and growth of the data set; inside, by its
+*slot*, its row in the columns. An id that is not given is the hash of the prompt's content.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.errors import ConfigError, MissingColumnError, PoolError
+from rollwise.state import encode_strings
+
+logger = logging.getLogger(__name__)
+
+Duplicates = Literal["error", "drop", "number"]
+
+
+def content_id(content: Any) -> str:
+    """The first 80 bits, in hex, of the SHA-256 of `content` (text, chat messages, or any JSON value).
+
+    >>> content_id("2+2=") == content_id("2+2=") != content_id("2+3=")
+    True
+    """
+    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+class PromptPool:
+    """An immutable set of prompts: ids of shape (N,), prompts, and columns whose first axis is N.
+
+    Args:
+        ids: N distinct non-empty strings.
+        prompts: N prompts (text or chat messages), handed back on tickets. Defaults to the ids.
+        columns: name -> N values. Numbers become numpy arrays, everything else object arrays. Columns with a known
+            meaning are checked: `difficulty` (N,) finite, `reference_pass_rates` (N, 2) weak and strong in [0, 1],
+            `embedding` (N, d) finite, `category` (N,) text, or a tuple of texts where a prompt has several.
+
+    Raises:
+        PoolError: no prompts, duplicate or non-text ids, lengths that differ, or values a known column can't hold.
+
+    >>> pool = PromptPool(ids=["a", "b"], columns={"difficulty": [0.1, 0.9]})
+    >>> len(pool), pool.slot("b"), pool.columns["difficulty"].dtype.name
+    (2, 1, 'float64')
+    """
+
+    def __init__(
+        self,
+        *,
+        ids: Iterable[str],
+        prompts: Sequence[Any] | None = None,
+        columns: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.ids: list[str] = list(ids)
+        self._slots = _index(self.ids)
+        self.prompts: Sequence[Any] = self.ids if prompts is None else prompts
+        if len(self.prompts) != len(self.ids):
+            raise PoolError(f"{len(self.prompts)} prompts for {len(self.ids)} ids; give one prompt for each id")
+        self.columns: dict[str, np.ndarray] = {
+            name: _as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
+        }
+
+    @classmethod
+    def from_records(
+        cls,
+        records: Iterable[Mapping[str, Any]],
+        *,
+        id_field: str = "id",
+        prompt_field: str = "prompt",
+        on_duplicate: Duplicates = "error",
+    ) -> PromptPool:
+        """A pool from one mapping for each prompt; every other field that all of them have becomes a column.
+
+        Args:
+            records: mappings with a prompt, an id, or both. Without an id, the prompt's content hash is the id.
+            id_field: the field with the id.
+            prompt_field: the field with the prompt.
+            on_duplicate: what to do with prompts of the same content *and no id of their own*: "error"; "drop" keeps
+                the first; "number" keeps all and appends #2, #3, ... in the order given. Equal given ids always raise.
+
+        Raises:
+            PoolError: no records, duplicates, or a record with neither id nor prompt.
+        """
+        rows = list(records)
+        ids, keep = assign_ids(
+            [row.get(id_field) for row in rows],
+            [row.get(prompt_field) for row in rows],
+            on_duplicate=on_duplicate,
+        )
+        rows = [rows[i] for i in keep]
+        fields = set.intersection(*(set(row) for row in rows)) - {id_field, prompt_field} if rows else set()
+        prompts = [row.get(prompt_field, id_) for row, id_ in zip(rows, ids, strict=True)]
+        return cls(ids=ids, prompts=prompts, columns={name: [row[name] for row in rows] for name in sorted(fields)})
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+    def __contains__(self, prompt_id: object) -> bool:
+        return prompt_id in self._slots
+
+    def __repr__(self) -> str:
+        return f"PromptPool({len(self):,} prompts, columns={sorted(self.columns)})"
+
+    def slot(self, prompt_id: str) -> int:
+        """The row of `prompt_id`; `PoolError` if it is not in the pool."""
+        try:
+            return self._slots[prompt_id]
+        except KeyError:
+            raise PoolError(f"no prompt with id {prompt_id!r} in this pool of {len(self):,}") from None
+
+    def slots_of(self, prompt_ids: Sequence[str]) -> np.ndarray:
+        """The rows of `prompt_ids`, -1 where the pool lacks one; shape (len(prompt_ids),), int64."""
+        find = self._slots.get
+        return np.fromiter((find(i, -1) for i in prompt_ids), dtype=np.int64, count=len(prompt_ids))
+
+    def require(self, column: str, method: str, remedy: str) -> np.ndarray:
+        """The column a method needs; `MissingColumnError` naming method, column and remedy if it is not here."""
+        if column not in self.columns:
+            here = sorted(self.columns) or "no columns"
+            raise MissingColumnError(f"{method} needs the column {column!r}, but the pool has {here}; {remedy}")
+        return self.columns[column]
+
+    @cached_property
+    def encoded_ids(self) -> dict[str, Any]:
+        """The ids as they stand in a saved state; made once, since the pool never changes."""
+        return encode_strings(self.ids)
+
+
+def assign_ids(
+    given: Sequence[Any], prompts: Sequence[Any], *, on_duplicate: Duplicates = "error"
+) -> tuple[list[str], list[int]]:
+    """Ids for N prompts and the rows kept: the given id, or else the content's hash.
+
+    Raises:
+        PoolError: an id that is not text, a row with neither id nor prompt, or a duplicate that may not be.
+    """
+    if on_duplicate not in ("error", "drop", "number"):
+        raise ConfigError(f"on_duplicate must be 'error', 'drop' or 'number', got {on_duplicate!r}")
+    ids: list[str] = []
+    keep: list[int] = []
+    seen: dict[str, int] = {}
+    repeated = 0
+    for row, (own, prompt) in enumerate(zip(given, prompts, strict=True)):
+        if own is None and prompt is None:
+            raise PoolError(f"record {row} has neither an id nor a prompt")
+        id_ = content_id(prompt) if own is None else str(own) if isinstance(own, int) else own
+        times = seen[id_] = seen.get(id_, 0) + 1 if isinstance(id_, str) else 1
+        if times > 1 and own is None:
+            repeated += 1
+            if on_duplicate == "error":
+                raise PoolError(
+                    f"record {row} repeats the prompt of an earlier one: {str(prompt)[:80]!r}; give the records ids of "
+                    "their own, or say on_duplicate='drop' or 'number'"
+                )
+            if on_duplicate == "drop":
+                continue
+            id_ = f"{id_}#{times}"
+        ids.append(id_)
+        keep.append(row)
+    if repeated:
+        logger.warning("%d prompts repeat the content of an earlier one (on_duplicate=%r)", repeated, on_duplicate)
+    return ids, keep
+
+
+def _index(ids: list[str]) -> dict[str, int]:
+    if not ids:
+        raise PoolError("the pool is empty; a curriculum needs at least one prompt")
+    slots = {id_: slot for slot, id_ in enumerate(ids) if isinstance(id_, str) and id_}
+    if len(slots) == len(ids):
+        return slots
+    seen: set[Any] = set()
+    for row, id_ in enumerate(ids):
+        if not isinstance(id_, str) or not id_:
+            raise PoolError(f"ids must be non-empty strings, got {id_!r} at row {row}")
+        if id_ in seen:
+            raise PoolError(f"duplicate id {id_!r} at row {row}; ids must be distinct")
+        seen.add(id_)
+    raise AssertionError("unreachable: lengths differ only for a bad or a repeated id")
+
+
+def _as_column(name: str, values: Any, n: int) -> np.ndarray:
+    values = values if isinstance(values, np.ndarray) else list(values)
+    if len(values) != n:
+        raise PoolError(f"column {name!r} has {len(values)} values for {n} prompts")
+    try:
+        column = np.array(values)
+    except ValueError:  # ragged lists
+        column = np.empty(0, dtype=object)
+    if column.dtype.kind not in "biuf" or len(column) != n:
+        column = np.empty(n, dtype=object)
+        column[:] = values
+    if column.dtype.kind in "iuf" and name in ("difficulty", "reference_pass_rates", "embedding"):
+        column = column.astype(np.float64)
+    _check_known(name, column)
+    column.setflags(write=False)
+    return column
+
+
+def _check_known(name: str, column: np.ndarray) -> None:
+    dimensions = {"difficulty": 1, "reference_pass_rates": 2, "embedding": 2}.get(name)
+    if dimensions is not None:
+        if column.dtype.kind != "f" or column.ndim != dimensions or not np.isfinite(column).all():
+            shape = "one finite number" if dimensions == 1 else "finite numbers, equally many"
+            raise PoolError(f"column {name!r} must hold {shape} for each prompt")
+        if name == "reference_pass_rates" and (column.shape[1] != 2 or column.min() < 0 or column.max() > 1):
+            raise PoolError("column 'reference_pass_rates' must hold two rates in [0, 1] for each prompt: weak, strong")
+    if name == "category":
+        for row, value in enumerate(column):
+            parts = value if isinstance(value, tuple | list) else (value,)
+            if not parts or not all(isinstance(part, str | int | np.integer) for part in parts):
+                raise PoolError(f"column 'category' must hold text (or a tuple of texts), got {value!r} at row {row}")

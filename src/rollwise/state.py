@@ -1,0 +1,163 @@
+"""Saved state: arrays and strings as JSON-safe values, and state files that are whole or refused.
+
+A state file is two lines of text: a header (format, version, length and SHA-256 of the body) and the body, plain JSON.
+It is written beside its target, flushed to disk and renamed over it, so a crash leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import zlib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import StateError, StateFileError
+
+_FORMAT = "rollwise-state"
+_VERSION = 1
+_COMPRESSION = 1  # the fastest level: a million floats compress in tens of milliseconds
+
+
+def encode_array(array: np.ndarray) -> dict[str, Any]:
+    """A JSON-safe copy of a numeric or boolean array of any shape, bit for bit.
+
+    >>> decode_array(encode_array(np.array([1.5, np.inf]))).tolist()
+    [1.5, inf]
+    """
+    little = np.ascontiguousarray(array).astype(array.dtype.newbyteorder("<"), copy=False)
+    data = base64.b64encode(zlib.compress(little.tobytes(), _COMPRESSION)).decode("ascii")
+    return {"dtype": little.dtype.str, "shape": list(array.shape), "zlib64": data}
+
+
+def decode_array(encoded: Mapping[str, Any]) -> np.ndarray:
+    """The writable array that `encode_array` packed.
+
+    Raises:
+        StateError: `encoded` is malformed.
+    """
+    try:
+        raw = zlib.decompress(base64.b64decode(encoded["zlib64"], validate=True))
+        dtype = np.dtype(encoded["dtype"])
+        if dtype.hasobject:
+            raise ValueError(f"dtype {dtype} is not numeric")
+        array = np.frombuffer(raw, dtype=dtype).reshape([int(n) for n in encoded["shape"]])
+        return array.astype(dtype.newbyteorder("="))
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise StateError(f"an array in the state can't be decoded: {error!r}") from error
+
+
+def encode_strings(strings: Sequence[str]) -> dict[str, Any]:
+    """A JSON-safe, compressed copy of a list of strings.
+
+    >>> decode_strings(encode_strings(["a", "b"]))
+    ['a', 'b']
+    """
+    text = json.dumps(list(strings), separators=(",", ":")).encode()
+    return {"zlib64": base64.b64encode(zlib.compress(text, _COMPRESSION)).decode("ascii")}
+
+
+def decode_strings(encoded: Mapping[str, Any]) -> list[str]:
+    """The list that `encode_strings` packed.
+
+    Raises:
+        StateError: `encoded` is malformed.
+    """
+    try:
+        strings = json.loads(zlib.decompress(base64.b64decode(encoded["zlib64"], validate=True)))
+    except (KeyError, TypeError, ValueError, zlib.error) as error:
+        raise StateError(f"a list of strings in the state can't be decoded: {error!r}") from error
+    if not isinstance(strings, list) or not all(isinstance(s, str) for s in strings):
+        raise StateError("a list of strings in the state holds something else")
+    return strings
+
+
+def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
+    """Write `data` to `path` so that a crash at any moment leaves either the old file or the new one."""
+    target = Path(path)
+    scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    try:
+        with open(scratch, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(scratch, target)
+    finally:
+        scratch.unlink(missing_ok=True)
+    sync_folder(target.parent)
+
+
+def sync_folder(folder: str | os.PathLike[str]) -> None:
+    """Make the names in `folder` durable, where the system can (Windows can't open folders)."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def save_state(path: str | os.PathLike[str], state: Mapping[str, Any]) -> Path:
+    """Save a `state_dict` to `path`, atomically and with a checksum.
+
+    Raises:
+        StateError: `state` holds something that JSON can't carry.
+    """
+    try:
+        body = json.dumps(state, allow_nan=False, separators=(",", ":")).encode()
+    except (TypeError, ValueError) as error:
+        raise StateError(f"state is not JSON-safe: {error}") from error
+    header = {"format": _FORMAT, "version": _VERSION, "bytes": len(body), "sha256": hashlib.sha256(body).hexdigest()}
+    write_atomically(path, json.dumps(header).encode() + b"\n" + body + b"\n")
+    return Path(path)
+
+
+def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Read what `save_state` wrote.
+
+    Raises:
+        StateFileError: the file is missing, foreign, of a later version, torn, or altered.
+    """
+    try:
+        raw = Path(path).read_bytes()
+    except OSError as error:
+        raise StateFileError(f"state file {str(path)!r} can't be read: {error}") from error
+    head, _, body = raw.partition(b"\n")
+    header = _parse_header(head, path)
+    body = body.removesuffix(b"\n")
+    if len(body) != header["bytes"]:
+        raise StateFileError(
+            f"state file {str(path)!r} is torn: {len(body)} bytes of state where {header['bytes']} were written; "
+            "use an earlier checkpoint"
+        )
+    if hashlib.sha256(body).hexdigest() != header["sha256"]:
+        raise StateFileError(f"state file {str(path)!r} has been altered: its checksum does not match")
+    state = json.loads(body)
+    if not isinstance(state, dict):
+        raise StateFileError(f"state file {str(path)!r} holds a {type(state).__name__}, not a state")
+    return state
+
+
+def _parse_header(head: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
+    try:
+        header = json.loads(head)
+    except ValueError:
+        header = None
+    if not isinstance(header, dict) or header.get("format") != _FORMAT:
+        raise StateFileError(
+            f"{str(path)!r} is not a rollwise state file: torn in its first line, or another program's"
+        )
+    if header.get("version") != _VERSION:
+        raise StateFileError(
+            f"state file {str(path)!r} has version {header.get('version')!r}; this rollwise reads version {_VERSION}"
+        )
+    if not isinstance(header.get("bytes"), int) or not isinstance(header.get("sha256"), str):
+        raise StateFileError(f"state file {str(path)!r} has a damaged header")
+    return header

@@ -1,0 +1,96 @@
+"""Plays scripts of asks and tells against a curriculum, as trainers do: early, late, partial, never.
+
+A script is a list of actions, so hypothesis can make it and shrink it. The world behind it is deterministic: the
+rewards of a ticket follow from its prompt and its number, never from the order of events.
+"""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from hypothesis import strategies as st
+
+from rollwise.curricula import Curriculum
+from rollwise.outcome import Outcome, RewardSpec
+from rollwise.pool import PromptPool
+from rollwise.ticket import Ticket
+
+Script = list[tuple[str, int]]
+
+actions = st.one_of(
+    st.tuples(st.just("ask"), st.integers(1, 12)),
+    st.tuples(st.just("tell"), st.integers(1, 12)),
+    st.tuples(st.just("tell-newest"), st.integers(1, 12)),
+    st.tuples(st.just("tell-partial"), st.integers(1, 12)),
+    st.tuples(st.just("tell-failed"), st.integers(1, 12)),
+    st.tuples(st.just("lose"), st.integers(1, 12)),
+)
+scripts = st.lists(actions, max_size=30)
+
+
+def make_pool(n: int, *, order: list[int] | None = None) -> PromptPool:
+    """A pool of n prompts `p0`, `p1`, ... with every column that a method may need; `order` lists their numbers."""
+    numbers = list(range(n)) if order is None else order
+    return PromptPool(
+        ids=[f"p{i}" for i in numbers],
+        prompts=[f"prompt {i}" for i in numbers],
+        columns={
+            "category": [f"c{i % 3}" for i in numbers],
+            "difficulty": [(i * 7919 % 101) / 100 for i in numbers],
+            "reference_pass_rates": [[(i % 5) / 8, (i % 5) / 8 + 0.3] for i in numbers],
+            "embedding": [[float(i % 4), float(i % 7), 1.0] for i in numbers],
+        },
+    )
+
+
+class Player:
+    """Holds the tickets between ask and tell, and makes their rewards."""
+
+    def __init__(self, curriculum: Curriculum, *, group: int = 4, rewards: str = "binary") -> None:
+        self.curriculum = curriculum
+        self.group = group
+        self.rewards = rewards
+        self.tickets: list[Ticket] = []
+        self.asked: list[list[str]] = []
+
+    def outcome(self, ticket: Ticket, kind: str = "tell") -> Outcome:
+        """The outcome of a ticket: some prompts always succeed, some never, the others now and then."""
+        if kind == "tell-failed":
+            return Outcome(ticket.id, rewards=[], failed=self.group)
+        level = int(ticket.prompt_id[1:]) % 5
+        raw = [zlib.crc32(f"{ticket.prompt_id}/{ticket.id}/{i}".encode()) % 5 for i in range(self.group)]
+        binary = [float(level == 4 or (level != 0 and r <= level)) for r in raw]
+        graded = [1.0 if b else 0.1 * (r % 2) for b, r in zip(binary, raw, strict=True)]
+        signed = [2.0 * b - 1.0 for b in binary]
+        rewards = {"binary": binary, "graded": graded, "signed": signed}[self.rewards]
+        if kind == "tell-partial":
+            return Outcome(ticket.id, rewards=rewards[: self.group // 2], failed=1)
+        return Outcome(ticket.id, rewards=rewards)
+
+    def act(self, action: str, amount: int) -> None:
+        """Do one action of a script."""
+        if action == "ask":
+            tickets = self.curriculum.ask(amount, n_rollouts=self.group)
+            self.asked.append([t.prompt_id for t in tickets])
+            self.tickets += tickets
+        elif action == "lose":
+            del self.tickets[:amount]
+        else:
+            newest = action == "tell-newest"
+            chosen = self.tickets[-amount:] if newest else self.tickets[:amount]
+            self.curriculum.tell([self.outcome(t, action) for t in reversed(chosen)])
+            self.tickets = self.tickets[:-amount] if newest else self.tickets[amount:]
+
+
+def play(curriculum: Curriculum, script: Script, **world: Any) -> Player:
+    """Run a whole script; the player holds the prompts asked (`asked`) and the tickets still open (`tickets`)."""
+    player = Player(curriculum, **world)
+    for action, amount in script:
+        player.act(action, amount)
+    return player
+
+
+def signed() -> RewardSpec:
+    """The range of rewards -1 and +1."""
+    return RewardSpec(low=-1.0, high=1.0)
