@@ -1,0 +1,321 @@
+"""A curriculum on TRL's own trainers: one mixin over GRPOTrainer and RLOOTrainer.
+
+TRL's data loader is left as a clock. Its rows are ignored; prompts are bound at the moment the trainer is about to
+generate, so neither accelerate's look-ahead nor gradient accumulation can make a choice stale, and a resumed run does
+not ask again for what it skips. Rank 0 asks and tells; the other ranks follow.
+"""
+
+from __future__ import annotations
+
+import inspect
+import logging
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numpy as np
+import torch
+import trl
+from accelerate.utils import broadcast_object_list, gather_object
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
+
+from rollwise.curricula import Curriculum
+from rollwise.errors import ConfigError, SilentNoOpError, StateFileError
+from rollwise.outcome import Outcome
+from rollwise.state import load_state, save_state
+from rollwise.ticket import Ticket
+from rollwise.training.callbacks import NoOpAlarm
+from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
+from rollwise.training.dataset import rows_of_pool
+from rollwise.training.groups import Groups
+from rollwise.training.isolation import isolated_rng
+
+logger = logging.getLogger(__name__)
+
+_STATE = "rollwise_state.json"
+_BUFFER = "rollwise_buffer_{rank}.pt"
+_HOOKS = {
+    "_generate_and_score_completions": ["self", "inputs"],
+    "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
+    "_save_checkpoint": ["self", "model", "trial"],
+    "_load_optimizer_and_scheduler": ["self", "checkpoint"],
+}
+T = TypeVar("T")
+
+
+class CurriculumMixin:
+    """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
+
+    Args:
+        *args: the trainer's.
+        curriculum: unbound (its pool is then made from `train_dataset`), or bound to a pool of the same prompts.
+        id_column: the column of `train_dataset` with durable ids; the prompts' content where there is none.
+        group_observers: called on rank 0 with the `Groups` of every generation.
+        **kwargs: the trainer's.
+
+    Raises:
+        ConfigError: the data set or the batch can't be served by the curriculum.
+        SilentNoOpError: the curriculum could not take effect (other prompts, or a TRL whose hooks have moved); also
+            raised while training, at the first step at which that shows.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        curriculum: Curriculum,
+        id_column: str = "id",
+        group_observers: list[Callable[[Groups], None]] | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(curriculum, Curriculum):
+            raise ConfigError(f"curriculum must be a rollwise curriculum, got {type(curriculum).__name__}")
+        self._check_hooks()
+        super().__init__(*args, **kwargs)
+        self.curriculum = curriculum
+        self.group_observers = list(group_observers or [])
+        self.evaluation_seconds = 0.0
+        self._generations = 0
+        self._captured: dict[str, Any] | None = None
+        self._bound_rows: list[dict[str, Any]] = []
+        self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
+        batch = self.args.generation_batch_size // self.num_generations
+        if batch > len(self._dataset_rows):
+            raise ConfigError(
+                f"a step needs {batch} distinct prompts but the pool has {len(self._dataset_rows)}; lower the batch size "
+                "or raise num_generations"
+            )
+        self.add_callback(NoOpAlarm(self))
+
+    # ---- choosing and learning ----
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        if not self.model.training:
+            return self._evaluate_batch(inputs)
+        accelerator, group = self.accelerator, self.num_generations
+        n_prompts, rest = divmod(len(inputs) * accelerator.num_processes, group)
+        if rest:
+            raise ConfigError(f"{len(inputs)} rollouts a process do not make whole groups of {group}")
+        tickets: list[Ticket] = []
+        started = time.perf_counter()
+        rows = self._on_main(lambda: self._ask(n_prompts, tickets))
+        ask_seconds = time.perf_counter() - started
+        mine = slice(accelerator.process_index * len(inputs), (accelerator.process_index + 1) * len(inputs))
+        local = [row for row in rows for _ in range(group)][mine]
+        self._bound_rows = [dict(self.train_dataset[row]) for row in local]
+        bound_prompts = [row.get("prompt") for row in self._bound_rows]
+        self._captured = None
+        output = super()._generate_and_score_completions(self._bound_rows)
+        captured = self._require_feedback(bound_prompts)
+        shape = (n_prompts, group)
+        advantages = accelerator.gather(output["advantages"].contiguous()).view(*shape).float().cpu().numpy()
+        lengths = np.array(gather_object(captured["lengths"])).reshape(shape)
+        texts = gather_object(captured["texts"]) if self.group_observers else []
+        self._on_main(
+            lambda: self._tell(
+                tickets, self._total_rewards(captured).reshape(shape), advantages, lengths, texts, rows, ask_seconds
+            )
+        )
+        self._generations += 1
+        return output
+
+    def _ask(self, n_prompts: int, tickets: list[Ticket]) -> list[int]:
+        asked = self.curriculum.ask(n_prompts, step=self.state.global_step + 1, n_rollouts=self.num_generations)
+        if len(asked) < n_prompts:
+            raise ConfigError(
+                f"the curriculum gave {len(asked)} prompts where a step needs {n_prompts}: "
+                f"{self.curriculum.ledger.n_open - len(asked)} of {len(self.curriculum.pool)} are in flight"
+            )
+        tickets += asked
+        return [int(self._dataset_rows[self.curriculum.pool.slot(t.prompt_id)]) for t in asked]
+
+    def _tell(
+        self,
+        tickets: list[Ticket],
+        rewards: np.ndarray,
+        advantages: np.ndarray,
+        lengths: np.ndarray,
+        texts: list[Any],
+        rows: list[int],
+        ask_seconds: float,
+    ) -> None:
+        started = time.perf_counter()
+        scored = ~np.isnan(rewards)
+        if self._generations == 0 and not scored.any():
+            raise SilentNoOpError(
+                f"none of the {scored.size} rollouts of the first step could be scored: every reward function returned "
+                "None or NaN, so the curriculum would never learn"
+            )
+        evidence = self.curriculum.tell(
+            Outcome(t.id, rewards=r[s], advantages=a[s], failed=int((~s).sum()))
+            for t, r, a, s in zip(tickets, rewards, advantages, scored, strict=True)
+        )
+        group = self.num_generations
+        groups = Groups(
+            step=self.state.global_step + 1,
+            tickets=tickets,
+            rewards=rewards,
+            advantages=advantages,
+            lengths=lengths,
+            texts=[texts[i : i + group] for i in range(0, len(texts), group)],
+            rows=[self.train_dataset[row] for row in rows] if self.group_observers else [],
+            evidence=evidence,
+            ask_seconds=ask_seconds,
+            tell_seconds=time.perf_counter() - started,
+        )
+        for name, value in {**groups.metrics(), **self.curriculum.metrics()}.items():
+            self._metrics["train"][f"curriculum/{name}"].append(value)
+        for observer in self.group_observers:
+            observer(groups)
+
+    def _calculate_rewards(
+        self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
+    ) -> torch.Tensor:
+        rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        self._captured = {
+            "inputs": inputs,
+            "rewards": rewards,  # gathered over ranks by TRL already
+            "texts": list(completions),
+            "lengths": [len(ids) for ids in completion_ids_list],
+        }
+        return rewards
+
+    def _total_rewards(self, captured: dict[str, Any]) -> np.ndarray:
+        """The weighted sum over reward functions, flat; NaN only where every function gave NaN, as TRL counts it."""
+        rewards = captured["rewards"]
+        total = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
+        total[torch.isnan(rewards).all(dim=1)] = torch.nan
+        return np.asarray(total.double().cpu().numpy())
+
+    def _require_feedback(self, prompts: list[Any]) -> dict[str, Any]:
+        captured, self._captured = self._captured, None
+        if captured is None:
+            raise SilentNoOpError(
+                f"rollouts were generated but no rewards came by: trl {trl.__version__} or a subclass computes them "
+                "without _calculate_rewards, so the curriculum would never learn"
+            )
+        if [row.get("prompt") for row in captured["inputs"]] != prompts:
+            raise SilentNoOpError(
+                "the prompts that were scored are not those that the curriculum chose: something between replaced or "
+                "reordered them (a subclass's _generate_and_score_completions?)"
+            )
+        return captured
+
+    def _on_main(self, action: Callable[[], T]) -> T:
+        """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
+        box: list[Any] = [None, None]
+        if self.accelerator.is_main_process:
+            try:
+                box[0] = action()
+            except Exception as error:
+                if self.accelerator.num_processes == 1:
+                    raise
+                box[1] = error
+        if self.accelerator.num_processes > 1:
+            broadcast_object_list(box)
+        if box[1] is not None:
+            raise box[1]
+        result: T = box[0]
+        return result
+
+    # ---- evaluation ----
+
+    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
+        """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs."""
+        started = time.perf_counter()
+        with isolated_rng(self.args.seed + self.accelerator.process_index):
+            metrics: dict[str, float] = super().evaluate(*args, **kwargs)
+        self.evaluation_seconds += time.perf_counter() - started
+        return metrics
+
+    def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        self._captured = None
+        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
+        if self._captured is not None:
+            rewards = self._total_rewards(self._captured)
+            solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
+            self._metrics["eval"]["pass@1"].append(float(solved.mean()))
+            if self.num_generations_eval > 1:
+                self._metrics["eval"][f"pass@{self.num_generations_eval}"].append(float(solved.any(axis=1).mean()))
+        return output
+
+    # ---- checkpoints ----
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+        limit, self.args.save_total_limit = self.args.save_total_limit, None  # rotate only once this one is whole
+        self._on_main(lambda: unseal(folder))
+        try:
+            super()._save_checkpoint(model, trial)
+        finally:
+            self.args.save_total_limit = limit
+        midway = self._step % (self.args.steps_per_generation * self.num_iterations) != 0
+        if midway:  # these rollouts have steps to come: without them, a resumed run would generate others
+            torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=self.accelerator.process_index))
+        self.accelerator.wait_for_everyone()
+        self._on_main(lambda: self._seal(folder, midway=midway))
+        if self.args.should_save:
+            rotate_checkpoints(
+                output_dir=str(folder.parent),
+                save_total_limit=limit,
+                best_model_checkpoint=self.state.best_model_checkpoint,
+                use_mtime=True,
+            )
+
+    def _seal(self, folder: Path, *, midway: bool) -> None:
+        trainer = {"micro_step": self._step, "midway": midway, "processes": self.accelerator.num_processes}
+        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "trainer": trainer})
+        seal(folder)
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        """TRL's training; `resume_from_checkpoint=True` takes the newest checkpoint that is whole.
+
+        Raises:
+            StateFileError: there is no whole checkpoint, or the one named is torn.
+        """
+        if resume_from_checkpoint is True:
+            newest = latest_complete(Path(self.args.output_dir))
+            if newest is None:
+                raise StateFileError(f"no whole checkpoint in {self.args.output_dir!r} to resume from")
+            resume_from_checkpoint = str(newest)
+        elif isinstance(resume_from_checkpoint, str | Path):
+            wrong = flaw(Path(resume_from_checkpoint))
+            if wrong:
+                raise StateFileError(
+                    f"can't resume from {str(resume_from_checkpoint)!r}: {wrong}. To start anew from its weights, pass "
+                    "it as the model"
+                )
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is None:
+            return
+        state = load_state(Path(checkpoint) / _STATE)
+        trainer = state["trainer"]
+        self.curriculum.load_state_dict(state["curriculum"])
+        self._step = int(trainer["micro_step"])
+        self._generations = 1
+        if trainer["midway"]:
+            if trainer["processes"] != self.accelerator.num_processes:
+                raise StateFileError(
+                    f"{checkpoint!r} was saved between two steps on the same rollouts by {trainer['processes']} processes; "
+                    f"resume with as many, not {self.accelerator.num_processes}, or from another checkpoint"
+                )
+            buffer = Path(checkpoint) / _BUFFER.format(rank=self.accelerator.process_index)
+            self._buffered_inputs = torch.load(buffer, map_location=self.accelerator.device, weights_only=True)
+
+    # ---- hooks ----
+
+    @classmethod
+    def _check_hooks(cls) -> None:
+        """Refuse a TRL whose hooks are not where they were, rather than train without the curriculum."""
+        bases = cls.__mro__[cls.__mro__.index(CurriculumMixin) + 1 :]
+        for name, expected in _HOOKS.items():
+            found = next((vars(base)[name] for base in bases if name in vars(base)), None)
+            parameters = list(inspect.signature(found).parameters) if found else None
+            if parameters != expected:
+                raise SilentNoOpError(
+                    f"trl {trl.__version__} has {name}({parameters}) where {expected} is expected, so the curriculum would "
+                    "not take effect; use a version of trl that this rollwise names in its requirements"
+                )

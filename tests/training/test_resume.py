@@ -1,0 +1,123 @@
+"""A resumed run is the uninterrupted run: same prompts, same rewards, same weights."""
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from toys import Traced, flat_parameters, make_trainer, toy_dataset
+
+import rollwise as rw
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from rollwise.training.checkpoint import SEAL, flaw, latest_complete
+
+CASES = [
+    pytest.param(CurriculumGRPOTrainer, {"save_steps": 3}, id="grpo"),
+    pytest.param(CurriculumGRPOTrainer, {"save_steps": 3, "accumulate": 2}, id="grpo-accumulate"),
+    pytest.param(CurriculumGRPOTrainer, {"save_steps": 3, "steps_per_generation": 2}, id="grpo-saved-midway"),
+    pytest.param(
+        CurriculumGRPOTrainer, {"save_steps": 3, "steps_per_generation": 2, "num_iterations": 2}, id="grpo-reused-midway"
+    ),
+    pytest.param(CurriculumRLOOTrainer, {"save_steps": 3, "accumulate": 2}, id="rloo"),
+]
+
+
+def run(out: Path, resume: Any = None, **options: Any) -> Any:
+    trainer = make_trainer(
+        out, max_steps=6, save_strategy="steps", curriculum=Traced(seed=3, retest_every=2), **options
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+@pytest.mark.parametrize(("kind", "options"), CASES)
+def test_resume_is_exact(kind: type, options: dict[str, Any], tmp_path: Path) -> None:
+    straight = run(tmp_path / "straight", kind=kind, **options)
+    shutil.copytree(tmp_path / "straight/checkpoint-3", tmp_path / "again/checkpoint-3")
+    resumed = run(tmp_path / "again", resume=True, kind=kind, **options)
+    later = len(resumed.curriculum.trace)
+    assert later > 0
+    assert resumed.curriculum.trace == straight.curriculum.trace[-later:]
+    assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
+    # the open counters and beliefs too, whatever TRL's own logs say
+    assert resumed.curriculum.state_dict() == straight.curriculum.state_dict()
+
+
+def test_evaluation_does_not_disturb_training(tmp_path: Path) -> None:
+    plain = make_trainer(tmp_path / "a", max_steps=4)
+    plain.train()
+    held_out = toy_dataset(4)
+    watched = make_trainer(tmp_path / "b", max_steps=4, eval_dataset=held_out, eval_strategy="steps", eval_steps=1)
+    watched.train()
+    assert torch.equal(flat_parameters(plain), flat_parameters(watched))
+    assert plain.curriculum.trace == watched.curriculum.trace
+    scores = [line["eval_pass@1"] for line in watched.state.log_history if "eval_pass@1" in line]
+    assert len(scores) == 4
+    assert all(0 <= s <= 1 for s in scores)
+
+
+def test_the_same_evaluation_twice_gives_the_same_score(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, eval_dataset=toy_dataset(8))
+    assert trainer.evaluate()["eval_reward"] == trainer.evaluate()["eval_reward"]
+
+
+def test_a_torn_checkpoint_is_passed_over(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=2)
+    newest = tmp_path / "checkpoint-6"
+    (newest / SEAL).unlink()
+    assert latest_complete(tmp_path) == tmp_path / "checkpoint-4"
+    weights = tmp_path / "checkpoint-4/model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-1])
+    assert "bytes where" in (flaw(tmp_path / "checkpoint-4") or "")
+    assert latest_complete(tmp_path) == tmp_path / "checkpoint-2"
+    with pytest.raises(rw.StateFileError, match="no seal"):
+        run(tmp_path, resume=str(newest), save_steps=2)
+    (tmp_path / "checkpoint-2" / SEAL).unlink()
+    with pytest.raises(rw.StateFileError, match="no whole checkpoint"):
+        run(tmp_path, resume=True, save_steps=2)
+
+
+def test_older_checkpoints_go_only_when_the_newer_is_whole(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=2, save_total_limit=1)
+    assert [p.name for p in tmp_path.glob("checkpoint-*")] == ["checkpoint-6"]
+    assert flaw(tmp_path / "checkpoint-6") is None
+
+    class Killed(CurriculumGRPOTrainer):
+        def _seal(self, folder: Path, *, midway: bool) -> None:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        trainer = make_trainer(tmp_path, max_steps=8, save_strategy="steps", save_steps=8, save_total_limit=1)
+        trainer.__class__ = Killed
+        trainer.train(resume_from_checkpoint=True)
+    assert latest_complete(tmp_path) == tmp_path / "checkpoint-6"
+
+
+def test_a_changed_data_set_is_joined_by_id(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run(tmp_path, save_steps=3)
+    before = rw.load_state(tmp_path / "checkpoint-6/rollwise_state.json")["curriculum"]
+    rows = [*toy_dataset(24)][4:][::-1] + [{"prompt": "new", "threshold": 0, "difficulty": 0.0}]
+    trainer = make_trainer(
+        tmp_path, max_steps=8, dataset=type(toy_dataset()).from_list(rows), save_strategy="no"
+    )
+    trainer.train(resume_from_checkpoint=True)
+    assert (trainer.curriculum.metrics()["state_added"], trainer.curriculum.metrics()["state_dropped"]) == (1, 4)
+    assert "data set has changed" in caplog.text
+    assert trainer.curriculum.metrics()["asked"] == before["body"]["counters"]["asked"] + 8
+
+
+def test_a_foreign_or_damaged_curriculum_state_stops_the_resume(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=6)
+    state = tmp_path / "checkpoint-6/rollwise_state.json"
+    good = state.read_bytes()
+    state.write_bytes(good.replace(b"t", b"T", 400)[: len(good)])
+    with pytest.raises(rw.StateFileError):
+        run(tmp_path, resume=True, save_steps=6)
+    state.write_bytes(good)
+    trainer = make_trainer(tmp_path, curriculum=rw.Uniform(seed=0))
+    with pytest.raises(rw.StateError, match="Traced"):
+        trainer.train(resume_from_checkpoint=True)
+    seal = json.loads((tmp_path / "checkpoint-6" / SEAL).read_text())
+    assert "rollwise_state.json" in seal["files"]
