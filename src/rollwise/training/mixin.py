@@ -74,7 +74,10 @@ class CurriculumMixin:
         super().__init__(*args, **kwargs)
         self.curriculum = curriculum
         self.group_observers = list(group_observers or [])
+        self.before_save: list[Callable[[], None]] = []
+        """Called when a checkpoint is about to be written, after the step's evaluation."""
         self.evaluation_seconds = 0.0
+        """Seconds spent in `evaluate` so far."""
         self._generations = 0
         self._captured: dict[str, Any] | None = None
         self._bound_rows: list[dict[str, Any]] = []
@@ -242,6 +245,8 @@ class CurriculumMixin:
     # ---- checkpoints ----
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        for prepare in self.before_save:
+            prepare()
         folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         limit, self.args.save_total_limit = self.args.save_total_limit, None  # rotate only once this one is whole
         self._on_main(lambda: unseal(folder))

@@ -1,0 +1,7 @@
+"""`python -m rollwise`: the command."""
+
+import sys
+
+from rollwise.cli import main
+
+sys.exit(main())

@@ -1,0 +1,5 @@
+"""The command `rollwise`."""
+
+from rollwise.cli.main import main
+
+__all__ = ["main"]

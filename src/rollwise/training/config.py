@@ -1,0 +1,127 @@
+"""Every option of `rollwise train`, in one dataclass: the command line and YAML files are both read into it.
+
+Imports nothing heavy, so that `rollwise train --help` is quick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from rollwise.curricula.base import check_number, check_whole
+from rollwise.errors import ConfigError
+
+EMBEDDED = "embedded"
+
+
+@dataclass(kw_only=True)
+class TrainConfig:
+    """Options of a training run.
+
+    Args:
+        task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them.
+        task_options: The task's own options, for example `--task_options.levels [1,2]`.
+        model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); else a folder or hub id of
+            any causal language model of transformers.
+        curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
+        curriculum_options: The method's own options, for example `--curriculum_options.exploration 0.25`.
+        trainer: TRL's trainer: "grpo" or "rloo".
+        trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
+            `--trainer_options.num_iterations 2`. They win over what the options here imply.
+        steps: Optimiser steps in all.
+        prompts_per_step: Prompts that the curriculum is asked for at each step.
+        group_size: Rollouts of each prompt; they are compared with one another.
+        advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
+        learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
+            a pretrained model, 3e-4 for the embedded one.
+        warmup_steps: Steps over which the learning rate rises from 0.
+        temperature: Of the rollouts.
+        max_completion_length: Most tokens of a rollout; by default what the task says is enough.
+        micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
+        train_prompts: Size of the pool.
+        eval_prompts: Held-out prompts to score on; 0 for no evaluation.
+        eval_every: Steps between evaluations; there is one before the first step, too.
+        eval_samples: Rollouts of each held-out prompt.
+        save_every: Steps between checkpoints. A killed run loses no more than these.
+        keep_checkpoints: How many of the newest to keep.
+        seed: Root of everything random. The same seed, machine and versions give the same run.
+        out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
+        report_to: Where TRL logs as well: none, tensorboard, trackio, wandb, ...
+    """
+
+    task: str = "countdown"
+    task_options: dict[str, Any] = field(default_factory=dict)
+    model: str = EMBEDDED
+    curriculum: str = "prioritized"
+    curriculum_options: dict[str, Any] = field(default_factory=dict)
+    trainer: Literal["grpo", "rloo"] = "grpo"
+    trainer_options: dict[str, Any] = field(default_factory=dict)
+    steps: int = 60
+    prompts_per_step: int = 64
+    group_size: int = 8
+    advantages: Literal["centred", "std"] = "centred"
+    learning_rate: float = 3e-4
+    warmup_steps: int = 10
+    temperature: float = 1.0
+    max_completion_length: int | None = None
+    micro_batch: int = 512
+    train_prompts: int = 4000
+    eval_prompts: int = 256
+    eval_every: int = 10
+    eval_samples: int = 4
+    save_every: int = 10
+    keep_checkpoints: int = 2
+    seed: int = 0
+    out: str | None = None
+    report_to: str = "none"
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "prompts_per_step", "train_prompts", "eval_every", "eval_samples", "save_every"):
+            check_whole(name, getattr(self, name), least=1)
+        for name in ("warmup_steps", "eval_prompts", "seed"):
+            check_whole(name, getattr(self, name), least=0)
+        check_whole("micro_batch", self.micro_batch, least=1)
+        check_whole("keep_checkpoints", self.keep_checkpoints, least=1)
+        check_whole("group_size", self.group_size, least=2)
+        check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        if self.max_completion_length is not None:
+            check_whole("max_completion_length", self.max_completion_length, least=1)
+        if self.trainer not in ("grpo", "rloo"):
+            raise ConfigError(f"trainer must be 'grpo' or 'rloo', got {self.trainer!r}")
+        if self.advantages not in ("centred", "std"):
+            raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return Path(self.out or f"runs/{self.task}-{self.curriculum}-seed{self.seed}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as written to `config.yaml`."""
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
+        """The config that `to_dict` wrote; `ConfigError` for a name that is not an option."""
+        known = {f.name for f in fields(cls)}
+        unknown = sorted(set(values) - known)
+        if unknown:
+            raise ConfigError(f"unknown option {unknown[0]!r}; known are {sorted(known)}")
+        return cls(**values)
+
+    def batch(self, processes: int) -> tuple[int, int]:
+        """Rollouts of one process in one pass, and passes a step, for so many processes.
+
+        Raises:
+            ConfigError: a step's rollouts can't be shared out evenly.
+        """
+        rollouts = self.prompts_per_step * self.group_size
+        if rollouts % processes:
+            raise ConfigError(
+                f"prompts_per_step x group_size = {rollouts} rollouts can't be shared by {processes} processes"
+            )
+        share = rollouts // processes
+        passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= self.micro_batch)
+        return share // passes, passes

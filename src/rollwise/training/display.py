@@ -1,0 +1,93 @@
+"""A run's progress in the terminal: a bar with the signals that tell whether rollouts are well spent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from transformers import TrainerCallback
+
+from rollwise.training.groups import Groups
+
+_POOLS = ("heap", "solved", "unsolved", "unseen")
+
+
+class Display(TrainerCallback):
+    """A live bar on a terminal; elsewhere (a log file, CI) a plain line every tenth of the way and at evaluations.
+
+    Args:
+        console: where to show it.
+    """
+
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console or Console(stderr=True)
+        self.parts: dict[str, str] = {}
+        self._bar: Progress | None = None
+        self._task: Any = None
+        self._trainer: Any = None
+
+    def attach(self, trainer: Any) -> None:
+        """Listen to a trainer with a curriculum, on rank 0."""
+        if trainer.is_world_process_zero():
+            self._trainer = trainer
+            trainer.add_callback(self)
+            trainer.group_observers.append(self.on_groups)
+
+    def on_groups(self, groups: Groups) -> None:
+        """Take a generation's numbers."""
+        numbers = groups.metrics()
+        self.parts["reward"] = f"reward {groups.evidence.mean[groups.evidence.count > 0].mean():.3f}"
+        self.parts["mixed"] = f"mixed {numbers['frac_mixed']:.2f}"
+        self.parts["advantage"] = f"|A| {numbers['abs_advantage']:.3f}"
+        curriculum = self._trainer.curriculum.metrics()
+        sizes = [f"{name} {int(curriculum[name])}" for name in _POOLS if name in curriculum]
+        if sizes:
+            self.parts["pools"] = " · ".join(sizes)
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Show the bar."""
+        if self.console.is_terminal:
+            self._bar = Progress(
+                TextColumn("[bold]{task.description}"),
+                BarColumn(bar_width=20),
+                MofNCompleteColumn(),
+                TimeElapsedColumn(),
+                TextColumn("<"),
+                TimeRemainingColumn(),
+                TextColumn("{task.fields[signals]}"),
+                console=self.console,
+            )
+            self._task = self._bar.add_task("train", total=state.max_steps, completed=state.global_step, signals="")
+            self._bar.start()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Move the bar on."""
+        if self._bar is not None:
+            self._bar.update(self._task, completed=state.global_step, signals=self._signals())
+        elif state.global_step % max(1, state.max_steps // 10) == 0:
+            self.console.print(f"step {state.global_step}/{state.max_steps}  {self._signals()}", highlight=False)
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        """Say the score."""
+        scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items() if k.startswith("eval_pass@")}
+        if scores:
+            text = "  ".join(f"{name} {score:.3f}" for name, score in sorted(scores.items()))
+            self.parts["score"] = f"pass@1 {scores.get('pass@1', float('nan')):.3f}"
+            self.console.print(f"evaluation at step {state.global_step}: {text} on held-out prompts", highlight=False)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Take the bar down."""
+        self.close()
+
+    def close(self) -> None:
+        """Give the terminal back, also after an error."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar = None
+
+    def _signals(self) -> str:
+        order = ("score", "reward", "mixed", "advantage", "pools")
+        return "  ".join(self.parts[name] for name in order if name in self.parts)

@@ -1,0 +1,115 @@
+"""Writes a run's folder while a trainer trains."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+from transformers import TrainerCallback
+
+from rollwise.training.groups import Groups
+from rollwise.training.run_folder import RunFolder, Totals, group_lines
+
+_FROM_TRAINER = {
+    "loss": "loss",
+    "grad_norm": "grad_norm",
+    "learning_rate": "learning_rate",
+    "entropy": "entropy",
+    "kl": "kl",
+    "completions/clipped_ratio": "clipped_ratio",
+}
+
+
+class Recorder(TrainerCallback):
+    """One line of `metrics.jsonl` a step (and one for step 0, before training), one of `rollouts.jsonl` a group.
+
+    Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
+    when the next step begins. On ranks other than 0 it does nothing.
+
+    Args:
+        folder: where to write.
+        evaluate_first: evaluate before the first step of a new run.
+    """
+
+    def __init__(self, folder: RunFolder, *, evaluate_first: bool = False) -> None:
+        self.folder = folder
+        self.evaluate_first = evaluate_first
+        self.totals = Totals()
+        self.line: dict[str, Any] = {}
+        self._trainer: Any = None
+        self._since = 0.0
+        self._evaluated = 0.0
+
+    def attach(self, trainer: Any) -> None:
+        """Listen to a trainer with a curriculum."""
+        self._trainer = trainer
+        trainer.add_callback(self)
+        trainer.before_save.append(self._flush)  # a sealed checkpoint's step must be in the logs
+        if trainer.is_world_process_zero():
+            trainer.group_observers.append(self.on_groups)
+
+    # ---- what comes in ----
+
+    def on_groups(self, groups: Groups) -> None:
+        """Write a generation's groups, and add them to the step's line."""
+        self.folder.append(self.folder.rollouts, group_lines(groups))
+        self.totals.rollouts += groups.rewards.size
+        self.totals.tokens += int(groups.lengths.sum())
+        curriculum = {f"curriculum/{k}": v for k, v in self._trainer.curriculum.metrics().items()}
+        scored = groups.rewards[~np.isnan(groups.rewards)]
+        mean = {"reward": float(scored.mean())} if scored.size else {}
+        length = {"completion_length": float(groups.lengths.mean())}
+        self._open(groups.step).update({**mean, **groups.metrics(), **length, **curriculum})
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Roll the logs back to where training starts, and evaluate once before a new run."""
+        if state.is_world_process_zero:
+            self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
+        self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
+        if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
+            self._trainer.evaluate()
+            self._flush()
+
+    def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The step before is over."""
+        self._flush()
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Book the step's time; its line is there also if no rollouts were generated for it."""
+        now, evaluated = time.perf_counter(), self._trainer.evaluation_seconds
+        self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated)
+        self._since, self._evaluated = now, evaluated
+        self._open(state.global_step)
+
+    def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
+        """Take the trainer's own numbers."""
+        if logs and "loss" in logs:
+            found = {ours: logs[theirs] for theirs, ours in _FROM_TRAINER.items() if theirs in logs}
+            self._open(state.global_step).update(found)
+
+    def on_evaluate(
+        self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
+    ) -> None:
+        """Take an evaluation's scores."""
+        scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items()}
+        kept = {f"eval/{k}": v for k, v in scores.items() if k.startswith("pass@") or k == "reward"}
+        self._open(state.global_step).update(kept)
+
+    def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The last step is over."""
+        self._flush()
+
+    # ---- what goes out ----
+
+    def _open(self, step: int) -> dict[str, Any]:
+        if self.line.get("step") != step:
+            self._flush()
+            self.line = {"step": step}
+        self.line.update(time=time.time(), **{k: getattr(self.totals, k) for k in ("wall_s", "rollouts", "tokens")})
+        return self.line
+
+    def _flush(self) -> None:
+        line, self.line = self.line, {}
+        if line and self._trainer.is_world_process_zero():
+            self.folder.append(self.folder.metrics, [line])

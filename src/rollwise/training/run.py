@@ -1,0 +1,172 @@
+"""The main job: train a policy on a task with a curriculum, into a run folder, resumable."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+from datasets import Dataset
+from rich.console import Console
+from transformers import PrinterCallback, ProgressCallback
+from trl import GRPOConfig, RLOOConfig
+
+from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.models import embedded_policy, load_policy
+from rollwise.outcome import RewardSpec
+from rollwise.tasks import Task, make_task, task_options
+from rollwise.training.checkpoint import latest_complete, step_of
+from rollwise.training.config import EMBEDDED, TrainConfig
+from rollwise.training.display import Display
+from rollwise.training.recorder import Recorder
+from rollwise.training.run_folder import RunFolder
+from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+
+logger = logging.getLogger(__name__)
+
+_TRAINERS: dict[str, tuple[type, type]] = {
+    "grpo": (CurriculumGRPOTrainer, GRPOConfig),
+    "rloo": (CurriculumRLOOTrainer, RLOOConfig),
+}
+
+
+def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
+    """Train from the beginning into a new run folder; its path.
+
+    Raises:
+        ConfigError: the folder holds a run already, or an option does not fit.
+    """
+    if (config.folder / "config.yaml").exists():
+        raise ConfigError(
+            f"{str(config.folder)!r} holds a run already: go on with --resume {config.folder}, or choose another --out"
+        )
+    return _train(config, resume=False, console=console)
+
+
+def resume_run(path: str | os.PathLike[str], *, steps: int | None = None, console: Console | None = None) -> Path:
+    """Go on with a run from its newest whole checkpoint, or from the beginning if it was killed before the first.
+
+    Args:
+        path: the run's folder.
+        steps: train until this step instead of the one configured; how a finished run is extended.
+        console: where to show progress.
+
+    Raises:
+        StateFileError: there is no run in that folder, or its files are damaged.
+    """
+    if not (Path(path) / "config.yaml").exists():
+        raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
+    values = {**RunFolder(path).read_config(), "out": str(path)}
+    if steps is not None:
+        values["steps"] = steps
+    return _train(TrainConfig.from_dict(values), resume=True, console=console)
+
+
+def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
+    console = console or Console(stderr=True)
+    task = _make_task(config)
+    curriculum = make_curriculum(
+        config.curriculum,
+        seed=config.seed,
+        reward_spec=RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at),
+        **config.curriculum_options,
+    )
+    folder = RunFolder(config.folder)
+    display = Display(console)
+    trainer = _make_trainer(config, task, curriculum, folder, console)
+    if trainer.is_world_process_zero():
+        folder.write_config(config.to_dict())
+    for kind in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(kind)
+    recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0)
+    recorder.attach(trainer)
+    display.attach(trainer)
+    checkpoint = latest_complete(folder.checkpoints) if resume else None
+    if checkpoint is not None and step_of(checkpoint) >= config.steps:
+        console.print(f"{folder.path} is complete: {step_of(checkpoint)} steps. Extend it with --steps.")
+        return folder.path
+    if resume:
+        console.print(f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning"))
+    try:
+        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+    finally:
+        display.close()
+    return folder.path
+
+
+def _make_task(config: TrainConfig) -> Task:
+    options = dict(config.task_options)
+    if "style" in task_options(config.task) and config.model != EMBEDDED:
+        options.setdefault("style", "tinyzero")  # words, for a model that has been pretrained on them
+    return make_task(config.task, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+
+
+def _make_trainer(
+    config: TrainConfig, task: Task, curriculum: Curriculum, folder: RunFolder, console: Console
+) -> Any:
+    kind, arguments = _TRAINERS[config.trainer]
+    source = config.model if config.model != EMBEDDED else embedded_policy(task, progress=_say(console))
+    model, tokenizer = load_policy(source)
+    train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
+    held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
+    trainer = kind(
+        model=model,
+        reward_funcs=task.reward,
+        args=arguments(**_trainer_arguments(config, task, folder)),
+        train_dataset=train,
+        eval_dataset=Dataset.from_list(held_out) if held_out else None,
+        processing_class=tokenizer,
+        curriculum=curriculum,
+    )
+    return trainer
+
+
+def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> dict[str, Any]:
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    per_pass, passes = config.batch(processes)
+    cpu = not torch.cuda.is_available()
+    evaluating = config.eval_prompts > 0
+    implied = {
+        "output_dir": str(folder.checkpoints),
+        "max_steps": config.steps,
+        "per_device_train_batch_size": per_pass,
+        "gradient_accumulation_steps": passes,
+        "num_generations": config.group_size,
+        "num_generations_eval": config.eval_samples,
+        "per_device_eval_batch_size": config.eval_samples * max(1, per_pass // config.eval_samples),
+        "max_completion_length": config.max_completion_length or task.max_completion_length,
+        "temperature": config.temperature,
+        "learning_rate": config.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": config.warmup_steps,
+        "beta": 0.0,
+        "eval_strategy": "steps" if evaluating else "no",
+        "eval_steps": config.eval_every,
+        "save_strategy": "steps",
+        "save_steps": config.save_every,
+        "save_total_limit": config.keep_checkpoints,
+        "logging_steps": 1,
+        "report_to": config.report_to,
+        "disable_tqdm": True,
+        "seed": config.seed,
+        "use_cpu": cpu,
+        "bf16": not cpu,
+        "gradient_checkpointing": not cpu,
+    }
+    if config.trainer == "grpo":
+        implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
+    else:
+        implied["normalize_advantages"] = config.advantages == "std"
+    kind = _TRAINERS[config.trainer][1]
+    unknown = sorted(set(config.trainer_options) - set(kind.__dataclass_fields__))
+    if unknown:
+        raise ConfigError(f"{kind.__name__} has no option {unknown[0]!r} (trainer_options)")
+    return {**implied, **config.trainer_options}
+
+
+def _say(console: Console) -> Callable[[str], None]:
+    return lambda text: console.print(text, highlight=False)

@@ -1,0 +1,137 @@
+"""A run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, `checkpoints/`, `report.html`.
+
+Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s first, so that
+they hold each step once however often the run was killed.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from rollwise.errors import StateFileError
+from rollwise.state import write_atomically
+from rollwise.training.groups import Groups
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has spent so far: completions generated, tokens generated, seconds of training without evaluation."""
+
+    rollouts: int = 0
+    tokens: int = 0
+    wall_s: float = 0.0
+
+
+class RunFolder:
+    """Reads and writes one run's files.
+
+    Args:
+        path: the folder; made if it is not there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.yaml"
+        self.metrics = self.path / "metrics.jsonl"
+        self.rollouts = self.path / "rollouts.jsonl"
+        self.checkpoints = self.path / "checkpoints"
+        self.path.mkdir(parents=True, exist_ok=True)
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Write `config.yaml`, atomically."""
+        write_atomically(self.config, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True).encode())
+
+    def read_config(self) -> dict[str, Any]:
+        """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
+        try:
+            config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise StateFileError(f"{str(self.config)!r} can't be read: {error}") from error
+        if not isinstance(config, dict):
+            raise StateFileError(f"{str(self.config)!r} holds no options")
+        return config
+
+    def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append lines of JSON and flush them to the system."""
+        text = "".join(json.dumps(clean(line), ensure_ascii=False) + "\n" for line in lines)
+        with open(path, "a", encoding="utf-8") as file:
+            file.write(text)
+
+    def roll_back(self, step: int) -> Totals:
+        """Drop every line of the logs after `step`, torn ones too; what had been spent by then."""
+        last: dict[str, Any] = {}
+        for path in (self.rollouts, self.metrics):
+            if path.exists():
+                last = _keep_until(path, step) or last
+        return Totals(
+            rollouts=int(last.get("rollouts", 0)),
+            tokens=int(last.get("tokens", 0)),
+            wall_s=float(last.get("wall_s", 0.0)),
+        )
+
+
+def group_lines(groups: Groups) -> list[dict[str, Any]]:
+    """One line for each group, in the order asked."""
+    lines = []
+    for i, ticket in enumerate(groups.tickets):
+        row = groups.rows[i]
+        line = {
+            "step": groups.step,
+            "ticket": ticket.id,
+            "prompt_id": ticket.prompt_id,
+            "lane": ticket.lane,
+            "predicted": ticket.predicted,
+            "propensity": ticket.propensity,
+            "rewards": groups.rewards[i].tolist(),
+            "advantages": groups.advantages[i].round(6).tolist(),
+            "tokens": groups.lengths[i].tolist(),
+            "prompt": ticket.prompt,
+            "texts": groups.texts[i],
+        }
+        if isinstance(row.get("category"), str):
+            line["category"] = row["category"]
+        lines.append(line)
+    return lines
+
+
+def clean(value: Any) -> Any:
+    """`value` with numpy numbers as Python's, float32 noise rounded away, and NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return float(f"{value:.7g}") if np.isfinite(value) else None
+    return value if isinstance(value, str | int | bool) or value is None else str(value)
+
+
+def _keep_until(path: Path, step: int) -> dict[str, Any] | None:
+    """Rewrite a log without the lines after `step`; the last line kept."""
+    scratch = path.with_name(f".{path.name}.tmp")
+    last: dict[str, Any] | None = None
+    with open(path, encoding="utf-8") as source, open(scratch, "w", encoding="utf-8") as target:
+        for number, text in enumerate(source, start=1):
+            try:
+                line = json.loads(text)
+                after = int(line["step"]) > step
+            except (ValueError, KeyError, TypeError) as error:
+                if text.endswith("\n"):
+                    raise StateFileError(f"{str(path)!r}, line {number} is damaged: {error!r}") from error
+                break  # the run was killed while it wrote this line
+            if not after:
+                target.write(text if text.endswith("\n") else text + "\n")
+                last = line
+        target.flush()
+        os.fsync(target.fileno())
+    os.replace(scratch, path)
+    return last

@@ -1,0 +1,60 @@
+"""The core needs numpy alone, and imports point one way."""
+
+import ast
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+SOURCE = Path(__file__).parents[2] / "src/rollwise"
+HEAVY = "torch transformers trl datasets accelerate rich yaml matplotlib hypothesis pytest jsonargparse pandas".split()
+CORE = {"errors", "pool", "ticket", "outcome", "evidence", "ledger", "state", "rng", "columns"}
+ALLOWED: dict[str, set[str]] = {
+    "core": CORE,
+    "estimators": {"estimators"},  # these three never import one another
+    "acquisition": {"acquisition"},
+    "draws": {"draws"},
+    "curricula": CORE | {"estimators", "acquisition", "draws", "curricula"},
+    "testing": CORE | {"curricula", "testing"},
+    "tasks": {"errors", "rng", "tasks"},
+    "models": {"errors", "rng", "state", "tasks", "models"},
+    "training": CORE | {"curricula", "tasks", "models", "training"},
+    "evaluation": {"errors", "evaluation"},
+    "reports": {"errors", "evaluation", "reports"},
+    "cli": {"errors", "curricula", "tasks", "training", "evaluation", "reports", "cli"},
+}
+
+
+def test_importing_rollwise_needs_numpy_alone() -> None:
+    code = f"""
+        import sys
+        for name in {HEAVY}:
+            sys.modules[name] = None          # importing it would raise
+        import rollwise as rw
+        pool = rw.PromptPool(ids=["a", "b"])
+        c = rw.PrioritizedReplay(pool)
+        c.tell([rw.Outcome(t.id, [1, 0]) for t in c.ask(2)])
+        rw.PrioritizedReplay(pool).load_state_dict(c.state_dict())
+        import rollwise.tasks
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+def imports_of(path: Path) -> set[str]:
+    found = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.startswith("rollwise."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("rollwise.")}
+    return found
+
+
+@pytest.mark.parametrize("room", sorted(ALLOWED))
+def test_imports_point_one_way(room: str) -> None:
+    files = [SOURCE / f"{name}.py" for name in CORE] if room == "core" else sorted((SOURCE / room).glob("*.py"))
+    assert files
+    for path in files:
+        assert imports_of(path) <= ALLOWED[room], path

@@ -1,0 +1,46 @@
+import numpy as np
+import pytest
+
+import rollwise as rw
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"low": 1, "high": 1}, {"low": 2, "high": 1}, {"high": float("inf")}, {"solved_at": 0.0}, {"solved_at": 1.5}],
+)
+def test_bad_ranges(options: dict) -> None:
+    with pytest.raises(rw.ConfigError):
+        rw.RewardSpec(**options)
+
+
+def test_any_finite_range_maps_to_the_unit_interval() -> None:
+    spec = rw.RewardSpec(low=-2.0, high=6.0, solved_at=4.0)
+    assert spec.scores(np.array([-2.0, 2.0, 6.0])).tolist() == [0.0, 0.5, 1.0]
+    pool = rw.PromptPool(ids=["a"])
+    curriculum = rw.Uniform(pool, reward_spec=spec)
+    evidence = curriculum.tell([rw.Outcome(curriculum.ask(1)[0].id, [-2.0, 4.0, 6.0, 2.0])])
+    assert evidence.mean.tolist() == [(0 + 0.75 + 1 + 0.5) / 4]
+    assert evidence.square.tolist() == [(0 + 0.5625 + 1 + 0.25) / 4]
+    assert evidence.solved.tolist() == [0.5]
+    assert evidence.mixed.tolist() == [True]
+    assert evidence.abs_advantage.tolist() == [(0.5625 + 0.1875 + 0.4375 + 0.0625) / 4]
+
+
+def test_rewards_in_float32_still_count_as_solved() -> None:
+    spec = rw.RewardSpec(high=1.1, solved_at=1.1)
+    assert spec.check(np.array([1.1], dtype=np.float32), "t0")[0] >= spec.threshold
+
+
+def test_a_group_of_equal_partial_rewards_is_not_mixed() -> None:
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b"]))
+    a, b = curriculum.ask(2)
+    evidence = curriculum.tell([rw.Outcome(a.id, [0.1] * 4), rw.Outcome(b.id, [1.0] * 4)])
+    assert evidence.mixed.tolist() == [False, False]
+    metrics = curriculum.metrics()
+    assert (metrics["all_bad"], metrics["all_good"], metrics["effective_ratio"]) == (1, 1, 0)
+
+
+def test_told_advantages_win_over_computed_ones() -> None:
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
+    evidence = curriculum.tell([rw.Outcome(curriculum.ask(1)[0].id, [1, 0], advantages=[2.0, -3.0])])
+    assert evidence.abs_advantage.tolist() == [2.5]

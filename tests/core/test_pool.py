@@ -1,0 +1,81 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollwise as rw
+from rollwise.pool import content_id
+
+
+def test_ids_are_given_or_made_from_the_content() -> None:
+    pool = rw.PromptPool.from_records([{"id": "a", "prompt": "x", "difficulty": 1}, {"prompt": "y", "difficulty": 2.5}])
+    assert pool.ids == ["a", content_id("y")]
+    assert list(pool.prompts) == ["x", "y"]
+    assert pool.columns["difficulty"].tolist() == [1.0, 2.5]
+    assert pool.slot(content_id("y")) == 1
+    assert pool.slots_of(["nobody", "a"]).tolist() == [-1, 0]
+
+
+def test_the_id_of_messages_does_not_depend_on_the_order_of_keys() -> None:
+    assert content_id([{"role": "user", "content": "2+2"}]) == content_id([{"content": "2+2", "role": "user"}])
+
+
+def test_columns_are_typed() -> None:
+    records = [{"prompt": str(i), "level": i, "name": f"n{i}", "tags": ("a", "b"), "vector": [i, 2.0]} for i in range(3)]
+    columns = rw.PromptPool.from_records(records).columns
+    assert columns["level"].dtype == np.int64
+    assert columns["name"].dtype == object
+    assert columns["vector"].shape == (3, 2)
+    assert columns["tags"][0] == ("a", "b")
+    with pytest.raises(ValueError, match="read-only"):
+        columns["level"][0] = 7
+
+
+@pytest.mark.parametrize(
+    ("records", "reason"),
+    [
+        ([], "empty"),
+        ([{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y"}], "duplicate id 'a' at row 1"),
+        ([{"prompt": "x"}, {"prompt": "x"}], "record 1 repeats"),
+        ([{"id": "", "prompt": "x"}], "non-empty"),
+        ([{"id": 1.5, "prompt": "x"}], "non-empty strings"),
+        ([{"answer": 4}], "neither an id nor a prompt"),
+        ([{"prompt": "x", "difficulty": float("nan")}], "difficulty"),
+        ([{"prompt": "x", "difficulty": "hard"}], "difficulty"),
+        ([{"prompt": "x", "reference_pass_rates": [0.1, 1.2]}], "reference_pass_rates"),
+        ([{"prompt": "x", "embedding": 3.0}], "embedding"),
+        ([{"prompt": "x", "category": None}], "category"),
+    ],
+)
+def test_bad_records(records: list[dict], reason: str) -> None:
+    with pytest.raises(rw.PoolError, match=reason):
+        rw.PromptPool.from_records(records)
+
+
+def test_lengths_must_agree() -> None:
+    with pytest.raises(rw.PoolError, match="2 values for 1 prompts"):
+        rw.PromptPool(ids=["a"], columns={"difficulty": [1, 2]})
+    with pytest.raises(rw.PoolError, match="1 prompts for 2 ids"):
+        rw.PromptPool(ids=["a", "b"], prompts=["x"])
+
+
+@pytest.mark.parametrize(("how", "ids"), [("drop", 2), ("number", 3)])
+def test_repeated_content_can_be_dropped_or_numbered(how: str, ids: int) -> None:
+    pool = rw.PromptPool.from_records([{"prompt": "x"}, {"prompt": "y"}, {"prompt": "x"}], on_duplicate=how)
+    assert len(pool) == ids
+    if how == "number":
+        assert pool.ids[2] == pool.ids[0] + "#2"
+
+
+def test_a_missing_column_names_method_column_and_remedy() -> None:
+    with pytest.raises(rw.MissingColumnError, match=r"Ordered needs the column 'difficulty'.*'level'.*column="):
+        rw.Ordered(rw.PromptPool(ids=["a"], columns={"level": [1]}))
+    assert len(rw.Ordered(rw.PromptPool(ids=["a"], columns={"level": [1]}), column="level").ask(1)) == 1
+
+
+@given(st.lists(st.text(min_size=1), min_size=1, unique=True))
+def test_any_text_can_be_an_id(ids: list[str]) -> None:
+    pool = rw.PromptPool(ids=ids)
+    assert [pool.slot(i) for i in ids] == list(range(len(ids)))
+    saved = rw.Uniform(pool).state_dict()
+    assert rw.Uniform(rw.PromptPool(ids=ids[::-1])).load_state_dict(saved).matched == len(ids)

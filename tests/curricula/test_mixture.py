@@ -1,0 +1,100 @@
+"""Mixture: exact shares, shared evidence, borrowed lanes."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollwise as rw
+
+
+def make(pool: rw.PromptPool, **weights: float) -> rw.Mixture:
+    return rw.Mixture(pool, lanes={name: (w, rw.Uniform()) for name, w in weights.items()}, seed=0)
+
+
+def pool_of(n: int) -> rw.PromptPool:
+    return rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+
+
+@given(sizes=st.lists(st.integers(1, 7), min_size=1, max_size=40))
+def test_shares_are_exact_whatever_the_size_of_an_ask(sizes: list[int]) -> None:
+    mixture = make(pool_of(50), a=0.5, b=0.3, c=0.2)
+    counts = dict.fromkeys("abc", 0)
+    for size in sizes:
+        tickets = mixture.ask(size)
+        assert len(tickets) == size
+        for t in tickets:
+            counts[t.lane.split("/")[0]] += 1
+        mixture.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+    total = sum(sizes)
+    for name, share in {"a": 0.5, "b": 0.3, "c": 0.2}.items():
+        assert abs(counts[name] - share * total) <= 1 + 1e-6
+
+
+def test_every_lane_learns_from_every_outcome() -> None:
+    lanes = {"replay": (0.5, rw.PrioritizedReplay()), "uniform": (0.5, rw.Uniform())}
+    mixture = rw.Mixture(pool_of(10), lanes=lanes, seed=0)
+    tickets = mixture.ask(10)
+    mixture.tell([rw.Outcome(t.id, [0, 0]) for t in tickets])
+    replay = mixture.lane("replay")
+    assert isinstance(replay, rw.PrioritizedReplay)
+    assert len(replay.pools()["unsolved"]) == 10
+    assert mixture.metrics()["replay/unsolved"] == 10
+
+
+def test_lanes_draw_from_streams_of_their_own() -> None:
+    mixture = make(pool_of(40), a=0.5, b=0.5)
+    tickets = mixture.ask(40)
+    assert len({t.prompt_id for t in tickets}) == 40
+    again = [[t.prompt_id for t in rw.Mixture(pool_of(40), lanes=lanes, seed=3).ask(8)] for lanes in _twice()]
+    assert again[0] == again[1]
+
+
+def _twice() -> list[dict[str, tuple[float, rw.Curriculum]]]:
+    return [{"a": (1.0, rw.Uniform(seed=5)), "b": (1.0, rw.Uniform(seed=6))} for _ in range(2)]
+
+
+def test_mixtures_nest() -> None:
+    inner = rw.Mixture(lanes={"x": (1, rw.Uniform()), "y": (1, rw.PrioritizedReplay())})
+    outer = rw.Mixture(pool_of(12), lanes={"in": (3, inner), "out": (1, rw.Uniform())}, seed=0)
+    lanes = [t.lane for t in outer.ask(8)]
+    assert {lane.split("/")[0] for lane in lanes} == {"in", "out"}
+    again = rw.Mixture(pool_of(12), lanes={"in": (3, inner), "out": (1, rw.Uniform())}, seed=1)
+    again.load_state_dict(outer.state_dict())
+    assert [t.prompt_id for t in again.ask(4)] == [t.prompt_id for t in outer.ask(4)]
+
+
+@pytest.mark.parametrize(
+    "lanes",
+    [{}, {"a": rw.Uniform()}, {"a": (0, rw.Uniform())}, {"a": (1, "uniform")}, {"a": (float("nan"), rw.Uniform())}],
+)
+def test_bad_lanes(lanes: dict) -> None:
+    with pytest.raises(rw.ConfigError):
+        rw.Mixture(lanes=lanes)
+
+
+def test_a_bound_lane_is_refused() -> None:
+    with pytest.raises(rw.ConfigError, match="unbound"):
+        rw.Mixture(lanes={"a": (1, rw.Uniform(pool_of(3)))})
+
+
+def test_from_plain_values_as_in_a_configuration_file() -> None:
+    mixture = rw.make_curriculum(
+        "mixture",
+        lanes={
+            "replay": {"weight": 0.9, "curriculum": "prioritized", "options": {"exploration": 0.0}},
+            "uniform": {"weight": 0.1, "curriculum": "uniform"},
+        },
+    )
+    mixture.bind(pool_of(20))
+    assert len(mixture.ask(10)) == 10
+    with pytest.raises(rw.ConfigError, match="weight"):
+        rw.make_curriculum("mixture", lanes={"a": {"curriculum": "uniform"}})
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "reason"),
+    [("nobody", {}, "unknown curriculum"), ("uniform", {"temperature": 1}, "no option 'temperature'"), ("mixture", {}, "lanes")],
+)
+def test_unknown_names_and_options(name: str, options: dict, reason: str) -> None:
+    with pytest.raises(rw.ConfigError, match=reason):
+        rw.make_curriculum(name, **options)

@@ -1,0 +1,271 @@
+"""Prioritized Replay against numbers worked out by hand from the paper."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollwise as rw
+
+
+def pool_of(n: int) -> rw.PromptPool:
+    return rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+
+
+def group(successes: int, n: int = 8) -> list[float]:
+    return [1.0] * successes + [0.0] * (n - successes)
+
+
+def tell_all(curriculum: rw.Curriculum, successes: dict[str, int], n: int = 8) -> None:
+    """Ask for every prompt once and tell so many successes out of n for each."""
+    tickets = curriculum.ask(len(curriculum.pool))
+    curriculum.tell([rw.Outcome(t.id, group(successes[t.prompt_id], n)) for t in tickets])
+
+
+def priorities(curriculum: rw.PrioritizedReplay) -> list[float]:
+    return curriculum.priority(np.arange(len(curriculum.pool))).tolist()
+
+
+def test_defaults_are_the_papers() -> None:
+    options = rw.PrioritizedReplay().options
+    expected = {"ema_weight": 0.8, "initial_priority": 0.2, "bias": 1e-4, "tolerance": 0.0, "retest_every": 10}
+    expected |= {"retest_solved": 1, "retest_unsolved": 3, "exploration": 0.125, "draw": "heap"}
+    assert {k: options[k] for k in expected} == expected
+
+
+def test_priority_is_p_one_minus_p_plus_the_bias() -> None:
+    """k of 8: k = 2 and 6 give 12/64 = 0.1875, k = 4 gives 0.25; from a half up, 1e-4 more (sections 2, 4.4, 5)."""
+    replay = rw.PrioritizedReplay(pool_of(4), exploration=0.0)
+    tell_all(replay, {"p0": 2, "p1": 6, "p2": 4, "p3": 1})
+    assert priorities(replay) == pytest.approx([0.1875, 0.1876, 0.2501, 7 / 64])
+    assert replay.pools()["heap"] == ["p2", "p1", "p0", "p3"]
+
+
+def test_the_average_weighs_the_new_rate_by_0_8() -> None:
+    """First 0.5; then 0.8 * 0.25 + 0.2 * 0.5 = 0.3, priority 0.21; then 0.8 * 0.75 + 0.2 * 0.3 = 0.66: 0.2244 + 1e-4."""
+    replay = rw.PrioritizedReplay(pool_of(1), exploration=0.0)
+    for successes, omega in ((4, 0.2501), (2, 0.21), (6, 0.2245)):
+        tell_all(replay, {"p0": successes})
+        assert priorities(replay) == pytest.approx([omega])
+
+
+def test_unseen_prompts_rank_between_three_of_eight_and_two_of_eight() -> None:
+    """Section 2: with groups of 8, 0.2 lets prompts with 3, 4 or 5 successes go before unseen ones, and no others."""
+    replay = rw.PrioritizedReplay(pool_of(7), exploration=0.0)
+    tickets = replay.ask(5)
+    rates = dict(zip([t.prompt_id for t in tickets], [3, 4, 5, 2, 6], strict=True))
+    replay.tell([rw.Outcome(t.id, group(rates[t.prompt_id])) for t in tickets])
+    order = [rates.get(t.prompt_id, -1) for t in replay.ask(7)]
+    assert order == [4, 5, 3, -1, -1, 6, 2]
+
+
+@pytest.mark.parametrize("draw", ["heap", "proportional"])
+def test_infinite_initial_priority_visits_everything_once_first(draw: Any) -> None:
+    replay = rw.PrioritizedReplay(pool_of(20), initial_priority=float("inf"), draw=draw, exploration=0.0)
+    seen = []
+    for _ in range(5):
+        tickets = replay.ask(4)
+        seen += [t.prompt_id for t in tickets]
+        replay.tell([rw.Outcome(t.id, group(4)) for t in tickets])
+    assert len(set(seen)) == 20
+
+
+def test_solved_and_unsolved_leave_the_heap() -> None:
+    replay = rw.PrioritizedReplay(pool_of(3), exploration=0.0)
+    tell_all(replay, {"p0": 8, "p1": 0, "p2": 7})
+    assert replay.pools() == {"heap": ["p2"], "solved": ["p0"], "unsolved": ["p1"]}
+    metrics = replay.metrics()
+    assert (metrics["heap"], metrics["solved"], metrics["unsolved"], metrics["unseen"]) == (1, 1, 1, 0)
+    assert metrics["mean_score"] == pytest.approx((1 + 0 + 7 / 8) / 3)
+
+
+def test_tolerance_widens_both_pools() -> None:
+    replay = rw.PrioritizedReplay(pool_of(4), exploration=0.0, tolerance=0.125)
+    tell_all(replay, {"p0": 7, "p1": 1, "p2": 6, "p3": 2})
+    assert replay.pools() == {"heap": ["p2", "p3"], "solved": ["p0"], "unsolved": ["p1"]}
+
+
+def test_retests_come_every_ten_steps_one_solved_three_unsolved() -> None:
+    replay = rw.PrioritizedReplay(pool_of(30), exploration=0.0)
+    successes = {f"p{i}": 8 if i < 10 else 0 if i < 20 else 4 for i in range(30)}
+    tell_all(replay, successes)
+    for step in range(2, 32):
+        tickets = replay.ask(6, step=step)
+        lanes = Counter(t.lane for t in tickets)
+        if step % 10 == 0:
+            assert lanes == {"retest-solved": 1, "retest-unsolved": 3, "priority": 2}
+        else:
+            assert lanes == {"priority": 6}
+        replay.tell([rw.Outcome(t.id, group(successes[t.prompt_id])) for t in tickets])
+
+
+def test_retests_take_the_longest_untested_first() -> None:
+    replay = rw.PrioritizedReplay(pool_of(9), exploration=0.0, retest_every=1, retest_solved=0, retest_unsolved=3)
+    tell_all(replay, {f"p{i}": 0 for i in range(9)})
+    rounds = []
+    for _ in range(6):
+        tickets = replay.ask(3)
+        rounds.append({t.prompt_id for t in tickets})
+        replay.tell([rw.Outcome(t.id, group(0)) for t in tickets])
+    assert set.union(*rounds[:3]) == {f"p{i}" for i in range(9)}
+    assert rounds[3:] == rounds[:3]
+
+
+def test_a_retested_prompt_that_changed_returns_to_the_heap_with_its_average() -> None:
+    """Solved, then 6 of 8: 0.8 * 0.75 + 0.2 * 1 = 0.8, so 0.16 + 1e-4. Unsolved, then 1 of 8: 0.1, so 0.09."""
+    replay = rw.PrioritizedReplay(pool_of(2), exploration=0.0, retest_every=1)
+    tell_all(replay, {"p0": 8, "p1": 0})
+    tickets = replay.ask(2)
+    assert [t.lane for t in tickets] == ["retest-solved", "retest-unsolved"]
+    assert [t.predicted for t in tickets] == [1.0, 0.0]
+    replay.tell([rw.Outcome(t.id, group({"p0": 6, "p1": 1}[t.prompt_id])) for t in tickets])
+    assert replay.pools() == {"heap": ["p0", "p1"], "solved": [], "unsolved": []}
+    assert priorities(replay) == pytest.approx([0.1601, 0.09])
+
+
+def test_retests_never_overfill_and_are_carried_over() -> None:
+    replay = rw.PrioritizedReplay(pool_of(30), exploration=0.0)
+    tell_all(replay, {f"p{i}": 8 if i < 10 else 0 if i < 20 else 4 for i in range(30)})
+    lanes = [[t.lane for t in replay.ask(1, step=10)] for _ in range(6)]
+    assert lanes == [["retest-solved"], *[["retest-unsolved"]] * 3, ["priority"], ["priority"]]
+
+
+def test_retests_of_an_empty_pool_are_not_owed_for_ever() -> None:
+    replay = rw.PrioritizedReplay(pool_of(10), exploration=0.0, retest_every=1)
+    tell_all(replay, {f"p{i}": 4 for i in range(10)})
+    assert {t.lane for t in replay.ask(4)} == {"priority"}
+
+
+def test_a_short_heap_is_filled_from_the_pools_unsolved_first() -> None:
+    replay = rw.PrioritizedReplay(pool_of(6), exploration=0.0)
+    tell_all(replay, {"p0": 4, "p1": 0, "p2": 0, "p3": 8, "p4": 8, "p5": 8})
+    tickets = replay.ask(5)
+    assert Counter(t.lane for t in tickets) == {"priority": 1, "refill-unsolved": 2, "refill-solved": 2}
+    assert tickets[0].prompt_id == "p0"
+
+
+def test_exploration_is_by_batch_and_uniform_over_the_heap() -> None:
+    replay = rw.PrioritizedReplay(pool_of(40), seed=0, retest_every=10**9)
+    tell_all(replay, {f"p{i}": 4 if i < 20 else 1 for i in range(40)})
+    explored, batches, low = 0, 800, 0
+    for _ in range(batches):
+        tickets = replay.ask(4)
+        lanes = {t.lane for t in tickets}
+        assert len(lanes) == 1  # a batch is explored as a whole, or not at all
+        if lanes == {"explore"}:
+            explored += 1
+            low += sum(int(t.prompt_id[1:]) >= 20 for t in tickets)
+            assert tickets[0].propensity == pytest.approx(1 / 40)
+        replay.tell([rw.Outcome(t.id, group(4 if int(t.prompt_id[1:]) < 20 else 1)) for t in tickets])
+    assert explored / batches == pytest.approx(0.125, abs=0.035)
+    assert low / (4 * explored) == pytest.approx(0.5, abs=0.1)
+
+
+def test_the_proportional_draw_follows_priority() -> None:
+    """Priorities 0.2501 (4 of 8) and 7/64 (1 of 8): shares of the first pick 0.696 and 0.304."""
+    replay = rw.PrioritizedReplay(pool_of(2), draw="proportional", exploration=0.0, retest_every=10**9)
+    tell_all(replay, {"p0": 4, "p1": 1})
+    picks = Counter()
+    for _ in range(2000):
+        (ticket,) = replay.ask(1)
+        picks[ticket.prompt_id] += 1
+        assert ticket.propensity == pytest.approx({"p0": 0.2501, "p1": 7 / 64}[ticket.prompt_id] / (0.2501 + 7 / 64))
+        replay.tell([rw.Outcome(ticket.id, [])])  # nothing learnt, so nothing moves
+    assert picks["p0"] / 2000 == pytest.approx(0.2501 / (0.2501 + 7 / 64), abs=0.04)
+
+
+def test_continuous_rewards_rank_by_their_variance() -> None:
+    """[.4, .6]: variance .01; [0, .5]: .0625; [.1, .9]: .16. p(1-p) would rank them .25, .1875, .25."""
+    replay = rw.PrioritizedReplay(pool_of(3), exploration=0.0, bias=0.0)
+    rewards = {"p0": [0.4, 0.6], "p1": [0.0, 0.5], "p2": [0.1, 0.9]}
+    replay.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in replay.ask(3)])
+    assert priorities(replay) == pytest.approx([0.01, 0.0625, 0.16])
+
+
+def test_graded_groups_without_contrast_are_unsolved_and_full_marks_are_solved() -> None:
+    replay = rw.PrioritizedReplay(pool_of(3), exploration=0.0, reward_spec=rw.RewardSpec(solved_at=0.9))
+    rewards = {"p0": [0.1] * 4, "p1": [0.95, 0.9, 1.0, 1.0], "p2": [0.1, 0.0, 0.1, 0.1]}
+    replay.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in replay.ask(3)])
+    assert replay.pools() == {"heap": ["p2"], "solved": ["p1"], "unsolved": ["p0"]}
+
+
+def test_rewards_of_plus_and_minus_one_keep_a_half_in_the_heap() -> None:
+    replay = rw.PrioritizedReplay(pool_of(1), reward_spec=rw.RewardSpec(low=-1, high=1))
+    replay.tell([rw.Outcome(t.id, [-1, 1, -1, 1]) for t in replay.ask(1)])
+    assert replay.pools()["heap"] == ["p0"]
+    assert priorities(replay) == pytest.approx([0.2501])
+
+
+def test_a_group_without_any_reward_is_no_evidence() -> None:
+    replay = rw.PrioritizedReplay(pool_of(2), exploration=0.0)
+    replay.tell([rw.Outcome(t.id, [], failed=8) for t in replay.ask(2)])
+    assert priorities(replay) == [0.2, 0.2]
+    assert replay.metrics()["unseen"] == 2
+
+
+def test_ties_do_not_follow_the_layout() -> None:
+    first = [rw.PrioritizedReplay(pool_of(100), seed=s, exploration=0.0).ask(1)[0].prompt_id for s in range(40)]
+    assert len(set(first)) > 25
+
+
+@given(data=st.data(), n=st.integers(1, 12))
+def test_against_a_plain_reading_of_the_paper(data: st.DataObject, n: int) -> None:
+    """A dictionary, a sort and the paper's sentences, without exploration: the same prompts, up to ties."""
+    replay = rw.PrioritizedReplay(pool_of(n), exploration=0.0, retest_every=3)
+    mean: dict[str, float] = {}
+    pools = {f"p{i}": "heap" for i in range(n)}
+    tested = dict.fromkeys(pools, 0)
+    due = {"solved": 0, "unsolved": 0}
+    for step in range(1, data.draw(st.integers(1, 12)) + 1):
+        k = data.draw(st.integers(1, n))
+        tickets = replay.ask(k)
+
+        def omega(i: str) -> float:
+            return mean[i] * (1 - mean[i]) + 1e-4 * (mean[i] >= 0.5) if i in mean else 0.2
+
+        members = {name: [i for i in pools if pools[i] == name] for name in ("heap", "solved", "unsolved")}
+        if step % 3 == 0:
+            due = {"solved": 1, "unsolved": 3}
+        room, retests = k, {}
+        for name, waiting in due.items():
+            retests[name] = sorted(tested[i] for i in members[name])[: min(waiting, room)]
+            due[name] = 0 if len(retests[name]) < min(waiting, room) else waiting - len(retests[name])
+            room -= len(retests[name])
+        highest = sorted((omega(i) for i in members["heap"]), reverse=True)[:room]
+        got = {lane: [t.prompt_id for t in tickets if t.lane == lane] for lane in {t.lane for t in tickets}}
+        assert sorted(tested[i] for i in got.get("retest-solved", [])) == retests["solved"]
+        assert sorted(tested[i] for i in got.get("retest-unsolved", [])) == retests["unsolved"]
+        assert [omega(i) for i in got.get("priority", [])] == pytest.approx(highest)
+        assert len(tickets) == k
+
+        successes = {t.prompt_id: data.draw(st.integers(0, 4)) for t in tickets}
+        replay.tell([rw.Outcome(t.id, group(successes[t.prompt_id], 4)) for t in tickets])
+        for i, s in successes.items():
+            mean[i] = 0.8 * s / 4 + 0.2 * mean[i] if i in mean else s / 4
+            pools[i] = "solved" if s == 4 else "unsolved" if s == 0 else "heap"
+            tested[i] = step
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"ema_weight": 0},
+        {"ema_weight": 1.1},
+        {"initial_priority": 0},
+        {"initial_priority": float("nan")},
+        {"bias": -1},
+        {"tolerance": 0.5},
+        {"retest_every": 0},
+        {"retest_solved": -1},
+        {"retest_unsolved": 1.5},
+        {"exploration": 1.01},
+        {"draw": "random"},
+    ],
+)
+def test_bad_options_name_option_value_and_range(options: dict[str, Any]) -> None:
+    (name,) = options
+    with pytest.raises(rw.ConfigError, match=name):
+        rw.PrioritizedReplay(**options)
