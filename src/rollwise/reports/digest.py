@@ -1,0 +1,211 @@
+"""What a report takes from a run's files: the rollouts in one streaming pass, and the headline numbers."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollwise.evaluation import RunData
+from rollwise.reports.series import FloatArray, cumulative
+
+LAST_GROUPS = 6
+# Characters kept of a prompt and of a completion: enough to judge it, short enough for a phone.
+LONGEST_PROMPT = 300
+LONGEST_COMPLETION = 400
+MOST_LINES = 10
+MOST_LANES = 6
+OTHER_LANES = "other"
+
+
+@dataclass(frozen=True)
+class Group:
+    """One rollout group, cut to what a table row shows."""
+
+    step: int | None
+    prompt: str
+    lane: str
+    predicted: float | None
+    rewards: tuple[float | None, ...]
+    completion: str
+
+
+@dataclass
+class RolloutDigest:
+    """The rollouts in small: how many groups, each step's groups by lane, and the last few groups."""
+
+    groups: int = 0
+    lanes: dict[int, Counter[str]] = field(default_factory=dict)
+    last: list[Group] = field(default_factory=list)
+
+    def lane_shares(self) -> tuple[list[str], FloatArray, FloatArray]:
+        """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
+        totals: Counter[str] = Counter()
+        for counts in self.lanes.values():
+            totals.update(counts)
+        names = sorted(totals, key=lambda name: (-totals[name], name))
+        if len(names) > MOST_LANES:
+            names = [*names[: MOST_LANES - 1], OTHER_LANES]
+        place = {name: i for i, name in enumerate(names)}
+        steps = sorted(self.lanes)
+        shares = np.zeros((len(steps), len(names)))
+        for row, step in enumerate(steps):
+            for lane, count in self.lanes[step].items():
+                shares[row, place.get(lane, len(names) - 1)] += count
+        if steps:
+            shares /= shares.sum(axis=1, keepdims=True)
+        return names, np.array(steps, dtype=np.float64), shares
+
+
+def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
+    """Read the groups once, holding counts and the last few alone, so that 10^6 lines need little memory."""
+    digest = RolloutDigest()
+    last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
+    for row in rows:
+        digest.groups += 1
+        last.append(row)
+        step, lane = row.get("step"), row.get("lane")
+        if isinstance(step, int) and lane is not None:
+            digest.lanes.setdefault(step, Counter())[str(lane)] += 1
+    digest.last = [_as_group(row) for row in last]
+    return digest
+
+
+def _as_group(row: Mapping[str, Any]) -> Group:
+    step, predicted = row.get("step"), row.get("predicted")
+    texts = [text for text in _as_list(row.get("texts")) if isinstance(text, str)]
+    lane = row.get("lane")
+    return Group(
+        step=step if isinstance(step, int) else None,
+        prompt=_cut(prompt_text(row.get("prompt", row.get("prompt_id"))), LONGEST_PROMPT),
+        lane="" if lane is None else str(lane),
+        predicted=float(predicted) if isinstance(predicted, int | float) else None,
+        rewards=tuple(float(r) if isinstance(r, int | float) else None for r in _as_list(row.get("rewards"))),
+        completion=_cut(texts[0], LONGEST_COMPLETION) if texts else "",
+    )
+
+
+def prompt_text(prompt: object) -> str:
+    """A prompt as readable text: itself, or its chat messages one after another as `role: content`."""
+    if prompt is None:
+        return ""
+    if isinstance(prompt, str):
+        return prompt
+    if isinstance(prompt, list) and all(isinstance(message, dict) and "content" in message for message in prompt):
+        return "\n".join(f"{message.get('role', '?')}: {_content(message['content'])}" for message in prompt)
+    return json.dumps(prompt, ensure_ascii=False)
+
+
+def _content(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):  # parts, as in {"type": "text", "text": ...}
+        return " ".join(str(part.get("text", f"[{part.get('type')}]")) for part in content if isinstance(part, dict))
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def _cut(text: str, longest: int) -> str:
+    lines = text[: longest + 1].split("\n")
+    if len(text) <= longest and len(lines) <= MOST_LINES:
+        return text
+    return "\n".join(lines[:MOST_LINES])[:longest].rstrip() + " …"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One row of the table of headline numbers: what, how much, and how it was computed."""
+
+    label: str
+    value: str
+    note: str
+
+
+def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
+    """The run's headline numbers; a number whose columns are absent is left out."""
+    steps = run.metrics["step"]
+    rows = [_evaluation(run), *_task_ratio(run)]
+    for key, label, note in [
+        ("rollouts", "rollouts", "completions generated"),
+        ("tokens", "generated tokens", "over all completions"),
+    ]:
+        total = cumulative(steps, run.column(key))
+        if total is not None:
+            rows.append(Headline(label, f"{total[-1]:,.0f}", note))
+    if digest.groups:
+        rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
+    rows += _clock(run)
+    coverage = _finite(run.column("curriculum/coverage"))
+    if coverage.size:
+        rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for at least once"))
+    return [row for row in rows if row is not None]
+
+
+def _evaluation(run: RunData) -> Headline | None:
+    for key, label in [("eval/pass@1", "pass@1"), ("eval/reward", "evaluation reward")]:
+        scores = run.column(key)
+        steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
+        if scores.size == 1:
+            return Headline(label, f"{scores[0]:.3f}", f"the only evaluation, at step {steps[0]:.0f}")
+        if scores.size:
+            best = int(np.argmax(scores))
+            value = f"{scores[0]:.3f} → {scores[-1]:.3f}"
+            note = f"step {steps[0]:.0f} → step {steps[-1]:.0f}; best {scores[best]:.3f} at step {steps[best]:.0f}"
+            return Headline(label, value, note)
+    return None
+
+
+def _task_ratio(run: RunData) -> list[Headline]:
+    ratio = run.column("frac_mixed")
+    steps, ratio = run.metrics["step"][np.isfinite(ratio)], _finite(ratio)
+    if not ratio.size:
+        return []
+    rows = [Headline("effective task ratio", _percent(ratio.mean()), "groups whose rewards differ, mean over steps")]
+    if ratio.size >= 4:
+        late = ratio[steps > steps[0] + 0.75 * (steps[-1] - steps[0])]
+        note = f"mean over the last {count(late.size, 'step')}"
+        rows.append(Headline("… in the last quarter", _percent(late.mean()), note))
+    return rows
+
+
+def _clock(run: RunData) -> list[Headline]:
+    wall = cumulative(run.metrics["step"], run.column("wall_s"))
+    if wall is None:
+        return []
+    rows = [Headline("training time", duration(float(wall[-1])), "wall-clock, over all resumes")]
+    spent = _finite(run.column("ask_s")).sum() + _finite(run.column("tell_s")).sum()
+    recorded = _finite(run.column("ask_s")).size + _finite(run.column("tell_s")).size
+    if recorded and wall[-1] > 0:
+        note = f"time in ask and tell ({duration(float(spent))}) over training time"
+        rows.append(Headline("curriculum overhead", f"{100 * spent / wall[-1]:.2g} %", note))
+    return rows
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: `0.8 s`, `75 s`, `12.5 min`, `3.2 h`."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it should be."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def _percent(share: float | np.floating[Any]) -> str:
+    return f"{100 * float(share):.1f} %"
+
+
+def _finite(values: NDArray[np.float64]) -> FloatArray:
+    return values[np.isfinite(values)]

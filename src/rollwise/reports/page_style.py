@@ -1,0 +1,77 @@
+"""The report page's style sheet."""
+
+CSS = """
+:root {
+  --font: system-ui, -apple-system, "Segoe UI", Roboto, "Helvetica Neue", Arial, sans-serif;
+  --page: #f6f7f9; --card: #ffffff; --ink: #1f2328; --soft: #59636e; --grid: #d8dee4; --grey: #9aa0a6;
+  --blue: #0072b2; --vermillion: #d55e00; --green: #009e73; --sky: #56b4e9; --orange: #e69f00; --purple: #cc79a7;
+}
+@media screen and (prefers-color-scheme: dark) {
+  :root {
+    --page: #0d1117; --card: #161b22; --ink: #e6edf3; --soft: #9da7b3; --grid: #30363d; --grey: #6e7681;
+    --blue: #58a6e0; --vermillion: #f0803c; --green: #2fbf94; --sky: #7cc8f2; --orange: #f0b43c; --purple: #dd96be;
+  }
+}
+* { box-sizing: border-box; }
+html { -webkit-text-size-adjust: 100%; }
+body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 var(--font); }
+main {
+  max-width: 1180px; margin: 0 auto; padding: 24px 16px 40px;
+  display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px;
+}
+main > * { grid-column: 1 / -1; min-width: 0; }
+main > .figure:not(.wide) { grid-column: auto; }
+header p { margin: 0; color: var(--soft); }
+h1 { margin: 0 0 8px; font-size: 28px; line-height: 1.2; overflow-wrap: anywhere; }
+h2 { margin: 0 0 8px; font-size: 18px; line-height: 1.3; }
+dl { display: flex; flex-wrap: wrap; gap: 8px; margin: 0; }
+dl div { background: var(--card); border: 1px solid var(--grid); border-radius: 6px; padding: 2px 10px; }
+dt, dd { display: inline; margin: 0; overflow-wrap: anywhere; }
+dt { color: var(--soft); margin-right: 6px; }
+section { background: var(--card); border: 1px solid var(--grid); border-radius: 8px; padding: 16px; }
+figure { margin: 0; }
+.panels { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 300px), 1fr)); gap: 12px; }
+.panel svg { display: block; width: 100%; max-width: 500px; height: auto; margin: 0 auto; }
+.panel svg * { stroke-linejoin: round; stroke-linecap: butt; }
+figcaption, .note { color: var(--soft); font-size: 14px; }
+figcaption { margin-top: 8px; }
+table { border-collapse: collapse; width: 100%; }
+th, td { padding: 6px 12px 6px 0; text-align: left; vertical-align: top; border-top: 1px solid var(--grid); }
+tbody:first-child tr:first-child > *, thead th { border-top: 0; }
+.numbers th { font-weight: 400; white-space: nowrap; }
+.numbers .value { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
+.numbers .note { width: 60%; }
+.groups { font-size: 14px; table-layout: fixed; }
+.groups th:nth-child(1) { width: 6%; } .groups th:nth-child(2) { width: 34%; }
+.groups th:nth-child(3) { width: 13%; } .groups th:nth-child(4) { width: 13%; }
+.groups td { overflow-wrap: anywhere; }
+.text { white-space: pre-wrap; overflow-wrap: anywhere; }
+pre { margin: 8px 0 0; font-size: 13px; white-space: pre-wrap; overflow-wrap: anywhere; }
+summary { cursor: pointer; }
+footer { color: var(--soft); font-size: 14px; }
+@media screen and (max-width: 760px) {
+  main { display: block; padding: 16px 10px 32px; }
+  main > * { margin-bottom: 12px; }
+  section { padding: 12px; }
+  .numbers tr { display: grid; grid-template-columns: auto auto; column-gap: 12px; border-top: 1px solid var(--grid); }
+  .numbers tr:first-child { border-top: 0; }
+  .numbers th, .numbers td { border: 0; padding: 6px 0 0; white-space: normal; }
+  .numbers .value { text-align: right; }
+  .numbers .note { grid-column: 1 / -1; width: auto; padding: 0 0 6px; }
+  .groups thead { display: none; }
+  .groups tr { display: block; padding: 10px 0; border-top: 1px solid var(--grid); }
+  .groups tr:first-child { border-top: 0; }
+  .groups td { display: block; border: 0; padding: 2px 0; }
+  .groups td::before { content: attr(data-name) ": "; color: var(--soft); }
+}
+@media print {
+  body { background: #ffffff; font-size: 11pt; }
+  main { padding: 0; }
+  section { break-inside: avoid; border-color: #cccccc; }
+  .wide { break-inside: auto; }
+  h2, thead { break-after: avoid; }
+  figcaption { break-before: avoid; }
+  .panel, .groups tr { break-inside: avoid; }
+  details::details-content { content-visibility: visible; height: auto; }
+}
+"""

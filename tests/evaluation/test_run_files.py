@@ -1,0 +1,151 @@
+"""Reading a run's folder: whole, torn, malformed, resumed."""
+
+from __future__ import annotations
+
+import builtins
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rollwise.errors import StateFileError
+from rollwise.evaluation import read_json_lines, read_run
+
+
+def write_lines(folder: Path, rows: list[Any], name: str = "metrics.jsonl", tail: str = "") -> Path:
+    text = "".join((row if isinstance(row, str) else json.dumps(row)) + "\n" for row in rows)
+    (folder / name).write_text(text + tail)
+    return folder
+
+
+def test_columns_align_by_step_and_missing_is_nan(tmp_path: Path) -> None:
+    rows = [
+        {"step": 0, "eval/pass@1": 0.1},
+        {"step": 1, "reward": 0.5, "loss": None, "note": "text"},
+        {"step": 2, "reward": float("nan"), "grad_norm": 10**400, "resumed": True},
+    ]
+    run = read_run(write_lines(tmp_path, rows))
+    assert run.steps.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(run.metrics["eval/pass@1"], [0.1, np.nan, np.nan])
+    np.testing.assert_array_equal(run.metrics["reward"], [np.nan, 0.5, np.nan])
+    np.testing.assert_array_equal(run.column("grad_norm"), [np.nan, np.nan, np.inf])
+    np.testing.assert_array_equal(run.column("resumed"), [np.nan, np.nan, 1.0])
+    np.testing.assert_array_equal(run.column("never"), [np.nan] * 3)
+    assert "note" not in run.metrics
+    assert "loss" not in run.metrics
+
+
+@pytest.mark.parametrize("tail", ['{"step": 2, "rew', '{"step": 2, "rew\n', "\n\n", "12", "\x00\x00\x00", ""])
+def test_torn_last_line_is_left_out(tmp_path: Path, tail: str) -> None:
+    assert read_run(write_lines(tmp_path, [{"step": 1}], tail=tail)).steps.tolist() == [1]
+
+
+def test_line_torn_inside_a_character_is_left_out(tmp_path: Path) -> None:
+    whole = json.dumps({"step": 1}).encode()
+    (tmp_path / "metrics.jsonl").write_bytes(whole + b"\n" + '{"step": 2, "café'.encode()[:-1])
+    assert read_run(tmp_path).steps.tolist() == [1]
+
+
+def test_whole_last_line_without_newline_counts(tmp_path: Path) -> None:
+    assert read_run(write_lines(tmp_path, [{"step": 1}], tail='{"step": 2}')).steps.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ('{"step": 2, "rew', "not valid JSON"),
+        ("[1, 2]", "holds a list"),
+        ('{"reward": 1.0}', "'step' must be a whole number >= 0, got None"),
+        ('{"step": -1}', "got -1"),
+        ('{"step": 1.5}', "got 1.5"),
+        ('{"step": true}', "got True"),
+    ],
+)
+def test_malformed_line_names_file_and_line(tmp_path: Path, bad: str, reason: str) -> None:
+    write_lines(tmp_path, [{"step": 1}, "", bad, {"step": 3}])
+    with pytest.raises(StateFileError, match=r"metrics\.jsonl, line 3: ") as caught:
+        read_run(tmp_path)
+    assert reason in str(caught.value)
+
+
+def test_malformed_rollout_line_raises_when_reached(tmp_path: Path) -> None:
+    write_lines(tmp_path, [{"step": 1}])
+    write_lines(tmp_path, [{"step": 1, "lane": "a"}, "{", {"step": 2}], name="rollouts.jsonl")
+    rollouts = read_run(tmp_path).rollouts()
+    assert next(rollouts) == {"step": 1, "lane": "a"}
+    with pytest.raises(StateFileError, match=r"rollouts\.jsonl, line 2: "):
+        next(rollouts)
+
+
+def test_lines_are_streamed(tmp_path: Path) -> None:
+    lines = read_json_lines(write_lines(tmp_path, [{"step": 1}, {"step": 2}]) / "metrics.jsonl")
+    assert iter(lines) is lines
+    assert list(lines) == [(1, {"step": 1}), (2, {"step": 2})]
+
+
+def test_resumed_run_drops_what_the_abandoned_attempt_wrote(tmp_path: Path) -> None:
+    rows = [{"step": s, "reward": 0.1} for s in range(1, 7)] + [{"step": s, "reward": 0.9} for s in (4, 5)]
+    run = read_run(write_lines(tmp_path, rows))
+    assert run.steps.tolist() == [1, 2, 3, 4, 5]
+    assert run.metrics["reward"].tolist() == [0.1, 0.1, 0.1, 0.9, 0.9]
+
+
+def test_late_evaluation_joins_its_step_and_drops_nothing(tmp_path: Path) -> None:
+    rows = [
+        {"step": 1, "reward": 0.1},
+        {"step": 2, "reward": 0.2},
+        {"step": 1, "time": 5.0, "tokens": 3, "eval/pass@1": 0.4},
+        {"step": 0, "eval/pass@1": 0.3},
+    ]
+    run = read_run(write_lines(tmp_path, rows))
+    assert run.steps.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(run.metrics["eval/pass@1"], [0.3, 0.4, np.nan])
+    np.testing.assert_array_equal(run.metrics["reward"], [np.nan, 0.1, 0.2])
+
+
+def test_empty_metrics_is_a_run_without_steps(tmp_path: Path) -> None:
+    run = read_run(write_lines(tmp_path, []))
+    assert run.steps.tolist() == []
+    assert list(run.rollouts()) == []
+    assert run.config == {}
+
+
+def test_a_folder_that_is_no_run_says_what_to_give(tmp_path: Path) -> None:
+    with pytest.raises(StateFileError, match=r"has no metrics\.jsonl; give a run's folder"):
+        read_run(tmp_path)
+    with pytest.raises(StateFileError, match="is not a folder"):
+        read_run(tmp_path / "absent")
+
+
+def test_config(tmp_path: Path) -> None:
+    pytest.importorskip("yaml")
+    write_lines(tmp_path, [])
+    path = tmp_path / "config.yaml"
+    path.write_text("seed: 3\ncurriculum: {name: bots}\n")
+    run = read_run(tmp_path)
+    assert run.config == {"seed": 3, "curriculum": {"name": "bots"}}
+    assert run.config_text == "seed: 3\ncurriculum: {name: bots}\n"
+    path.write_text("")
+    assert read_run(tmp_path).config == {}
+    for bad in ("- a\n- b\n", "a: [1\n"):
+        path.write_text(bad)
+        with pytest.raises(StateFileError, match=r"config\.yaml"):
+            read_run(tmp_path)
+
+
+def test_without_pyyaml_the_text_remains(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real_import = builtins.__import__
+
+    def refuse(name: str, *args: Any, **kwargs: Any) -> Any:
+        if name == "yaml":
+            raise ImportError(name)
+        return real_import(name, *args, **kwargs)
+
+    write_lines(tmp_path, [])
+    (tmp_path / "config.yaml").write_text("seed: 3\n")
+    monkeypatch.setattr(builtins, "__import__", refuse)
+    run = read_run(tmp_path)
+    assert run.config == {}
+    assert run.config_text == "seed: 3\n"
