@@ -1,4 +1,4 @@
-"""What a curriculum remembers of each prompt: preallocated arrays of shape (N,), one a name, saved and joined by slot."""
+"""What a curriculum remembers of each prompt: preallocated arrays (N,), saved whole and joined by slot."""
 
 from __future__ import annotations
 

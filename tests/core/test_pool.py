@@ -21,7 +21,9 @@ def test_the_id_of_messages_does_not_depend_on_the_order_of_keys() -> None:
 
 
 def test_columns_are_typed() -> None:
-    records = [{"prompt": str(i), "level": i, "name": f"n{i}", "tags": ("a", "b"), "vector": [i, 2.0]} for i in range(3)]
+    records = [
+        {"prompt": str(i), "level": i, "name": f"n{i}", "tags": ("a", "b"), "vector": [i, 2.0]} for i in range(3)
+    ]
     columns = rw.PromptPool.from_records(records).columns
     assert columns["level"].dtype == np.int64
     assert columns["name"].dtype == object

@@ -28,7 +28,9 @@ def test_strings_survive_json(strings: list[str]) -> None:
     assert decode_strings(json.loads(json.dumps(encode_strings(strings)))) == strings
 
 
-@pytest.mark.parametrize("bad", [{}, {"zlib64": "??"}, {"dtype": "|O", "shape": [1], "zlib64": "eJwDAAAAAAE="}, None, 3])
+@pytest.mark.parametrize(
+    "bad", [{}, {"zlib64": "??"}, {"dtype": "|O", "shape": [1], "zlib64": "eJwDAAAAAAE="}, None, 3]
+)
 def test_damaged_values_raise(bad: object) -> None:
     with pytest.raises(rw.StateError):
         decode_array(bad)  # type: ignore[arg-type]

@@ -93,7 +93,11 @@ def test_from_plain_values_as_in_a_configuration_file() -> None:
 
 @pytest.mark.parametrize(
     ("name", "options", "reason"),
-    [("nobody", {}, "unknown curriculum"), ("uniform", {"temperature": 1}, "no option 'temperature'"), ("mixture", {}, "lanes")],
+    [
+        ("nobody", {}, "unknown curriculum"),
+        ("uniform", {"temperature": 1}, "no option 'temperature'"),
+        ("mixture", {}, "lanes"),
+    ],
 )
 def test_unknown_names_and_options(name: str, options: dict, reason: str) -> None:
     with pytest.raises(rw.ConfigError, match=reason):

@@ -45,7 +45,7 @@ def test_priority_is_p_one_minus_p_plus_the_bias() -> None:
 
 
 def test_the_average_weighs_the_new_rate_by_0_8() -> None:
-    """First 0.5; then 0.8 * 0.25 + 0.2 * 0.5 = 0.3, priority 0.21; then 0.8 * 0.75 + 0.2 * 0.3 = 0.66: 0.2244 + 1e-4."""
+    """First 0.5; then .8 * .25 + .2 * .5 = 0.3, priority 0.21; then .8 * .75 + .2 * .3 = 0.66: 0.2244 + 1e-4."""
     replay = rw.PrioritizedReplay(pool_of(1), exploration=0.0)
     for successes, omega in ((4, 0.2501), (2, 0.21), (6, 0.2245)):
         tell_all(replay, {"p0": successes})

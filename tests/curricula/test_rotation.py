@@ -24,7 +24,7 @@ def test_uniform_visits_every_prompt_once_an_epoch_across_resume(n: int, sizes: 
     for start in range(0, len(order), n):
         epoch = order[start : start + n]
         assert len(set(epoch)) == len(epoch)
-    assert max(Counter(order).values()) - min((Counter(order)[i] for i in pool.ids)) <= 1
+    assert max(Counter(order).values()) - min(Counter(order)[i] for i in pool.ids) <= 1
 
 
 def test_uniform_epochs_come_in_different_orders() -> None:

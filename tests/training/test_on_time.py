@@ -1,4 +1,4 @@
-"""Selection is on time: what is asked for a step was chosen after the step before was told, and is what is trained on."""
+"""Selection is on time: a step's prompts are chosen after the step before was told, and are what is trained on."""
 
 from pathlib import Path
 from typing import Any
@@ -11,7 +11,9 @@ from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 CASES = [
     pytest.param(CurriculumGRPOTrainer, {}, 6, id="grpo"),
     pytest.param(CurriculumGRPOTrainer, {"accumulate": 2}, 6, id="grpo-accumulate"),
-    pytest.param(CurriculumGRPOTrainer, {"accumulate": 2, "steps_per_generation": 1}, 12, id="grpo-two-generations-a-step"),
+    pytest.param(
+        CurriculumGRPOTrainer, {"accumulate": 2, "steps_per_generation": 1}, 12, id="grpo-two-generations-a-step"
+    ),
     pytest.param(CurriculumGRPOTrainer, {"steps_per_generation": 2, "num_iterations": 2}, 2, id="grpo-reused-rollouts"),
     pytest.param(CurriculumGRPOTrainer, {"scale_rewards": "none", "loss_type": "dr_grpo"}, 6, id="grpo-centred"),
     pytest.param(CurriculumRLOOTrainer, {"accumulate": 2}, 6, id="rloo-accumulate"),
@@ -52,9 +54,7 @@ def test_metrics_reach_the_trainers_log(tmp_path: Path) -> None:
 
 def test_the_told_rewards_and_advantages_are_the_trainers(tmp_path: Path) -> None:
     groups: list[Any] = []
-    trainer = make_trainer(
-        tmp_path, max_steps=3, scale_rewards="none", extra={"group_observers": [groups.append]}
-    )
+    trainer = make_trainer(tmp_path, max_steps=3, scale_rewards="none", extra={"group_observers": [groups.append]})
     trainer.train()
     for group in groups:
         centred = group.rewards - group.rewards.mean(axis=1, keepdims=True)

@@ -18,7 +18,9 @@ CASES = [
     pytest.param(CurriculumGRPOTrainer, {"save_steps": 3, "accumulate": 2}, id="grpo-accumulate"),
     pytest.param(CurriculumGRPOTrainer, {"save_steps": 3, "steps_per_generation": 2}, id="grpo-saved-midway"),
     pytest.param(
-        CurriculumGRPOTrainer, {"save_steps": 3, "steps_per_generation": 2, "num_iterations": 2}, id="grpo-reused-midway"
+        CurriculumGRPOTrainer,
+        {"save_steps": 3, "steps_per_generation": 2, "num_iterations": 2},
+        id="grpo-reused-midway",
     ),
     pytest.param(CurriculumRLOOTrainer, {"save_steps": 3, "accumulate": 2}, id="rloo"),
 ]
@@ -99,9 +101,7 @@ def test_a_changed_data_set_is_joined_by_id(tmp_path: Path, caplog: pytest.LogCa
     run(tmp_path, save_steps=3)
     before = rw.load_state(tmp_path / "checkpoint-6/rollwise_state.json")["curriculum"]
     rows = [*toy_dataset(24)][4:][::-1] + [{"prompt": "new", "threshold": 0, "difficulty": 0.0}]
-    trainer = make_trainer(
-        tmp_path, max_steps=8, dataset=type(toy_dataset()).from_list(rows), save_strategy="no"
-    )
+    trainer = make_trainer(tmp_path, max_steps=8, dataset=type(toy_dataset()).from_list(rows), save_strategy="no")
     trainer.train(resume_from_checkpoint=True)
     assert (trainer.curriculum.metrics()["state_added"], trainer.curriculum.metrics()["state_dropped"]) == (1, 4)
     assert "data set has changed" in caplog.text

@@ -29,7 +29,12 @@ def main(out: str, resume: bool) -> None:
     )
     trainer.train(resume_from_checkpoint=f"{out}/checkpoint-2" if resume else None)
     digest = hashlib.sha256(flat_parameters(trainer).numpy().tobytes()).hexdigest()
-    mine = {"rank": trainer.accelerator.process_index, "seen": seen, "parameters": digest, "trace": trainer.curriculum.trace}
+    mine = {
+        "rank": trainer.accelerator.process_index,
+        "seen": seen,
+        "parameters": digest,
+        "trace": trainer.curriculum.trace,
+    }
     everyone = gather_object([mine])
     if trainer.accelerator.is_main_process:
         Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))

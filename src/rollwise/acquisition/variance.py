@@ -16,7 +16,7 @@ def bernoulli_variance(p: np.ndarray) -> np.ndarray:
     >>> bernoulli_variance(np.array([0.75, 0.25])).tolist()
     [0.1875, 0.1875]
     """
-    return p * (1.0 - p)
+    return np.asarray(p * (1.0 - p))
 
 
 def moment_variance(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
@@ -25,7 +25,7 @@ def moment_variance(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
     >>> moment_variance(np.array([0.75, 0.1]), np.array([0.75, 0.01])).round(12).tolist()
     [0.1875, 0.0]
     """
-    return np.maximum(square - mean * mean, 0.0)
+    return np.asarray(np.maximum(square - mean * mean, 0.0))
 
 
 def success_bias(mean: np.ndarray, bias: float) -> np.ndarray:

@@ -36,16 +36,23 @@ class _Formatter(DefaultHelpFormatter):
 
 def build_parser() -> ArgumentParser:
     """The parser of `rollwise` and its subcommands."""
-    parser = ArgumentParser(prog="rollwise", description="Spend rollouts wisely: prompt curricula for RL fine-tuning.")
+    parser = ArgumentParser(
+        prog="rollwise",
+        description="Spend rollouts wisely: prompt curricula for RL fine-tuning.",
+        formatter_class=_Formatter,
+    )
     parser.add_argument("--version", action="version", version=f"rollwise {__version__}")
     commands = parser.add_subcommands(required=True)
     train = ArgumentParser(
+        usage="rollwise train [--config FILE] [--OPTION VALUE ...] | rollwise train --resume RUN [--steps STEPS]",
         description="Train a policy with a curriculum, into a run folder.",
         epilog=_TRAIN_EXAMPLES,
         formatter_class=_Formatter,
     )
     train.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    train.add_argument("--resume", type=str | None, default=None, help="Folder of a run to go on with; takes only --steps.")
+    train.add_argument(
+        "--resume", type=str | None, default=None, help="Folder of a run to go on with; takes only --steps."
+    )
     train.add_class_arguments(TrainConfig, as_group=False)
     commands.add_subcommand("train", train, help="train a policy with a curriculum")
     report = ArgumentParser(description="Write a run's report: one self-contained HTML file, and its figures.")
@@ -70,26 +77,23 @@ def run_command(namespace: Namespace) -> int:
         return 0
     kinds: dict[str, type] = dict(CURRICULA if namespace.subcommand == "curricula" else TASKS)
     find = curriculum_options if namespace.subcommand == "curricula" else task_options
-    sys.stdout.write(_listing(kinds, find, options.name))
+    sys.stdout.write(_listing(kinds, find, options.get("name")))
     return 0
 
 
 def _train(options: Namespace) -> int:
-    values = {name: value for name, value in options.as_dict().items() if name not in ("config", "resume")}
-    if options.resume is not None:
-        defaults = TrainConfig().to_dict()
-        changed = sorted(name for name, value in values.items() if value != defaults[name] and name != "steps")
+    values = options.as_dict()  # only what was given, on the command line or in a file
+    values.pop("config", None)
+    resume = values.pop("resume", None)
+    if resume is not None:
+        changed = sorted(set(values) - {"steps"})
         if changed:
             raise ConfigError(
                 f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps can"
             )
     from rollwise.training.run import resume_run, start_run
 
-    if options.resume is None:
-        run = start_run(TrainConfig.from_dict(values))
-    else:
-        steps = values["steps"] if values["steps"] != TrainConfig().steps else None
-        run = resume_run(options.resume, steps=steps)
+    run = start_run(TrainConfig.from_dict(values)) if resume is None else resume_run(resume, **values)
     return _finish(run)
 
 

@@ -11,28 +11,25 @@ from rollwise.errors import MissingExtraError, RollwiseError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status: 0 done, 1 an error that is explained, 2 a wrong command line, 130 interrupted."""
+    """Run the command; the exit status: 0 done, 1 an error explained, 2 a wrong command line, 130 interrupted."""
     logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
     # Hub look-ups and telemetry only where the user asked for a hub model: a demo must run without a network.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # busy-waiting threads slow small matrix products many times over
+    os.environ.setdefault(
+        "OMP_WAIT_POLICY", "PASSIVE"
+    )  # busy-waiting threads slow small matrix products many times over
     try:
-        parser, run = _build()
-        return run(parser.parse_args(arguments))
+        try:
+            from rollwise.cli.commands import build_parser, run_command
+        except ModuleNotFoundError as error:
+            if (error.name or "").startswith("rollwise"):
+                raise
+            raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
+        return run_command(build_parser().parse_args(arguments, defaults=False))
     except RollwiseError as error:
         sys.stderr.write(f"rollwise: {error}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("rollwise: interrupted; what was saved can be resumed with: rollwise train --resume RUN\n")
         return 130
-
-
-def _build():  # type: ignore[no-untyped-def]
-    try:
-        from rollwise.cli.commands import build_parser, run_command
-    except ModuleNotFoundError as error:
-        if (error.name or "").startswith("rollwise"):
-            raise
-        raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-    return build_parser(), run_command

@@ -8,8 +8,9 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from rollwise.curricula.base import CoreOptions, Curriculum, JoinReport, Picks
+from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.mixture import Mixture
+from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rotation import Ordered, Uniform
 from rollwise.errors import ConfigError

@@ -10,13 +10,15 @@ import copy
 import logging
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
+from rollwise.checks import check_whole
 from rollwise.columns import Columns
+from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, StateError, UnboundError
 from rollwise.evidence import Evidence
@@ -31,7 +33,10 @@ logger = logging.getLogger(__name__)
 
 _FORMAT = "rollwise-curriculum"
 _VERSION = 1
-_COUNTERS = ("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad")
+_COUNTERS = (
+    *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
+    *("state_added", "state_dropped"),  # prompts that were new, or gone, when a saved state was loaded
+)
 _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {"asked": (np.int64, 0)}
 
 
@@ -47,59 +52,6 @@ class CoreOptions(TypedDict, total=False):
     seed: int
     reward_spec: RewardSpec
     expire_after: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Picks:
-    """K chosen slots, in the order chosen; `predicted` and `propensity` (K,) are NaN where unknown."""
-
-    slots: np.ndarray
-    lanes: list[str]
-    predicted: np.ndarray
-    propensity: np.ndarray
-
-    @classmethod
-    def of(
-        cls,
-        slots: np.ndarray,
-        lane: str,
-        *,
-        predicted: np.ndarray | None = None,
-        propensity: np.ndarray | None = None,
-    ) -> Picks:
-        """Slots that all come by one lane."""
-        unknown = np.full(len(slots), np.nan)
-        return cls(
-            slots=slots,
-            lanes=[lane] * len(slots),
-            predicted=unknown if predicted is None else predicted,
-            propensity=unknown if propensity is None else propensity,
-        )
-
-    @classmethod
-    def join(cls, parts: Sequence[Picks]) -> Picks:
-        """Several picks, one after another."""
-        if not parts:
-            return cls.of(np.empty(0, dtype=np.int64), "")
-        return cls(
-            slots=np.concatenate([p.slots for p in parts]),
-            lanes=[lane for p in parts for lane in p.lanes],
-            predicted=np.concatenate([p.predicted for p in parts]),
-            propensity=np.concatenate([p.propensity for p in parts]),
-        )
-
-    def __len__(self) -> int:
-        return len(self.slots)
-
-
-@dataclass(frozen=True, slots=True)
-class JoinReport:
-    """How a saved state met the present pool: prompts found again, new, and gone, and open tickets that went with them."""
-
-    matched: int
-    added: int
-    dropped: int
-    dropped_tickets: int
 
 
 class Curriculum(ABC):
@@ -227,7 +179,6 @@ class Curriculum(ABC):
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
-            **self.joined,
             **self.own_metrics(),
         }
         return {name: float(value) for name, value in numbers.items()}
@@ -263,8 +214,8 @@ class Curriculum(ABC):
             old_rows = np.flatnonzero(rows >= 0)
             if not len(old_rows):
                 raise StateError(
-                    f"none of the {len(old_ids):,} prompts in the state is in this pool of {len(pool):,}: it belongs to "
-                    f"another data set (there, ids like {old_ids[:1]}; here, {pool.ids[:1]})"
+                    f"none of the {len(old_ids):,} prompts in the state is in this pool of {len(pool):,}: it "
+                    f"belongs to another data set (there, ids like {old_ids[:1]}; here, {pool.ids[:1]})"
                 )
             fresh = copy.copy(self)
             fresh._start(pool)
@@ -280,7 +231,8 @@ class Curriculum(ABC):
             dropped=len(old_ids) - len(old_rows),
             dropped_tickets=dropped_tickets,
         )
-        fresh.joined = {"state_added": report.added, "state_dropped": report.dropped}
+        fresh.counters["state_added"] += report.added
+        fresh.counters["state_dropped"] += report.dropped
         self.__dict__ = fresh.__dict__
         if report.added or report.dropped:
             logger.warning("the data set has changed since the state was saved: %s", report)
@@ -298,20 +250,20 @@ class Curriculum(ABC):
 
     # ---- what a method implements ----
 
-    def build(self) -> None:
+    def build(self) -> None:  # noqa: B027 - optional
         """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
 
     @abstractmethod
     def select(self, k: int) -> Picks:
         """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
 
-    def observe(self, evidence: Evidence) -> None:
+    def observe(self, evidence: Evidence) -> None:  # noqa: B027 - optional
         """Update beliefs from groups of distinct prompts, all of them on hold."""
 
-    def hold(self, slots: np.ndarray) -> None:
+    def hold(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
         """These slots may not be chosen until released; some may be on hold already."""
 
-    def release(self, slots: np.ndarray) -> None:
+    def release(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
         """These slots may be chosen (again), ranked by the present belief."""
 
     def own_metrics(self) -> dict[str, float]:
@@ -322,7 +274,7 @@ class Curriculum(ABC):
         """What the method must save beyond its columns, JSON-safe."""
         return {}
 
-    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:  # noqa: B027 - optional
         """Take back `own_state`, on a fresh build whose columns are loaded; `added` are slots of new prompts."""
 
     # ---- what a method may use ----
@@ -341,7 +293,6 @@ class Curriculum(ABC):
         self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
         self.step = 0
         self.counters: dict[str, int] = dict.fromkeys(_COUNTERS, 0)
-        self.joined: dict[str, int] = {}
         self.build()
         self.release(np.arange(len(pool)))
 
@@ -399,22 +350,6 @@ class Curriculum(ABC):
                 f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
                 "load_state_dict(state, strict=False) to go on with the present ones"
             )
-
-
-def check_whole(name: str, value: Any, *, least: int) -> int:
-    """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
-        raise ConfigError(f"{name} must be a whole number >= {least}, got {value!r}")
-    return int(value)
-
-
-def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:
-    """`value` as a float; `ConfigError` unless it is a number in [low, high] (or (low, high] if `open_low`)."""
-    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and not math.isnan(float(value))
-    if not good or value > high or value < low or (open_low and value == low):
-        bracket = "(" if open_low else "["
-        raise ConfigError(f"{name} must be a number in {bracket}{low:g}, {high:g}], got {value!r}")
-    return float(value)
 
 
 def _json_safe(options: Any) -> Any:

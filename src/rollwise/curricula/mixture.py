@@ -8,7 +8,9 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.curricula.base import CoreOptions, Curriculum, Picks, check_number
+from rollwise.checks import check_number
+from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.curricula.picks import Picks
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -82,7 +84,7 @@ class Mixture(Curriculum):
         return Picks.join(parts)
 
     def _quotas(self, k: int) -> dict[str, int]:
-        """Whole numbers that sum to `k`: what each lane is owed, rounded by largest remainder, the rest carried over."""
+        """Whole numbers that sum to `k`: what each lane is owed by largest remainder, the rest carried over."""
         for name, share in self.shares.items():
             self.owed[name] += share * k
         quotas = {name: max(0, int(np.floor(owed + 1e-9))) for name, owed in self.owed.items()}

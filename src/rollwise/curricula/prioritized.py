@@ -9,7 +9,9 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.acquisition import moment_variance, success_bias
-from rollwise.curricula.base import CoreOptions, Curriculum, Picks, check_number, check_whole
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.curricula.picks import Picks
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
 from rollwise.errors import ConfigError
 from rollwise.estimators import ema

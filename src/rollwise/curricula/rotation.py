@@ -11,7 +11,8 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.curricula.base import CoreOptions, Curriculum, Picks
+from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.curricula.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError, PoolError
 from rollwise.pool import PromptPool

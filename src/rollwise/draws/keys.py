@@ -17,8 +17,8 @@ _LOW = np.uint64(0xFFFFFFFF)
 
 def pack(rank: np.ndarray, tie: np.ndarray) -> np.ndarray:
     """uint64 keys (K,) from uint32 ranks and ties; never 0, which means absent."""
-    keys = (rank.astype(np.uint64) << _HALF) | tie.astype(np.uint64)
-    return np.maximum(keys, np.uint64(1))
+    keys: np.ndarray = (rank.astype(np.uint64) << _HALF) | tie.astype(np.uint64)
+    return np.asarray(np.maximum(keys, np.uint64(1)))
 
 
 def rank_of_scores(scores: np.ndarray) -> np.ndarray:

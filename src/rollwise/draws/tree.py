@@ -15,7 +15,7 @@ class _Tree:
         self._depth = max(1, int(n - 1).bit_length())
         self._size = 1 << self._depth
         self._reduce = reduce
-        self._nodes = np.zeros(2 * self._size, dtype=dtype)
+        self._nodes: np.ndarray = np.zeros(2 * self._size, dtype=dtype)
 
     def fill(self, values: np.ndarray) -> None:
         """Set every slot at once: `values` (N,), 0 for an absent slot. O(N)."""
@@ -40,7 +40,8 @@ class _Tree:
 
     def get(self, slots: np.ndarray) -> np.ndarray:
         """The values of K slots, (K,)."""
-        return self._nodes[slots + self._size]
+        values: np.ndarray = self._nodes[slots + self._size]
+        return values
 
 
 class MaxTree(_Tree):

@@ -16,9 +16,9 @@ class NoOpAlarm(TrainerCallback):
         self._trainer = trainer
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Check once a step; free after the first."""
+        """Check at the end of every step."""
         if self._trainer._generations == 0:
             raise SilentNoOpError(
-                f"step {state.global_step} ended without the curriculum having been asked: the trainer does not generate "
-                "through _generate_and_score_completions (a subclass that overrides it without calling super()?)"
+                f"step {state.global_step} ended without the curriculum having been asked: the trainer does not "
+                "generate through _generate_and_score_completions (a subclass that overrides it without calling super()?)"
             )

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.curricula.base import check_number, check_whole
+from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 
 EMBEDDED = "embedded"

@@ -29,10 +29,7 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
         )
     names = list(dataset.column_names)
     n = len(dataset)
-    if "prompt" in names:
-        prompts = list(dataset["prompt"])
-    else:
-        prompts = [{name: row[name] for name in names} for row in dataset]
+    prompts = list(dataset["prompt"]) if "prompt" in names else [dict(row) for row in dataset]
     own = list(dataset[id_column]) if id_column in names else [None] * n
     ids, _ = assign_ids(own, prompts, on_duplicate="number")
     columns = {}

@@ -66,7 +66,7 @@ class Display(TrainerCallback):
         if self._bar is not None:
             self._bar.update(self._task, completed=state.global_step, signals=self._signals())
         elif state.global_step % max(1, state.max_steps // 10) == 0:
-            self.console.print(f"step {state.global_step}/{state.max_steps}  {self._signals()}", highlight=False)
+            self._say(f"step {state.global_step}/{state.max_steps}  {self._signals()}")
 
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
@@ -76,7 +76,7 @@ class Display(TrainerCallback):
         if scores:
             text = "  ".join(f"{name} {score:.3f}" for name, score in sorted(scores.items()))
             self.parts["score"] = f"pass@1 {scores.get('pass@1', float('nan')):.3f}"
-            self.console.print(f"evaluation at step {state.global_step}: {text} on held-out prompts", highlight=False)
+            self._say(f"evaluation at step {state.global_step}: {text} on held-out prompts")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Take the bar down."""
@@ -87,6 +87,9 @@ class Display(TrainerCallback):
         if self._bar is not None:
             self._bar.stop()
             self._bar = None
+
+    def _say(self, text: str) -> None:
+        self.console.print(text, highlight=False, soft_wrap=True)
 
     def _signals(self) -> str:
         order = ("score", "reward", "mixed", "advantage", "pools")

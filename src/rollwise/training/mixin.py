@@ -11,40 +11,34 @@ import inspect
 import logging
 import time
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 import torch
 import trl
-from accelerate.utils import broadcast_object_list, gather_object
-from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
+from accelerate.utils import gather_object
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import ConfigError, SilentNoOpError, StateFileError
+from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.outcome import Outcome
-from rollwise.state import load_state, save_state
 from rollwise.ticket import Ticket
 from rollwise.training.callbacks import NoOpAlarm
-from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
+from rollwise.training.checkpointing import CheckpointMixin
 from rollwise.training.dataset import rows_of_pool
 from rollwise.training.groups import Groups
 from rollwise.training.isolation import isolated_rng
 
 logger = logging.getLogger(__name__)
 
-_STATE = "rollwise_state.json"
-_BUFFER = "rollwise_buffer_{rank}.pt"
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
     "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
     "_save_checkpoint": ["self", "model", "trial"],
     "_load_optimizer_and_scheduler": ["self", "checkpoint"],
 }
-T = TypeVar("T")
 
 
-class CurriculumMixin:
+class CurriculumMixin(CheckpointMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
     Args:
@@ -74,8 +68,7 @@ class CurriculumMixin:
         super().__init__(*args, **kwargs)
         self.curriculum = curriculum
         self.group_observers = list(group_observers or [])
-        self.before_save: list[Callable[[], None]] = []
-        """Called when a checkpoint is about to be written, after the step's evaluation."""
+        self.before_save = []
         self.evaluation_seconds = 0.0
         """Seconds spent in `evaluate` so far."""
         self._generations = 0
@@ -85,8 +78,8 @@ class CurriculumMixin:
         batch = self.args.generation_batch_size // self.num_generations
         if batch > len(self._dataset_rows):
             raise ConfigError(
-                f"a step needs {batch} distinct prompts but the pool has {len(self._dataset_rows)}; lower the batch size "
-                "or raise num_generations"
+                f"a step needs {batch} distinct prompts but the pool has {len(self._dataset_rows)}; lower the "
+                "batch size or raise num_generations"
             )
         self.add_callback(NoOpAlarm(self))
 
@@ -108,12 +101,12 @@ class CurriculumMixin:
         self._bound_rows = [dict(self.train_dataset[row]) for row in local]
         bound_prompts = [row.get("prompt") for row in self._bound_rows]
         self._captured = None
-        output = super()._generate_and_score_completions(self._bound_rows)
+        output: dict[str, Any] = super()._generate_and_score_completions(self._bound_rows)
         captured = self._require_feedback(bound_prompts)
         shape = (n_prompts, group)
         advantages = accelerator.gather(output["advantages"].contiguous()).view(*shape).float().cpu().numpy()
         lengths = np.array(gather_object(captured["lengths"])).reshape(shape)
-        texts = gather_object(captured["texts"]) if self.group_observers else []
+        texts = gather_object(captured["texts"])  # on every rank, though only rank 0 has observers
         self._on_main(
             lambda: self._tell(
                 tickets, self._total_rewards(captured).reshape(shape), advantages, lengths, texts, rows, ask_seconds
@@ -190,8 +183,12 @@ class CurriculumMixin:
         total[torch.isnan(rewards).all(dim=1)] = torch.nan
         return np.asarray(total.double().cpu().numpy())
 
-    def _require_feedback(self, prompts: list[Any]) -> dict[str, Any]:
+    def _take_captured(self) -> dict[str, Any] | None:
         captured, self._captured = self._captured, None
+        return captured
+
+    def _require_feedback(self, prompts: list[Any]) -> dict[str, Any]:
+        captured = self._take_captured()
         if captured is None:
             raise SilentNoOpError(
                 f"rollouts were generated but no rewards came by: trl {trl.__version__} or a subclass computes them "
@@ -203,23 +200,6 @@ class CurriculumMixin:
                 "reordered them (a subclass's _generate_and_score_completions?)"
             )
         return captured
-
-    def _on_main(self, action: Callable[[], T]) -> T:
-        """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
-        box: list[Any] = [None, None]
-        if self.accelerator.is_main_process:
-            try:
-                box[0] = action()
-            except Exception as error:
-                if self.accelerator.num_processes == 1:
-                    raise
-                box[1] = error
-        if self.accelerator.num_processes > 1:
-            broadcast_object_list(box)
-        if box[1] is not None:
-            raise box[1]
-        result: T = box[0]
-        return result
 
     # ---- evaluation ----
 
@@ -234,93 +214,26 @@ class CurriculumMixin:
     def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._captured = None
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        if self._captured is not None:
-            rewards = self._total_rewards(self._captured)
+        captured = self._take_captured()
+        if captured is not None:
+            rewards = self._total_rewards(captured)
             solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
             self._metrics["eval"]["pass@1"].append(float(solved.mean()))
             if self.num_generations_eval > 1:
                 self._metrics["eval"][f"pass@{self.num_generations_eval}"].append(float(solved.any(axis=1).mean()))
         return output
 
-    # ---- checkpoints ----
-
-    def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        for prepare in self.before_save:
-            prepare()
-        folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
-        limit, self.args.save_total_limit = self.args.save_total_limit, None  # rotate only once this one is whole
-        self._on_main(lambda: unseal(folder))
-        try:
-            super()._save_checkpoint(model, trial)
-        finally:
-            self.args.save_total_limit = limit
-        midway = self._step % (self.args.steps_per_generation * self.num_iterations) != 0
-        if midway:  # these rollouts have steps to come: without them, a resumed run would generate others
-            torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=self.accelerator.process_index))
-        self.accelerator.wait_for_everyone()
-        self._on_main(lambda: self._seal(folder, midway=midway))
-        if self.args.should_save:
-            rotate_checkpoints(
-                output_dir=str(folder.parent),
-                save_total_limit=limit,
-                best_model_checkpoint=self.state.best_model_checkpoint,
-                use_mtime=True,
-            )
-
-    def _seal(self, folder: Path, *, midway: bool) -> None:
-        trainer = {"micro_step": self._step, "midway": midway, "processes": self.accelerator.num_processes}
-        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "trainer": trainer})
-        seal(folder)
-
-    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
-        """TRL's training; `resume_from_checkpoint=True` takes the newest checkpoint that is whole.
-
-        Raises:
-            StateFileError: there is no whole checkpoint, or the one named is torn.
-        """
-        if resume_from_checkpoint is True:
-            newest = latest_complete(Path(self.args.output_dir))
-            if newest is None:
-                raise StateFileError(f"no whole checkpoint in {self.args.output_dir!r} to resume from")
-            resume_from_checkpoint = str(newest)
-        elif isinstance(resume_from_checkpoint, str | Path):
-            wrong = flaw(Path(resume_from_checkpoint))
-            if wrong:
-                raise StateFileError(
-                    f"can't resume from {str(resume_from_checkpoint)!r}: {wrong}. To start anew from its weights, pass "
-                    "it as the model"
-                )
-        return super().train(resume_from_checkpoint, *args, **kwargs)
-
-    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
-        super()._load_optimizer_and_scheduler(checkpoint)
-        if checkpoint is None:
-            return
-        state = load_state(Path(checkpoint) / _STATE)
-        trainer = state["trainer"]
-        self.curriculum.load_state_dict(state["curriculum"])
-        self._step = int(trainer["micro_step"])
-        self._generations = 1
-        if trainer["midway"]:
-            if trainer["processes"] != self.accelerator.num_processes:
-                raise StateFileError(
-                    f"{checkpoint!r} was saved between two steps on the same rollouts by {trainer['processes']} processes; "
-                    f"resume with as many, not {self.accelerator.num_processes}, or from another checkpoint"
-                )
-            buffer = Path(checkpoint) / _BUFFER.format(rank=self.accelerator.process_index)
-            self._buffered_inputs = torch.load(buffer, map_location=self.accelerator.device, weights_only=True)
-
     # ---- hooks ----
 
     @classmethod
     def _check_hooks(cls) -> None:
         """Refuse a TRL whose hooks are not where they were, rather than train without the curriculum."""
-        bases = cls.__mro__[cls.__mro__.index(CurriculumMixin) + 1 :]
+        bases = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in ("trl", "transformers")]
         for name, expected in _HOOKS.items():
             found = next((vars(base)[name] for base in bases if name in vars(base)), None)
             parameters = list(inspect.signature(found).parameters) if found else None
             if parameters != expected:
                 raise SilentNoOpError(
-                    f"trl {trl.__version__} has {name}({parameters}) where {expected} is expected, so the curriculum would "
-                    "not take effect; use a version of trl that this rollwise names in its requirements"
+                    f"trl {trl.__version__} has {name}({parameters}) where {expected} is expected, so the curriculum "
+                    "would not take effect; use a version of trl that this rollwise names in its requirements"
                 )

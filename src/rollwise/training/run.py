@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+import warnings
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
 import torch
 from datasets import Dataset
 from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from transformers import PrinterCallback, ProgressCallback
+from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig, RLOOConfig
 
 from rollwise.curricula import Curriculum, make_curriculum
@@ -68,6 +71,7 @@ def resume_run(path: str | os.PathLike[str], *, steps: int | None = None, consol
 
 def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
     console = console or Console(stderr=True)
+    _hush()
     task = _make_task(config)
     curriculum = make_curriculum(
         config.curriculum,
@@ -105,11 +109,9 @@ def _make_task(config: TrainConfig) -> Task:
     return make_task(config.task, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 
 
-def _make_trainer(
-    config: TrainConfig, task: Task, curriculum: Curriculum, folder: RunFolder, console: Console
-) -> Any:
+def _make_trainer(config: TrainConfig, task: Task, curriculum: Curriculum, folder: RunFolder, console: Console) -> Any:
     kind, arguments = _TRAINERS[config.trainer]
-    source = config.model if config.model != EMBEDDED else embedded_policy(task, progress=_say(console))
+    source = config.model if config.model != EMBEDDED else _embedded(task, console)
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
     held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
@@ -162,11 +164,21 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> di
     else:
         implied["normalize_advantages"] = config.advantages == "std"
     kind = _TRAINERS[config.trainer][1]
-    unknown = sorted(set(config.trainer_options) - set(kind.__dataclass_fields__))
+    unknown = sorted(set(config.trainer_options) - {field.name for field in fields(kind)})
     if unknown:
         raise ConfigError(f"{kind.__name__} has no option {unknown[0]!r} (trainer_options)")
     return {**implied, **config.trainer_options}
 
 
-def _say(console: Console) -> Callable[[str], None]:
-    return lambda text: console.print(text, highlight=False)
+def _hush() -> None:
+    """Keep other libraries' bars and notices about their own options out of our display."""
+    transformers_logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+
+
+def _embedded(task: Task, console: Console) -> Path:
+    """The embedded policy, with a bar while it is made; at once where it is cached."""
+    columns = (TextColumn("[bold]warm start"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console, disable=int(os.environ.get("RANK", "0")) > 0) as bar:
+        warming = bar.add_task("warm start", total=None, visible=False)
+        return embedded_policy(task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))

@@ -111,7 +111,7 @@ def clean(value: Any) -> Any:
     if isinstance(value, np.generic):
         value = value.item()
     if isinstance(value, float):
-        return float(f"{value:.7g}") if np.isfinite(value) else None
+        return (round(value, 3) if abs(value) > 1e4 else float(f"{value:.7g}")) if np.isfinite(value) else None
     return value if isinstance(value, str | int | bool) or value is None else str(value)
 
 

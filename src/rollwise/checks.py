@@ -1,0 +1,26 @@
+"""Checks of options where they enter: the error names option, range and value."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+
+
+def check_whole(name: str, value: Any, *, least: int) -> int:
+    """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
+        raise ConfigError(f"{name} must be a whole number >= {least}, got {value!r}")
+    return int(value)
+
+
+def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:
+    """`value` as a float; `ConfigError` unless it is a number in [low, high] (or (low, high] if `open_low`)."""
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and not math.isnan(float(value))
+    if not good or value > high or value < low or (open_low and value == low):
+        bracket = "(" if open_low else "["
+        raise ConfigError(f"{name} must be a number in {bracket}{low:g}, {high:g}], got {value!r}")
+    return float(value)

@@ -1,0 +1,116 @@
+"""What a checkpoint of a trainer with a curriculum holds, and how it is put back: everything or nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import torch
+from accelerate.utils import broadcast_object_list
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
+
+from rollwise.curricula import Curriculum
+from rollwise.errors import StateFileError
+from rollwise.state import load_state, save_state
+from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
+
+if TYPE_CHECKING:
+    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
+else:
+    TrlTrainer = object
+
+_STATE = "rollwise_state.json"
+_BUFFER = "rollwise_buffer_{rank}.pt"
+T = TypeVar("T")
+
+
+class CheckpointMixin(TrlTrainer):
+    """Saves the curriculum with the model, seals checkpoints, and resumes from whole ones only."""
+
+    curriculum: Curriculum
+    before_save: list[Callable[[], None]]
+    """Called when a checkpoint is about to be written, after the step's evaluation."""
+
+    def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        for prepare in self.before_save:
+            prepare()
+        folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
+        limit, self.args.save_total_limit = self.args.save_total_limit, None  # rotate only once this one is whole
+        self._on_main(lambda: unseal(folder))
+        try:
+            super()._save_checkpoint(model, trial)
+        finally:
+            self.args.save_total_limit = limit
+        midway = self._step % (self.args.steps_per_generation * self.num_iterations) != 0
+        if midway:  # these rollouts have steps to come: without them, a resumed run would generate others
+            torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=self.accelerator.process_index))
+        self.accelerator.wait_for_everyone()
+        self._on_main(lambda: self._seal(folder, midway=midway))
+        if self.args.should_save:
+            rotate_checkpoints(
+                output_dir=str(folder.parent),
+                save_total_limit=limit,
+                best_model_checkpoint=self.state.best_model_checkpoint,
+                use_mtime=True,
+            )
+
+    def _seal(self, folder: Path, *, midway: bool) -> None:
+        trainer = {"micro_step": self._step, "midway": midway, "processes": self.accelerator.num_processes}
+        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "trainer": trainer})
+        seal(folder)
+
+    def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
+        """TRL's training; `resume_from_checkpoint=True` takes the newest checkpoint that is whole.
+
+        Raises:
+            StateFileError: there is no whole checkpoint, or the one named is torn.
+        """
+        if resume_from_checkpoint is True:
+            newest = latest_complete(Path(self.args.output_dir))
+            if newest is None:
+                raise StateFileError(f"no whole checkpoint in {self.args.output_dir!r} to resume from")
+            resume_from_checkpoint = str(newest)
+        elif isinstance(resume_from_checkpoint, str | Path):
+            wrong = flaw(Path(resume_from_checkpoint))
+            if wrong:
+                raise StateFileError(
+                    f"can't resume from {str(resume_from_checkpoint)!r}: {wrong}. To start anew from its weights, pass "
+                    "it as the model"
+                )
+        return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
+        super()._load_optimizer_and_scheduler(checkpoint)
+        if checkpoint is None:
+            return
+        state = load_state(Path(checkpoint) / _STATE)
+        trainer = state["trainer"]
+        self.curriculum.load_state_dict(state["curriculum"])
+        self._step = int(trainer["micro_step"])
+        self._generations = 1
+        if trainer["midway"]:
+            if trainer["processes"] != self.accelerator.num_processes:
+                raise StateFileError(
+                    f"{checkpoint!r} was saved between two steps on the same rollouts by {trainer['processes']} "
+                    f"processes; resume with as many, not {self.accelerator.num_processes}, or from another checkpoint"
+                )
+            buffer = Path(checkpoint) / _BUFFER.format(rank=self.accelerator.process_index)
+            self._buffered_inputs = torch.load(buffer, map_location=self.accelerator.device, weights_only=True)
+
+    def _on_main(self, action: Callable[[], T]) -> T:
+        """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
+        box: list[Any] = [None, None]
+        if self.accelerator.is_main_process:
+            try:
+                box[0] = action()
+            except Exception as error:
+                if self.accelerator.num_processes == 1:
+                    raise
+                box[1] = error
+        if self.accelerator.num_processes > 1:
+            broadcast_object_list(box)
+        if box[1] is not None:
+            raise box[1]
+        result: T = box[0]
+        return result

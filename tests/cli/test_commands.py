@@ -1,0 +1,106 @@
+"""The command as a user types it."""
+
+import json
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rollwise.cli import main
+from rollwise.training.run_folder import RunFolder
+
+
+def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--help"])
+    assert stop.value.code == 0
+    text = capsys.readouterr().out
+    for option in ("--curriculum", "--task", "--resume", "--config", "--seed", "examples:"):
+        assert option in text
+
+
+@pytest.mark.parametrize(
+    ("arguments", "expected"),
+    [
+        (["curricula"], "prioritized"),
+        (["curricula", "prioritized"], "exploration = 0.125"),
+        (["tasks"], "countdown"),
+        (["tasks", "countdown"], "levels"),
+    ],
+)
+def test_listings(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(arguments) == 0
+    assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["curricula", "nobody"], "unknown curriculum 'nobody'"),
+        (["train", "--curriculum", "nobody", "--out", "OUT"], "unknown curriculum 'nobody'"),
+        (["train", "--curriculum_options.speed", "9", "--out", "OUT"], "no option 'speed'"),
+        (["train", "--trainer_options.speed", "9", "--model", "POLICY", "--out", "OUT"], "no option 'speed'"),
+        (["train", "--task_options.level", "9", "--out", "OUT"], "levels"),
+        (["train", "--task", "chess", "--out", "OUT"], "unknown task 'chess'"),
+        (["train", "--steps", "0", "--out", "OUT"], "steps"),
+        (["train", "--model", "/nowhere/at/all", "--out", "OUT"], "/nowhere/at/all"),
+        (["train", "--resume", "/nowhere"], "no run to resume"),
+        (["train", "--resume", "OUT", "--seed", "1"], "--seed can't change"),
+        (["report", "/nowhere"], "/nowhere"),
+    ],
+)
+def test_errors_are_one_line_that_names_value_and_reason(
+    arguments: list[str], reason: str, policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    replaced = {"OUT": str(tmp_path / "run"), "POLICY": str(policy)}
+    assert main([replaced.get(a, a) for a in arguments]) == 1
+    error = capsys.readouterr().err
+    assert error.startswith("rollwise: ")
+    assert reason in error
+    assert "Traceback" not in error
+    assert not (tmp_path / "run/config.yaml").exists()
+
+
+def test_a_wrong_option_is_a_wrong_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["train", "--setps", "3"])
+    assert stop.value.code == 2
+    assert "setps" in capsys.readouterr().err
+
+
+def test_yaml_and_the_command_line_make_one_run(options: list[str], tmp_path: Path) -> None:
+    """Options from a file, overruled by the command line; two passes a step; RLOO; a uniform curriculum."""
+    out = tmp_path / "run"
+    pairs = dict(zip(options[1::2], options[2::2], strict=True))
+    config = {"model": pairs["--model"], "task_options": {"style": "compact", "levels": [1]}, "steps": 99}
+    config |= {"trainer": "rloo", "curriculum": "uniform", "prompts_per_step": 8, "group_size": 4, "micro_batch": 16}
+    config |= {"train_prompts": 60, "eval_prompts": 0, "save_every": 5, "trainer_options": {"logging_steps": 1}}
+    (tmp_path / "my.yaml").write_text(yaml.safe_dump(config))
+    arguments = [
+        "train",
+        "--config",
+        str(tmp_path / "my.yaml"),
+        "--steps",
+        "2",
+        "--out",
+        str(out),
+        "--advantages",
+        "std",
+    ]
+    assert main(arguments) == 0
+    written = RunFolder(out).read_config()
+    assert (written["steps"], written["trainer"], written["curriculum"]) == (2, "rloo", "uniform")
+    metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in metrics] == [1, 2]
+    assert metrics[-1]["rollouts"] == 64
+    groups = [json.loads(line) for line in (out / "rollouts.jsonl").read_text().splitlines()]
+    assert {g["lane"] for g in groups} == {"uniform"}
+    assert all(len(g["rewards"]) == len(g["texts"]) == len(g["tokens"]) == 4 for g in groups)
+    assert metrics[-1]["tokens"] == sum(sum(g["tokens"]) for g in groups)
+
+    assert main(arguments) == 1  # never over a run that is there
+    assert main(["train", "--resume", str(out)]) == 0  # complete already
+    assert main(["train", "--resume", str(out), "--steps", "3"]) == 0  # and can be extended
+    metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in metrics] == [1, 2, 3]
+    assert main(["report", str(out)]) == 0

@@ -1,0 +1,81 @@
+"""`kill -9` at any moment, then --resume: the run is the one that was never killed."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rollwise.training.checkpoint import SEAL, latest_complete
+
+TIMED = {"time", "wall_s", "ask_s", "tell_s"}
+
+
+def start(*arguments: str) -> subprocess.Popen[str]:
+    return subprocess.Popen(
+        [sys.executable, "-m", "rollwise", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def finish(*arguments: str) -> str:
+    process = start(*arguments)
+    output, _ = process.communicate(timeout=300)
+    assert process.returncode == 0, output[-3000:]
+    return output
+
+
+def kill_when(moment: Callable[[], bool], *arguments: str) -> None:
+    process = start(*arguments)
+    deadline = time.monotonic() + 120
+    while not moment():
+        assert process.poll() is None, process.communicate()[0][-3000:]
+        assert time.monotonic() < deadline
+        time.sleep(0.002)
+    os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def size(path: Path) -> int:
+    return path.stat().st_size if path.exists() else 0
+
+
+def test_killed_in_a_step_and_in_a_save_then_resumed(options: list[str], tmp_path: Path) -> None:
+    straight, killed = tmp_path / "straight", tmp_path / "killed"
+    report = finish(*options, "--out", str(straight))
+    assert f"report: {straight / 'report.html'}" in report
+
+    # before the first checkpoint
+    kill_when(lambda: size(killed / "rollouts.jsonl") > 0, *options, "--out", str(killed))
+    assert latest_complete(killed / "checkpoints") is None
+    # while checkpoint 4 is being written: weights there, seal not
+    saving = killed / "checkpoints/checkpoint-4"
+    kill_when(lambda: (saving / "model.safetensors").exists(), "train", "--resume", str(killed))
+    if not (saving / SEAL).exists():
+        assert latest_complete(killed / "checkpoints") == killed / "checkpoints/checkpoint-2"
+    # in the middle of a later step, leaving a torn line behind
+    kill_when(lambda: '"step": 7' in (killed / "rollouts.jsonl").read_text(), "train", "--resume", str(killed))
+    with open(killed / "metrics.jsonl", "a") as file:
+        file.write('{"step": 9, "rew')
+    finish("train", "--resume", str(killed))
+
+    assert lines(killed / "rollouts.jsonl") == lines(straight / "rollouts.jsonl")
+    ours, theirs = (
+        [{k: v for k, v in line.items() if k not in TIMED} for line in lines(run / "metrics.jsonl")]
+        for run in (killed, straight)
+    )
+    assert [line["step"] for line in ours] == list(range(9))
+    assert ours == theirs
+    final = "checkpoints/checkpoint-8"
+    for name in ("model.safetensors", "rollwise_state.json"):
+        assert (killed / final / name).read_bytes() == (straight / final / name).read_bytes()
+    walls = [line["wall_s"] for line in lines(killed / "metrics.jsonl")]
+    assert walls == sorted(walls)
+    assert (killed / "report.html").exists()

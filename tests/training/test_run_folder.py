@@ -1,0 +1,70 @@
+"""Logs roll back to the step from which a run resumes."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.training.config import TrainConfig
+from rollwise.training.run_folder import RunFolder, clean
+
+
+def test_rolling_back_keeps_each_step_once(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path / "run")
+    folder.append(folder.metrics, [{"step": s, "rollouts": 10 * s, "tokens": 7 * s, "wall_s": s / 2} for s in range(6)])
+    folder.append(folder.rollouts, [{"step": s, "ticket": f"t{s}"} for s in (1, 1, 2, 3, 3, 4, 5)])
+    with open(folder.rollouts, "a") as file:
+        file.write('{"step": 6, "tick')  # killed while writing
+    totals = folder.roll_back(3)
+    assert (totals.rollouts, totals.tokens, totals.wall_s) == (30, 21, 1.5)
+    assert [json.loads(line)["step"] for line in folder.rollouts.read_text().splitlines()] == [1, 1, 2, 3, 3]
+    assert [json.loads(line)["step"] for line in folder.metrics.read_text().splitlines()] == [0, 1, 2, 3]
+    assert folder.roll_back(-1).rollouts == 0
+    assert folder.metrics.read_text() == ""
+
+
+def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.metrics.write_text('{"step": 1}\nnot json\n{"step": 3}\n')
+    with pytest.raises(rw.StateFileError, match=r"metrics.jsonl.*line 2"):
+        folder.roll_back(2)
+    assert "not json" in folder.metrics.read_text()  # nothing is thrown away
+
+
+def test_values_become_plain_json() -> None:
+    line = {
+        "a": np.float32(0.1),
+        "b": float("nan"),
+        "c": [np.int64(3)],
+        "d": {"e": True},
+        "f": Path("x"),
+        "t": 1.7e9 + 0.25,
+    }
+    assert clean(line) == {"a": 0.1, "b": None, "c": [3], "d": {"e": True}, "f": "x", "t": 1.7e9 + 0.25}
+
+
+@pytest.mark.parametrize(
+    ("processes", "micro", "expected"), [(1, 512, (512, 1)), (1, 200, (128, 4)), (2, 512, (256, 1)), (1, 7, (4, 128))]
+)
+def test_a_steps_rollouts_are_shared_out_evenly(processes: int, micro: int, expected: tuple[int, int]) -> None:
+    assert TrainConfig(micro_batch=micro).batch(processes) == expected
+
+
+def test_rollouts_that_can_not_be_shared() -> None:
+    with pytest.raises(rw.ConfigError, match="3 processes"):
+        TrainConfig().batch(3)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"steps": 0}, {"group_size": 1}, {"learning_rate": 0}, {"temperature": -1}, {"trainer": "ppo"}, {"seed": -1}]
+    + [{"advantages": "raw"}, {"eval_prompts": 1.5}, {"max_completion_length": 0}],
+)
+def test_bad_options_are_named(options: dict) -> None:
+    (name,) = options
+    with pytest.raises(rw.ConfigError, match=name):
+        TrainConfig(**options)
+    with pytest.raises(rw.ConfigError, match="stesp"):
+        TrainConfig.from_dict({"stesp": 3})
