@@ -181,21 +181,30 @@ class PrioritizedReplay(Curriculum):
         return np.where(np.isnan(mean), self.initial_priority, known)
 
     def hold(self, slots: np.ndarray) -> None:
-        for tree in (self.by_priority, self.in_heap, *self.untested.values()):
-            tree.set(slots, 0)
+        home = self.columns["pool"][slots]
+        heap = slots[home == HEAP]
+        if len(heap):
+            self.by_priority.set(heap, 0)
+            self.in_heap.set(heap, 0.0)
+        for pool, tree in self.untested.items():
+            if (there := slots[home == pool]).size:
+                tree.set(there, 0)
 
     def release(self, slots: np.ndarray) -> None:
         home = self.columns["pool"][slots]
         heap = slots[home == HEAP]
-        self.in_heap.set(heap, 1.0)
-        omega = self.priority(heap)
-        if isinstance(self.by_priority, SumTree):
-            self.by_priority.set(heap, np.clip(omega, *_WEIGHTS))
-        else:
-            self.by_priority.set(heap, pack(rank_of_scores(omega), self.ties(heap)))
+        if len(heap):
+            self.in_heap.set(heap, 1.0)
+            self.by_priority.set(heap, self._keys(heap))
         for pool, tree in self.untested.items():
-            there = slots[home == pool]
-            tree.set(there, pack(rank_of_fewest(self.columns["tested"][there]), self.ties(there)))
+            if (there := slots[home == pool]).size:
+                tree.set(there, pack(rank_of_fewest(self.columns["tested"][there]), self.ties(there)))
+
+    def _keys(self, slots: np.ndarray) -> np.ndarray:
+        omega = self.priority(slots)
+        if isinstance(self.by_priority, SumTree):
+            return np.asarray(np.clip(omega, *_WEIGHTS))
+        return pack(rank_of_scores(omega), self.ties(slots))
 
     # ---- looking inside, saving ----
 
