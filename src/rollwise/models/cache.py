@@ -1,0 +1,77 @@
+"""A folder of finished artefacts, each named by the hash of everything that determined it.
+
+An artefact is built in a temporary folder beside its place and moved there whole, so a half-built one is never used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ConfigError
+
+_RECEIPT = "rollwise.json"
+
+
+def cache_root(folder: str | Path | None = None) -> Path:
+    """Where artefacts are kept: `folder`, else `$ROLLWISE_CACHE`, else `~/.cache/rollwise`."""
+    return Path(folder or os.environ.get("ROLLWISE_CACHE") or Path.home() / ".cache" / "rollwise").expanduser()
+
+
+def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
+    """The folder of the artefact that `recipe` describes; `build(folder)` fills it if it is not there yet.
+
+    A folder without its receipt, or whose receipt names files that are missing or of another size, is built anew.
+    Two processes may build the same artefact at once: the first to finish is kept.
+
+    Raises:
+        ConfigError: the cache folder can't be written.
+    """
+    try:
+        text = json.dumps(recipe, sort_keys=True)
+    except TypeError as error:
+        raise ConfigError(f"what determines a cached {kind} must be JSON-safe: {error}") from error
+    place = root / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
+    if _whole(place):
+        return place
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        building = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=root))
+    except OSError as error:
+        raise ConfigError(f"cache folder {str(root)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
+    try:
+        build(building)
+        files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
+        receipt = json.dumps({"recipe": recipe, "files": files}, indent=2, sort_keys=True)
+        (building / _RECEIPT).write_text(receipt, encoding="utf-8")
+        _publish(building, place)
+    finally:
+        shutil.rmtree(building, ignore_errors=True)
+    return place
+
+
+def _whole(place: Path) -> bool:
+    try:
+        files = json.loads((place / _RECEIPT).read_text(encoding="utf-8"))["files"]
+        return all((place / name).stat().st_size == size for name, size in files.items())
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return False
+
+
+def _publish(building: Path, place: Path) -> None:
+    try:
+        os.replace(building, place)
+    except OSError:
+        # Something is there already: another process's finished copy is as good as ours, anything else is torn.
+        if _whole(place):
+            return
+        aside = Path(tempfile.mkdtemp(prefix=f".{place.name}.torn.", dir=place.parent))
+        os.replace(place, aside / "torn")
+        os.replace(building, place)
+        shutil.rmtree(aside, ignore_errors=True)

@@ -1,0 +1,176 @@
+"""The embedded policy: a language model of a third of a million parameters, made on the spot, that a demo can train.
+
+It is warm-started on a task's noisy demonstrations to a middling pass rate, so that reinforcement learning has
+something to find, and kept in a cache. No download, about a minute on two CPU cores.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rollwise.errors import ConfigError, TaskError
+from rollwise.models.cache import cache_root, cached
+from rollwise.models.extras import need
+from rollwise.models.tokenizer import ALPHABET, TAGS, character_tokenizer
+from rollwise.rng import check_seed
+from rollwise.tasks.base import Task
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerFast
+
+logger = logging.getLogger(__name__)
+
+# To be raised whenever the same options come to give another policy.
+RECIPE_VERSION = 1
+_LIBRARIES = ("torch", "transformers", "tokenizers", "trl")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EmbeddedConfig:
+    """The embedded policy's size and its warm start.
+
+    Args:
+        hidden_size: Width of the model.
+        num_layers: Number of layers.
+        num_heads: Number of attention heads; divides `hidden_size`.
+        intermediate_size: Width of the feed-forward layers.
+        max_length: Most tokens in a prompt and its completion.
+        num_demos: Number of demonstrations.
+        sft_steps: Optimiser steps of the warm start.
+        sft_batch_size: Demonstrations in a step.
+        learning_rate: Peak learning rate of the warm start.
+
+    Raises:
+        ConfigError: a number is not positive, or the heads do not divide the width.
+    """
+
+    hidden_size: int = 96
+    num_layers: int = 3
+    num_heads: int = 4
+    intermediate_size: int = 256
+    max_length: int = 128
+    num_demos: int = 20_000
+    sft_steps: int = 900
+    sft_batch_size: int = 64
+    learning_rate: float = 4e-3
+
+    def __post_init__(self) -> None:
+        for name, value in asdict(self).items():
+            whole = name != "learning_rate"
+            if isinstance(value, bool) or not isinstance(value, int if whole else int | float) or not value > 0:
+                raise ConfigError(f"{name} must be a {'whole ' if whole else ''}number > 0, got {value!r}")
+        if self.hidden_size % (2 * self.num_heads):
+            raise ConfigError(
+                f"hidden_size must be a multiple of 2*num_heads={2 * self.num_heads}, got {self.hidden_size}"
+            )
+
+
+def embedded_policy(
+    task: Task,
+    *,
+    seed: int = 0,
+    config: EmbeddedConfig | None = None,
+    cache_dir: str | Path | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Path:
+    """The folder of the embedded policy warm-started for `task`, model and tokenizer; made now unless cached.
+
+    Args:
+        task: Gives the demonstrations; its prompts must be text.
+        seed: Seeds the weights, the demonstrations and their order.
+        config: Size and warm start.
+        cache_dir: Where policies are kept; by default `$ROLLWISE_CACHE`, else `~/.cache/rollwise`.
+        progress: Called with (steps done, steps in all) after each step of the warm start; not called if cached.
+
+    Raises:
+        ConfigError: an option is out of its range, or the cache can't be written.
+        TaskError: the task has no demonstrations, or its prompts are chat messages.
+        MissingExtraError: the `train` extra is not installed.
+    """
+    check_seed(seed)
+    config = config or EmbeddedConfig()
+    need("torch", "the embedded policy")
+    recipe = {
+        "recipe": RECIPE_VERSION,
+        "config": asdict(config),
+        "task": task.fingerprint(),
+        "seed": seed,
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+    }
+
+    def build(folder: Path) -> None:
+        logger.info("warm-starting the embedded policy for %s; it is kept in %s", task.name, cache_root(cache_dir))
+        model, tokenizer = _warm_started(task, seed, config, progress)
+        model.save_pretrained(folder)
+        tokenizer.save_pretrained(folder)
+
+    return cached(cache_root(cache_dir), "embedded", recipe, build)
+
+
+def build_policy(
+    config: EmbeddedConfig, *, seed: int = 0, alphabet: str = ALPHABET
+) -> tuple[PreTrainedModel, PreTrainedTokenizerFast]:
+    """The untrained policy: random weights under `seed`, and the tokenizer of `alphabet`.
+
+    The global random state of torch is left as it was.
+    """
+    torch = need("torch", "the embedded policy")
+    need("transformers", "the embedded policy")
+    from transformers import Qwen2Config, Qwen2ForCausalLM
+
+    tokenizer = character_tokenizer(alphabet, max_length=config.max_length)
+    # Rows up to a multiple of 8: a few unused ones, which matrix products like and a success head can borrow.
+    rows = -(-len(tokenizer) // 8) * 8
+    shape = Qwen2Config(
+        vocab_size=rows,
+        hidden_size=config.hidden_size,
+        intermediate_size=config.intermediate_size,
+        num_hidden_layers=config.num_layers,
+        num_attention_heads=config.num_heads,
+        num_key_value_heads=config.num_heads,
+        max_position_embeddings=config.max_length,
+        tie_word_embeddings=True,
+        pad_token_id=tokenizer.pad_token_id,
+        bos_token_id=tokenizer.bos_token_id,
+        eos_token_id=tokenizer.eos_token_id,
+    )
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        model = Qwen2ForCausalLM(shape)
+    return model, tokenizer
+
+
+def _warm_started(
+    task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None
+) -> tuple[Any, Any]:
+    from rollwise.models.warm_start import warm_start
+
+    demos = task.demonstrations(config.num_demos, seed)
+    if not all(isinstance(demo["prompt"], str) and isinstance(demo["completion"], str) for demo in demos):
+        raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")
+    model, tokenizer = build_policy(config, seed=seed, alphabet=_alphabet(demos))
+    warm_start(model, tokenizer, demos, config=config, seed=seed, progress=progress)
+    return model, tokenizer
+
+
+def _alphabet(demos: list[dict[str, Any]]) -> str:
+    """The default alphabet and whatever else the demonstrations are written in."""
+    used: set[str] = set()
+    for demo in demos:
+        text = demo["prompt"] + demo["completion"]
+        for tag in TAGS:
+            text = text.replace(tag, "")
+        used.update(text)
+    return ALPHABET + "".join(sorted(used - set(ALPHABET)))
+
+
+def _version(package: str) -> str:
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return "absent"

@@ -1,0 +1,68 @@
+"""Load any causal language model of transformers as a policy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rollwise.errors import ConfigError
+from rollwise.models.extras import need
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+
+
+def load_policy(
+    path_or_id: str | Path, *, dtype: str | None = None, trust_remote_code: bool = False
+) -> tuple[PreTrainedModel, PreTrainedTokenizerBase]:
+    """A causal language model and its tokenizer, ready for generation: a pad token, padding on the left.
+
+    Args:
+        path_or_id: A folder written by `save_pretrained`, or a model's id on the Hugging Face hub.
+        dtype: A torch dtype's name, such as `bfloat16`; by default `float32` on a machine without an accelerator
+            (bfloat16 is several times slower on most CPUs) and the checkpoint's own elsewhere.
+        trust_remote_code: Let the model run code that came with it.
+
+    Raises:
+        ConfigError: nothing can be loaded from there, it is not a causal language model, or `dtype` is unknown.
+        MissingExtraError: torch or transformers is not installed.
+    """
+    torch = need("torch", "loading a policy")
+    transformers = need("transformers", "loading a policy")
+    source = str(path_or_id)
+    if dtype is not None and not isinstance(getattr(torch, dtype, None), torch.dtype):
+        raise ConfigError(f"dtype must be a torch dtype's name such as 'float32' or 'bfloat16', got {dtype!r}")
+    if dtype is None:
+        dtype = "auto" if torch.accelerator.is_available() else "float32"
+    _check_folder(path_or_id)
+    try:
+        tokenizer = transformers.AutoTokenizer.from_pretrained(
+            source, padding_side="left", trust_remote_code=trust_remote_code
+        )
+        model = transformers.AutoModelForCausalLM.from_pretrained(
+            source, dtype=dtype, trust_remote_code=trust_remote_code
+        )
+    except (OSError, ValueError, KeyError) as error:
+        remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
+        raise ConfigError(f"no causal language model can be loaded from {source!r}: {error}; {remedy}") from error
+    _give_pad_token(model, tokenizer, source)
+    return model, tokenizer
+
+
+def _check_folder(path_or_id: str | Path) -> None:
+    """Say plainly what is wrong with a local path; transformers would take it for a hub id."""
+    path = Path(path_or_id)
+    local = isinstance(path_or_id, Path) or str(path_or_id).startswith((".", "/", "~")) or path.is_dir()
+    if local and not (path / "config.json").is_file():
+        what = "has no config.json" if path.is_dir() else "does not exist"
+        raise ConfigError(f"model folder {str(path)!r} {what}; give a folder written by save_pretrained")
+
+
+def _give_pad_token(model: Any, tokenizer: Any, source: str) -> None:
+    if tokenizer.pad_token_id is None:
+        if tokenizer.eos_token is None:
+            raise ConfigError(f"the tokenizer of {source!r} has neither a pad nor an end-of-text token; set one first")
+        tokenizer.pad_token = tokenizer.eos_token
+    model.config.pad_token_id = tokenizer.pad_token_id
+    if model.generation_config is not None:
+        model.generation_config.pad_token_id = tokenizer.pad_token_id

@@ -1,0 +1,61 @@
+"""A tokenizer of characters, as a standard Hugging Face fast tokenizer.
+
+`<answer>` and `</answer>` are one token each but not special ones: TRL decodes completions without special tokens, and
+the verifier must still see them. Every text begins with `<s>`, put there by the tokenizer itself, so that supervised
+training, TRL's generation and evaluation see the same ids for the same prompt. `</s>` is never added on its own:
+TRL's SFTTrainer appends it to completions, and a prompt must not end with it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rollwise.errors import ConfigError
+from rollwise.models.extras import need
+
+if TYPE_CHECKING:
+    from transformers import PreTrainedTokenizerFast
+
+PAD, BOS, EOS, UNK = "<pad>", "<s>", "</s>", "<unk>"
+TAGS = ("<answer>", "</answer>")
+ALPHABET = " 0123456789+-*/()=,:"
+
+
+def character_tokenizer(alphabet: str = ALPHABET, *, max_length: int = 128) -> PreTrainedTokenizerFast:
+    """A fast tokenizer whose tokens are the alphabet's characters and the two answer tags; it pads on the left.
+
+    Characters outside the alphabet become `<unk>`, which decoding leaves out.
+
+    Raises:
+        ConfigError: the alphabet is empty or names a character twice.
+        MissingExtraError: tokenizers or transformers is not installed.
+    """
+    if not alphabet or len(set(alphabet)) != len(alphabet):
+        raise ConfigError(f"alphabet must name each character once, got {alphabet!r}")
+    tokenizers = need("tokenizers", "the embedded policy's tokenizer")
+    need("transformers", "the embedded policy's tokenizer")
+    from transformers import PreTrainedTokenizerFast
+
+    vocabulary = {token: at for at, token in enumerate([PAD, BOS, EOS, UNK, *TAGS, *alphabet])}
+    backend = tokenizers.Tokenizer(tokenizers.models.WordLevel(vocabulary, unk_token=UNK))
+    # Every character, line breaks too, so that what is outside the alphabet is <unk> character by character.
+    pattern = tokenizers.Regex(r"[\s\S]")
+    backend.pre_tokenizer = tokenizers.pre_tokenizers.Split(pattern, behavior="isolated")
+    backend.decoder = tokenizers.decoders.Fuse()
+    backend.post_processor = tokenizers.processors.TemplateProcessing(
+        single=f"{BOS} $A", pair=f"{BOS} $A $B", special_tokens=[(BOS, vocabulary[BOS])]
+    )
+    backend.add_special_tokens([tokenizers.AddedToken(t, special=True, normalized=False) for t in (PAD, BOS, EOS, UNK)])
+    backend.add_tokens([tokenizers.AddedToken(tag, special=False, normalized=False) for tag in TAGS])
+    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast(
+        tokenizer_object=backend,
+        pad_token=PAD,
+        bos_token=BOS,
+        eos_token=EOS,
+        unk_token=UNK,
+        padding_side="left",
+        truncation_side="left",
+        model_max_length=max_length,
+        clean_up_tokenization_spaces=False,
+    )
+    return tokenizer

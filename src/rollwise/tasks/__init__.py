@@ -1,0 +1,57 @@
+"""Verifiable tasks: prompts and the verifier that scores their answers. Needs numpy and the standard library alone."""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.tasks.base import Task
+from rollwise.tasks.countdown import Countdown
+
+TASKS: dict[str, type[Task]] = {
+    "countdown": Countdown,
+}
+
+
+def make_task(name: str, **options: Any) -> Task:
+    """The task called `name`, with its own options.
+
+    Raises:
+        ConfigError: no task has that name, or it has no such option; the message lists the ones there are.
+
+    >>> make_task("countdown", levels=(1, 2)).name
+    'countdown'
+    """
+    if name not in TASKS:
+        raise ConfigError(f"unknown task {name!r}{_hint(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
+    known = task_options(name)
+    for option in options:
+        if option not in known:
+            listed = ", ".join(known) or "none"
+            raise ConfigError(f"task {name!r} has no option {option!r}{_hint(option, known)}; its options: {listed}")
+    return TASKS[name](**options)
+
+
+def task_options(name: str) -> dict[str, Any]:
+    """The options of the task called `name` with their defaults, in order.
+
+    Raises:
+        ConfigError: no task has that name.
+
+    >>> task_options("countdown")["style"]
+    'compact'
+    """
+    if name not in TASKS:
+        raise ConfigError(f"unknown task {name!r}{_hint(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
+    parameters = inspect.signature(TASKS[name]).parameters.values()
+    return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+
+
+def _hint(word: str, known: Any) -> str:
+    close = difflib.get_close_matches(str(word), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+__all__ = ["TASKS", "Countdown", "Task", "make_task", "task_options"]

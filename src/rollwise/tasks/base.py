@@ -1,0 +1,86 @@
+"""What the training command asks of a task: prompts with an answer that can be verified, and the verifier."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from rollwise.errors import TaskError
+
+Message = Mapping[str, Any]
+Text = str | Sequence[Message]
+
+
+class Task(ABC):
+    """Prompts and their verifier; a new task is one subclass in one file, and one line in the registry.
+
+    Rewards lie in [`reward_low`, `reward_high`], and a rollout counts as solved from `solved_at` on. Options are
+    keyword-only arguments of `__init__`, so that a command line can list them.
+    """
+
+    name: ClassVar[str]
+    reward_low: ClassVar[float] = 0.0
+    reward_high: ClassVar[float] = 1.0
+    solved_at: ClassVar[float] = 1.0
+
+    @abstractmethod
+    def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """Up to `n` training records, the same ones for the same `seed`.
+
+        Each holds `id` (durable, unique, derived from the content), `prompt` (text, or chat messages), `category`
+        (text), `difficulty` (float, higher is harder), and the task's own columns that `reward` needs.
+        """
+
+    @abstractmethod
+    def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """Up to `n` held-out records of the same form; none is ever in `train_records`, whatever the seeds."""
+
+    @abstractmethod
+    def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
+        """A reward for each completion, in TRL's signature: columns arrive as lists, extras are ignored."""
+
+    @property
+    @abstractmethod
+    def max_completion_length(self) -> int:
+        """The number of new tokens that is enough for this task's prompts."""
+
+    @abstractmethod
+    def fingerprint(self) -> dict[str, Any]:
+        """JSON-safe facts that decide what the task produces; caches are named by them."""
+
+    def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
+        """`n` pairs of `prompt` and `completion` for a supervised warm start, none from the held-out prompts.
+
+        Raises:
+            TaskError: this task has none.
+        """
+        raise TaskError(f"task {self.name!r} has no demonstrations; start from a model that can already attempt it")
+
+
+def completion_text(completion: Text) -> str:
+    """A completion's text: itself, or the contents of its assistant messages joined by line breaks.
+
+    Raises:
+        TaskError: it is neither text nor chat messages.
+
+    >>> completion_text([{"role": "assistant", "content": "4"}])
+    '4'
+    """
+    if isinstance(completion, str):
+        return completion
+    given = completion if isinstance(completion, list | tuple) else [completion]
+    messages: list[Mapping[str, Any]] = [m for m in given if isinstance(m, Mapping)]
+    if len(messages) != len(given):
+        raise TaskError(f"a completion must be text or a list of chat messages, got {completion!r:.80}")
+    # Only what the model said: an environment's own turns must not be able to earn the reward.
+    spoken = [m for m in messages if m.get("role", "assistant") == "assistant"]
+    return "\n".join(_content_text(m.get("content")) for m in spoken)
+
+
+def _content_text(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, Sequence):  # content blocks: [{"type": "text", "text": ...}, ...]
+        return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return ""

@@ -1,0 +1,254 @@
+"""Countdown: reach a target with given numbers, each exactly once.
+
+The task of TinyZero and of the Frontier paper (section 4): reward 1.0 for a correct expression, 0.1 for an answer in
+answer tags that is wrong, 0.0 otherwise. Puzzles are generated, easy to out of reach, or read from a file.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import itertools
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from rollwise.errors import ConfigError, TaskError
+from rollwise.rng import check_seed
+from rollwise.tasks.arithmetic import evaluate
+from rollwise.tasks.base import Task, Text, completion_text
+from rollwise.tasks.countdown_files import read_items
+from rollwise.tasks.countdown_items import LEVELS, Item, distinct, draws, in_share, random_expression, rng_for
+from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
+from rollwise.tasks.countdown_solver import solve
+
+logger = logging.getLogger(__name__)
+
+FORMAT_REWARD = 0.1
+
+
+class Countdown(Task):
+    """Countdown puzzles, generated in levels or read from a file, and their exact verifier.
+
+    Training and held-out puzzles never share a multiset of numbers and target: which of the two a generated puzzle
+    belongs to is decided by the hash of that key, so it holds for all seeds, all sizes and the demonstrations.
+
+    Args:
+        levels: Levels to generate, in equal parts; a level given twice counts double. 1: two numbers to 9, + - *.
+            2: three to 9, + -. 3: three to 20, + - *. 4: three to 50. 5: four to 20. 6: four to 99, + - * /, target
+            10 to 100 (the public set's kind). Not used where `data_file` is given.
+        style: `compact` (`7,3,5:22=`, for the embedded policy), `tinyzero` (text) or `tinyzero-chat` (messages).
+        data_file: A .jsonl or .parquet file with columns `target` and `nums` to train on.
+        eval_file: Another such file to evaluate on; its puzzles are taken out of training.
+        eval_share: The share of all puzzles that is held out where there is no `eval_file`.
+        demo_accuracy: The share of the solver's answers among the demonstrations; the rest are random expressions.
+
+    Raises:
+        ConfigError: an option is out of its range.
+        TaskError: a file can't be used.
+
+    >>> task = Countdown(levels=(1,))
+    >>> record = task.train_records(1, seed=0)[0]
+    >>> task.reward([record["prompt"]], ["<answer>1+1</answer>"], nums=[[1, 1]], target=[2])
+    [1.0]
+    """
+
+    name: ClassVar[str] = "countdown"
+
+    def __init__(
+        self,
+        *,
+        levels: Sequence[int] = (1, 2, 3, 4),
+        style: str = "compact",
+        data_file: str | Path | None = None,
+        eval_file: str | Path | None = None,
+        eval_share: float = 0.2,
+        demo_accuracy: float = 0.6,
+    ) -> None:
+        self.levels = _checked_levels(levels)
+        if style not in STYLES:
+            raise ConfigError(f"style must be one of {', '.join(STYLES)}, got {style!r}")
+        if not 0 < eval_share < 1:
+            raise ConfigError(f"eval_share must be between 0 and 1, got {eval_share!r}")
+        self.style = style
+        self.eval_share = float(eval_share)
+        self.demo_accuracy = _checked_accuracy(demo_accuracy)
+        self.data_file = None if data_file is None else Path(data_file)
+        self.eval_file = None if eval_file is None else Path(eval_file)
+        self._eval_items = None if eval_file is None else read_items(eval_file)
+        self._eval_keys = frozenset(item.key for item in self._eval_items or ())
+        self._file_items = None if data_file is None else read_items(data_file)
+
+    @property
+    def max_completion_length(self) -> int:
+        """The number of new tokens that is enough for this style."""
+        return STYLES[self.style]
+
+    def held_out(self, key: str) -> bool:
+        """Whether the puzzle with this key belongs to the held-out side."""
+        return in_share(key, self.eval_share) if self._eval_items is None else key in self._eval_keys
+
+    def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """Up to `n` training records with columns `nums` and `target`; a larger `n` begins with the smaller one's.
+
+        If the levels or the file hold fewer than `n` distinct puzzles, those that exist are returned and a warning
+        is logged; an exhausted level's part goes to the others.
+
+        Raises:
+            ConfigError: `n` or `seed` is out of its range.
+            TaskError: nothing is left to train on.
+        """
+        return self._records("train", n, seed, self._file_items, lambda key: not self.held_out(key))
+
+    def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """Up to `n` held-out records, in the form and with the errors of `train_records`."""
+        items = self._file_items if self._eval_items is None else self._eval_items
+        return self._records("eval", n, seed, items, self.held_out)
+
+    def _records(
+        self, split: str, n: int, seed: int, items: list[Item] | None, wanted: Callable[[str], bool]
+    ) -> list[dict[str, Any]]:
+        _checked_count(n)
+        check_seed(seed)
+        if items is None:
+            chosen = list(itertools.islice(self._generated(split, seed, wanted), n))
+        else:
+            left = [item for item in items if wanted(item.key)]
+            rng_for(seed, f"countdown/{split}/file").shuffle(left)
+            chosen = left[:n]
+        if not chosen:
+            source = self.data_file or f"levels {self.levels}"
+            raise TaskError(f"no puzzle of {source} is on the {split} side; change eval_share or give an eval_file")
+        if len(chosen) < n:
+            logger.warning("asked for %d %s puzzles, only %d distinct ones exist", n, split, len(chosen))
+        return [self._record(item) for item in chosen]
+
+    def _generated(self, split: str, seed: int, wanted: Callable[[str], bool]) -> Iterator[Item]:
+        """One puzzle from each level in turn, until all are exhausted."""
+        seen: set[str] = set()
+        sources = {
+            level: distinct(level, rng_for(seed, f"countdown/{split}/L{level}"), wanted, seen)
+            for level in dict.fromkeys(self.levels)
+        }
+        while sources:
+            for level in self.levels:
+                if level not in sources:
+                    continue
+                item = next(sources[level], None)
+                if item is None:
+                    logger.info("level %d has no further distinct %s puzzle; the other levels fill in", level, split)
+                    del sources[level]
+                else:
+                    yield item
+
+    def _record(self, item: Item) -> dict[str, Any]:
+        return {
+            "id": f"countdown:{item.key}",
+            "prompt": render_prompt(self.style, item.nums, item.target),
+            "category": item.category,
+            "difficulty": item.difficulty,
+            "nums": list(item.nums),
+            "target": item.target,
+        }
+
+    def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
+        """`n` answers of a noisy demonstrator to training puzzles; puzzles may repeat.
+
+        A share `accuracy` (by default the task's `demo_accuracy`) of the solver's answers; the rest are random
+        expressions over the same numbers, a few of them right by luck. Correct answers alone leave reinforcement
+        learning nothing to do.
+
+        Raises:
+            ConfigError: `n`, `seed` or `accuracy` is out of its range.
+        """
+        _checked_count(n)
+        check_seed(seed)
+        share = self.demo_accuracy if accuracy is None else _checked_accuracy(accuracy)
+        rng = rng_for(seed, "countdown/demonstrations")
+        demos = []
+        for item in itertools.islice(self._demo_items(seed), n):
+            answer = solve(item.nums, item.target) if rng.random() < share else None
+            while answer is None:
+                made = random_expression(item.nums, item.operators, rng)
+                answer = None if made is None else made.text
+            prompt = render_prompt(self.style, item.nums, item.target)
+            demos.append({"prompt": prompt, "completion": render_completion(self.style, answer)})
+        return demos
+
+    def _demo_items(self, seed: int) -> Iterator[Item]:
+        rng = rng_for(seed, "countdown/demonstrations/items")
+        if self._file_items is not None:
+            left = [item for item in self._file_items if not self.held_out(item.key)]
+            if not left:
+                raise TaskError(f"no puzzle of {self.data_file} is on the training side; change eval_share")
+            while True:
+                yield rng.choice(left)
+        sources = [
+            draws(level, rng_for(seed, f"countdown/demonstrations/L{level}")) for level in sorted(set(self.levels))
+        ]
+        for source in itertools.cycle(sources):
+            yield next(item for item in source if not self.held_out(item.key))
+
+    def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
+        """1.0 for a correct expression in the last answer tags, 0.1 for any other answer there, 0.0 for none.
+
+        Raises:
+            TaskError: the columns `nums` and `target` are missing or not one for each completion.
+        """
+        rewards = []
+        nums, target = _column(columns, "nums", completions), _column(columns, "target", completions)
+        for completion, numbers, goal in zip(completions, nums, target, strict=True):
+            answer = extract_answer(completion_text(completion))
+            rewards.append(0.0 if answer is None else self.score(answer, numbers, goal))
+        return rewards
+
+    @staticmethod
+    def score(answer: str, nums: Sequence[int], target: int) -> float:
+        """The reward of an extracted answer: 1.0 if it uses each of `nums` once and is worth `target`, else 0.1."""
+        result = evaluate(answer)
+        right = result.value == target and sorted(result.literals) == sorted(nums)
+        return 1.0 if right else FORMAT_REWARD
+
+    def fingerprint(self) -> dict[str, Any]:
+        """The options that decide the puzzles and demonstrations, with the files' contents by hash."""
+        return {
+            "task": self.name,
+            "version": 1,  # to be raised when the same options come to give other puzzles or demonstrations
+            "levels": list(self.levels),
+            "style": self.style,
+            "data_file": _file_hash(self.data_file),
+            "eval_file": _file_hash(self.eval_file),
+            "eval_share": self.eval_share,
+            "demo_accuracy": self.demo_accuracy,
+        }
+
+
+def _checked_levels(levels: object) -> tuple[int, ...]:
+    listed = tuple(levels) if isinstance(levels, Sequence) and not isinstance(levels, str) else ()
+    if not listed or any(isinstance(level, bool) or level not in LEVELS for level in listed):
+        raise ConfigError(f"levels must be one or more of {', '.join(map(str, LEVELS))}, got {levels!r}")
+    return listed
+
+
+def _checked_accuracy(accuracy: float) -> float:
+    if not 0 <= accuracy <= 1:
+        raise ConfigError(f"demo_accuracy must be in [0, 1], got {accuracy!r}")
+    return float(accuracy)
+
+
+def _checked_count(n: object) -> None:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ConfigError(f"n must be a whole number >= 1, got {n!r}")
+
+
+def _column(columns: dict[str, Any], name: str, completions: Sequence[Text]) -> Sequence[Any]:
+    column = columns.get(name)
+    if column is None:
+        raise TaskError(f"the reward of 'countdown' needs the column {name!r}; keep it in the training data set")
+    if len(column) != len(completions):
+        raise TaskError(f"column {name!r} has {len(column)} values for {len(completions)} completions")
+    return list(column)
+
+
+def _file_hash(path: Path | None) -> str | None:
+    return None if path is None else hashlib.sha256(path.read_bytes()).hexdigest()

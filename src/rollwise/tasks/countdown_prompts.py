@@ -1,0 +1,73 @@
+"""How a Countdown puzzle is put to a model, and how its answer is found in what the model wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+OPEN, CLOSE = "<answer>", "</answer>"
+
+# The wording is TinyZero's (github.com/Jiayi-Pan/TinyZero, Apache-2.0), kept as it is so that results compare.
+_QUESTION = (
+    "Using the numbers {nums}, create an equation that equals {target}. You can use basic arithmetic operations "
+    "(+, -, *, /) and each number can only be used once. Show your work in <think> </think> tags. And return the final "
+    "answer in <answer> </answer> tags, for example <answer> (1 + 2) / 3 </answer>."
+)
+_CONVERSATION = (
+    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
+    "first thinks about the reasoning process in the mind and then provides the user with the answer.\n"
+    "User: {question}\nAssistant: Let me solve this step by step.\n<think>"
+)
+_SYSTEM = (
+    "You are a helpful assistant. You first think about the reasoning process in the mind and then provide the user "
+    "with the answer."
+)
+
+# Style -> how many new tokens are enough. Compact: four two-digit numbers, three operators, four parentheses, two
+# tags, end of text. TinyZero: the paper's responses stay below 300.
+STYLES: dict[str, int] = {"compact": 18, "tinyzero": 512, "tinyzero-chat": 512}
+
+
+def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[dict[str, str]]:
+    """The prompt of a puzzle: text, or messages for `tinyzero-chat`.
+
+    >>> render_prompt("compact", [7, 3, 5], 22)
+    '7,3,5:22='
+    """
+    if style == "compact":
+        return f"{','.join(map(str, nums))}:{target}="
+    question = _QUESTION.format(nums=list(nums), target=target)
+    if style == "tinyzero":
+        return _CONVERSATION.format(question=question)
+    return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}]
+
+
+def render_completion(style: str, expression: str) -> Any:
+    """The completion that answers with `expression`, in the same form as the style's prompts.
+
+    >>> render_completion("compact", "3*5+7")
+    '<answer>3*5+7</answer>'
+    """
+    if style == "compact":
+        return f"{OPEN}{expression}{CLOSE}"
+    answer = f" I try {expression}. </think>\n{OPEN} {expression} {CLOSE}"
+    if style == "tinyzero":
+        return answer
+    return [{"role": "assistant", "content": f"<think>{answer}"}]
+
+
+def extract_answer(text: str) -> str | None:
+    """What stands in the last complete pair of answer tags, stripped; None if there is no pair or it is blank.
+
+    The whole completion is searched, where TinyZero looks at its last line only. A blank answer is no answer (the
+    Frontier paper, appendix B.4, counts it as a format error), where TinyZero pays for empty tags.
+
+    >>> extract_answer("<answer>1+2</answer> no: <answer> 2*3 </answer>")
+    '2*3'
+    """
+    last_close = text.rfind(CLOSE)
+    start = text.rfind(OPEN, 0, last_close) if last_close >= 0 else -1
+    if start < 0:
+        return None
+    start += len(OPEN)
+    return text[start : text.index(CLOSE, start)].strip() or None

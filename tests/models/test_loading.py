@@ -1,0 +1,72 @@
+"""Loading any causal language model: pad token, padding side, clear errors."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from unittest import mock
+
+import pytest
+
+from rollwise.errors import ConfigError, MissingExtraError
+from rollwise.models import EmbeddedConfig, load_policy
+from rollwise.models.embedded import build_policy
+from rollwise.models.extras import need
+from rollwise.models.loading import _give_pad_token
+
+torch = pytest.importorskip("torch")
+SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, intermediate_size=32)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    model, tokenizer = build_policy(SMALL)
+    model.to(torch.bfloat16).save_pretrained(tmp_path)
+    tokenizer.padding_side = "right"
+    tokenizer.save_pretrained(tmp_path)
+    return tmp_path
+
+
+def test_it_is_ready_for_generation(folder: Path) -> None:
+    model, tokenizer = load_policy(str(folder))
+    assert tokenizer.padding_side == "left"
+    assert model.config.pad_token_id == tokenizer.pad_token_id == 0
+    if not torch.accelerator.is_available():
+        assert model.dtype == torch.float32
+    assert load_policy(folder, dtype="bfloat16")[0].dtype == torch.bfloat16
+
+
+def test_the_end_of_text_stands_in_for_a_missing_pad_token(folder: Path) -> None:
+    model, tokenizer = load_policy(folder)
+    tokenizer.pad_token = None
+    _give_pad_token(model, tokenizer, "toy")
+    assert tokenizer.pad_token == tokenizer.eos_token == "</s>"
+    assert model.config.pad_token_id == model.generation_config.pad_token_id == tokenizer.eos_token_id
+    tokenizer.pad_token = tokenizer.eos_token = None
+    with pytest.raises(ConfigError, match="neither a pad nor an end-of-text token"):
+        _give_pad_token(model, tokenizer, "toy")
+
+
+def test_errors_say_what_is_wrong(folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="nowhere' does not exist"):
+        load_policy(tmp_path / "nowhere")
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(ConfigError, match=r"has no config\.json"):
+        load_policy(str(tmp_path / "empty"))
+    with pytest.raises(ConfigError, match="dtype must be a torch dtype's name"):
+        load_policy(folder, dtype="float33")
+    (folder / "config.json").write_text("{}")
+    with pytest.raises(ConfigError, match="no causal language model can be loaded"):
+        load_policy(folder)
+
+
+def test_a_hub_id_out_of_reach() -> None:
+    with (
+        mock.patch("transformers.AutoTokenizer.from_pretrained", side_effect=OSError("no connection")),
+        pytest.raises(ConfigError, match="from 'some/model': no connection; give a folder"),
+    ):
+        load_policy("some/model")
+
+
+def test_a_missing_package_names_the_extra() -> None:
+    with pytest.raises(MissingExtraError, match=r'a test needs no_such_package; pip install "rollwise\[train\]"'):
+        need("no_such_package", "a test")

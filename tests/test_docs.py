@@ -1,0 +1,38 @@
+"""What the README and the docs show, runs."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+
+def blocks(name: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", (ROOT / name).read_text(), re.DOTALL)
+
+
+def test_the_readmes_own_loop_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    loop = next(block for block in blocks("README.md") if "for step in range" in block)
+    names = {"rollout_and_score": lambda prompt, n: [float(i % 2) for i in range(n)]}
+    exec(loop, names)
+    assert names["curriculum"].metrics()["told"] == 200  # type: ignore[attr-defined]
+    assert (tmp_path / "curriculum.json").exists()
+
+
+def test_the_method_of_the_design_notes_keeps_the_contract(tmp_path: Path) -> None:
+    (tmp_path / "test_least_tried.py").write_text("\n".join(blocks("docs/design.md")))
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_every_curriculum_is_in_the_readmes_table() -> None:
+    import rollwise as rw
+
+    table = (ROOT / "README.md").read_text()
+    for name, kind in rw.CURRICULA.items():
+        assert f"| `{kind.__name__}` | `{name}` |" in table
