@@ -20,5 +20,5 @@ class NoOpAlarm(TrainerCallback):
         if self._trainer._generations == 0:
             raise SilentNoOpError(
                 f"step {state.global_step} ended without the curriculum having been asked: the trainer does not "
-                "generate through _generate_and_score_completions (does a subclass override it without calling super()?)"
+                "generate through _generate_and_score_completions (does a subclass override it, without super()?)"
             )
