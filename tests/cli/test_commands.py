@@ -1,6 +1,9 @@
 """The command as a user types it."""
 
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -104,3 +107,20 @@ def test_yaml_and_the_command_line_make_one_run(options: list[str], tmp_path: Pa
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == [1, 2, 3]
     assert main(["report", str(out)]) == 0
+
+
+def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "rollwise"]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    for arguments in (
+        [*options, "--steps", "4", "--out", str(tmp_path)],
+        ["train", "--resume", str(tmp_path), "--steps", "6"],
+    ):
+        done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=300)
+        assert done.returncode == 0, done.stderr[-3000:]
+    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    assert [line["step"] for line in metrics] == list(range(7))
+    groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
+    assert [g["step"] for g in groups] == [step for step in range(1, 7) for _ in range(8)]
+    assert all(len(g["texts"]) == len(g["rewards"]) == 4 for g in groups)
+    assert (tmp_path / "report.html").exists()

@@ -38,6 +38,8 @@ def main(out: str, resume: bool) -> None:
     everyone = gather_object([mine])
     if trainer.accelerator.is_main_process:
         Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
 
 
 if __name__ == "__main__":

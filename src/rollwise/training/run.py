@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from accelerate import PartialState
 from datasets import Dataset
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -99,6 +100,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
     finally:
         display.close()
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
     return folder.path
 
 
@@ -178,7 +181,9 @@ def _hush() -> None:
 
 def _embedded(task: Task, console: Console) -> Path:
     """The embedded policy, with a bar while it is made; at once where it is cached."""
+    processes = PartialState(cpu=not torch.cuda.is_available())
     columns = (TextColumn("[bold]warm start"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console, disable=int(os.environ.get("RANK", "0")) > 0) as bar:
+    bar = Progress(*columns, console=console, disable=not processes.is_main_process)
+    with processes.local_main_process_first(), bar:  # the others find it in the cache
         warming = bar.add_task("warm start", total=None, visible=False)
         return embedded_policy(task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))
