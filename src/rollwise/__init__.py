@@ -10,6 +10,7 @@ Needs numpy alone; `rollwise.training` attaches a curriculum to TRL's trainers.
 """
 
 from rollwise.curricula import (
+    BOTS,
     CURRICULA,
     Curriculum,
     JoinReport,
@@ -43,6 +44,7 @@ from rollwise.ticket import Ticket
 __version__ = "0.1.0"
 
 __all__ = [
+    "BOTS",
     "CURRICULA",
     "ConfigError",
     "Curriculum",

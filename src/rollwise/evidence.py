@@ -55,16 +55,22 @@ class Evidence:
     ) -> Evidence:
         """Summarise M groups: `scores` and `solved` are M arrays (k,), `advantages` M arrays (k,) or None."""
         count = np.array([len(s) for s in scores], dtype=np.int64)
-        centred = [s - s.mean() if a is None and s.size else a for s, a in zip(scores, advantages, strict=True)]
+        flat = np.concatenate([*scores, np.empty(0)])
+        mean = _means(flat, count)
+        centred = np.abs(flat - np.repeat(mean, count))
+        told = np.array([a is not None for a in advantages], dtype=bool)
+        sizes = np.concatenate([np.empty(0), *(np.abs(a) for a in advantages if a is not None)])
+        centred[np.repeat(told, count)] = sizes
+        low, high = (_reduce(ufunc, flat, count) for ufunc in (np.minimum, np.maximum))
         return cls(
             slots=np.array(slots, dtype=np.int64),
             count=count,
             failed=np.array(failed, dtype=np.int64),
-            mean=_means(scores),
-            square=_means([s * s for s in scores]),
-            solved=_means(solved),
-            mixed=np.array([bool(s.size) and float(np.ptp(s)) > MIXED_TOLERANCE for s in scores], dtype=bool),
-            abs_advantage=_means([np.abs(a) if a is not None else np.empty(0) for a in centred]),
+            mean=mean,
+            square=_means(flat * flat, count),
+            solved=_means(np.concatenate([*solved, np.empty(0)]), count),
+            mixed=np.nan_to_num(high - low) > MIXED_TOLERANCE,
+            abs_advantage=_means(centred, count),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             scores=tuple(scores),
@@ -96,5 +102,15 @@ class Evidence:
             yield self.where(turn == t)
 
 
-def _means(groups: Sequence[np.ndarray]) -> np.ndarray:
-    return np.array([float(g.mean()) if g.size else np.nan for g in groups], dtype=np.float64)
+def _reduce(ufunc: np.ufunc, flat: np.ndarray, count: np.ndarray) -> np.ndarray:
+    """`ufunc` over each of M groups of a flat array, (M,); NaN for an empty group."""
+    out = np.full(len(count), np.nan)
+    some = np.flatnonzero(count)
+    if len(some):
+        starts = np.cumsum(count) - count
+        out[some] = ufunc.reduceat(flat, starts[some])
+    return out
+
+
+def _means(flat: np.ndarray, count: np.ndarray) -> np.ndarray:
+    return np.asarray(_reduce(np.add, flat, count) / np.maximum(count, 1))

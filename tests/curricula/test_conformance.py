@@ -34,3 +34,13 @@ class TestMixture(CurriculumConformance):
             "uniform": (0.25, rw.Uniform()),
         }
         return rw.Mixture(pool, lanes=lanes, **core)
+
+
+class TestBOTS(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.BOTS(pool, **core)
+
+
+class TestBOTSWithKernelAndMeans(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.BOTS(pool, implicit="kernel", sampling="mean", **core)

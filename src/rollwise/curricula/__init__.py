@@ -9,6 +9,7 @@ import inspect
 from typing import Any
 
 from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.curricula.bots import BOTS
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
@@ -16,6 +17,7 @@ from rollwise.curricula.rotation import Ordered, Uniform
 from rollwise.errors import ConfigError
 
 CURRICULA: dict[str, type[Curriculum]] = {
+    "bots": BOTS,
     "mixture": Mixture,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
@@ -69,6 +71,7 @@ def _find(name: str) -> type[Curriculum]:
 
 
 __all__ = [
+    "BOTS",
     "CURRICULA",
     "CoreOptions",
     "Curriculum",
