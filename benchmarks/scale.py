@@ -30,6 +30,7 @@ METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "prioritized-proportional": lambda pool: rw.PrioritizedReplay(pool, draw="proportional"),
     "bots": lambda pool: rw.BOTS(pool, implicit="none"),
     "bots-interpolation": lambda pool: rw.BOTS(pool, implicit="interpolation"),
+    "sec": lambda pool: rw.SEC(pool),
     "mixture": lambda pool: rw.Mixture(pool, lanes={"r": (0.8, rw.PrioritizedReplay()), "u": (0.2, rw.Uniform())}),
 }
 COLUMNS = ("pool", "construct", "ask_256", "tell_256", "ask_1", "state", "load", "state_mb", "peak_mb")
@@ -51,6 +52,7 @@ def measure(method: str, n: int, repeats: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     difficulty = rng.random(n)
     columns = {"difficulty": difficulty, "reference_pass_rates": np.stack([difficulty * 0.8, difficulty], axis=1)}
+    columns["category"] = [f"c{i % 10}" for i in range(n)]
     pool_s, pool = timed(lambda: rw.PromptPool(ids=[f"prompt-{i}" for i in range(n)], columns=columns))
     construct_s, curriculum = timed(lambda: METHODS[method](pool))
     times: dict[str, list[float]] = {"ask_256": [], "tell_256": [], "ask_1": []}

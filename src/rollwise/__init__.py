@@ -12,6 +12,7 @@ Needs numpy alone; `rollwise.training` attaches a curriculum to TRL's trainers.
 from rollwise.curricula import (
     BOTS,
     CURRICULA,
+    SEC,
     Curriculum,
     JoinReport,
     Mixture,
@@ -46,6 +47,7 @@ __version__ = "0.1.0"
 __all__ = [
     "BOTS",
     "CURRICULA",
+    "SEC",
     "ConfigError",
     "Curriculum",
     "Evidence",

@@ -10,6 +10,7 @@ import pytest
 import yaml
 
 from rollwise.cli import main
+from rollwise.curricula import CURRICULA
 from rollwise.training.run_folder import RunFolder
 
 
@@ -107,6 +108,19 @@ def test_yaml_and_the_command_line_make_one_run(options: list[str], tmp_path: Pa
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == [1, 2, 3]
     assert main(["report", str(out)]) == 0
+
+
+MIXED = '{"p": {"weight": 3, "curriculum": "prioritized"}, "u": {"weight": 1, "curriculum": "uniform"}}'
+
+
+@pytest.mark.parametrize("curriculum", sorted(CURRICULA))
+def test_every_curriculum_trains(curriculum: str, options: list[str], tmp_path: Path) -> None:
+    start = options.index("--curriculum_options.retest_every")
+    own = ["--curriculum_options.lanes", MIXED] if curriculum == "mixture" else []
+    chosen = [*options[:start], "--curriculum", curriculum, *own, "--steps", "2", "--out", str(tmp_path)]
+    assert main(chosen) == 0
+    groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
+    assert len(groups) == 16
 
 
 def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:

@@ -44,3 +44,8 @@ class TestBOTS(CurriculumConformance):
 class TestBOTSWithKernelAndMeans(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.BOTS(pool, implicit="kernel", sampling="mean", **core)
+
+
+class TestSEC(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, **core)

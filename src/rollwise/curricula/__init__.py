@@ -14,6 +14,7 @@ from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rotation import Ordered, Uniform
+from rollwise.curricula.sec import SEC
 from rollwise.errors import ConfigError
 
 CURRICULA: dict[str, type[Curriculum]] = {
@@ -21,6 +22,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "mixture": Mixture,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
+    "sec": SEC,
     "uniform": Uniform,
 }
 
@@ -73,6 +75,7 @@ def _find(name: str) -> type[Curriculum]:
 __all__ = [
     "BOTS",
     "CURRICULA",
+    "SEC",
     "CoreOptions",
     "Curriculum",
     "JoinReport",
