@@ -31,6 +31,7 @@ METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "bots": lambda pool: rw.BOTS(pool, implicit="none"),
     "bots-interpolation": lambda pool: rw.BOTS(pool, implicit="interpolation"),
     "sec": lambda pool: rw.SEC(pool),
+    "frontier": lambda pool: rw.FrontierReplay(pool),
     "mixture": lambda pool: rw.Mixture(pool, lanes={"r": (0.8, rw.PrioritizedReplay()), "u": (0.2, rw.Uniform())}),
 }
 COLUMNS = ("pool", "construct", "ask_256", "tell_256", "ask_1", "state", "load", "state_mb", "peak_mb")
@@ -52,6 +53,8 @@ def measure(method: str, n: int, repeats: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     difficulty = rng.random(n)
     columns = {"difficulty": difficulty, "reference_pass_rates": np.stack([difficulty * 0.8, difficulty], axis=1)}
+    if method == "frontier":
+        columns["embedding"] = rng.standard_normal((n, 14))
     columns["category"] = [f"c{i % 10}" for i in range(n)]
     pool_s, pool = timed(lambda: rw.PromptPool(ids=[f"prompt-{i}" for i in range(n)], columns=columns))
     construct_s, curriculum = timed(lambda: METHODS[method](pool))

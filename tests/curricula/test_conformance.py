@@ -49,3 +49,8 @@ class TestBOTSWithKernelAndMeans(CurriculumConformance):
 class TestSEC(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.SEC(pool, **core)
+
+
+class TestFrontierReplay(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.FrontierReplay(pool, replay_ratio=0.4, memory_size=4, least_memory=1, candidates=3, **core)

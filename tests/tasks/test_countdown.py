@@ -98,7 +98,7 @@ def test_records_have_what_a_pool_needs(task: Countdown) -> None:
     # Level 1 has 95 training puzzles; the others fill in.
     assert Counter(r["category"] for r in records) == {"L1": 95, "L2": 169, "L3": 168, "L4": 168}
     for r in records:
-        assert set(r) == {"id", "prompt", "category", "difficulty", "nums", "target"}
+        assert set(r) == {"id", "prompt", "category", "difficulty", "embedding", "nums", "target"}
         level = LEVELS[int(r["difficulty"])]
         assert r["category"] == f"L{int(r['difficulty'])}"
         assert r["id"] == f"countdown:{canonical_key(r['nums'], r['target'])}"

@@ -10,6 +10,7 @@ from typing import Any
 
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.bots import BOTS
+from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
@@ -19,6 +20,7 @@ from rollwise.errors import ConfigError
 
 CURRICULA: dict[str, type[Curriculum]] = {
     "bots": BOTS,
+    "frontier": FrontierReplay,
     "mixture": Mixture,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
@@ -78,6 +80,7 @@ __all__ = [
     "SEC",
     "CoreOptions",
     "Curriculum",
+    "FrontierReplay",
     "JoinReport",
     "Mixture",
     "Ordered",

@@ -17,6 +17,7 @@ from rollwise.errors import ConfigError, TaskError
 from rollwise.rng import check_seed
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.base import Task, Text, completion_text
+from rollwise.tasks.countdown_embedding import countdown_embedding
 from rollwise.tasks.countdown_files import read_items
 from rollwise.tasks.countdown_items import LEVELS, Item, distinct, draws, in_share, random_expression, rng_for
 from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
@@ -147,6 +148,7 @@ class Countdown(Task):
             "prompt": render_prompt(self.style, item.nums, item.target),
             "category": item.category,
             "difficulty": item.difficulty,
+            "embedding": countdown_embedding(item.nums, item.target),
             "nums": list(item.nums),
             "target": item.target,
         }
