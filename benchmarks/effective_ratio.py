@@ -1,7 +1,7 @@
-"""Effective task ratio and score of prioritized replay against uniform: same seeds, same number of rollouts.
+"""Effective task ratio and score of prioritized replay and others against uniform: same seeds, same rollouts.
 
     python benchmarks/effective_ratio.py --out runs/effective-ratio [--seeds 0 1 2 3 4] [--regimes revisit once]
-                                         [--methods uniform prioritized prioritized-inf]
+                                         [--methods uniform prioritized ...]
 
 Real runs of `rollwise train` with the embedded policy, resumable, as many at a time as there are cores. Two regimes:
 *revisit*, a small pool whose prompts come by several times, and *once*, one so large that uniform sees each about once.
@@ -20,10 +20,15 @@ import numpy as np
 
 from rollwise.evaluation import read_run
 
+HALF = '{"replay": {"weight": 1, "curriculum": "prioritized"}, "uniform": {"weight": 1, "curriculum": "uniform"}}'
 METHODS = {
     "uniform": ["--curriculum", "uniform"],
     "prioritized": ["--curriculum", "prioritized"],
     "prioritized-inf": ["--curriculum", "prioritized", "--curriculum_options.initial_priority", ".inf"],
+    "half-and-half": ["--curriculum", "mixture", "--curriculum_options.lanes", HALF],
+    "bots": ["--curriculum", "bots"],
+    "sec": ["--curriculum", "sec"],
+    "frontier": ["--curriculum", "frontier"],
 }
 REGIMES = {
     "revisit": ["--train_prompts", "600", "--prompts_per_step", "32", "--steps", "100"],
@@ -74,7 +79,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, required=True)
     parser.add_argument("--seeds", type=int, nargs="+", default=[0, 1, 2, 3, 4])
     parser.add_argument("--regimes", nargs="+", default=list(REGIMES), choices=list(REGIMES))
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--methods", nargs="+", default=["uniform", "prioritized"], choices=list(METHODS))
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)

@@ -52,8 +52,8 @@ class FrontierReplay(Uniform):
             the prompt's id, which for Countdown is that key.
 
     p counts solved rollouts only, whatever partial rewards there are, and uniform prompts fill in where there are too
-    few candidates (appendices B.1 and B.3). Where the paper is silent: what rho leaves in fractions is carried over, so a
-    batch of 64 retrieves 6 or 7; a frontier prompt told again takes its newer priority, of one step's the greater.
+    few candidates (appendices B.1 and B.3). Where the paper is silent: what rho leaves in fractions is carried over, so
+    a batch of 64 retrieves 6 or 7; a frontier prompt told again takes its newer priority, of one step the greater.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"embedding": [[1.0, 0.0], [0.0, 1.0]]})
     >>> [t.lane for t in FrontierReplay(pool, seed=0).ask(2)]
