@@ -68,3 +68,21 @@ def test_bad_options_are_named(options: dict) -> None:
         TrainConfig(**options)
     with pytest.raises(rw.ConfigError, match="stesp"):
         TrainConfig.from_dict({"stesp": 3})
+
+
+def test_a_users_own_script_gets_a_run_folder_and_a_report(tmp_path: Path) -> None:
+    from toys import PROMPTS, make_trainer, toy_dataset
+
+    from rollwise.reports import write_report
+    from rollwise.training import Recorder, RunFolder
+
+    folder = RunFolder(tmp_path / "run")
+    options = {"max_steps": 3, "eval_dataset": toy_dataset(4), "eval_strategy": "steps", "eval_steps": 2}
+    trainer = make_trainer(tmp_path / "out", steps_per_generation=1, accumulate=1, **options)
+    Recorder(folder, evaluate_first=True).attach(trainer)
+    trainer.train()
+    metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
+    assert [line["step"] for line in metrics] == [0, 1, 2, 3]
+    assert [line["step"] for line in metrics if "eval/pass@1" in line] == [0, 2, 3]  # and the last step
+    assert len(folder.rollouts.read_text().splitlines()) == 3 * PROMPTS
+    assert "<svg" in write_report(folder.path).read_text()

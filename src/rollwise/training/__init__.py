@@ -9,23 +9,31 @@ Needs `pip install "rollwise[train]"`.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from rollwise.training.recorder import Recorder
+    from rollwise.training.run_folder import RunFolder
     from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
-__all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer"]
+_HOMES = {
+    "CurriculumGRPOTrainer": "trainers",
+    "CurriculumRLOOTrainer": "trainers",
+    "Recorder": "recorder",
+    "RunFolder": "run_folder",
+}
+__all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        from rollwise.training import trainers
+        return getattr(import_module(f"rollwise.training.{_HOMES[name]}"), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("rollwise"):
             raise
         raise MissingExtraError(f'{name} needs {error.name}: pip install "rollwise[train]"') from error
-    return getattr(trainers, name)
