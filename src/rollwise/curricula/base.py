@@ -131,6 +131,7 @@ class Curriculum(ABC):
         freed = self.ledger.expire(now)
         self.release(freed[~self.ledger.open[freed]])
         self.counters["expired"] += len(freed)
+        self._settle()
         k = min(n, len(pool) - self.ledger.n_open)
         picks = self.select(k) if k else Picks.join([])
         self.hold(picks.slots)
@@ -160,12 +161,15 @@ class Curriculum(ABC):
         told = self.ledger.check([outcomes] if isinstance(outcomes, Outcome) else outcomes, self.reward_spec)
         evidence = self.ledger.close(told, self.reward_spec)
         if len(evidence):
+            self._settle()
             self.count(evidence)
             slots = np.unique(evidence.slots)
             self.hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
             for part in evidence.rounds():
                 self.observe(part)
             self.release(slots[~self.ledger.open[slots]])
+            if evidence.count.any():
+                self.told_step = self.step
         logger.debug("told %d of %d prompts", len(evidence), len(pool))
         return evidence
 
@@ -260,6 +264,9 @@ class Curriculum(ABC):
     def observe(self, evidence: Evidence) -> None:  # noqa: B027 - optional
         """Update beliefs from groups of distinct prompts, all of them on hold."""
 
+    def end_step(self) -> None:  # noqa: B027 - optional
+        """Do what is done once a step: one in which something was told, in however many tells, is over."""
+
     def hold(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
         """These slots may not be chosen until released; some may be on hold already."""
 
@@ -285,6 +292,11 @@ class Curriculum(ABC):
 
     # ---- inside, also used by curricula of curricula ----
 
+    def _settle(self) -> None:
+        if 0 <= self.told_step < self.step:
+            self.end_step()
+            self.told_step = -1
+
     def _start(self, pool: PromptPool, *, ledger: Ledger | None = None, id_hashes: np.ndarray | None = None) -> None:
         self._pool = pool
         self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
@@ -292,6 +304,7 @@ class Curriculum(ABC):
         self.rng = RngStreams(self.seed)
         self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
         self.step = 0
+        self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
         self.counters: dict[str, int] = dict.fromkeys(_COUNTERS, 0)
         self.build()
         self.release(np.arange(len(pool)))
@@ -316,6 +329,7 @@ class Curriculum(ABC):
         """All that is saved of this curriculum besides the ids and the tickets."""
         return {
             "step": self.step,
+            "told_step": self.told_step,
             "rng": self.rng.state_dict(),
             "counters": dict(self.counters),
             "columns": self.columns.state_dict(),
@@ -326,7 +340,7 @@ class Curriculum(ABC):
         """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
         everything = np.arange(len(self.pool))
         self.hold(everything)
-        self.step = int(body["step"])
+        self.step, self.told_step = int(body["step"]), int(body["told_step"])
         self.rng.load_state_dict(body["rng"])
         self.counters = {name: int(body["counters"][name]) for name in _COUNTERS}
         self.columns.load(body["columns"], old_rows, new_rows)

@@ -118,16 +118,12 @@ class BOTS(Curriculum):
         self.columns["alpha"][:], self.columns["beta"][:] = self.prior
         self.free = np.zeros(len(pool), dtype=bool)
         self.capability: float | None = None
-        self.told_step = -1  # the step whose outcomes wait to be taken into the beliefs; -1: none do
-        self.told_groups = 0
-        self.told_rewards = 0
+        self.told_groups = self.told_rewards = 0  # in this step, not yet in the beliefs
         self._begin_round(0)
 
     # ---- ask: section 3.4 ----
 
     def select(self, k: int) -> Picks:
-        if 0 <= self.told_step < self.step:
-            self._take_in()
         chosen = self._next_of_round(k)
         if len(chosen) < k:  # everyone free has had a turn in this round
             self._begin_round(self.round + 1)
@@ -175,29 +171,23 @@ class BOTS(Curriculum):
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.count > 0)
-        if not len(judged):
-            return
-        if 0 <= self.told_step < self.step:
-            self._take_in()
-        self.told_step = self.step
         self.columns["success"][judged.slots] += judged.mean * judged.count
         self.columns["failure"][judged.slots] += (1.0 - judged.mean) * judged.count
         self.told_groups += len(judged)
         self.told_rewards += int(judged.count.sum())
 
-    def _take_in(self) -> None:
-        """The update of one step: t becomes t + 1."""
+    def end_step(self) -> None:
         self.capability = self._capability()
         self.columns["alpha"][:], self.columns["beta"][:] = self.posterior()
         self.columns["success"][:] = 0.0
         self.columns["failure"][:] = 0.0
-        self.told_step, self.told_groups, self.told_rewards = -1, 0, 0
+        self.told_groups = self.told_rewards = 0
         self._begin_round(self.round + 1)
 
     def posterior(self) -> tuple[np.ndarray, np.ndarray]:
         """The alpha and the beta of every prompt, (N,) each, with all that was told so far."""
         alpha, beta = self.columns["alpha"], self.columns["beta"]
-        if self.told_step < 0:
+        if not self.told_groups:
             return alpha.copy(), beta.copy()
         success, failure = self.columns["success"], self.columns["failure"]
         implied_success, implied_failure, rho = success, failure, 0.0
@@ -262,14 +252,13 @@ class BOTS(Curriculum):
         }
 
     def own_state(self) -> dict[str, Any]:
-        names = ("round", "capability", "told_step", "told_groups", "told_rewards")
+        names = ("round", "capability", "told_groups", "told_rewards")
         before_draw = self.before_draw if self.drawn else None
         return {**{name: getattr(self, name) for name in names}, "before_draw": before_draw}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.capability = None if state["capability"] is None else float(state["capability"])
-        for name in ("told_step", "told_groups", "told_rewards"):
-            setattr(self, name, int(state[name]))
+        self.told_groups, self.told_rewards = int(state["told_groups"]), int(state["told_rewards"])
         self._begin_round(int(state["round"]))
         if state["before_draw"] is not None:  # draw this round's sample again, from where it was drawn
             self.rng.load_state_dict(state["before_draw"])

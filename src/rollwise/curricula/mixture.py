@@ -113,6 +113,10 @@ class Mixture(Curriculum):
             child.step = self.step
             child.observe(evidence)
 
+    def end_step(self) -> None:
+        for child in self.children.values():
+            child.end_step()
+
     def hold(self, slots: np.ndarray) -> None:
         for child in self.children.values():
             child.hold(slots)

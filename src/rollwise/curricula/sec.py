@@ -104,15 +104,12 @@ class SEC(Curriculum):
             self.place[slots] = np.arange(len(slots))
         self.free = [SumTree(len(slots)) for slots in self.members]
         self.q: np.ndarray = np.zeros(len(self.arms))
-        self.told_step = -1  # the step whose pay waits to be taken into the values; -1: none does
         self.pay: np.ndarray = np.zeros(len(self.arms))
         self.paid: np.ndarray = np.zeros(len(self.arms), dtype=np.int64)
 
     # ---- ask: Algorithm 1, lines 3 to 8 ----
 
     def select(self, k: int) -> Picks:
-        if 0 <= self.told_step < self.step:
-            self._take_in()
         parts: list[Picks] = []
         while k > 0:
             left = np.array([tree.total for tree in self.free])
@@ -132,11 +129,6 @@ class SEC(Curriculum):
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.count > 0)
-        if not len(judged):
-            return
-        if 0 <= self.told_step < self.step:
-            self._take_in()
-        self.told_step = self.step
         pay = judged.abs_advantage
         if self.advantage != "told":
             normalised = self.advantage == "std"
@@ -145,14 +137,13 @@ class SEC(Curriculum):
         np.add.at(self.pay, arms, pay)
         np.add.at(self.paid, arms, 1)
 
-    def _take_in(self) -> None:
-        """The TD(0) update of one step, equation 1."""
+    def end_step(self) -> None:
         self.q = self._updated()
         self.pay[:] = 0.0
         self.paid[:] = 0
-        self.told_step = -1
 
     def _updated(self) -> np.ndarray:
+        """Equation 1, TD(0), with this step's pay."""
         reward = self.pay / np.maximum(self.paid, 1)
         moved = self.learning_rate * reward + (1.0 - self.learning_rate) * self.q
         return np.asarray(np.where(self.paid > 0, moved, self.q))
@@ -186,10 +177,9 @@ class SEC(Curriculum):
             arm: [float(q), float(pay), int(paid)]
             for arm, q, pay, paid in zip(self.arms, self.q, self.pay, self.paid, strict=True)
         }
-        return {"arms": by_arm, "told_step": self.told_step}
+        return {"arms": by_arm}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        self.told_step = int(state["told_step"])
         for number, arm in enumerate(self.arms):
             q, pay, paid = state["arms"].get(arm, (0.0, 0.0, 0))
             self.q[number], self.pay[number], self.paid[number] = float(q), float(pay), int(paid)
