@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import copy
 import logging
-import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict
@@ -18,6 +17,7 @@ import numpy as np
 
 from rollwise.checks import check_whole
 from rollwise.columns import Columns
+from rollwise.curricula import saving
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, StateError, UnboundError
@@ -26,13 +26,10 @@ from rollwise.ledger import Ledger
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams, check_seed
-from rollwise.state import decode_strings
 from rollwise.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 
-_FORMAT = "rollwise-curriculum"
-_VERSION = 1
 _COUNTERS = (
     *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
     *("state_added", "state_dropped"),  # prompts that were new, or gone, when a saved state was loaded
@@ -190,10 +187,7 @@ class Curriculum(ABC):
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets."""
         return {
-            "format": _FORMAT,
-            "version": _VERSION,
-            "method": type(self).__name__,
-            "options": _json_safe(self.options),
+            **saving.header(type(self).__name__, self.options),
             "ids": self.pool.encoded_ids,
             "ledger": self.ledger.state_dict(),
             "body": self.body_state(),
@@ -211,30 +205,19 @@ class Curriculum(ABC):
                 Nothing has changed then.
         """
         pool = self.pool
-        self._check_header(state, strict=strict)
+        saving.check_header(state, type(self).__name__, self.options, strict=strict)
         try:
-            old_ids = decode_strings(state["ids"])
-            rows = pool.slots_of(old_ids)
-            old_rows = np.flatnonzero(rows >= 0)
-            if not len(old_rows):
-                raise StateError(
-                    f"none of the {len(old_ids):,} prompts in the state is in this pool of {len(pool):,}: it "
-                    f"belongs to another data set (there, ids like {old_ids[:1]}; here, {pool.ids[:1]})"
-                )
+            old_rows, new_rows, saved = saving.join(state["ids"], pool)
             fresh = copy.copy(self)
             fresh._start(pool)
             dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
-            fresh.load_body(state["body"], old_rows, rows[old_rows])
+            fresh.load_body(state["body"], old_rows, new_rows)
         except StateError:
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             raise StateError(f"the state is damaged: {error!r}") from error
-        report = JoinReport(
-            matched=len(old_rows),
-            added=len(pool) - len(old_rows),
-            dropped=len(old_ids) - len(old_rows),
-            dropped_tickets=dropped_tickets,
-        )
+        matched = len(old_rows)
+        report = JoinReport(matched, len(pool) - matched, saved - matched, dropped_tickets)
         fresh.counters["state_added"] += report.added
         fresh.counters["state_dropped"] += report.dropped
         self.__dict__ = fresh.__dict__
@@ -348,29 +331,3 @@ class Curriculum(ABC):
         added[new_rows] = False
         self.load_own_state(body["own"], np.flatnonzero(added))
         self.release(everything[~self.ledger.open])
-
-    def _check_header(self, state: Mapping[str, Any], *, strict: bool) -> None:
-        if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
-            raise StateError("this is not the state of a rollwise curriculum")
-        if state.get("version") != _VERSION:
-            raise StateError(f"the state has version {state.get('version')!r}; this rollwise reads {_VERSION}")
-        if state.get("method") != type(self).__name__:
-            raise StateError(f"the state is of a {state.get('method')}, not of a {type(self).__name__}")
-        ours, theirs = _json_safe(self.options), state.get("options")
-        if strict and ours != theirs:
-            theirs = theirs if isinstance(theirs, Mapping) else {}
-            differ = {k: (theirs.get(k), ours.get(k)) for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)}
-            raise StateError(
-                f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
-                "load_state_dict(state, strict=False) to go on with the present ones"
-            )
-
-
-def _json_safe(options: Any) -> Any:
-    if isinstance(options, Mapping):
-        return {str(key): _json_safe(value) for key, value in options.items()}
-    if isinstance(options, list | tuple):
-        return [_json_safe(value) for value in options]
-    if isinstance(options, float) and not math.isfinite(options):
-        return str(options)
-    return options

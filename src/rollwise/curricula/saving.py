@@ -1,0 +1,70 @@
+"""The head of a curriculum's saved state, and how its prompts are joined to those of the present pool."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import StateError
+from rollwise.pool import PromptPool
+from rollwise.state import decode_strings
+
+_FORMAT = "rollwise-curriculum"
+_VERSION = 1
+
+
+def header(method: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What says whose state this is."""
+    return {"format": _FORMAT, "version": _VERSION, "method": method, "options": json_safe(options)}
+
+
+def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict: bool) -> None:
+    """Raise `StateError` if `state` is of another format, version or method, or, if `strict`, of other options."""
+    if not isinstance(state, Mapping) or state.get("format") != _FORMAT:
+        raise StateError("this is not the state of a rollwise curriculum")
+    if state.get("version") != _VERSION:
+        raise StateError(f"the state has version {state.get('version')!r}; this rollwise reads {_VERSION}")
+    if state.get("method") != method:
+        raise StateError(f"the state is of a {state.get('method')}, not of a {method}")
+    ours, theirs = json_safe(options), state.get("options")
+    if strict and ours != theirs:
+        theirs = theirs if isinstance(theirs, Mapping) else {}
+        differ = {k: (theirs.get(k), ours.get(k)) for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)}
+        raise StateError(
+            f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
+            "load_state_dict(state, strict=False) to go on with the present ones"
+        )
+
+
+def join(encoded_ids: Mapping[str, Any], pool: PromptPool) -> tuple[np.ndarray, np.ndarray, int]:
+    """Which saved rows are which slots of `pool`.
+
+    Returns:
+        Saved rows (K,) and slots (K,) of the prompts in both, and how many were saved.
+
+    Raises:
+        StateError: none is in both.
+    """
+    saved = decode_strings(encoded_ids)
+    slots = pool.slots_of(saved)
+    rows = np.flatnonzero(slots >= 0)
+    if not len(rows):
+        raise StateError(
+            f"none of the {len(saved):,} prompts in the state is in this pool of {len(pool):,}: it belongs to another "
+            f"data set (there, ids like {saved[:1]}; here, {pool.ids[:1]})"
+        )
+    return rows, slots[rows], len(saved)
+
+
+def json_safe(options: Any) -> Any:
+    """Options as JSON gives them back: tuples as lists, infinities as text."""
+    if isinstance(options, Mapping):
+        return {str(key): json_safe(value) for key, value in options.items()}
+    if isinstance(options, list | tuple):
+        return [json_safe(value) for value in options]
+    if isinstance(options, float) and not math.isfinite(options):
+        return str(options)
+    return options
