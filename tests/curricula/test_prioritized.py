@@ -139,10 +139,12 @@ def test_retests_of_an_empty_pool_are_not_owed_for_ever() -> None:
     assert {t.lane for t in replay.ask(4)} == {"priority"}
 
 
-def test_a_short_heap_is_filled_from_the_pools_unsolved_first() -> None:
+def test_a_short_heap_is_filled_from_the_pools_unsolved_first(caplog: pytest.LogCaptureFixture) -> None:
     replay = rw.PrioritizedReplay(pool_of(6), exploration=0.0)
     tell_all(replay, {"p0": 4, "p1": 0, "p2": 0, "p3": 8, "p4": 8, "p5": 8})
+    assert not caplog.records
     tickets = replay.ask(5)
+    assert "4 prompts short" in caplog.text  # said once: the frontier is used up
     assert Counter(t.lane for t in tickets) == {"priority": 1, "refill-unsolved": 2, "refill-solved": 2}
     assert tickets[0].prompt_id == "p0"
 

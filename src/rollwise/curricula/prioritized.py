@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 from collections.abc import Mapping
 from typing import Any, Literal, Unpack
@@ -17,6 +18,8 @@ from rollwise.errors import ConfigError
 from rollwise.estimators import ema
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
+
+logger = logging.getLogger(__name__)
 
 HEAP, SOLVED, UNSOLVED = 0, 1, 2
 _POOL_NAMES = ("heap", "solved", "unsolved")
@@ -122,6 +125,7 @@ class PrioritizedReplay(Curriculum):
         self.untested = {SOLVED: MaxTree(n), UNSOLVED: MaxTree(n)}
         self.due = {SOLVED: 0, UNSOLVED: 0}
         self.last_round = 0
+        self.warned = False
 
     # ---- ask: section 3, step 1, with sections 4.1 and 4.2 ----
 
@@ -131,6 +135,15 @@ class PrioritizedReplay(Curriculum):
         left = k - sum(map(len, parts))
         exploring = bool(self.rng["explore"].random() < self.exploration)
         parts.append(self._explore(left) if exploring else self._highest(left))
+        left = k - sum(map(len, parts))
+        if left and not self.warned:
+            self.warned = True
+            logger.warning(
+                "step %d: the heap is %d prompts short of the batch, so the unsolved and solved pools fill in: the "
+                "frontier of this pool is used up. Stop here, add prompts, or mix in a uniform lane",
+                self.step,
+                left,
+            )
         for pool in (UNSOLVED, SOLVED):
             left = k - sum(map(len, parts))
             parts.append(self._longest_untested(pool, left, f"refill-{_POOL_NAMES[pool]}"))
