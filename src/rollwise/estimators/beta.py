@@ -34,7 +34,7 @@ def capability(rate: float, weak: float, strong: float, *, least_gap: float) -> 
     coefficient of any size (1e-6 gives 149,999 for 0.15 over no gap), which then lives on in the moving average. A
     batch on which the references do not differ says nothing of the policy's place between them: None.
 
-    >>> capability(0.5, 0.3, 0.7, least_gap=0.01), capability(0.5, 0.35, 0.35, least_gap=0.01)
+    >>> capability(0.5, 0.25, 0.75, least_gap=0.01), capability(0.5, 0.35, 0.35, least_gap=0.01)
     (0.5, None)
     """
     gap = strong - weak
