@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import os
 import sys
 from pathlib import Path
 from typing import Any
@@ -40,6 +41,7 @@ def main(out: str, resume: bool) -> None:
         Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
+    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
 
 
 if __name__ == "__main__":

@@ -26,10 +26,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        return run_command(build_parser().parse_args(arguments, defaults=False))
+        status = run_command(build_parser().parse_args(arguments, defaults=False))
     except RollwiseError as error:
         sys.stderr.write(f"rollwise: {error}\n")
         return 1
     except KeyboardInterrupt:
         sys.stderr.write("rollwise: interrupted; what was saved can be resumed with: rollwise train --resume RUN\n")
         return 130
+    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
+        # All is written. Taking the interpreter down while another library's threads are in C++ code aborts now and then
+        # ("terminate called without an active exception"), and torchrun would report the whole run as failed.
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status)
+    return status

@@ -3,7 +3,14 @@
 Needs `pip install "rollwise[testing]"`.
 """
 
-from rollwise.testing.conformance import CurriculumConformance
-from rollwise.testing.play import Player, Script, actions, make_pool, play, scripts
+from rollwise.errors import MissingExtraError
+
+try:
+    from rollwise.testing.conformance import CurriculumConformance
+    from rollwise.testing.play import Player, Script, actions, make_pool, play, scripts
+except ModuleNotFoundError as error:
+    if (error.name or "").startswith("rollwise"):
+        raise
+    raise MissingExtraError(f'rollwise.testing needs {error.name}: pip install "rollwise[testing]"') from error
 
 __all__ = ["CurriculumConformance", "Player", "Script", "actions", "make_pool", "play", "scripts"]

@@ -81,19 +81,23 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         **config.curriculum_options,
     )
     folder = RunFolder(config.folder)
+    checkpoint = latest_complete(folder.checkpoints) if resume else None
+    if checkpoint is not None and step_of(checkpoint) >= config.steps:
+        console.print(f"{folder.path} is complete: {step_of(checkpoint)} steps. Extend it with --steps.")
+        return folder.path
     display = Display(console)
-    trainer = _make_trainer(config, task, curriculum, folder, console)
-    if trainer.is_world_process_zero():
-        folder.write_config(config.to_dict())
+    processes = PartialState(cpu=not torch.cuda.is_available())
+    arguments = _trainer_arguments(config, task, folder)
+    if config.model == EMBEDDED:  # nothing can be wrong any more, and the warm start takes a minute
+        processes.wait_for_everyone()
+        _write_config(folder, config, processes)
+    trainer = _make_trainer(config, task, curriculum, arguments, console)
+    _write_config(folder, config, processes)
     for kind in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(kind)
     recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0)
     recorder.attach(trainer)
     display.attach(trainer)
-    checkpoint = latest_complete(folder.checkpoints) if resume else None
-    if checkpoint is not None and step_of(checkpoint) >= config.steps:
-        console.print(f"{folder.path} is complete: {step_of(checkpoint)} steps. Extend it with --steps.")
-        return folder.path
     if resume:
         console.print(f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning"))
     try:
@@ -112,25 +116,29 @@ def _make_task(config: TrainConfig) -> Task:
     return make_task(config.task, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
 
 
-def _make_trainer(config: TrainConfig, task: Task, curriculum: Curriculum, folder: RunFolder, console: Console) -> Any:
-    kind, arguments = _TRAINERS[config.trainer]
+def _write_config(folder: RunFolder, config: TrainConfig, processes: PartialState) -> None:
+    """From here on the run can be resumed."""
+    if processes.is_main_process:
+        folder.write_config(config.to_dict())
+
+
+def _make_trainer(config: TrainConfig, task: Task, curriculum: Curriculum, arguments: Any, console: Console) -> Any:
     source = config.model if config.model != EMBEDDED else _embedded(task, console)
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
     held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
-    trainer = kind(
+    return _TRAINERS[config.trainer][0](
         model=model,
         reward_funcs=task.reward,
-        args=arguments(**_trainer_arguments(config, task, folder)),
+        args=arguments,
         train_dataset=train,
         eval_dataset=Dataset.from_list(held_out) if held_out else None,
         processing_class=tokenizer,
         curriculum=curriculum,
     )
-    return trainer
 
 
-def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> dict[str, Any]:
+def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> Any:
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     per_pass, passes = config.batch(processes)
     cpu = not torch.cuda.is_available()
@@ -170,7 +178,7 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> di
     unknown = sorted(set(config.trainer_options) - {field.name for field in fields(kind)})
     if unknown:
         raise ConfigError(f"{kind.__name__} has no option {unknown[0]!r} (trainer_options)")
-    return {**implied, **config.trainer_options}
+    return kind(**{**implied, **config.trainer_options})
 
 
 def _hush() -> None:
