@@ -34,8 +34,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write("rollwise: interrupted; what was saved can be resumed with: rollwise train --resume RUN\n")
         return 130
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # All is written. Taking the interpreter down while another library's threads are in C++ code aborts now and then
-        # ("terminate called without an active exception"), and torchrun would report the whole run as failed.
+        # All is written. Taking the interpreter down while another library's threads are in C++ code aborts now and
+        # then ("terminate called without an active exception"), and torchrun would report the whole run as failed.
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status)
