@@ -61,8 +61,9 @@ def test_equations_1_to_5_for_a_prompt_that_was_not() -> None:
     tell(bots, {"p0": 7})
     alpha, beta = bots.posterior()
     assert (alpha[1], beta[1]) == (pytest.approx(1.476), pytest.approx(2.044))
-    bots.ask(1)
+    bots.ask(1)  # closes the step; what it takes into the beliefs is what was shown before
     assert bots.metrics()["capability"] == pytest.approx(0.5625)
+    assert np.array_equal(bots.posterior(), (alpha, beta))
 
 
 def test_capability_extrapolates_and_interpolation_clips() -> None:

@@ -177,8 +177,8 @@ class BOTS(Curriculum):
         self.told_rewards += int(judged.count.sum())
 
     def end_step(self) -> None:
-        self.capability = self._capability()
         self.columns["alpha"][:], self.columns["beta"][:] = self.posterior()
+        self.capability = self._capability()  # after the beliefs, whose update takes the same one from the last step's
         self.columns["success"][:] = 0.0
         self.columns["failure"][:] = 0.0
         self.told_groups = self.told_rewards = 0
