@@ -79,6 +79,21 @@ class Evidence:
     def __len__(self) -> int:
         return len(self.slots)
 
+    @property
+    def judged(self) -> np.ndarray:
+        """(M,) bool, whether any rollout has a reward; every such group is mixed, all good or all bad."""
+        return np.asarray(self.count > 0)
+
+    @property
+    def all_good(self) -> np.ndarray:
+        """(M,) bool, whether the group has no contrast because all is solved."""
+        return np.asarray(self.judged & ~self.mixed & (self.solved >= 1.0))
+
+    @property
+    def all_bad(self) -> np.ndarray:
+        """(M,) bool, whether the group has no contrast though not all is solved."""
+        return np.asarray(self.judged & ~self.mixed & ~self.all_good)
+
     def where(self, rows: np.ndarray) -> Evidence:
         """The groups at `rows`: a boolean mask (M,) or indices."""
         kept = np.flatnonzero(rows) if rows.dtype == bool else rows

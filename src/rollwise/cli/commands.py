@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 import sys
 import textwrap
 from typing import Any
@@ -98,8 +99,6 @@ def _train(options: Namespace) -> int:
 
 
 def _finish(run: Any) -> int:
-    import os
-
     if int(os.environ.get("RANK", "0")) == 0:
         from rollwise.reports import write_report
 

@@ -298,15 +298,13 @@ class Curriculum(ABC):
 
     def count(self, evidence: Evidence) -> None:
         """Add told groups to the counters."""
-        judged = evidence.count > 0
-        good = judged & ~evidence.mixed & (evidence.solved >= 1.0)
         self.counters["told"] += len(evidence)
         self.counters["late"] += int(evidence.late.sum())
         self.counters["failed"] += int(evidence.failed.sum())
         self.counters["rollouts"] += int(evidence.count.sum())
         self.counters["mixed"] += int(evidence.mixed.sum())
-        self.counters["all_good"] += int(good.sum())
-        self.counters["all_bad"] += int((judged & ~evidence.mixed & ~good).sum())
+        self.counters["all_good"] += int(evidence.all_good.sum())
+        self.counters["all_bad"] += int(evidence.all_bad.sum())
 
     def body_state(self) -> dict[str, Any]:
         """All that is saved of this curriculum besides the ids and the tickets."""

@@ -170,7 +170,7 @@ class BOTS(Curriculum):
     # ---- tell: equations 1 to 3 ----
 
     def observe(self, evidence: Evidence) -> None:
-        judged = evidence.where(evidence.count > 0)
+        judged = evidence.where(evidence.judged)
         self.columns["success"][judged.slots] += judged.mean * judged.count
         self.columns["failure"][judged.slots] += (1.0 - judged.mean) * judged.count
         self.told_groups += len(judged)

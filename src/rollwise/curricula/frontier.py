@@ -135,7 +135,7 @@ class FrontierReplay(Uniform):
     # ---- tell: section 3.1 ----
 
     def observe(self, evidence: Evidence) -> None:
-        frontier = evidence.where((evidence.count > 0) & (evidence.solved > 0) & (evidence.solved < 1))
+        frontier = evidence.where(evidence.judged & (evidence.solved > 0) & (evidence.solved < 1))
         slots, priority, step = frontier.slots, frontier_priority(frontier.solved), frontier.step
         known, since = self.columns["priority"], self.columns["frontier_step"]
         newer = (step > since[slots]) | ((step == since[slots]) & (priority > np.nan_to_num(known[slots])))

@@ -179,7 +179,7 @@ class PrioritizedReplay(Curriculum):
 
     def observe(self, evidence: Evidence) -> None:
         self.columns["tested"][evidence.slots] = self.step
-        judged = evidence.where(evidence.count > 0)
+        judged = evidence.where(evidence.judged)
         slots = judged.slots
         self.columns["mean"][slots] = ema(self.columns["mean"][slots], judged.mean, self.ema_weight)
         self.columns["square"][slots] = ema(self.columns["square"][slots], judged.square, self.ema_weight)

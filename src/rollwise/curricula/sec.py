@@ -128,7 +128,7 @@ class SEC(Curriculum):
     # ---- tell: lines 9 to 15 ----
 
     def observe(self, evidence: Evidence) -> None:
-        judged = evidence.where(evidence.count > 0)
+        judged = evidence.where(evidence.judged)
         pay = judged.abs_advantage
         if self.advantage != "told":
             normalised = self.advantage == "std"

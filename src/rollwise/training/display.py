@@ -25,23 +25,20 @@ class Display(TrainerCallback):
         self.parts: dict[str, str] = {}
         self._bar: Progress | None = None
         self._task: Any = None
-        self._trainer: Any = None
 
     def attach(self, trainer: Any) -> None:
         """Listen to a trainer with a curriculum, on rank 0."""
         if trainer.is_world_process_zero():
-            self._trainer = trainer
             trainer.add_callback(self)
             trainer.group_observers.append(self.on_groups)
 
     def on_groups(self, groups: Groups) -> None:
         """Take a generation's numbers."""
         numbers = groups.metrics()
-        self.parts["reward"] = f"reward {groups.evidence.mean[groups.evidence.count > 0].mean():.3f}"
+        self.parts["reward"] = f"reward {groups.evidence.mean[groups.evidence.judged].mean():.3f}"
         self.parts["mixed"] = f"mixed {numbers['frac_mixed']:.2f}"
         self.parts["advantage"] = f"|A| {numbers['abs_advantage']:.3f}"
-        curriculum = self._trainer.curriculum.metrics()
-        sizes = [f"{name} {int(curriculum[name])}" for name in _POOLS if name in curriculum]
+        sizes = [f"{name} {int(groups.curriculum[name])}" for name in _POOLS if name in groups.curriculum]
         if sizes:
             self.parts["pools"] = " · ".join(sizes)
 

@@ -24,6 +24,7 @@ class Groups:
         texts: P lists of G completions (text or messages).
         rows: P rows of the data set.
         evidence: what the curriculum learnt from them.
+        curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.
         ask_seconds: time the curriculum took to choose.
         tell_seconds: time it took to learn.
     """
@@ -36,20 +37,19 @@ class Groups:
     texts: list[list[Any]]
     rows: list[dict[str, Any]]
     evidence: Evidence
+    curriculum: dict[str, float]
     ask_seconds: float
     tell_seconds: float
 
     def metrics(self) -> dict[str, float]:
         """Means over these groups; shares are of the groups in which something was scored."""
-        judged = self.evidence.count > 0
-        n = max(1, int(judged.sum()))
-        mixed = self.evidence.mixed & judged
-        good = judged & ~mixed & (self.evidence.solved >= 1.0)
+        evidence = self.evidence
+        n = max(1, int(evidence.judged.sum()))
         return {
-            "frac_mixed": float(mixed.sum() / n),
-            "frac_all_good": float(good.sum() / n),
-            "frac_all_bad": float((judged & ~mixed & ~good).sum() / n),
-            "success": float(np.nansum(self.evidence.solved * self.evidence.count) / max(1, self.evidence.count.sum())),
+            "frac_mixed": float(evidence.mixed.sum() / n),
+            "frac_all_good": float(evidence.all_good.sum() / n),
+            "frac_all_bad": float(evidence.all_bad.sum() / n),
+            "success": float(np.nansum(evidence.solved * evidence.count) / max(1, evidence.count.sum())),
             "abs_advantage": float(np.abs(self.advantages).mean()),
             "ask_s": self.ask_seconds,
             "tell_s": self.tell_seconds,

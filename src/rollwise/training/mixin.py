@@ -8,7 +8,6 @@ not ask again for what it skips. Rank 0 asks and tells; the other ranks follow.
 from __future__ import annotations
 
 import inspect
-import logging
 import time
 from collections.abc import Callable
 from typing import Any
@@ -27,8 +26,6 @@ from rollwise.training.checkpointing import CheckpointMixin
 from rollwise.training.dataset import rows_of_pool
 from rollwise.training.groups import Groups
 from rollwise.training.isolation import isolated_rng
-
-logger = logging.getLogger(__name__)
 
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
@@ -73,7 +70,6 @@ class CurriculumMixin(CheckpointMixin):
         """Seconds spent in `evaluate` so far."""
         self._generations = 0
         self._captured: dict[str, Any] | None = None
-        self._bound_rows: list[dict[str, Any]] = []
         self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
         batch = self.args.generation_batch_size // self.num_generations
         if batch > len(self._dataset_rows):
@@ -98,10 +94,10 @@ class CurriculumMixin(CheckpointMixin):
         ask_seconds = time.perf_counter() - started
         mine = slice(accelerator.process_index * len(inputs), (accelerator.process_index + 1) * len(inputs))
         local = [row for row in rows for _ in range(group)][mine]
-        self._bound_rows = [dict(self.train_dataset[row]) for row in local]
-        bound_prompts = [row.get("prompt") for row in self._bound_rows]
+        bound = [dict(self.train_dataset[row]) for row in local]
+        bound_prompts = [row.get("prompt") for row in bound]
         self._captured = None
-        output: dict[str, Any] = super()._generate_and_score_completions(self._bound_rows)
+        output: dict[str, Any] = super()._generate_and_score_completions(bound)
         captured = self._require_feedback(bound_prompts)
         shape = (n_prompts, group)
         advantages = accelerator.gather(output["advantages"].contiguous()).view(*shape).float().cpu().numpy()
@@ -146,6 +142,7 @@ class CurriculumMixin(CheckpointMixin):
             Outcome(t.id, rewards=r[s], advantages=a[s], failed=int((~s).sum()))
             for t, r, a, s in zip(tickets, rewards, advantages, scored, strict=True)
         )
+        tell_seconds = time.perf_counter() - started
         group = self.num_generations
         groups = Groups(
             step=self.state.global_step + 1,
@@ -156,10 +153,11 @@ class CurriculumMixin(CheckpointMixin):
             texts=[texts[i : i + group] for i in range(0, len(texts), group)],
             rows=[self.train_dataset[row] for row in rows] if self.group_observers else [],
             evidence=evidence,
+            curriculum=self.curriculum.metrics(),
             ask_seconds=ask_seconds,
-            tell_seconds=time.perf_counter() - started,
+            tell_seconds=tell_seconds,
         )
-        for name, value in {**groups.metrics(), **self.curriculum.metrics()}.items():
+        for name, value in {**groups.metrics(), **groups.curriculum}.items():
             self._metrics["train"][f"curriculum/{name}"].append(value)
         for observer in self.group_observers:
             observer(groups)

@@ -56,7 +56,7 @@ class Recorder(TrainerCallback):
         self.folder.append(self.folder.rollouts, group_lines(groups))
         self.totals.rollouts += groups.rewards.size
         self.totals.tokens += int(groups.lengths.sum())
-        curriculum = {f"curriculum/{k}": v for k, v in self._trainer.curriculum.metrics().items()}
+        curriculum = {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         scored = groups.rewards[~np.isnan(groups.rewards)]
         mean = {"reward": float(scored.mean())} if scored.size else {}
         length = {"completion_length": float(groups.lengths.mean())}

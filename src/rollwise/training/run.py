@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import warnings
 from dataclasses import fields
@@ -29,8 +28,6 @@ from rollwise.training.display import Display
 from rollwise.training.recorder import Recorder
 from rollwise.training.run_folder import RunFolder
 from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
-
-logger = logging.getLogger(__name__)
 
 _TRAINERS: dict[str, tuple[type, type]] = {
     "grpo": (CurriculumGRPOTrainer, GRPOConfig),
