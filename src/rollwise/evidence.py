@@ -26,7 +26,10 @@ class Evidence:
         abs_advantage: (M,) mean |advantage| as the trainer told it, else of `score - mean score`; NaN where count is 0.
         step: (M,) int64, the step of the policy that generated the rollouts.
         late: (M,) bool, whether the ticket had expired.
+        probe: (M,) bool, whether the ticket was to measure or screen, not to train on.
         scores: M arrays (count,).
+        labels: M tuples (count,) of text, one a rewarded rollout and "" where it has none; None for a group told
+            without.
     """
 
     slots: np.ndarray
@@ -39,7 +42,9 @@ class Evidence:
     abs_advantage: np.ndarray
     step: np.ndarray
     late: np.ndarray
+    probe: np.ndarray
     scores: tuple[np.ndarray, ...]
+    labels: tuple[tuple[str, ...] | None, ...]
 
     @classmethod
     def from_groups(
@@ -52,6 +57,8 @@ class Evidence:
         failed: Sequence[int],
         step: Sequence[int],
         late: Sequence[bool],
+        probe: Sequence[bool],
+        labels: Sequence[tuple[str, ...] | None] | None = None,
     ) -> Evidence:
         """Summarise M groups: `scores` and `solved` are M arrays (k,), `advantages` M arrays (k,) or None."""
         count = np.array([len(s) for s in scores], dtype=np.int64)
@@ -73,7 +80,9 @@ class Evidence:
             abs_advantage=_means(centred, count),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
+            probe=np.array(probe, dtype=bool),
             scores=tuple(scores),
+            labels=(None,) * len(count) if labels is None else tuple(labels),
         )
 
     def __len__(self) -> int:
@@ -94,11 +103,29 @@ class Evidence:
         """(M,) bool, whether the group has no contrast though not all is solved."""
         return np.asarray(self.judged & ~self.mixed & ~self.all_good)
 
+    @property
+    def variance(self) -> np.ndarray:
+        """(M,) variance of the scores; NaN where count is 0."""
+        return np.asarray(np.maximum(self.square - self.mean**2, 0.0))
+
+    @property
+    def normalised_variance(self) -> np.ndarray:
+        """(M,) variance over the greatest that so many scores in [0, 1] can have; VCRL, section 3.
+
+        By unbiased estimates, k solved of G give k(G-k)/(G(G-1)), at most G/(4(G-1)) for even G and (G+1)/(4G) for odd.
+        The ratio is that of the plain variances, whose greatest is 1/4 for even G and (G^2-1)/(4 G^2) for odd.
+        """
+        count = np.maximum(self.count, 1)
+        most = 0.25 - np.where(count % 2 == 1, 0.25 / count**2, 0.0)
+        return np.where(most > 0, self.variance / np.where(most > 0, most, 1.0), 0.0)
+
     def where(self, rows: np.ndarray) -> Evidence:
         """The groups at `rows`: a boolean mask (M,) or indices."""
         kept = np.flatnonzero(rows) if rows.dtype == bool else rows
-        arrays = {f.name: getattr(self, f.name)[kept] for f in fields(self) if f.name != "scores"}
-        return Evidence(scores=tuple(self.scores[i] for i in kept), **arrays)
+        arrays = {f.name: getattr(self, f.name)[kept] for f in fields(self) if f.name not in ("scores", "labels")}
+        return Evidence(
+            scores=tuple(self.scores[i] for i in kept), labels=tuple(self.labels[i] for i in kept), **arrays
+        )
 
     def rounds(self) -> Iterator[Evidence]:
         """The same groups in parts that hold each prompt once, so that each part can be written to arrays at once.

@@ -15,7 +15,7 @@ from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.evidence import Evidence
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
-from rollwise.ticket import Ticket
+from rollwise.ticket import Purpose, Ticket
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
@@ -34,6 +34,7 @@ class _Told:
     late: bool
     rewards: np.ndarray
     advantages: np.ndarray | None
+    labels: tuple[str, ...] | None
 
 
 class Ledger:
@@ -66,21 +67,23 @@ class Ledger:
         predicted: np.ndarray,
         propensity: np.ndarray,
         step: int,
-        n_rollouts: int | None,
+        n_rollouts: Sequence[int | None],
+        purpose: Purpose = "train",
     ) -> list[Ticket]:
         """Open a ticket for each of the K slots; NaN in `predicted` and `propensity` (K,) stands for None."""
         tickets = []
-        rows = zip(slots.tolist(), lanes, predicted.tolist(), propensity.tolist(), strict=True)
-        for slot, lane, belief, chance in rows:
+        rows = zip(slots.tolist(), lanes, predicted.tolist(), propensity.tolist(), n_rollouts, strict=True)
+        for slot, lane, belief, chance, wanted in rows:
             ticket = Ticket(
                 id=f"t{self._next}",
                 prompt_id=self._pool.ids[slot],
                 prompt=self._pool.prompts[slot],
                 lane=lane,
                 step=step,
-                n_rollouts=n_rollouts,
+                n_rollouts=wanted,
                 predicted=None if belief != belief else belief,
                 propensity=None if chance != chance else chance,
+                purpose=purpose,
             )
             self._next += 1
             self._open[ticket.id] = _Entry(slot, ticket)
@@ -110,7 +113,7 @@ class Ledger:
 
         Raises:
             TicketError: a ticket is unknown, told already, or named twice.
-            RewardError: rewards, advantages or counts are wrong.
+            RewardError: rewards, advantages, labels or counts are wrong.
         """
         checked: dict[str, _Told] = {}
         for outcome in outcomes:
@@ -122,7 +125,8 @@ class Ledger:
             rewards = spec.check(outcome.rewards, outcome.ticket_id)
             advantages = _check_counts(outcome, entry.ticket, len(rewards))
             late = outcome.ticket_id in self._expired
-            checked[outcome.ticket_id] = _Told(entry, outcome, late, rewards, advantages)
+            labels = _check_labels(outcome, len(rewards))
+            checked[outcome.ticket_id] = _Told(entry, outcome, late, rewards, advantages, labels)
         return sorted(checked.values(), key=lambda told: int(told.entry.ticket.id[1:]))
 
     def close(self, told: Sequence[_Told], spec: RewardSpec) -> Evidence:
@@ -142,6 +146,8 @@ class Ledger:
             failed=[one.outcome.failed for one in told],
             step=[one.entry.ticket.step if one.outcome.step is None else one.outcome.step for one in told],
             late=[one.late for one in told],
+            probe=[one.entry.ticket.purpose != "train" for one in told],
+            labels=[one.labels for one in told],
         )
 
     def _find(self, ticket_id: Any) -> _Entry:
@@ -203,6 +209,18 @@ def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None
     return advantages
 
 
+def _check_labels(outcome: Outcome, k: int) -> tuple[str, ...] | None:
+    if outcome.labels is None:
+        return None
+    flat = isinstance(outcome.labels, Iterable) and not isinstance(outcome.labels, str)
+    listed = tuple(outcome.labels) if flat else ()
+    if not flat or len(listed) != k or not all(label is None or isinstance(label, str) for label in listed):
+        raise RewardError(
+            f"labels of ticket {outcome.ticket_id!r} must be {k} texts (or None), one a reward, got {outcome.labels!r}"
+        )
+    return tuple(str(label or "") for label in listed)
+
+
 def _pack(ticket: Ticket) -> dict[str, Any]:
-    names = ("id", "prompt_id", "lane", "step", "n_rollouts", "predicted", "propensity")
+    names = ("id", "prompt_id", "lane", "step", "n_rollouts", "predicted", "propensity", "purpose")
     return {name: getattr(ticket, name) for name in names}

@@ -22,6 +22,8 @@ class Outcome:
         advantages: (k,) the advantages that the trainer used, where it tells them.
         failed: how many rollouts gave no reward at all (crashed, unscorable). They are no evidence of difficulty.
         step: the step of the policy that generated them, where it is not the ticket's.
+        labels: (k,) what kind of rollout each was, such as the category of its failure (a task's `failure` names it);
+            None or "" for a solved one.
     """
 
     ticket_id: str
@@ -29,6 +31,7 @@ class Outcome:
     advantages: Sequence[float] | np.ndarray | None = None
     failed: int = 0
     step: int | None = None
+    labels: Sequence[str | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -66,6 +66,7 @@ class PromptPool:
         self.columns: dict[str, np.ndarray] = {
             name: _as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
         }
+        self._codes: dict[tuple[str, ...], tuple[list[str], np.ndarray]] = {}
 
     @classmethod
     def from_records(
@@ -127,6 +128,20 @@ class PromptPool:
             raise MissingColumnError(f"{method} needs the column {column!r}, but the pool has {here}; {remedy}")
         return self.columns[column]
 
+    def codes(self, *columns: str) -> tuple[list[str], np.ndarray]:
+        """The distinct values of a column, or combinations of several, as sorted names (C,), and each prompt's (N,).
+
+        The parts of a combination, and of a tuple, are joined by " | ".
+
+        >>> pool = PromptPool(ids=["a", "b", "c"], columns={"category": ["x", "y", "x"], "difficulty": [1, 1, 2]})
+        >>> names, codes = pool.codes("category")
+        >>> names, codes.tolist()
+        (['x', 'y'], [0, 1, 0])
+        """
+        if columns not in self._codes:
+            self._codes[columns] = _combine([self.columns[name] for name in columns])
+        return self._codes[columns]
+
     @cached_property
     def encoded_ids(self) -> dict[str, Any]:
         """The ids as they stand in a saved state; made once, since the pool never changes."""
@@ -169,6 +184,37 @@ def assign_ids(
     return ids, keep
 
 
+def _combine(columns: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
+    """Names (C,) of the combinations of values in columns (N,) of numbers, texts or tuples of texts, and codes (N,)."""
+    parts = [_factorise(column) for column in columns]
+    codes = np.ravel_multi_index(tuple(code for _, code in parts), tuple(len(values) for values, _ in parts))
+    combined, of = np.unique(codes, return_inverse=True)
+    rows = np.unravel_index(combined, tuple(len(values) for values, _ in parts))
+    names = [
+        _name(tuple(values[i] for (values, _), i in zip(parts, row, strict=True))) for row in zip(*rows, strict=True)
+    ]
+    distinct = sorted(set(names))
+    number = {name: i for i, name in enumerate(distinct)}
+    return distinct, np.array([number[name] for name in names], dtype=np.int64)[of]
+
+
+def _factorise(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """The distinct values, and each row's index among them (N,); no line of Python is run for each row."""
+    if column.dtype.kind in "biuf" and column.ndim == 1:
+        numbers, of = np.unique(column, return_inverse=True)
+        return list(numbers), of
+    values = column.tolist()
+    keys = values if set(map(type, values)) == {str} else list(map(str, values))  # lists can't be keys, and 1 is True
+    distinct = dict(zip(keys, values, strict=True))
+    number = {key: i for i, key in enumerate(distinct)}
+    return list(distinct.values()), np.fromiter(map(number.__getitem__, keys), dtype=np.int64, count=len(keys))
+
+
+def _name(values: tuple[Any, ...]) -> str:
+    parts = [part for value in values for part in (value if isinstance(value, tuple | list) else (value,))]
+    return " | ".join(str(part) for part in parts)
+
+
 def _index(ids: list[str]) -> dict[str, int]:
     if not ids:
         raise PoolError("the pool is empty; a curriculum needs at least one prompt")
@@ -195,7 +241,7 @@ def _as_column(name: str, values: Any, n: int) -> np.ndarray:
         column = np.empty(0, dtype=object)
     if column.dtype.kind not in "biuf" or len(column) != n:
         column = np.empty(n, dtype=object)
-        column[:] = values
+        column[:] = list(values)
     if column.dtype.kind in "iuf" and name in ("difficulty", "reference_pass_rates", "embedding"):
         column = column.astype(np.float64)
     _check_known(name, column)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
+
+Purpose = Literal["train", "measure", "screen"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,6 +22,8 @@ class Ticket:
         predicted: the expected mean score in [0, 1] believed at `ask`; None without a belief.
         propensity: the probability with which the draw picked it, given the picks before it in the same `ask`; None
             where the draw is not random.
+        purpose: "train": train on its rollouts; "measure": they are only looked at; "screen": they are looked at first,
+            and if the curriculum asks for the prompt again, trained on together with those of that ticket.
     """
 
     id: str
@@ -30,3 +34,4 @@ class Ticket:
     n_rollouts: int | None = None
     predicted: float | None = None
     propensity: float | None = None
+    purpose: Purpose = "train"

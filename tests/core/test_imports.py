@@ -24,17 +24,19 @@ HEAVY = [
 CORE = {"errors", "checks", "pool", "ticket", "outcome", "evidence", "ledger", "state", "rng", "columns"}
 ALLOWED: dict[str, set[str]] = {
     "core": CORE,
-    "estimators": {"estimators"},  # these three never import one another
+    "estimators": CORE | {"estimators"},  # these four never import one another
     "acquisition": {"acquisition"},
     "draws": {"draws"},
+    "gates": CORE | {"gates"},
     "curricula": CORE | {"estimators", "acquisition", "draws", "curricula"},
     "testing": CORE | {"curricula", "testing"},
+    "simulation": CORE | {"curricula", "simulation"},
     "tasks": {"errors", "rng", "tasks"},
     "models": {"errors", "rng", "state", "tasks", "models"},
-    "training": CORE | {"curricula", "tasks", "models", "training"},
+    "training": CORE | {"curricula", "gates", "tasks", "models", "training"},
     "evaluation": {"errors", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
-    "cli": {"errors", "curricula", "tasks", "training", "evaluation", "reports", "cli"},
+    "cli": {"errors", "curricula", "gates", "tasks", "training", "evaluation", "reports", "cli"},
 }
 
 

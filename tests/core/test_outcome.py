@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 
@@ -44,3 +46,29 @@ def test_told_advantages_win_over_computed_ones() -> None:
     curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
     evidence = curriculum.tell([rw.Outcome(curriculum.ask(1)[0].id, [1, 0], advantages=[2.0, -3.0])])
     assert evidence.abs_advantage.tolist() == [2.5]
+
+
+def test_labels_reach_the_evidence_as_told() -> None:
+    """One text a reward, None and "" alike for none; None for a group told without; rows keep them apart."""
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b", "c"]))
+    a, b, c = curriculum.ask(3)
+    evidence = curriculum.tell(
+        [
+            rw.Outcome(a.id, [1, 0, 0], labels=[None, "format", ""]),
+            rw.Outcome(b.id, [1]),
+            rw.Outcome(c.id, [], failed=2, labels=()),
+        ]
+    )
+    assert evidence.labels == (("", "format", ""), None, ())
+    assert evidence.where(np.array([2, 0])).labels == ((), ("", "format", ""))
+    assert [part.labels for part in evidence.rounds()] == [evidence.labels]
+
+
+@pytest.mark.parametrize("labels", [["format"], ["a", "b", "c"], "ab", ["a", 1], 5, [["a"], "b"]])
+def test_wrong_labels_change_nothing(labels: Any) -> None:
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
+    (ticket,) = curriculum.ask(1)
+    with pytest.raises(rw.RewardError, match="labels of ticket"):
+        curriculum.tell([rw.Outcome(ticket.id, [0, 1], labels=labels)])
+    assert curriculum.metrics()["open"] == 1
+    curriculum.tell([rw.Outcome(ticket.id, [0, 1], labels=np.array(["format", ""]))])  # type: ignore[arg-type]

@@ -1,3 +1,5 @@
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -81,3 +83,27 @@ def test_any_text_can_be_an_id(ids: list[str]) -> None:
     assert [pool.slot(i) for i in ids] == list(range(len(ids)))
     saved = rw.Uniform(pool).state_dict()
     assert rw.Uniform(rw.PromptPool(ids=ids[::-1])).load_state_dict(saved).matched == len(ids)
+
+
+def objects(values: list[Any]) -> np.ndarray:
+    column = np.empty(len(values), dtype=object)
+    column[:] = values
+    return column
+
+
+@pytest.mark.parametrize(
+    ("columns", "names", "of"),
+    [
+        ([objects(["b", "a", "b"])], ["a", "b"], [1, 0, 1]),
+        ([np.array([3, 10, 3])], ["10", "3"], [1, 0, 1]),
+        ([np.array([0.5, 0.25])], ["0.25", "0.5"], [1, 0]),
+        ([objects([("x", "y"), "x", ["x", "y"]])], ["x", "x | y"], [1, 0, 1]),
+        ([objects([1, True, "1", 1.0])], ["1", "1.0", "True"], [0, 2, 0, 1]),
+        ([objects(["t", "u", "t"]), np.array([2, 1, 1])], ["t | 1", "t | 2", "u | 1"], [1, 2, 0]),
+        ([objects(["a | b", ("a", "b")])], ["a | b"], [0, 0]),
+    ],
+)
+def test_codes_are_the_distinct_values_by_name(columns: list[np.ndarray], names: list[str], of: list[int]) -> None:
+    pool = rw.PromptPool(ids=[str(i) for i in range(len(of))], columns={f"c{i}": c for i, c in enumerate(columns)})
+    found, codes = pool.codes(*pool.columns)
+    assert (found, codes.tolist()) == (names, of)

@@ -34,8 +34,9 @@ def tell(bots: rw.BOTS, successes: dict[str, int], n: int = 8) -> None:
 
 def test_defaults_are_the_papers() -> None:
     options = rw.BOTS().options
-    expected = {"forgetting": 0.1, "implicit_weight": 0.1, "sampling": "thompson", "target": 0.5, "prior": (1.0, 1.0)}
+    expected = {"forgetting": 0.1, "implicit_weight": 0.1, "sampling": "thompson", "target": 0.5}
     assert {k: options[k] for k in expected} == expected
+    assert rw.BOTS().belief.prior == (1.0, 1.0)
 
 
 def test_equation_1_for_a_prompt_that_was_rolled_out() -> None:
@@ -163,14 +164,14 @@ def test_the_nearest_to_the_target_are_chosen_not_the_farthest(target: float) ->
 
 def test_thompson_sampling_chooses_as_often_as_the_beliefs_say() -> None:
     """Beta(9, 1), Beta(5, 5), Beta(1, 1) after 8, 4 and no successes: against a plain Monte-Carlo of step 1 and 2."""
-    bots = rw.BOTS(plain(3), seed=1, forgetting=0.0)
+    bots = rw.BOTS(plain(3), seed=1, forgetting=0.0, rails=None)
     tell(bots, {"p0": 8, "p1": 4})
     counts = np.zeros(3)
     for _ in range(3000):
         (ticket,) = bots.ask(1)
         counts[int(ticket.prompt_id[1:])] += 1
         bots.tell([rw.Outcome(ticket.id, [])])
-        bots._begin_round(bots.round + 1)  # nothing was learnt, so only a new round draws anew
+        bots.new_round()  # nothing was learnt, so only a new round draws anew
     rng = np.random.default_rng(0)
     draws = rng.beta([9.0, 5.0, 1.0], [1.0, 5.0, 1.0], size=(200_000, 3))
     expected = np.bincount(np.abs(draws - 0.5).argmin(axis=1), minlength=3) / 200_000
@@ -178,7 +179,7 @@ def test_thompson_sampling_chooses_as_often_as_the_beliefs_say() -> None:
 
 
 def test_asking_one_at_a_time_is_asking_for_all_at_once() -> None:
-    together, apart = (rw.BOTS(plain(50), seed=3) for _ in range(2))
+    together, apart = (rw.BOTS(plain(50), seed=3, rails=None) for _ in range(2))
     for _ in range(4):
         a = together.ask(16, step=together.step + 1)
         step = apart.step + 1

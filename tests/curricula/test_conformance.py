@@ -54,3 +54,75 @@ class TestSEC(CurriculumConformance):
 class TestFrontierReplay(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.FrontierReplay(pool, replay_ratio=0.4, memory_size=4, least_memory=1, candidates=3, **core)
+
+
+class TestMoPPS(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.MoPPS(pool, forgetting=0.5, candidate_multiplier=2, **core)
+
+
+class TestDOTS(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.DOTS(pool, **core)
+
+
+class TestGaussianBOTS(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.BOTS(pool, belief="gaussian", adaptive=True, **core)
+
+
+class TestDirichletBOTS(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.BOTS(pool, belief="dirichlet", draw="proportional", **core)
+
+
+class TestSelector(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Selector(pool, draw="proportional", **core)
+
+
+class TestThompsonSelector(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Selector(
+            pool, estimator="beta", acquisition="variance", sampling="thompson", candidate_multiplier=3, **core
+        )
+
+
+class TestAdaRFT(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.AdaRFT(pool, **core)
+
+
+class TestVCRL(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.VCRL(pool, first_steps=2, **core)
+
+
+class TestSFL(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SFL(pool, candidates=6, buffer=4, refresh_every=3, **core)
+
+
+class TestLILO(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.LILO(pool, candidates=8, **core)
+
+
+class TestADCL(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.ADCL(pool, chunks=3, **core)
+
+
+class TestADCLWithoutDifficulties(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.ADCL(pool, chunks=3, column="nowhere", rank_by="variance", **core)
+
+
+class TestGRESO(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.GRESO(pool, **core)
+
+
+class TestSPEED(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SPEED(pool, screen=5, ready=3, screen_rollouts=2, **core)

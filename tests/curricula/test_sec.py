@@ -9,7 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula.sec import absolute_advantage, boltzmann
+from rollwise.curricula import sec as sec_module
+from rollwise.curricula.sec import absolute_advantage, belief_sd, boltzmann
+from rollwise.testing import CurriculumConformance
 
 
 def pool_of(sizes: dict[str, int]) -> rw.PromptPool:
@@ -65,7 +67,7 @@ def test_boltzmann_by_hand_and_without_overflow() -> None:
 
 def test_categories_are_drawn_by_value_and_prompts_uniformly_within() -> None:
     """After one step a has Q = .25 and b 0; tau = .25: shares e/(e+1) and 1/(e+1), whatever the categories' sizes."""
-    sec = rw.SEC(pool_of({"a": 3, "b": 300}), temperature=0.25, seed=2)
+    sec = rw.SEC(pool_of({"a": 3, "b": 300}), temperature=0.25, seed=2, rails=None)
     tickets = sec.ask(303)
     sec.tell([rw.Outcome(t.id, [1, 0] if t.prompt_id[0] == "a" else [0, 0]) for t in tickets])
     picked: Counter[str] = Counter()
@@ -124,9 +126,301 @@ def test_a_missing_category_names_the_remedy() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"learning_rate": 0}, {"learning_rate": 2}, {"temperature": 0}, {"advantage": "raw"}, {"columns": ()}],
+    [
+        {"learning_rate": 0},
+        {"learning_rate": 2},
+        {"temperature": 0},
+        {"advantage": "raw"},
+        {"columns": ()},
+        {"columns": 5},
+    ],
 )
 def test_bad_options_are_named(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(rw.ConfigError, match=name):
         rw.SEC(**options)
+
+
+# ---- UCB and Thompson ----
+
+
+def closed(options: dict[str, Any], sizes: dict[str, int], first: int, rewards: dict[str, list[float]]) -> rw.SEC:
+    """SEC after one told step, with learning rate 1 unless given."""
+    sec = rw.SEC(pool_of(sizes), **{"learning_rate": 1.0, "rails": None, **options})
+    step(sec, first, rewards)
+    return sec
+
+
+def test_ucb_by_hand() -> None:
+    """Q = (.5, 0), one group each, scale 2. A batch of 3 makes the total 5: ln 5 = 1.6094.
+
+    a: .5 + 2 * 1.2686 = 3.037, b 2.537: a. With n = 2, a: .5 + 2 * .8971 = 2.294: b. With n = 2, b: 1.794: a.
+    Then 3 and 2 are drawn, of which none is told; one more makes 6: a .5 + 2 sqrt(1.7918 / 3) = 2.046, b
+    2 sqrt(1.7918 / 2) = 1.893: a. With a scale of .5 the second and third draw are of a too: .949, .866 > .634.
+    """
+    sec = closed({"choice": "ucb", "ucb_scale": 2.0, "discount": 1.0}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
+    assert Counter(t.prompt_id[0] for t in sec.ask(3)) == {"a": 2, "b": 1}
+    assert sec.ask(1)[0].prompt_id[0] == "a"
+    narrow = closed({"choice": "ucb", "discount": 1.0}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
+    assert Counter(t.prompt_id[0] for t in narrow.ask(3)) == {"a": 3}
+
+
+def test_ucb_tries_every_category_first_and_ties_are_drawn() -> None:
+    sizes = dict.fromkeys("abcdef", 3)
+    firsts = [rw.SEC(pool_of(sizes), choice="ucb", seed=s).ask(6) for s in range(20)]
+    assert all(Counter(t.prompt_id[0] for t in tickets) == dict.fromkeys("abcdef", 1) for tickets in firsts)
+    alone = Counter(rw.SEC(pool_of(sizes), choice="ucb", seed=s).ask(1)[0].prompt_id[0] for s in range(600))
+    assert [alone[name] / 600 for name in "abcdef"] == pytest.approx([1 / 6] * 6, abs=0.05)
+    ticket = rw.SEC(pool_of(sizes), choice="ucb").ask(1)[0]
+    assert ticket.propensity == pytest.approx(1 / 6 / 3)
+
+
+def test_counts_are_discounted_so_that_a_category_left_alone_comes_back() -> None:
+    """n(a) = n(b) = 1, discount .5: after two more groups of a, .5 + 2 = 2.5 and .5; after two more, 3.25 and .25."""
+    options = {"choice": "ucb", "ucb_scale": 0.01, "discount": 0.5}
+    sec = closed(options, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
+    for counts in ((2.5, 0.5), (3.25, 0.25)):
+        assert step(sec, 2, {"a": [1, 0]}) == {"a": 2}
+        sec.tell([rw.Outcome(sec.ask(1)[0].id, [], failed=2)])  # closes the step; nothing is learnt of it
+        metrics = sec.metrics()
+        assert (metrics["count/a"], metrics["count/b"]) == counts
+    sec = closed({"choice": "ucb", "discount": 0.5}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
+    seen = sum((step(sec, 1, {"a": [1, 0], "b": [0, 0]}) for _ in range(30)), Counter())
+    assert seen["a"] > seen["b"] > 2
+
+
+def test_a_batch_of_ucb_never_asks_more_of_a_category_than_it_has() -> None:
+    sec = closed({"choice": "ucb", "ucb_scale": 0.0}, {"a": 3, "b": 20}, 23, {"a": [1, 0], "b": [0, 0]})
+    assert Counter(t.prompt_id[0] for t in sec.ask(10)) == {"a": 3, "b": 7}
+
+
+def test_thompsons_belief_by_hand() -> None:
+    """Never drawn: the prior's .5. Pays .5, 0: n = 2, sum .5, squares .25, scatter .25 - .125; sqrt(.375) / 3 = .2041.
+
+    Of three pays halved by the discount, .5 each: n = 1.5, sum .75, squares .375, no scatter; .5 / 2.5 = .2.
+    """
+    sd = belief_sd(np.array([0, 2, 1.5]), np.array([0, 0.5, 0.75]), np.array([0, 0.25, 0.375]), prior_sd=0.5)
+    assert sd.tolist() == pytest.approx([0.5, 0.375**0.5 / 3, 0.2])
+
+
+def test_thompson_chooses_as_often_as_its_belief_is_the_greater() -> None:
+    """Q = .5 and 0, one group each: both sd .5 / 2 = .25, of the difference .25 sqrt 2; Phi(.5 / .3536) = .9214."""
+    sec = closed({"choice": "thompson"}, {"a": 4000, "b": 4000}, 2, {"a": [1, 0], "b": [0, 0]})
+    while set(sec.values().values()) != {0.5, 0.0} or sec.past[0].min() < 1:  # until the first batch had one of each
+        sec = closed(
+            {"choice": "thompson", "seed": sec.seed + 1}, {"a": 4000, "b": 4000}, 2, {"a": [1, 0], "b": [0, 0]}
+        )
+        sec.tell([rw.Outcome(sec.ask(1)[0].id, [], failed=1)])
+    tickets = sec.ask(4000)
+    assert all(t.propensity is None for t in tickets)
+    assert sum(t.prompt_id[0] == "a" for t in tickets) / 4000 == pytest.approx(0.9214, abs=0.015)
+
+
+@pytest.mark.parametrize("choice", ["ucb", "thompson"])
+def test_both_move_on_when_a_category_is_mastered(choice: Any) -> None:
+    sec = rw.SEC(pool_of({"e": 50, "h": 50}), choice=choice, seed=0)
+    early = sum((step(sec, 8, {"e": [1, 0, 1, 0], "h": [0, 0, 0, 0]}) for _ in range(10)), Counter())
+    late = sum((step(sec, 8, {"e": [1, 1, 1, 1], "h": [1, 0, 1, 0]}) for _ in range(20)), Counter())
+    assert early["e"] > 2 * early["h"] > 0
+    assert late["h"] > 2 * late["e"] > 0
+
+
+# ---- categories made from embeddings or difficulty ----
+
+
+def embedded(numbers: list[int]) -> rw.PromptPool:
+    """Three blobs, by number modulo 3, ten apart."""
+    spread = np.random.default_rng(7).standard_normal((300, 2))
+    points = [[10.0 * (i % 3) + spread[i, 0], spread[i, 1]] for i in numbers]
+    return rw.PromptPool(ids=[f"p{i}" for i in numbers], columns={"embedding": points})
+
+
+def parts(sec: rw.SEC) -> set[frozenset[str]]:
+    """The categories as sets of ids."""
+    return {frozenset(sec.pool.ids[s] for s in np.flatnonzero(sec.arm_of == arm)) for arm in range(len(sec.arms))}
+
+
+@pytest.mark.parametrize("sampled", [50_000, 20])
+def test_clusters_are_the_blobs_whatever_the_order(monkeypatch: pytest.MonkeyPatch, sampled: int) -> None:
+    monkeypatch.setattr(sec_module, "SAMPLED", sampled)
+    blobs = {frozenset(f"p{i}" for i in range(60) if i % 3 == b) for b in range(3)}
+    orders = [list(range(60)), list(range(59, -1, -1)), np.random.default_rng(0).permutation(60).tolist()]
+    secs = [rw.SEC(embedded(order), clusters=3) for order in orders]
+    assert all(parts(sec) == blobs for sec in secs)
+    assert all(sec.limits.tolist() == secs[0].limits.tolist() for sec in secs)
+    assert sorted(secs[0].values()) == ["cluster 0", "cluster 1", "cluster 2"]
+
+
+def test_a_grown_pool_keeps_its_clusters_and_new_prompts_join_the_nearest() -> None:
+    """Without what was saved, the newcomers at x = 30 would make a cluster of their own, and two blobs one."""
+    old = rw.SEC(embedded(list(range(30))), clusters=3, seed=0)
+    tickets = old.ask(30)
+    old.tell([rw.Outcome(t.id, [1, 0] if int(t.prompt_id[1:]) % 3 == 1 else [0, 0]) for t in tickets])
+    was = {id_: old.arms[old.arm_of[old.pool.slot(id_)]] for id_ in old.pool.ids}
+    far = [[60.0, 0.1 * i] for i in range(40)]
+    grown_pool = rw.PromptPool(
+        ids=[f"q{i}" for i in range(40)] + old.pool.ids[::-1],
+        columns={"embedding": [*far, *old.pool.columns["embedding"][::-1].tolist()]},
+    )
+    grown = rw.SEC(grown_pool, clusters=3, seed=5)
+    assert any(len(part) == 40 and all(i[0] == "q" for i in part) for part in parts(grown))
+    grown.load_state_dict(old.state_dict())
+    assert {id_: grown.arms[grown.arm_of[grown.pool.slot(id_)]] for id_ in old.pool.ids} == was
+    assert grown.values() == old.values()
+    joined = {grown.arms[grown.arm_of[grown.pool.slot(f"q{i}")]] for i in range(40)}
+    assert joined == {was["p2"]}  # the blob at x = 20
+    assert len(grown.ask(70)) == 70
+
+
+def test_fewer_distinct_embeddings_than_clusters() -> None:
+    pool = rw.PromptPool(ids=list("abcd"), columns={"embedding": [[0.0], [1.0], [0.0], [1.0]]})
+    assert parts(rw.SEC(pool, clusters=10)) == {frozenset("ac"), frozenset("bd")}
+    assert len(rw.SEC(rw.PromptPool(ids=["a"], columns={"embedding": [[0.0]]}), clusters=10).ask(2)) == 1
+
+
+def test_quantiles_by_hand() -> None:
+    """Thirds of six sorted difficulties begin at the 0th, 2nd and 4th: .1 .2 | .3 .3 | .5 .9.
+
+    Of .1 .1 .1 .1 .2 .3 the second third begins at .1 again and is dropped: .1 .1 .1 .1 | .2 .3.
+    """
+    pool = rw.PromptPool(ids=list("abcdef"), columns={"difficulty": [0.9, 0.3, 0.1, 0.5, 0.2, 0.3]})
+    sec = rw.SEC(pool, quantiles=3)
+    assert [sec.arms[a] for a in sec.arm_of] == [f"difficulty {i}" for i in (2, 1, 0, 2, 0, 1)]
+    many = rw.PromptPool(ids=list("abcdef"), columns={"difficulty": [0.1, 0.1, 0.3, 0.1, 0.2, 0.1]})
+    assert parts(rw.SEC(many, quantiles=3)) == {frozenset("abdf"), frozenset("ce")}
+
+
+def test_quantiles_keep_their_limits_when_the_pool_grows() -> None:
+    old = rw.SEC(rw.PromptPool(ids=list("abcd"), columns={"difficulty": [0.1, 0.2, 0.3, 0.4]}), quantiles=2)
+    grown_pool = rw.PromptPool(ids=list("abcdefgh"), columns={"difficulty": [0.1, 0.2, 0.3, 0.4, 0.8, 0.9, 0.95, 1.0]})
+    grown = rw.SEC(grown_pool, quantiles=2)
+    assert parts(grown) == {frozenset("abcd"), frozenset("efgh")}
+    grown.load_state_dict(old.state_dict())
+    assert parts(grown) == {frozenset("ab"), frozenset("cdefgh")}
+
+
+def test_other_categories_than_the_saved_start_afresh() -> None:
+    old = rw.SEC(embedded(list(range(30))), clusters=3)
+    old.tell([rw.Outcome(t.id, [1, 0]) for t in old.ask(30)])
+    now = rw.SEC(embedded(list(range(30))), clusters=2)
+    with pytest.raises(rw.StateError, match="clusters"):
+        now.load_state_dict(old.state_dict())
+    now.load_state_dict(old.state_dict(), strict=False)
+    assert now.values() == {"cluster 0": 0.0, "cluster 1": 0.0}
+    assert len(now.ask(30)) == 30
+
+
+@pytest.mark.parametrize(("option", "column"), [("clusters", "embedding"), ("quantiles", "difficulty")])
+def test_the_column_that_categories_are_made_from_is_named(option: str, column: str) -> None:
+    with pytest.raises(rw.MissingColumnError, match=f"{option} needs the column '{column}'"):
+        rw.SEC(pool_of({"a": 2}), **{option: 2})  # type: ignore[arg-type]
+
+
+# ---- METIS's variant ----
+
+
+def test_metis_is_appendix_a_5_with_table_5() -> None:
+    options = rw.SEC.metis().options
+    expected = {"quantiles": 10, "learning_rate": 0.5, "temperature": 0.4, "one_category": True, "pool_multiplier": 8}
+    assert {name: options[name] for name in expected} == expected
+    clusters = rw.SEC.metis(clusters=10, temperature=0.2).options
+    assert (clusters["clusters"], clusters["quantiles"], clusters["temperature"]) == (10, None, 0.2)
+    assert rw.SEC.metis(columns=("topic", "level")).options["quantiles"] is None
+    with pytest.raises(rw.ConfigError, match="preset"):
+        rw.SEC.with_preset("metsi", {})
+
+
+def test_one_category_fills_the_batch_until_it_is_used_up() -> None:
+    """At equal values a comes first half the time: then its 2 and 4 of b; else 6 of b."""
+    batches = [
+        [t.prompt_id[0] for t in rw.SEC(pool_of({"a": 2, "b": 9}), one_category=True, seed=s).ask(6)]
+        for s in range(200)
+    ]
+    assert {"".join(batch) for batch in batches} == {"aabbbb", "bbbbbb"}
+    assert sum(batch[0] == "a" for batch in batches) / 200 == pytest.approx(0.5, abs=0.1)
+    first, second, *_ = rw.SEC(pool_of({"a": 4}), one_category=True).ask(4)
+    assert (first.propensity, second.propensity) == (pytest.approx(1 / 4), pytest.approx(1 / 3))
+
+
+def test_the_batch_is_chosen_from_that_many_times_as_many() -> None:
+    """With 1 k candidates there is no choice: the batch is uniform, though a is worth all and b nothing."""
+    sizes, values = {"a": 20, "b": 180}, {"a": [1, 0], "b": [0, 0]}
+    shares = {}
+    for multiplier in (1, 8, None):
+        options = {"temperature": 1e-3, "pool_multiplier": multiplier}
+        sec = closed(options, sizes, 200, values)
+        tickets = [t for _ in range(40) for t in _asked_and_lost(sec, 4)]
+        shares[multiplier] = sum(t.prompt_id[0] == "a" for t in tickets) / 160
+        assert all((t.propensity is None) == (multiplier is not None) for t in tickets)
+    assert shares[1] == pytest.approx(0.1, abs=0.08)
+    assert shares[8] == pytest.approx(0.74, abs=0.15)  # 32 candidates hold 3.2 of a on average: E min(4, .) / 4 = .74
+    assert shares[None] == 1.0
+
+
+def _asked_and_lost(sec: rw.SEC, k: int) -> list[rw.Ticket]:
+    tickets = sec.ask(k)
+    sec.tell([rw.Outcome(t.id, [], failed=2) for t in tickets])
+    return tickets
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"choice": "greedy"},
+        {"ucb_scale": -1},
+        {"prior_sd": 0},
+        {"discount": 1.5},
+        {"clusters": 0},
+        {"quantiles": 2.5},
+        {"one_category": 1},
+        {"pool_multiplier": 0},
+        {"clusters": 2, "quantiles": 2},
+        {"clusters": 2, "columns": "topic"},
+    ],
+)
+def test_bad_options_of_the_variants_are_named(options: dict[str, Any]) -> None:
+    with pytest.raises(rw.ConfigError, match=next(iter(options))):
+        rw.SEC(**options)
+
+
+def test_continuous_rewards_told_in_any_order_give_the_same_values() -> None:
+    """Sums of floats depend on their order; the values must not, to the last bit."""
+    rewards = np.random.default_rng(0).random((40, 8))
+    states = []
+    for order in (range(40), reversed(range(40)), np.random.default_rng(1).permutation(40)):
+        sec = rw.SEC(pool_of({"a": 40}), advantage="std")
+        tickets = sec.ask(40)
+        for i in order:
+            sec.tell([rw.Outcome(tickets[i].id, rewards[i])])
+        states.append(sec.values()["a"])
+    assert len(set(states)) == 1
+
+
+class TestUCB(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, choice="ucb", **core)
+
+
+class TestThompson(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, choice="thompson", **core)
+
+
+class TestClusters(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, clusters=4, **core)
+
+
+class TestMetis(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC.metis(pool, **core)
+
+
+class TestMetisWithUCBOverClusters(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC.metis(pool, clusters=3, choice="ucb", pool_multiplier=2, **core)
+
+
+class TestSEC2D(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, columns=("category", "difficulty"), **core)

@@ -14,11 +14,12 @@ from rollwise.pool import content_id
 HERE = Path(__file__).parent
 
 
-def torchrun(*arguments: str) -> None:
+def torchrun(*arguments: str, script: str = "two_ranks.py") -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(HERE), "ACCELERATE_USE_CPU": "true"}
+    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "ACCELERATE_USE_CPU": "true"}
     done = subprocess.run(
-        [*command, str(HERE / "two_ranks.py"), *arguments], env=environment, capture_output=True, text=True, timeout=600
+        [*command, str(HERE / script), *arguments], env=environment, capture_output=True, text=True, timeout=600
     )
     assert done.returncode == 0, done.stderr[-3000:]
 

@@ -6,6 +6,7 @@ import inspect
 import os
 import sys
 import textwrap
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
@@ -13,6 +14,7 @@ from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
 from rollwise import __version__
 from rollwise.curricula import CURRICULA, curriculum_options
 from rollwise.errors import ConfigError
+from rollwise.gates import GATES, gate_options
 from rollwise.tasks import TASKS, task_options
 from rollwise.training.config import TrainConfig
 
@@ -20,12 +22,19 @@ _TRAIN_EXAMPLES = """
 examples:
   rollwise train                                     the embedded policy on Countdown: minutes on two cores
   rollwise train --curriculum uniform --seed 1       the baseline, another seed
+  rollwise train --gate mixed                        dynamic sampling: train on groups with contrast only
   rollwise train --config my.yaml --steps 200        options from a file; the command line wins
   rollwise train --resume runs/first                 go on after a crash, exactly
   rollwise train --resume runs/first --steps 120     extend a finished run
   rollwise train --model path/or/hub-id --learning_rate 1e-6 --prompts_per_step 16 --max_completion_length 512
   torchrun --nproc_per_node 2 -m rollwise train      two processes, one choice of prompts
 """
+
+_LISTINGS: dict[str, tuple[Mapping[str, type], Callable[[str], dict[str, Any]]]] = {
+    "curricula": (CURRICULA, curriculum_options),
+    "gates": (GATES, gate_options),
+    "tasks": (TASKS, task_options),
+}
 
 
 class _Formatter(DefaultHelpFormatter):
@@ -59,7 +68,7 @@ def build_parser() -> ArgumentParser:
     report = ArgumentParser(description="Write a run's report: one self-contained HTML file, and its figures.")
     report.add_argument("run", type=str, help="the run's folder")
     commands.add_subcommand("report", report, help="write a run's HTML report")
-    for name, what in (("curricula", "methods"), ("tasks", "tasks")):
+    for name, what in (("curricula", "methods"), ("gates", "gates"), ("tasks", "tasks")):
         listing = ArgumentParser(description=f"List the {what}, or one of them with its options.")
         listing.add_argument("name", nargs="?", type=str, help="one of them")
         commands.add_subcommand(name, listing, help=f"list the {what} and their options")
@@ -76,8 +85,7 @@ def run_command(namespace: Namespace) -> int:
 
         sys.stdout.write(f"{write_report(options.run)}\n")
         return 0
-    kinds: dict[str, type] = dict(CURRICULA if namespace.subcommand == "curricula" else TASKS)
-    find = curriculum_options if namespace.subcommand == "curricula" else task_options
+    kinds, find = _LISTINGS[namespace.subcommand]
     sys.stdout.write(_listing(kinds, find, options.get("name")))
     return 0
 
@@ -106,7 +114,7 @@ def _finish(run: Any) -> int:
     return 0
 
 
-def _listing(kinds: dict[str, type], find: Any, name: str | None) -> str:
+def _listing(kinds: Mapping[str, type], find: Any, name: str | None) -> str:
     if name is None:
         lines = [f"{key:<14}{(inspect.getdoc(kind) or '').splitlines()[0]}" for key, kind in sorted(kinds.items())]
         return "\n".join(lines) + "\n"

@@ -8,24 +8,45 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
+from rollwise.curricula.adarft import AdaRFT
+from rollwise.curricula.adcl import ADCL
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.bots import BOTS
+from rollwise.curricula.bots_settings import DOTS, MoPPS
+from rollwise.curricula.dump import DUMP
 from rollwise.curricula.frontier import FrontierReplay
+from rollwise.curricula.greso import GRESO
+from rollwise.curricula.learnability import LILO, SFL
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
+from rollwise.curricula.rails import Rails
 from rollwise.curricula.rotation import Ordered, Uniform
 from rollwise.curricula.sec import SEC
+from rollwise.curricula.selector import Selector
+from rollwise.curricula.speed import SPEED
+from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
 
 CURRICULA: dict[str, type[Curriculum]] = {
+    "adarft": AdaRFT,
+    "adcl": ADCL,
     "bots": BOTS,
+    "dots": DOTS,
+    "dump": DUMP,
     "frontier": FrontierReplay,
+    "greso": GRESO,
+    "lilo": LILO,
     "mixture": Mixture,
+    "mopps": MoPPS,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
     "sec": SEC,
+    "selector": Selector,
+    "sfl": SFL,
+    "speed": SPEED,
     "uniform": Uniform,
+    "vcrl": VCRL,
 }
 
 
@@ -33,7 +54,12 @@ def curriculum_options(name: str) -> dict[str, Any]:
     """The options of the curriculum `name` with their defaults (`inspect.Parameter.empty` where one must be given)."""
     kind = _find(name)
     own = inspect.signature(kind).parameters.values()
-    return {p.name: p.default for p in own if p.kind is p.KEYWORD_ONLY} | {"expire_after": 100}
+    preset = {"preset": None} if issubclass(kind, SEC) else {}
+    return (
+        {p.name: p.default for p in own if p.kind is p.KEYWORD_ONLY}
+        | preset
+        | {"expire_after": 100, "rails": "default"}
+    )
 
 
 def make_curriculum(name: str, **options: Any) -> Curriculum:
@@ -52,6 +78,9 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     unknown = sorted(set(options) - known)
     if unknown:
         raise ConfigError(f"curriculum {name!r} has no option {unknown[0]!r}; it has {sorted(known)}")
+    preset = options.pop("preset", None)
+    if preset is not None and issubclass(kind, SEC):
+        options = kind.with_preset(preset, options)
     if kind is Mixture and isinstance(options.get("lanes"), dict):
         options["lanes"] = {lane: _make_lane(lane, value) for lane, value in options["lanes"].items()}
     try:
@@ -75,17 +104,29 @@ def _find(name: str) -> type[Curriculum]:
 
 
 __all__ = [
+    "ADCL",
     "BOTS",
     "CURRICULA",
+    "DOTS",
+    "DUMP",
+    "GRESO",
+    "LILO",
     "SEC",
+    "SFL",
+    "SPEED",
+    "VCRL",
+    "AdaRFT",
     "CoreOptions",
     "Curriculum",
     "FrontierReplay",
     "JoinReport",
     "Mixture",
+    "MoPPS",
     "Ordered",
     "Picks",
     "PrioritizedReplay",
+    "Rails",
+    "Selector",
     "Uniform",
     "curriculum_options",
     "make_curriculum",

@@ -9,8 +9,9 @@ from __future__ import annotations
 import copy
 import logging
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
+from types import MappingProxyType
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -19,6 +20,7 @@ from rollwise.checks import check_whole
 from rollwise.columns import Columns
 from rollwise.curricula import saving
 from rollwise.curricula.picks import JoinReport, Picks
+from rollwise.curricula.rails import Guard, Rails, describe
 from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, StateError, UnboundError
 from rollwise.evidence import Evidence
@@ -26,12 +28,13 @@ from rollwise.ledger import Ledger
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams, check_seed
-from rollwise.ticket import Ticket
+from rollwise.ticket import Purpose, Ticket
 
 logger = logging.getLogger(__name__)
 
 _COUNTERS = (
     *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
+    *("probed", "probe_rollouts"),
     *("state_added", "state_dropped"),  # prompts that were new, or gone, when a saved state was loaded
 )
 _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {"asked": (np.int64, 0)}
@@ -44,11 +47,14 @@ class CoreOptions(TypedDict, total=False):
         seed: root of every random choice; default 0.
         reward_spec: range of the raw rewards; default 0 to 1, solved at 1.
         expire_after: a ticket not told within this many steps expires and frees its prompt; default 100; None: never.
+        rails: what is guaranteed whatever the method believes: "default" (the method's `default_rails`), None or "off"
+            (the method as its paper has it), a `Rails` or a mapping of its attributes.
     """
 
     seed: int
     reward_spec: RewardSpec
     expire_after: int | None
+    rails: Rails | Mapping[str, Any] | str | None
 
 
 class Curriculum(ABC):
@@ -62,8 +68,11 @@ class Curriculum(ABC):
     implements `select`, `observe`, `hold` and `release`.
     """
 
-    columns_spec: ClassVar[Mapping[str, tuple[type, Any]]] = {}
+    columns_spec: Mapping[str, tuple[type, Any]] = MappingProxyType({})
     """What the method remembers of each prompt: name -> (dtype, default)."""
+
+    default_rails: ClassVar[Rails | None] = None
+    """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
 
     def __init__(
         self,
@@ -73,16 +82,19 @@ class Curriculum(ABC):
         seed: int = 0,
         reward_spec: RewardSpec | None = None,
         expire_after: int | None = 100,
+        rails: Rails | Mapping[str, Any] | str | None = "default",
     ) -> None:
         self.seed = check_seed(seed)
         self.reward_spec = RewardSpec() if reward_spec is None else reward_spec
         if not isinstance(self.reward_spec, RewardSpec):
             raise ConfigError(f"reward_spec must be a RewardSpec, got {reward_spec!r}")
         self.expire_after = None if expire_after is None else check_whole("expire_after", expire_after, least=1)
+        self.rails = Rails.read(rails, self.default_rails)
         self.options: dict[str, Any] = {
             **(options or {}),
             "reward_spec": asdict(self.reward_spec),
             "expire_after": expire_after,
+            "rails": describe(self.rails),
         }
         self._pool: PromptPool | None = None
         self.step = 0
@@ -106,7 +118,9 @@ class Curriculum(ABC):
         fresh._start(pool)
         self.__dict__ = fresh.__dict__
 
-    def ask(self, n: int, *, step: int | None = None, n_rollouts: int | None = None) -> list[Ticket]:
+    def ask(
+        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
+    ) -> list[Ticket]:
         """Up to `n` distinct prompts to roll out now, none of which has an open ticket.
 
         Fewer come back only if fewer are eligible, which the metric `short` counts.
@@ -114,35 +128,46 @@ class Curriculum(ABC):
         Args:
             n: how many prompts.
             step: the training step they are for, never less than the last one; by default one more than the last.
-            n_rollouts: how many rollouts the caller will make of each, written on the tickets.
+            n_rollouts: how many rollouts make a group, those of a screening before included; what is left of them to
+                make is written on the tickets.
+            exclude: ids of prompts that may not be chosen this time.
 
         Raises:
             ConfigError: a number out of range. Nothing has changed then.
         """
         n = check_whole("n", n, least=1)
-        if n_rollouts is not None:
-            n_rollouts = check_whole("n_rollouts", n_rollouts, least=1)
-        pool = self.pool
-        now = self.step + 1 if step is None else check_whole("step", step, least=self.step)
-        self.step = now
-        freed = self.ledger.expire(now)
-        self.release(freed[~self.ledger.open[freed]])
-        self.counters["expired"] += len(freed)
-        self._settle()
-        k = min(n, len(pool) - self.ledger.n_open)
-        picks = self.select(k) if k else Picks.join([])
-        self.hold(picks.slots)
-        self.mark(picks)
+        n_rollouts = self._begin(step, n_rollouts)
+        self.step_begun = False
+        aside = np.unique(self.pool.slots_of(exclude))
+        aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
+        self._hold(aside)
+        picks = self._choose(min(n, len(self.pool) - self.ledger.n_open - len(aside)))
+        self._release(aside)
         self.counters["asked"] += len(picks)
         self.counters["short"] += n - len(picks)
-        return self.ledger.issue(
-            picks.slots,
-            lanes=picks.lanes,
-            predicted=picks.predicted,
-            propensity=picks.propensity,
-            step=now,
-            n_rollouts=n_rollouts,
-        )
+        return self._issue(picks, n_rollouts, "train")
+
+    def probe(self, n: int, *, step: int | None = None, n_rollouts: int | None = None) -> list[Ticket]:
+        """Up to `n` prompts to roll out and tell about, but not to train on; most methods never want any.
+
+        SFL, LILO, ADCL and SPEED choose by what such rollouts find. Call it before `ask`, tell what came of it, and
+        again until nothing comes back. Who never calls it gets the fallback that the method documents.
+
+        Args:
+            n: at most how many prompts at a time.
+            step: as in `ask`; a step that is given need not be given again to the `ask` that follows.
+            n_rollouts: how many rollouts of each, where the method has no number of its own.
+
+        Raises:
+            ConfigError: a number out of range. Nothing has changed then.
+        """
+        n = check_whole("n", n, least=1)
+        n_rollouts = self._begin(step, n_rollouts)
+        self.step_begun = True
+        picks = self.select_probes(min(n, len(self.pool) - self.ledger.n_open))
+        self._hold(picks.slots)
+        self.counters["probed"] += len(picks)
+        return self._issue(picks, self.probe_rollouts or n_rollouts, self.probe_purpose)
 
     def tell(self, outcomes: Iterable[Outcome]) -> Evidence:
         """Learn from outcomes, in any order, early, late or partial; all of them, or none if one is wrong.
@@ -161,11 +186,11 @@ class Curriculum(ABC):
             self._settle()
             self.count(evidence)
             slots = np.unique(evidence.slots)
-            self.hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
+            self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
             for part in evidence.rounds():
-                self.observe(part)
-            self.release(slots[~self.ledger.open[slots]])
-            if evidence.count.any():
+                self._learn(part)
+            self._release(slots[~self.ledger.open[slots]])
+            if evidence.count[~evidence.probe].any():
                 self.told_step = self.step
         logger.debug("told %d of %d prompts", len(evidence), len(pool))
         return evidence
@@ -180,6 +205,7 @@ class Curriculum(ABC):
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
+            **(self.guard.metrics() if self.guard is not None else {}),
             **self.own_metrics(),
         }
         return {name: float(value) for name, value in numbers.items()}
@@ -240,9 +266,22 @@ class Curriculum(ABC):
     def build(self) -> None:  # noqa: B027 - optional
         """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
 
+    probe_rollouts: int | None = None
+    """Rollouts of a probe, where the method insists on a number."""
+
+    probe_purpose: Purpose = "measure"
+    """What the rollouts of a probe are for."""
+
     @abstractmethod
     def select(self, k: int) -> Picks:
         """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
+
+    def select_probes(self, k: int) -> Picks:
+        """Choose up to `k` distinct slots of those not in flight, to be measured."""
+        return Picks.join([])
+
+    def observe_probes(self, evidence: Evidence) -> None:  # noqa: B027 - optional
+        """Learn from measured groups of distinct prompts, all of them on hold."""
 
     def observe(self, evidence: Evidence) -> None:  # noqa: B027 - optional
         """Update beliefs from groups of distinct prompts, all of them on hold."""
@@ -255,6 +294,10 @@ class Curriculum(ABC):
 
     def release(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
         """These slots may be chosen (again), ranked by the present belief."""
+
+    def expected(self, slots: np.ndarray) -> np.ndarray:
+        """The mean score believed of each of the slots, (K,); NaN where there is no belief."""
+        return np.full(len(slots), np.nan)
 
     def own_metrics(self) -> dict[str, float]:
         """Numbers of the method's own, for `metrics`."""
@@ -275,6 +318,68 @@ class Curriculum(ABC):
 
     # ---- inside, also used by curricula of curricula ----
 
+    def _begin(self, step: int | None, n_rollouts: int | None) -> int | None:
+        """Set the clock, if the arguments are right, and free what has expired; `n_rollouts` as an int."""
+        if n_rollouts is not None:
+            n_rollouts = check_whole("n_rollouts", n_rollouts, least=1)
+        pool = self.pool
+        following = self.step if self.step_begun else self.step + 1
+        now = following if step is None else check_whole("step", step, least=self.step)
+        self.step = now
+        freed = self.ledger.expire(now)
+        self._release(freed[~self.ledger.open[freed]])
+        self.counters["expired"] += len(freed)
+        self._settle()
+        logger.debug("step %d: %d of %d prompts in flight", now, self.ledger.n_open, len(pool))
+        return n_rollouts
+
+    def _issue(self, picks: Picks, n_rollouts: int | None, purpose: Purpose) -> list[Ticket]:
+        return self.ledger.issue(
+            picks.slots,
+            lanes=picks.lanes,
+            predicted=np.where(np.isnan(picks.predicted), self.expected(picks.slots), picks.predicted),
+            propensity=picks.propensity,
+            step=self.step,
+            n_rollouts=[None if n_rollouts is None else max(1, n_rollouts - have) for have in picks.have.tolist()],
+            purpose=purpose,
+        )
+
+    def _learn(self, evidence: Evidence) -> None:
+        """From groups of distinct prompts, of either purpose."""
+        if evidence.probe.any():
+            self.observe_probes(evidence.where(evidence.probe))
+        trained = evidence.where(~evidence.probe)
+        if len(trained):
+            self.observe(trained)
+            if self.guard is not None:
+                self.guard.observe(trained, self.step)
+
+    def _choose(self, k: int) -> Picks:
+        """`k` prompts, those of the rails first; they are on hold and counted when this returns."""
+        parts: list[Picks] = []
+        if self.guard is not None and k:
+            parts.append(self.guard.choose(k, self.step))
+            self.hold(parts[0].slots)
+        railed = sum(map(len, parts))
+        if k > railed:
+            parts.append(self.select(k - railed))
+        picks = Picks.join(parts)
+        self._hold(picks.slots)
+        self.mark(picks)
+        if self.guard is not None:
+            self.guard.mark(picks.slots, railed)
+        return picks
+
+    def _hold(self, slots: np.ndarray) -> None:
+        self.hold(slots)
+        if self.guard is not None:
+            self.guard.hold(slots)
+
+    def _release(self, slots: np.ndarray) -> None:
+        self.release(slots)
+        if self.guard is not None:
+            self.guard.release(slots)
+
     def _settle(self) -> None:
         if 0 <= self.told_step < self.step:
             self.end_step()
@@ -287,17 +392,22 @@ class Curriculum(ABC):
         self.rng = RngStreams(self.seed)
         self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
         self.step = 0
+        self.step_begun = False  # whether a probe has begun the step of the next `ask`
         self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
         self.counters: dict[str, int] = dict.fromkeys(_COUNTERS, 0)
+        alone = ledger is None  # a curriculum within another is guarded there
+        self.guard = Guard(self.rails, pool, ties=self.ties) if alone and self.rails is not None else None
         self.build()
-        self.release(np.arange(len(pool)))
+        self._release(np.arange(len(pool)))
 
     def mark(self, picks: Picks) -> None:
         """Count one visit to each of the picks."""
         self.columns["asked"][picks.slots] += 1
 
     def count(self, evidence: Evidence) -> None:
-        """Add told groups to the counters."""
+        """Add told groups to the counters; those that were measured only count by their rollouts."""
+        self.counters["probe_rollouts"] += int(evidence.count[evidence.probe].sum())
+        evidence = evidence.where(~evidence.probe)
         self.counters["told"] += len(evidence)
         self.counters["late"] += int(evidence.late.sum())
         self.counters["failed"] += int(evidence.failed.sum())
@@ -310,22 +420,27 @@ class Curriculum(ABC):
         """All that is saved of this curriculum besides the ids and the tickets."""
         return {
             "step": self.step,
+            "step_begun": self.step_begun,
             "told_step": self.told_step,
             "rng": self.rng.state_dict(),
             "counters": dict(self.counters),
             "columns": self.columns.state_dict(),
             "own": self.own_state(),
+            "rails": None if self.guard is None else self.guard.state_dict(),
         }
 
     def load_body(self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
         """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
         everything = np.arange(len(self.pool))
-        self.hold(everything)
-        self.step, self.told_step = int(body["step"]), int(body["told_step"])
+        self._hold(everything)
+        self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
         self.rng.load_state_dict(body["rng"])
         self.counters = {name: int(body["counters"][name]) for name in _COUNTERS}
         self.columns.load(body["columns"], old_rows, new_rows)
-        added = np.ones(len(self.pool), dtype=bool)
-        added[new_rows] = False
-        self.load_own_state(body["own"], np.flatnonzero(added))
-        self.release(everything[~self.ledger.open])
+        unseen = np.ones(len(self.pool), dtype=bool)
+        unseen[new_rows] = False
+        added = np.flatnonzero(unseen)
+        self.load_own_state(body["own"], added)
+        if self.guard is not None and body["rails"] is not None:
+            self.guard.load(body["rails"], old_rows, new_rows, added)
+        self._release(everything[~self.ledger.open])

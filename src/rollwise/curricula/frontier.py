@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Unpack
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.frontier_bank import Bank, sample_bank
 from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
+from rollwise.draws import ties
+from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
 
-_OPTIONS = ("replay_ratio", "memory_size", "least_memory", "candidates", "bank_size", "key_column")
+logger = logging.getLogger(__name__)
+
+Memory = Literal["frontier", "failure", "goldilocks"]
+Embedder = Callable[[list[Any]], Any]
+_MEMORIES = ("frontier", "failure", "goldilocks")
 
 
 def frontier_priority(p: np.ndarray) -> np.ndarray:
@@ -26,13 +35,27 @@ def frontier_priority(p: np.ndarray) -> np.ndarray:
     return np.asarray(4.0 * p * (1.0 - p))
 
 
-def best_match(bank: np.ndarray, memory: np.ndarray, priority: np.ndarray) -> np.ndarray:
-    """c_m = max_j <e_m, e_j> u_j, (B,), of bank (B, d) against memory (L, d) with priorities (L,); appendix B.3.
+def memory_priority(p: np.ndarray, memory: Memory, goldilocks: tuple[float, float]) -> np.ndarray:
+    """Priorities u of groups with success rates p (K,), 0 for those not remembered; section 3.1, appendix A.2.
 
-    >>> best_match(np.eye(2), np.array([[0.6, 0.8], [1.0, 0.0]]), np.array([1.0, 0.5])).tolist()
-    [0.6, 0.8]
+    "frontier": 0 < p < 1; "goldilocks": p in the closed range; both with f(p). "failure": p = 0, with 1, for f is 0.
+
+    >>> memory_priority(np.array([0.0, 0.125, 0.5]), "goldilocks", (0.25, 0.75)).tolist()
+    [0.0, 0.0, 1.0]
     """
-    return np.asarray((bank @ memory.T * priority).max(axis=1))
+    if memory == "failure":
+        return np.asarray(p == 0, dtype=np.float64)
+    low, high = goldilocks if memory == "goldilocks" else (0.0, 1.0)
+    return np.where((p >= low) & (p <= high), frontier_priority(p), 0.0)
+
+
+def taxonomy_weight(labels: Sequence[str], weights: Mapping[str, float]) -> float:
+    """The mean weight of a group's failed rollouts by their categories, 1 where none is given; appendix A.2.
+
+    >>> taxonomy_weight(["format", "wrong-target", ""], {"wrong-target": 4.0})
+    2.0
+    """
+    return sum(weights.get(label, 1.0) for label in labels) / len(labels) if labels else 1.0
 
 
 class FrontierReplay(Uniform):
@@ -42,9 +65,17 @@ class FrontierReplay(Uniform):
     recent ones with their priority 4p(1-p); the prompts retrieved are *like* them, never the same.
 
     Args:
-        pool: needs `embedding`; its rows are scaled to length 1. The task Countdown brings appendix B.2's.
+        pool: needs the column `embedding`, unless that is a callable; each vector is scaled to length 1. The task
+            Countdown brings appendix B.2's.
+        memory: what is remembered. "frontier"; "failure": prompts none of whose rollouts is solved (failure-based
+            retrieval, appendix A.2); "goldilocks": prompts whose success rate is in `goldilocks_range`.
+        goldilocks_range: the least and the greatest success rate, both included, in (0, 1).
+        taxonomy_weights: category of failure -> weight. A prompt's priority is multiplied by the mean weight of its
+            failed rollouts, told as `Outcome.labels`; a category that is not named weighs 1.
+        embedding: the column with the vectors, or a function from a list of N prompts to an array (N, d), such as a
+            sentence embedder; it is called once, with the whole pool, and chat messages are passed as they are.
         replay_ratio: rho, the share of a batch that is retrieved (section 3.1: 0.10).
-        memory_size: frontier prompts remembered, the most recent (the paper gives no number; ours).
+        memory_size: prompts remembered, the most recent (the paper gives no number; ours).
         least_memory: how many must be remembered before any are retrieved (likewise).
         candidates: retrieved prompts are drawn uniformly from this many best matches (likewise).
         bank_size: at most this many prompts, a fixed random sample of the pool, can be retrieved; bounds the work.
@@ -52,8 +83,13 @@ class FrontierReplay(Uniform):
             the prompt's id, which for Countdown is that key.
 
     p counts solved rollouts only, whatever partial rewards there are, and uniform prompts fill in where there are too
-    few candidates (appendices B.1 and B.3). Where the paper is silent: what rho leaves in fractions is carried over, so
-    a batch of 64 retrieves 6 or 7; a frontier prompt told again takes its newer priority, of one step the greater.
+    few candidates (appendices B.1 and B.3). Being retrieved does not count as a prompt's uniform turn: D stays uniform.
+
+    Where the paper is silent: what rho leaves in fractions is carried over, so a batch of 64 retrieves 6 or 7. A prompt
+    told again takes its newer priority, of one step the greater; a later group that would not be remembered does not
+    take it out. Failures have priority 1, since 4p(1-p) is 0. Goldilocks keeps the middle half, ends included.
+    A priority of 0, by weight, is not remembered. Besides the batch's own keys, those of all prompts in flight are
+    filtered, so that a batch asked one by one has no duplicates either.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"embedding": [[1.0, 0.0], [0.0, 1.0]]})
     >>> [t.lane for t in FrontierReplay(pool, seed=0).ask(2)]
@@ -65,11 +101,16 @@ class FrontierReplay(Uniform):
         "priority": (np.float64, np.nan),  # of those in the memory; NaN outside it
         "frontier_step": (np.int64, -1),
     }
+    default_rails = ROTATING_RAILS
 
     def __init__(
         self,
         pool: PromptPool | None = None,
         *,
+        memory: Memory = "frontier",
+        goldilocks_range: tuple[float, float] = (0.25, 0.75),
+        taxonomy_weights: Mapping[str, float] | None = None,
+        embedding: str | Embedder = "embedding",
         replay_ratio: float = 0.10,
         memory_size: int = 512,
         least_memory: int = 32,
@@ -78,90 +119,157 @@ class FrontierReplay(Uniform):
         key_column: str | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
+        if memory not in _MEMORIES:
+            raise ConfigError(f"memory must be one of {', '.join(_MEMORIES)}, got {memory!r}")
+        if not isinstance(embedding, str) and not callable(embedding):
+            raise ConfigError(f"embedding must name a column, or be a function of the prompts, got {embedding!r}")
+        self.criterion: Memory = memory
+        self.goldilocks_range = _checked_range(goldilocks_range)
+        self.taxonomy_weights = _checked_weights(taxonomy_weights)
+        self.embedding = embedding
         self.replay_ratio = check_number("replay_ratio", replay_ratio, low=0.0, high=1.0)
         self.memory_size = check_whole("memory_size", memory_size, least=1)
         self.least_memory = check_whole("least_memory", least_memory, least=1)
+        if self.least_memory > self.memory_size:
+            raise ConfigError(
+                f"least_memory must be at most memory_size={memory_size}, or nothing is ever retrieved, got "
+                f"{least_memory!r}"
+            )
         self.candidates = check_whole("candidates", candidates, least=1)
         self.bank_size = check_whole("bank_size", bank_size, least=1)
         self.key_column = key_column
+        self._embedded: tuple[PromptPool, np.ndarray] | None = None
+        self._said_unlabelled = False
         super().__init__(pool, **core)
-        self.options.update({name: getattr(self, name) for name in _OPTIONS})
+        names = ("goldilocks_range", "taxonomy_weights", "replay_ratio", "memory_size", "least_memory", "candidates")
+        self.options.update({name: getattr(self, name) for name in (*names, "bank_size", "key_column")})
+        self.options.update({"memory": memory, "embedding": _name(embedding)})
 
     def build(self) -> None:
         super().build()
-        embedding = self.pool.require("embedding", "FrontierReplay", "add a vector for each prompt")
-        length = np.linalg.norm(embedding, axis=1, keepdims=True)
-        self.unit: np.ndarray = embedding / np.where(length > 0, length, 1.0)
-        keys: Any = self.pool.ids
-        if self.key_column is not None:
-            keys = [str(k) for k in self.pool.require(self.key_column, "FrontierReplay", "or leave out key_column")]
-        number = {key: i for i, key in enumerate(dict.fromkeys(keys))}
-        self.key: np.ndarray = np.array([number[key] for key in keys], dtype=np.int64)
-        order = np.argsort(self.ties(np.arange(len(self.pool))), kind="stable")
-        self.bank: np.ndarray = np.sort(order[: self.bank_size])
+        self.bank = self._make_bank()
+        self.remembered: np.ndarray = np.empty(0, dtype=np.int64)
         self.free = np.zeros(len(self.pool), dtype=bool)
         self.owed = 0.0
+
+    def _make_bank(self) -> Bank:
+        tie = ties(self.rng.seed, self.id_hashes, np.zeros(len(self.pool), dtype=np.int64))
+        slots, row = sample_bank(tie, self.bank_size, self._keys())
+        return Bank(slots, row, self._embedding())
+
+    def _embedding(self) -> np.ndarray:
+        """(N, d) finite numbers, from the pool's column or made by the embedder: once, for a pool never changes."""
+        if isinstance(self.embedding, str):
+            made = self.pool.require(self.embedding, "FrontierReplay", "add a vector for each prompt, or an embedder")
+        elif self._embedded is not None and self._embedded[0] is self.pool:
+            return self._embedded[1]
+        else:
+            made = np.asarray(self.embedding(list(self.pool.prompts)))
+        shape_fits = made.ndim == 2 and len(made) == len(self.pool)
+        if not shape_fits or made.dtype.kind not in "biuf" or not np.isfinite(made).all():
+            raise PoolError(
+                f"embedding {_name(self.embedding)!r} must give finite numbers, equally many, for each of "
+                f"{len(self.pool)} prompts, got an array of shape {made.shape} and type {made.dtype}"
+            )
+        if not isinstance(self.embedding, str):
+            self._embedded = (self.pool, made)
+        return made
+
+    def _keys(self) -> np.ndarray | None:
+        """(N,) whole numbers from 0 up, equal for prompts of one key; None where each prompt is its own."""
+        if self.key_column is None:
+            return None
+        number: dict[str, int] = {}
+        values = self.pool.require(self.key_column, "FrontierReplay", "or leave out key_column")
+        return np.array([number.setdefault(str(value), len(number)) for value in values], dtype=np.int64)
 
     # ---- ask: appendix B.3 ----
 
     def select(self, k: int) -> Picks:
-        memory = np.flatnonzero(~np.isnan(self.columns["priority"]))
         quota = 0
-        if len(memory) >= self.least_memory:
+        if len(self.remembered) >= self.least_memory:
             self.owed += self.replay_ratio * k
             quota = min(k, int(self.owed + 1e-9))
             self.owed -= quota
         uniform = super().select(k - quota)
         self.hold(uniform.slots)
-        replay = self._retrieve(quota, memory, uniform.slots)
+        replay = self._retrieve(quota)
         self.hold(replay.slots)
-        missing = super().select(k - len(uniform) - len(replay))
-        return Picks.join([uniform, replay, missing])
+        missing = k - len(uniform) - len(replay)
+        return Picks.join([uniform, replay, super().select(missing)] if missing else [uniform, replay])
 
-    def _retrieve(self, k: int, memory: np.ndarray, batch: np.ndarray) -> Picks:
-        """Up to `k` prompts of the bank, by resemblance to the memory, of keys neither there nor in the batch."""
+    def _retrieve(self, k: int) -> Picks:
+        """Up to `k` prompts of the bank, by resemblance to the memory, of keys neither there nor in flight."""
         if not k:
             return Picks.join([])
-        bank = self.bank[self.free[self.bank] & ~np.isin(self.key[self.bank], self.key[np.r_[memory, batch]])]
-        _, first = np.unique(self.key[bank], return_index=True)
-        bank = bank[np.sort(first)]
-        if not len(bank):
+        priority = self.columns["priority"][self.remembered]
+        best = self.bank.retrieve(max(k, self.candidates), self.remembered, priority, self.ties)
+        if not len(best):
             return Picks.join([])
-        score = best_match(self.unit[bank], self.unit[memory], self.columns["priority"][memory])
-        best = bank[np.lexsort((self.ties(bank), -score))[: max(k, self.candidates)]]
-        chosen = self.rng["replay"].choice(best, size=min(k, len(best)), replace=False)
-        return Picks.of(chosen, "replay")
+        return Picks.of(self.rng["replay"].choice(best, size=min(k, len(best)), replace=False), "replay")
+
+    def mark(self, picks: Picks) -> None:
+        super().mark(picks)
+        replayed = np.array([lane == "replay" for lane in picks.lanes], dtype=bool)
+        self.columns["turns"][picks.slots[replayed]] -= 1  # q_t's D is uniform, whatever is retrieved besides
 
     # ---- tell: section 3.1 ----
 
     def observe(self, evidence: Evidence) -> None:
-        frontier = evidence.where(evidence.judged & (evidence.solved > 0) & (evidence.solved < 1))
-        slots, priority, step = frontier.slots, frontier_priority(frontier.solved), frontier.step
+        priority = memory_priority(evidence.solved, self.criterion, self.goldilocks_range) * self._weights(evidence)
+        kept = np.flatnonzero(priority > 0)
+        slots, priority, step = evidence.slots[kept], priority[kept], evidence.step[kept]
         known, since = self.columns["priority"], self.columns["frontier_step"]
         newer = (step > since[slots]) | ((step == since[slots]) & (priority > np.nan_to_num(known[slots])))
         known[slots[newer]], since[slots[newer]] = priority[newer], step[newer]
-        memory = np.flatnonzero(~np.isnan(known))
-        if len(memory) > self.memory_size:
-            oldest = np.lexsort((self.ties(memory), since[memory]))[: len(memory) - self.memory_size]
+        memory = np.union1d(self.remembered, slots[newer])
+        excess = len(memory) - self.memory_size
+        if excess > 0:
+            oldest = np.lexsort((self.ties(memory), since[memory]))[:excess]
             known[memory[oldest]] = np.nan
+            memory = np.delete(memory, oldest)
+        self.remembered = memory
+
+    def _weights(self, evidence: Evidence) -> np.ndarray:
+        """(M,) the groups' taxonomy weights; 1 without labels, of which the log tells once."""
+        weights = np.ones(len(evidence))
+        if self.taxonomy_weights is None:
+            return weights
+        solved_at = self.reward_spec.scores(np.array(self.reward_spec.threshold))
+        for row, (labels, scores) in enumerate(zip(evidence.labels, evidence.scores, strict=True)):
+            if labels is not None:
+                failed = [label for label, score in zip(labels, scores, strict=True) if score < solved_at]
+                weights[row] = taxonomy_weight(failed, self.taxonomy_weights)
+            elif not self._said_unlabelled:
+                self._said_unlabelled = True
+                logger.warning(
+                    "taxonomy_weights count as 1 where an outcome has no labels: tell Outcome(..., labels=[...]), the "
+                    "category of each rollout's failure"
+                )
+        return weights
 
     def hold(self, slots: np.ndarray) -> None:
-        super().hold(slots)
-        self.free[slots] = False
+        slots = slots[self.free[slots]]
+        if len(slots):
+            super().hold(slots)
+            self.bank.hold(slots)
+            self.free[slots] = False
 
     def release(self, slots: np.ndarray) -> None:
-        super().release(slots)
-        self.free[slots] = True
+        if len(slots):
+            super().release(slots)
+            self.bank.release(slots[~self.free[slots]])
+            self.free[slots] = True
 
     # ---- looking inside, saving ----
 
     def memory(self) -> dict[str, float]:
-        """The frontier prompts remembered, with their priorities, by id."""
-        slots = np.flatnonzero(~np.isnan(self.columns["priority"]))
-        return {self.pool.ids[s]: float(self.columns["priority"][s]) for s in slots}
+        """The prompts remembered, with their priorities, by id."""
+        priority = self.columns["priority"][self.remembered].tolist()
+        return {self.pool.ids[slot]: u for slot, u in zip(self.remembered.tolist(), priority, strict=True)}
 
     def own_metrics(self) -> dict[str, float]:
-        known = self.columns["priority"][~np.isnan(self.columns["priority"])]
+        known = self.columns["priority"][self.remembered]
         mean = {"memory_priority": float(known.mean())} if len(known) else {}
         return {**super().own_metrics(), "memory": float(len(known)), **mean}
 
@@ -171,3 +279,30 @@ class FrontierReplay(Uniform):
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
         self.owed = float(state["owed"])
+        self.remembered = np.flatnonzero(~np.isnan(self.columns["priority"]))
+        if self.rng.seed != self.seed:  # the saved seed goes on, and it is its sample that is the bank
+            self.bank = self._make_bank()
+
+
+def _name(embedding: str | Embedder) -> str:
+    return embedding if isinstance(embedding, str) else getattr(embedding, "__qualname__", type(embedding).__name__)
+
+
+def _checked_range(value: Any) -> tuple[float, float]:
+    if not isinstance(value, tuple | list) or len(value) != 2:
+        raise ConfigError(f"goldilocks_range must be two success rates (low, high), got {value!r}")
+    low, high = (check_number("a rate of goldilocks_range", rate, low=0.0, high=1.0) for rate in value)
+    if not 0 < low <= high < 1:
+        raise ConfigError(f"goldilocks_range must have 0 < low <= high < 1, got {value!r}")
+    return low, high
+
+
+def _checked_weights(value: Any) -> dict[str, float] | None:
+    if value is None:
+        return None
+    if not isinstance(value, Mapping) or not value or not all(isinstance(category, str) for category in value):
+        raise ConfigError(f"taxonomy_weights must map categories of failure to weights, or be None, got {value!r}")
+    return {
+        category: check_number(f"taxonomy_weights[{category!r}]", weight, low=0.0, high=1e6)
+        for category, weight in value.items()
+    }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -11,6 +12,8 @@ import numpy as np
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import ROTATING_RAILS, Rails
+from rollwise.curricula.rotation import Uniform
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -20,7 +23,7 @@ class Mixture(Curriculum):
     """Weighted lanes of other curricula: each chooses its share, all of them learn from everything.
 
     Shares are exact over time, whatever the size of an `ask`: what a lane is owed in fractions is carried over. What a
-    lane can't fill falls to the others. A ticket's lane is `<lane>/<the lane's own>`.
+    lane can't fill falls to the others. A ticket's lane is `<lane>/<the lane's own>`. Lanes are never asked for probes.
 
     Args:
         pool: needs whatever the lanes' curricula need.
@@ -35,6 +38,8 @@ class Mixture(Curriculum):
     >>> lanes.count("uniform/uniform")
     2
     """
+
+    default_rails = Rails()
 
     def __init__(
         self,
@@ -61,6 +66,8 @@ class Mixture(Curriculum):
             name: {"share": self.shares[name], "method": type(c).__name__, "options": c.options}
             for name, c in self.makers.items()
         }
+        if core.get("rails", "default") == "default" and any(isinstance(c, Uniform) for c in self.makers.values()):
+            core["rails"] = ROTATING_RAILS  # the uniform lane explores
         super().__init__(pool, options={"lanes": described}, **core)
 
     def build(self) -> None:
@@ -106,7 +113,7 @@ class Mixture(Curriculum):
         child.mark(picks)
         child.counters["asked"] += len(picks)
         self.hold(picks.slots)
-        return Picks(picks.slots, [f"{name}/{lane}" for lane in picks.lanes], picks.predicted, picks.propensity)
+        return replace(picks, lanes=[f"{name}/{lane}" for lane in picks.lanes])
 
     def observe(self, evidence: Evidence) -> None:
         for child in self.children.values():

@@ -10,12 +10,21 @@ import numpy as np
 
 @dataclass(frozen=True, slots=True)
 class Picks:
-    """K chosen slots, in the order chosen; `predicted` and `propensity` (K,) are NaN where unknown."""
+    """K chosen slots, in the order chosen.
+
+    Attributes:
+        slots: (K,) int64.
+        lanes: K reasons.
+        predicted: (K,) believed mean scores, NaN where unknown.
+        propensity: (K,) probabilities with which they were drawn, NaN where unknown.
+        have: (K,) int64, rollouts of the group that a screening made already.
+    """
 
     slots: np.ndarray
     lanes: list[str]
     predicted: np.ndarray
     propensity: np.ndarray
+    have: np.ndarray
 
     @classmethod
     def of(
@@ -25,6 +34,7 @@ class Picks:
         *,
         predicted: np.ndarray | None = None,
         propensity: np.ndarray | None = None,
+        have: int = 0,
     ) -> Picks:
         """Slots that all come by one lane."""
         unknown = np.full(len(slots), np.nan)
@@ -33,6 +43,7 @@ class Picks:
             lanes=[lane] * len(slots),
             predicted=unknown if predicted is None else predicted,
             propensity=unknown if propensity is None else propensity,
+            have=np.full(len(slots), have, dtype=np.int64),
         )
 
     @classmethod
@@ -45,6 +56,7 @@ class Picks:
             lanes=[lane for p in parts for lane in p.lanes],
             predicted=np.concatenate([p.predicted for p in parts]),
             propensity=np.concatenate([p.propensity for p in parts]),
+            have=np.concatenate([p.have for p in parts]),
         )
 
     def __len__(self) -> int:

@@ -13,6 +13,7 @@ from rollwise.acquisition import moment_variance, success_bias
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
 from rollwise.errors import ConfigError
 from rollwise.estimators import ema
@@ -87,6 +88,8 @@ class PrioritizedReplay(Curriculum):
         "pool": (np.int8, HEAP),
         "tested": (np.int64, 0),
     }
+
+    default_rails = ROTATING_RAILS  # it has an exploration and retests of its own
 
     def __init__(
         self,

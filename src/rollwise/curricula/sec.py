@@ -2,64 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number
-from rollwise.curricula.base import CoreOptions, Curriculum
-from rollwise.curricula.picks import Picks
-from rollwise.draws import SumTree
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_options, draw_arms, pay_of
+from rollwise.curricula.arms import absolute_advantage as absolute_advantage
+from rollwise.curricula.base import CoreOptions
 from rollwise.errors import ConfigError
+from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
+from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
+
+SAMPLED = 50_000
+"""Prompts that clusters are fitted to, where the pool has more; all are then assigned to the nearest."""
+
+_DRAWS = 1 << 20  # normal numbers held at a time
+_OPTIONS = ("learning_rate", "temperature", "advantage", "choice", "ucb_scale", "prior_sd", "discount")
+_DIVISION = ("clusters", "quantiles", "one_category", "pool_multiplier")
 
 
-def boltzmann(values: np.ndarray, temperature: float) -> np.ndarray:
-    """p(c) = exp(Q(c) / tau) / sum of the same, (C,); SEC, section 2.3.
+def upper_bounds(values: np.ndarray, counts: np.ndarray, scale: float, total: float) -> np.ndarray:
+    """Q(c) + scale sqrt(ln total / n(c)), (C,); infinite where n(c) = 0. Discounted UCB (Garivier and Moulines 2008).
 
-    >>> boltzmann(np.array([0.0, np.log(3.0)]), 1.0).round(12).tolist()
-    [0.25, 0.75]
+    >>> upper_bounds(np.array([0.5, 0.25, 0.0]), np.array([4.0, 1.0, 0.0]), 0.5, np.e).tolist()
+    [0.75, 0.75, inf]
     """
-    weights = np.exp((values - values.max()) / temperature)
-    return np.asarray(weights / weights.sum())
+    bonus = scale * np.sqrt(np.log(total) / np.maximum(counts, 1e-12))
+    return np.asarray(np.where(counts > 0, values + bonus, np.inf))
 
 
-def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
-    """Mean |A| of one group (k,), with A = r - mean(r), over std(r) if `normalised`; SEC, equations 3 and 4.
+def belief_sd(counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, *, prior_sd: float) -> np.ndarray:
+    """The standard deviation (C,) of the belief about an arm's value, after n groups whose pays sum to `sums`.
 
-    >>> scores = np.array([1.0, 0.0, 0.0, 0.0])                 # sqrt(p (1-p)) = sqrt(3) / 4; |A| = 2 p (1-p) = 0.375
-    >>> absolute_advantage(scores, normalised=False), round(absolute_advantage(scores, normalised=True), 3)
-    (0.375, 0.866)
+    `sqrt((prior_sd^2 + n var) / (1 + n)^2)`: the variance of one pay, in which the prior counts as one group, over
+    1 + n groups.
+
+    >>> belief_sd(np.array([0.0, 3.0]), np.array([0.0, 1.5]), np.array([0.0, 0.75]), prior_sd=0.5).tolist()
+    [0.5, 0.125]
     """
-    centred = np.abs(scores - scores.mean())
-    std = scores.std()
-    return float(centred.mean() / std) if normalised and std > 0 else float(centred.mean())
+    scatter = np.maximum(squares - sums * sums / np.maximum(counts, 1e-300), 0.0)  # n var
+    return np.asarray(np.sqrt(prior_sd**2 + scatter) / (1.0 + counts))
 
 
-class SEC(Curriculum):
+class SEC(ArmBandit):
     """Chooses a category by a Boltzmann bandit, then a prompt uniformly within it (Algorithm 1).
 
     Each category is an arm whose value follows the mean absolute advantage of its rollouts:
     Q(c) <- alpha r(c) + (1 - alpha) Q(c), with Q(c) = 0 at first.
 
     Args:
-        pool: needs `columns`.
+        pool: needs `columns`, or `embedding` for clusters, or `difficulty` for quantiles.
         columns: the column whose values are the arms; several make one arm for each combination (SEC-2D, section 3.3).
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
         advantage: "told" pays with the advantages that the trainer used, where it tells them, and computes centred ones
             otherwise; "centred" and "std" compute r - mean(r), and that over std(r), from the rewards.
+        choice: "boltzmann" (section 2.3); "ucb" and "thompson" are what section 5 leaves to future work.
+        ucb_scale: weight of UCB's bonus; 0.5 is the greatest centred |A| of rewards in [0, 1].
+        prior_sd: standard deviation of Thompson's belief about a category never drawn.
+        discount: what a group told still counts a step later, in UCB's counts and Thompson's beliefs.
+        clusters: make this many categories, by k-means over the column `embedding` (section 5), instead of `columns`.
+        quantiles: make this many categories of equal size, by the column `difficulty`, instead of `columns`.
+        one_category: fill a batch from one category, and from another only when that one is used up.
+        pool_multiplier: choose a batch of k from this many times k prompts drawn uniformly; None: from all.
 
     Where the paper is silent or slips:
 
     - A category without a prompt in the batch keeps its value: Algorithm 1 would divide by zero.
-    - r(c) is the mean over the category's groups of their mean |A| (Algorithm 1, line 13).
+    - r(c) is the mean over the category's groups of their mean |A| (Algorithm 1, line 13), each rollout counting once,
+      however many tokens it has.
     - A category all of whose prompts are in flight, or that the batch has used up, is left out and the others are
       renormalised; a prompt is never drawn twice.
     - One step is one update, however many tells it took.
     - Categories that join later start at Q = 0, as all did.
+    - *UCB*: Q is an average of the recent past, so counts are too: each step they shrink by `discount`, and the bonus
+      of a category left alone grows. Prompts in flight and in this batch count as drawn, so that a batch goes to
+      several categories unless one is ahead by more than its bonus; the batch is part of the total. Ties are drawn.
+    - *Thompson*: each prompt's category is the greatest of one draw from every category's Gaussian: mean Q, variance
+      from the pays that `discount` has left. A category left alone goes back to `prior_sd`, about the Q it had.
+    - *Clusters and quantiles* depend on the set of prompts, not on their order. They are made once: a pool that has
+      grown is divided by the saved centroids or limits on resume. Where fewer prompts differ there are fewer of them.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]})
     >>> sec = SEC(pool, seed=0)
@@ -70,121 +96,235 @@ class SEC(Curriculum):
     {'easy': 0.25, 'hard': 0.0}
     """
 
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "metis": {
+            "quantiles": 10,
+            "learning_rate": 0.5,
+            "temperature": 0.4,
+            "one_category": True,
+            "pool_multiplier": 8,
+        },
+    }
+    """Named settings; `with_preset` joins them with options of one's own."""
+
     def __init__(
         self,
         pool: PromptPool | None = None,
         *,
-        columns: str | tuple[str, ...] = "category",
+        columns: str | Sequence[str] = "category",
         learning_rate: float = 0.5,
         temperature: float = 1.0,
         advantage: Literal["told", "centred", "std"] = "told",
+        choice: Literal["boltzmann", "ucb", "thompson"] = "boltzmann",
+        ucb_scale: float = 0.5,
+        prior_sd: float = 0.5,
+        discount: float = 0.95,
+        clusters: int | None = None,
+        quantiles: int | None = None,
+        one_category: bool = False,
+        pool_multiplier: int | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.arm_columns = (columns,) if isinstance(columns, str) else tuple(columns)
-        if not self.arm_columns or not all(isinstance(name, str) for name in self.arm_columns):
-            raise ConfigError(f"columns must be the name of a column or several, got {columns!r}")
+        self.arm_columns = check_arm_options(columns, advantage)
         self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, high=1.0, open_low=True)
         self.temperature = check_number("temperature", temperature, low=0.0, high=1e12, open_low=True)
-        if advantage not in ("told", "centred", "std"):
-            raise ConfigError(f"advantage must be 'told', 'centred' or 'std', got {advantage!r}")
         self.advantage = advantage
-        own = {"columns": list(self.arm_columns), "learning_rate": learning_rate, "temperature": temperature}
-        super().__init__(pool, options={**own, "advantage": advantage}, **core)
+        if choice not in ("boltzmann", "ucb", "thompson"):
+            raise ConfigError(f"choice must be 'boltzmann', 'ucb' or 'thompson', got {choice!r}")
+        self.choice = choice
+        self.ucb_scale = check_number("ucb_scale", ucb_scale, low=0.0, high=1e6)
+        self.prior_sd = check_number("prior_sd", prior_sd, low=0.0, high=1e6, open_low=True)
+        self.discount = check_number("discount", discount, low=0.0, high=1.0)
+        self.clusters = None if clusters is None else check_whole("clusters", clusters, least=1)
+        self.quantiles = None if quantiles is None else check_whole("quantiles", quantiles, least=1)
+        if clusters is not None and quantiles is not None:
+            raise ConfigError(f"give clusters or quantiles, not both, got {clusters} and {quantiles}")
+        if (clusters or quantiles) and self.arm_columns != ("category",):
+            raise ConfigError(f"give columns, clusters or quantiles, not several of them, got columns={columns!r}")
+        if not isinstance(one_category, bool):
+            raise ConfigError(f"one_category must be True or False, got {one_category!r}")
+        self.one_category = one_category
+        self.pool_multiplier = (
+            None if pool_multiplier is None else check_whole("pool_multiplier", pool_multiplier, least=1)
+        )
+        own = {name: getattr(self, name) for name in (*_OPTIONS, *_DIVISION)}
+        super().__init__(pool, options={"columns": list(self.arm_columns), **own}, **core)
+
+    @classmethod
+    def metis(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:
+        """SEC as METIS runs it as a baseline (its appendix A.5, table 5); any option may be given otherwise.
+
+        Ten categories, learning rate 0.5, temperature 0.4, one category a batch, pool multiplier 8.
+
+        What METIS does not say, and what is done here:
+
+        - *What the ten categories are*: tenths of the pool by `difficulty`, as SEC divides a data set of one domain
+          (section 2.1). Give `clusters=10` for clusters of `embedding`, or `columns` for categories that you have.
+        - *What the pool multiplier does to SEC*: 8 k prompts are drawn uniformly, and the batch of k from these, as
+          METIS does itself (its Algorithm 1).
+        - *Several categories in a batch*: it draws "a category", yet updates "every category appearing in the batch".
+          Both are so where one category fills the batch until its candidates are used up, and then the next.
+        - Its mean |A| is over tokens. Here each rollout counts once; a trainer tells no lengths.
+        """
+        return cls(pool, **cls.with_preset("metis", overrides))
+
+    @classmethod
+    def with_preset(cls, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a preset with others in their place; categories given otherwise replace the preset's."""
+        if preset not in cls.presets:
+            raise ConfigError(f"unknown preset {preset!r} of {cls.__name__}; known are {sorted(cls.presets)}")
+        options = dict(cls.presets[preset])
+        if {"columns", "clusters"} & set(overrides):
+            options.pop("quantiles", None)
+        return {**options, **overrides}
+
+    # ---- the arms ----
 
     def build(self) -> None:
-        remedy = "add it, or name another with columns=..."
-        parts = [self.pool.require(name, "SEC", remedy) for name in self.arm_columns]
-        names = [_arm_name(values) for values in zip(*parts, strict=True)]
-        self.arms = sorted(set(names))
-        number = {name: i for i, name in enumerate(self.arms)}
-        self.arm_of: np.ndarray = np.array([number[name] for name in names], dtype=np.int64)
-        self.members = [np.flatnonzero(self.arm_of == arm) for arm in range(len(self.arms))]
-        self.place: np.ndarray = np.empty(len(names), dtype=np.int64)  # of a slot among its arm's members
-        for slots in self.members:
-            self.place[slots] = np.arange(len(slots))
-        self.free = [SumTree(len(slots)) for slots in self.members]
-        self.q: np.ndarray = np.zeros(len(self.arms))
-        self.pay: np.ndarray = np.zeros(len(self.arms))
-        self.paid: np.ndarray = np.zeros(len(self.arms), dtype=np.int64)
+        self.limits = self._fit_limits()
+        super().build()
+        self._start_values()
+
+    def _start_values(self) -> None:
+        self.q = np.zeros(len(self.arms))
+        self.new = np.zeros((3, len(self.arms)))  # told in this step: groups, pays, squared pays
+        self.past = np.zeros((3, len(self.arms)))  # the same of the steps before, discounted
+
+    def divide(self) -> tuple[list[str], np.ndarray]:
+        if self.clusters is not None:
+            of = nearest(self.pool.columns["embedding"], self.limits)
+            return [f"cluster {i}" for i in range(len(self.limits))], of
+        if self.quantiles is not None:
+            of = np.searchsorted(self.limits, self.pool.columns["difficulty"], side="right")
+            return [f"difficulty {i}" for i in range(len(self.limits) + 1)], of
+        return self.arms_in_columns(
+            self.arm_columns,
+            "add it, name another with columns=..., or have some made with clusters=... or quantiles=...",
+        )
+
+    def _fit_limits(self) -> np.ndarray:
+        """Centroids (K, d) of clusters, or the least difficulties (K - 1,) of all quantiles but the first."""
+        if self.clusters is not None:
+            points = self.pool.require("embedding", "SEC with clusters", "add it, or give columns=... or quantiles=...")
+            return kmeans(points[self._sample()], self.clusters, self.rng["clusters"])
+        if self.quantiles is not None:
+            level = np.sort(
+                self.pool.require("difficulty", "SEC with quantiles", "add it, or give columns=... or clusters=...")
+            )
+            first = level[np.arange(1, self.quantiles) * len(level) // self.quantiles]
+            return np.unique(first[first > level[0]])
+        return np.empty(0)
+
+    def _sample(self) -> np.ndarray:
+        """Up to about `SAMPLED` slots, chosen and ordered by a hash of the id: whatever the order of the pool."""
+        tie = self.ties(np.arange(len(self.pool)))
+        if len(tie) > SAMPLED:
+            kept = np.flatnonzero(tie <= np.partition(tie, SAMPLED - 1)[SAMPLED - 1])
+        else:
+            kept = np.arange(len(tie))
+        rank, ids = tie.tolist(), self.pool.ids
+        return np.array(sorted(kept.tolist(), key=lambda slot: (rank[slot], ids[slot])), dtype=np.int64)
 
     # ---- ask: Algorithm 1, lines 3 to 8 ----
 
-    def select(self, k: int) -> Picks:
-        parts: list[Picks] = []
-        while k > 0:
-            left = np.array([tree.total for tree in self.free])
-            share = np.where(left > 0, boltzmann(self.q, self.temperature), 0.0)
-            if not share.any():  # values so far apart that only categories without a prompt have weight
-                share = (left > 0).astype(np.float64)
-            share /= share.sum()
-            wanted = self.rng["category"].multinomial(k, share)
-            for arm in np.flatnonzero(wanted):
-                places, chance = self.free[arm].draw(self.rng["prompt"], int(wanted[arm]))
-                slots = self.members[arm][places]
-                parts.append(Picks.of(slots, f"category:{self.arms[arm]}", propensity=share[arm] * chance))
-                k -= len(slots)
-        return Picks.join(parts)
+    def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        n = 1 if self.one_category else k
+        if self.choice == "boltzmann":
+            share = boltzmann_among(self.q, self.temperature, left)
+            if self.one_category:
+                arms = draw_arms(self.rng["category"], share, 1)
+            else:  # n draws at once
+                wanted = self.rng["category"].multinomial(n, share)
+                some = np.flatnonzero(wanted)
+                arms = np.repeat(some, wanted[some])
+            chances = share[arms]
+        elif self.choice == "ucb":
+            arms, chances = self._highest_bounds(n, left, flying)
+        else:
+            arms, chances = self._thompson(n, left), np.full(n, np.nan)
+        if self.one_category:
+            more = min(k, int(left[arms[0]])) - 1
+            arms, chances = np.repeat(arms, 1 + more), np.concatenate([chances, np.ones(more)])
+        return arms, chances
+
+    def _highest_bounds(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """K arms one after another, each that of the highest bound with those before it counted."""
+        counts = self.past[0] + self.new[0] + flying
+        left, total = left.copy(), float(counts.sum()) + k
+        bound = np.where(left > 0, upper_bounds(self.q, counts, self.ucb_scale, total), -np.inf)
+        arms, chances = np.empty(k, dtype=np.int64), np.ones(k)
+        for i in range(k):
+            highest = np.flatnonzero(bound == bound.max())
+            at = int(self.rng["category"].integers(len(highest))) if len(highest) > 1 else 0
+            arm = arms[i] = highest[at]
+            chances[i] = 1.0 / len(highest)
+            counts[arm] += 1.0
+            left[arm] -= 1
+            one = slice(arm, arm + 1)
+            bound[one] = upper_bounds(self.q[one], counts[one], self.ucb_scale, total) if left[arm] > 0 else -np.inf
+        return arms, chances
+
+    def _thompson(self, k: int, left: np.ndarray) -> np.ndarray:
+        """K arms, each the greatest of one draw from every arm's belief."""
+        sd = belief_sd(self.past[0], self.past[1], self.past[2], prior_sd=self.prior_sd)
+        mean = np.where(left > 0, self.q, -np.inf)
+        rows = max(1, _DRAWS // len(mean))
+        normal = self.rng["category"].standard_normal
+        sizes = [min(rows, k - start) for start in range(0, k, rows)]
+        return np.concatenate([np.argmax(mean + sd * normal((size, len(mean))), axis=1) for size in sizes])
 
     # ---- tell: lines 9 to 15 ----
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        pay = judged.abs_advantage
-        if self.advantage != "told":
-            normalised = self.advantage == "std"
-            pay = np.array([absolute_advantage(s, normalised=normalised) for s in judged.scores])
+        pay = _exact(pay_of(judged, self.advantage))
         arms = self.arm_of[judged.slots]
-        np.add.at(self.pay, arms, pay)
-        np.add.at(self.paid, arms, 1)
+        for row, numbers in zip(self.new, (np.ones(len(pay)), pay, _exact(pay * pay)), strict=True):
+            np.add.at(row, arms, numbers)
 
     def end_step(self) -> None:
         self.q = self._updated()
-        self.pay[:] = 0.0
-        self.paid[:] = 0
+        self.past = self.discount * self.past + self.new
+        self.new = np.zeros_like(self.new)
 
     def _updated(self) -> np.ndarray:
         """Equation 1, TD(0), with this step's pay."""
-        reward = self.pay / np.maximum(self.paid, 1)
-        moved = self.learning_rate * reward + (1.0 - self.learning_rate) * self.q
-        return np.asarray(np.where(self.paid > 0, moved, self.q))
+        groups, pay, _ = self.new
+        moved = self.learning_rate * pay / np.maximum(groups, 1.0) + (1.0 - self.learning_rate) * self.q
+        return np.asarray(np.where(groups > 0, moved, self.q))
 
     def values(self) -> dict[str, float]:
         """Q by category, with all that was told so far."""
         return dict(zip(self.arms, self._updated().tolist(), strict=True))
 
-    def hold(self, slots: np.ndarray) -> None:
-        self._set(slots, 0.0)
-
-    def release(self, slots: np.ndarray) -> None:
-        self._set(slots, 1.0)
-
-    def _set(self, slots: np.ndarray, weight: float) -> None:
-        arms = self.arm_of[slots]
-        for arm in np.unique(arms):
-            self.free[arm].set(self.place[slots[arms == arm]], weight)
-
     # ---- looking inside, saving ----
 
     def own_metrics(self) -> dict[str, float]:
-        share = boltzmann(self.q, self.temperature)
-        return {
-            **{f"value/{arm}": float(q) for arm, q in zip(self.arms, self.q, strict=True)},
-            **{f"share/{arm}": float(p) for arm, p in zip(self.arms, share, strict=True)},
-        }
+        """Value and share (Boltzmann) or count (otherwise) of the categories, of the 50 of greatest value at most."""
+        if self.choice == "boltzmann":
+            return self.arm_metrics(self.q, value=self.q, share=boltzmann(self.q, self.temperature))
+        return self.arm_metrics(self.q, value=self.q, count=self.past[0])
 
     def own_state(self) -> dict[str, Any]:
-        by_arm = {
-            arm: [float(q), float(pay), int(paid)]
-            for arm, q, pay, paid in zip(self.arms, self.q, self.pay, self.paid, strict=True)
+        return {
+            "divided_by": [self.clusters, self.quantiles],
+            "limits": encode_array(self.limits),
+            "arms": encode_strings(self.arms),
+            "numbers": encode_array(np.concatenate([self.q[None], self.new, self.past])),
         }
-        return {"arms": by_arm}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        for number, arm in enumerate(self.arms):
-            q, pay, paid = state["arms"].get(arm, (0.0, 0.0, 0))
-            self.q[number], self.pay[number], self.paid[number] = float(q), float(pay), int(paid)
+        if state["divided_by"] != [self.clusters, self.quantiles]:
+            return  # loaded with strict=False: the categories are others, of which nothing is known
+        if self.clusters or self.quantiles:
+            self.limits = decode_array(state["limits"])
+            self.divide_into(*self.divide())
+            self._start_values()
+        rows, arms = self.rows_of(decode_strings(state["arms"]))
+        numbers = decode_array(state["numbers"])[:, rows]
+        self.q[arms], self.new[:, arms], self.past[:, arms] = numbers[0], numbers[1:4], numbers[4:7]
 
 
-def _arm_name(values: tuple[Any, ...]) -> str:
-    parts = [part for value in values for part in (value if isinstance(value, tuple | list) else (value,))]
-    return " | ".join(str(part) for part in parts)
+def _exact(numbers: np.ndarray) -> np.ndarray:
+    """In units of 2^-32, so that sums are exact and do not depend on the order in which outcomes come in."""
+    return np.asarray(np.round(numbers * 2.0**32) / 2.0**32)

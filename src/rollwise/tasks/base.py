@@ -49,6 +49,14 @@ class Task(ABC):
     def fingerprint(self) -> dict[str, Any]:
         """JSON-safe facts that decide what the task produces; caches are named by them."""
 
+    def failure(self, completion: Text, record: Mapping[str, Any]) -> str | None:
+        """Why `completion` does not solve the prompt of `record` (one of the task's records), in a word or two.
+
+        None if it does, or if this task does not tell failures apart. Told as `Outcome.labels`, it lets a curriculum
+        weigh kinds of failure.
+        """
+        return None
+
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
         """`n` pairs of `prompt` and `completion` for a supervised warm start, none from the held-out prompts.
 

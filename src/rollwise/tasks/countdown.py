@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import logging
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -18,6 +18,7 @@ from rollwise.rng import check_seed
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.base import Task, Text, completion_text
 from rollwise.tasks.countdown_embedding import countdown_embedding
+from rollwise.tasks.countdown_failures import classify
 from rollwise.tasks.countdown_files import read_items
 from rollwise.tasks.countdown_items import LEVELS, Item, distinct, draws, in_share, random_expression, rng_for
 from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
@@ -210,6 +211,20 @@ class Countdown(Task):
         result = evaluate(answer)
         right = result.value == target and sorted(result.literals) == sorted(nums)
         return 1.0 if right else FORMAT_REWARD
+
+    def failure(self, completion: Text, record: Mapping[str, Any]) -> str | None:
+        """The category of a failed completion by the Frontier paper's taxonomy (`classify`); None if it is solved.
+
+        Raises:
+            TaskError: the record has no `nums` and `target`.
+
+        >>> Countdown().failure("<answer>3+5</answer>", {"nums": [3, 5], "target": 15})
+        'wrong-target'
+        """
+        if "nums" not in record or "target" not in record:
+            raise TaskError(f"a failure of 'countdown' needs the record's nums and target, got {sorted(record)}")
+        category = classify(completion, record["nums"], record["target"])
+        return None if category == "solved" else category
 
     def fingerprint(self) -> dict[str, Any]:
         """The options that decide the puzzles and demonstrations, with the files' contents by hash."""

@@ -20,6 +20,7 @@ Script = list[tuple[str, int]]
 
 actions = st.one_of(
     st.tuples(st.just("ask"), st.integers(1, 12)),
+    st.tuples(st.just("probe"), st.integers(1, 12)),
     st.tuples(st.just("tell"), st.integers(1, 12)),
     st.tuples(st.just("tell-newest"), st.integers(1, 12)),
     st.tuples(st.just("tell-partial"), st.integers(1, 12)),
@@ -57,15 +58,15 @@ class Player:
     def outcome(self, ticket: Ticket, kind: str = "tell") -> Outcome:
         """The outcome of a ticket: some prompts always succeed, some never, the others now and then."""
         if kind == "tell-failed":
-            return Outcome(ticket.id, rewards=[], failed=self.group)
-        level = int(ticket.prompt_id[1:]) % 5
-        raw = [zlib.crc32(f"{ticket.prompt_id}/{ticket.id}/{i}".encode()) % 5 for i in range(self.group)]
+            return Outcome(ticket.id, rewards=[], failed=ticket.n_rollouts or self.group)
+        level, group = int(ticket.prompt_id[1:]) % 5, ticket.n_rollouts or self.group
+        raw = [zlib.crc32(f"{ticket.prompt_id}/{ticket.id}/{i}".encode()) % 5 for i in range(group)]
         binary = [float(level == 4 or (level != 0 and r <= level)) for r in raw]
         graded = [1.0 if b else 0.1 * (r % 2) for b, r in zip(binary, raw, strict=True)]
         signed = [2.0 * b - 1.0 for b in binary]
         rewards = {"binary": binary, "graded": graded, "signed": signed}[self.rewards]
         if kind == "tell-partial":
-            return Outcome(ticket.id, rewards=rewards[: self.group // 2], failed=1)
+            return Outcome(ticket.id, rewards=rewards[: group // 2], failed=1)
         return Outcome(ticket.id, rewards=rewards)
 
     def act(self, action: str, amount: int) -> None:
@@ -74,6 +75,8 @@ class Player:
             tickets = self.curriculum.ask(amount, n_rollouts=self.group)
             self.asked.append([t.prompt_id for t in tickets])
             self.tickets += tickets
+        elif action == "probe":
+            self.tickets += self.curriculum.probe(amount, n_rollouts=self.group)
         elif action == "lose":
             del self.tickets[:amount]
         else:

@@ -11,7 +11,8 @@ from accelerate.utils import broadcast_object_list
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import StateFileError
+from rollwise.errors import StateError, StateFileError
+from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, save_state
 from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
 
@@ -29,6 +30,7 @@ class CheckpointMixin(TrlTrainer):
     """Saves the curriculum with the model, seals checkpoints, and resumes from whole ones only."""
 
     curriculum: Curriculum
+    gate: DynamicSampling | None
     before_save: list[Callable[[], None]]
     """Called when a checkpoint is about to be written, after the step's evaluation."""
 
@@ -57,7 +59,8 @@ class CheckpointMixin(TrlTrainer):
 
     def _seal(self, folder: Path, *, midway: bool) -> None:
         trainer = {"micro_step": self._step, "midway": midway, "processes": self.accelerator.num_processes}
-        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "trainer": trainer})
+        gate = None if self.gate is None else self.gate.state_dict()
+        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer})
         seal(folder)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -86,6 +89,14 @@ class CheckpointMixin(TrlTrainer):
             return
         state = load_state(Path(checkpoint) / _STATE)
         trainer = state["trainer"]
+        if (state.get("gate") is None) != (self.gate is None):
+            with_, now = ("without", "with") if self.gate is not None else ("with", "without")
+            raise StateError(
+                f"{checkpoint!r} was trained {with_} a gate, this trainer is {now} one; give it the same, or pass the "
+                "checkpoint as the model, to start anew from its weights"
+            )
+        if self.gate is not None:
+            self.gate.load_state_dict(state["gate"])
         self.curriculum.load_state_dict(state["curriculum"])
         self._step = int(trainer["micro_step"])
         self._generations = 1
@@ -96,7 +107,9 @@ class CheckpointMixin(TrlTrainer):
                     f"processes; resume with as many, not {self.accelerator.num_processes}, or from another checkpoint"
                 )
             buffer = Path(checkpoint) / _BUFFER.format(rank=self.accelerator.process_index)
-            self._buffered_inputs = torch.load(buffer, map_location=self.accelerator.device, weights_only=True)
+            device = self.accelerator.device
+            place = "cpu" if device.type == "cpu" else device  # gloo's "cpu:0" is no place that torch.load knows
+            self._buffered_inputs = torch.load(buffer, map_location=place, weights_only=True)
 
     def _on_main(self, action: Callable[[], T]) -> T:
         """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""

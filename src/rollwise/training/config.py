@@ -13,6 +13,7 @@ from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 
 EMBEDDED = "embedded"
+NO_GATE = "none"
 
 
 @dataclass(kw_only=True)
@@ -26,6 +27,9 @@ class TrainConfig:
             any causal language model of transformers.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
         curriculum_options: The method's own options, for example `--curriculum_options.exploration 0.25`.
+        gate: Which groups train: "none" for all of them; else a gate, with further prompts rolled out in place of the
+            groups it rejects. `rollwise gates` lists them with their options.
+        gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
         trainer: TRL's trainer: "grpo" or "rloo".
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They win over what the options here imply.
@@ -55,6 +59,8 @@ class TrainConfig:
     model: str = EMBEDDED
     curriculum: str = "prioritized"
     curriculum_options: dict[str, Any] = field(default_factory=dict)
+    gate: str = NO_GATE
+    gate_options: dict[str, Any] = field(default_factory=dict)
     trainer: Literal["grpo", "rloo"] = "grpo"
     trainer_options: dict[str, Any] = field(default_factory=dict)
     steps: int = 60
@@ -88,6 +94,8 @@ class TrainConfig:
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
         if self.max_completion_length is not None:
             check_whole("max_completion_length", self.max_completion_length, least=1)
+        if self.gate == NO_GATE and self.gate_options:
+            raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
         if self.trainer not in ("grpo", "rloo"):
             raise ConfigError(f"trainer must be 'grpo' or 'rloo', got {self.trainer!r}")
         if self.advantages not in ("centred", "std"):

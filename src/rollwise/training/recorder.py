@@ -57,10 +57,11 @@ class Recorder(TrainerCallback):
         self.totals.rollouts += groups.rewards.size
         self.totals.tokens += int(groups.lengths.sum())
         curriculum = {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
+        gate = {f"gate/{k}": v for k, v in groups.gate.items()}
         scored = groups.rewards[~np.isnan(groups.rewards)]
         mean = {"reward": float(scored.mean())} if scored.size else {}
         length = {"completion_length": float(groups.lengths.mean())}
-        self._open(groups.step).update({**mean, **groups.metrics(), **length, **curriculum})
+        self._open(groups.step).update({**mean, **groups.metrics(), **length, **gate, **curriculum})
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""

@@ -19,11 +19,12 @@ from trl import GRPOConfig, RLOOConfig
 
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
+from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import embedded_policy, load_policy
 from rollwise.outcome import RewardSpec
 from rollwise.tasks import Task, make_task, task_options
 from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.config import EMBEDDED, TrainConfig
+from rollwise.training.config import EMBEDDED, NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.recorder import Recorder
 from rollwise.training.run_folder import RunFolder
@@ -77,6 +78,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         reward_spec=RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at),
         **config.curriculum_options,
     )
+    gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
     if checkpoint is not None and step_of(checkpoint) >= config.steps:
@@ -88,7 +90,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     if config.model == EMBEDDED:  # nothing can be wrong any more, and the warm start takes a minute
         processes.wait_for_everyone()
         _write_config(folder, config, processes)
-    trainer = _make_trainer(config, task, curriculum, arguments, console)
+    trainer = _make_trainer(config, task, curriculum, gate, arguments, console)
     _write_config(folder, config, processes)
     for kind in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(kind)
@@ -119,7 +121,14 @@ def _write_config(folder: RunFolder, config: TrainConfig, processes: PartialStat
         folder.write_config(config.to_dict())
 
 
-def _make_trainer(config: TrainConfig, task: Task, curriculum: Curriculum, arguments: Any, console: Console) -> Any:
+def _make_trainer(
+    config: TrainConfig,
+    task: Task,
+    curriculum: Curriculum,
+    gate: DynamicSampling | None,
+    arguments: Any,
+    console: Console,
+) -> Any:
     source = config.model if config.model != EMBEDDED else _embedded(task, console)
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
@@ -132,6 +141,7 @@ def _make_trainer(config: TrainConfig, task: Task, curriculum: Curriculum, argum
         eval_dataset=Dataset.from_list(held_out) if held_out else None,
         processing_class=tokenizer,
         curriculum=curriculum,
+        gate=gate,
     )
 
 

@@ -1,0 +1,133 @@
+"""AdaRFT: a target difficulty that follows the policy's rewards."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.checks import check_number
+from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.rails import Rails
+from rollwise.curricula.ranked import Ranked
+from rollwise.errors import ConfigError, PoolError
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+
+def next_target(
+    target: float, reward: float, *, step_size: float, sensitivity: float, desired: float, low: float, high: float
+) -> float:
+    """T' = clip(T + eta tanh(alpha (R - beta)), d_min, d_max); AdaRFT, Algorithm 1.
+
+    >>> round(next_target(0.0, 1.0, step_size=50.0, sensitivity=2.0, desired=0.5, low=0.0, high=100.0), 3)
+    38.08
+    """
+    moved = target + step_size * np.tanh(sensitivity * (reward - desired))
+    return float(np.clip(moved, low, high))
+
+
+class AdaRFT(Ranked):
+    """Rolls out the prompts whose given difficulty is nearest to a target, which rises and falls with the mean reward.
+
+    Shi et al. 2025, *Efficient Reinforcement Finetuning via Adaptive Curriculum Learning* (arXiv 2504.05520).
+
+    Args:
+        pool: needs `column`, fixed difficulties on any scale; the paper's are 0 to 100, the percentage of failures of
+            another model.
+        column: the column of difficulties, greater for harder.
+        step_size: eta; by default half the range of difficulties (section 4.3: 50 of 100).
+        sensitivity: alpha = 2.
+        desired: beta = 0.5, the mean score at which the target stays.
+        low: d_min, where the target starts too; by default the least difficulty.
+        high: d_max; by default the greatest.
+
+    Where the paper is silent or its release differs:
+
+    - Prompts of equal difficulty come in random order, those asked for before after new ones only by chance; the
+      release's sort repeats the same batch while the target stands still.
+    - The release's data loader draws some sixteen batches ahead, so its target lags. Here it is that of the last step.
+    - R is the mean score of all rollouts told in the step.
+
+    >>> pool = PromptPool(ids=["easy", "middling", "hard"], columns={"difficulty": [0, 50, 100]})
+    >>> AdaRFT(pool, rails=None).ask(1)[0].prompt_id
+    'easy'
+    """
+
+    default_rails = Rails()
+    lane = "target"
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        column: str = "difficulty",
+        step_size: float | None = None,
+        sensitivity: float = 2.0,
+        desired: float = 0.5,
+        low: float | None = None,
+        high: float | None = None,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.column = column
+        self.sensitivity = check_number("sensitivity", sensitivity, low=0.0, high=1e6, open_low=True)
+        self.desired = check_number("desired", desired, low=0.0, high=1.0)
+        if step_size is not None:
+            check_number("step_size", step_size, low=0.0, high=1e12, open_low=True)
+        if low is not None and high is not None and not low < high:
+            raise ConfigError(f"low must be less than high, got low={low!r} and high={high!r}")
+        self.given = {"step_size": step_size, "low": low, "high": high}
+        drawing = self.draw_options()
+        own = {"column": column, "sensitivity": sensitivity, "desired": desired, **self.given, **drawing}
+        super().__init__(pool, options=own, **core)
+
+    def build(self) -> None:
+        super().build()
+        values = self.pool.require(
+            self.column, "AdaRFT", "add difficulties, greater for harder, or name another column"
+        )
+        if values.dtype.kind not in "biuf" or values.ndim != 1 or not np.isfinite(values).all():
+            raise PoolError(f"AdaRFT needs one finite number for each prompt in column {self.column!r}")
+        self.difficulty: np.ndarray = values.astype(np.float64)
+        given = self.given
+        self.low = float(values.min() if given["low"] is None else given["low"])
+        self.high = float(values.max() if given["high"] is None else given["high"])
+        self.step_size = (self.high - self.low) / 2.0 if given["step_size"] is None else float(given["step_size"])
+        self.target = self.low
+        self.score_sum, self.score_count = 0.0, 0
+
+    def scores(self, slots: np.ndarray | None) -> np.ndarray:
+        """1 / (1 + |d - T|), (K,): the order of nearness, on any scale."""
+        difficulty = self.difficulty if slots is None else self.difficulty[slots]
+        return np.asarray(1.0 / (1.0 + np.abs(difficulty - self.target)))
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        self.score_sum += float((judged.mean * judged.count).sum())
+        self.score_count += int(judged.count.sum())
+
+    def end_step(self) -> None:
+        self.target = next_target(
+            self.target,
+            self.score_sum / self.score_count,
+            step_size=self.step_size,
+            sensitivity=self.sensitivity,
+            desired=self.desired,
+            low=self.low,
+            high=self.high,
+        )
+        self.score_sum, self.score_count = 0.0, 0
+        self.new_round()
+
+    def own_metrics(self) -> dict[str, float]:
+        return {"target_difficulty": self.target}
+
+    def own_state(self) -> dict[str, Any]:
+        told = {"target": self.target, "score_sum": self.score_sum, "score_count": self.score_count}
+        return {**super().own_state(), **told}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.target, self.score_sum = float(state["target"]), float(state["score_sum"])
+        self.score_count = int(state["score_count"])
+        super().load_own_state(state, added)

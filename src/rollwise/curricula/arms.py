@@ -1,0 +1,246 @@
+"""What bandits over groups of prompts share: the arms, who of an arm is free, uniform draws within it, its pay."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rollwise.curricula.base import Curriculum
+from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import Rails
+from rollwise.errors import ConfigError
+from rollwise.evidence import Evidence
+
+ARMS_SHOWN = 50
+"""How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""
+
+_BLOCK = 1024
+
+
+def boltzmann(values: np.ndarray, temperature: float) -> np.ndarray:
+    """p(c) = exp(Q(c) / tau) / sum of the same, (C,); SEC, section 2.3.
+
+    >>> boltzmann(np.array([0.0, np.log(3.0)]), 1.0).round(12).tolist()
+    [0.25, 0.75]
+    """
+    weights = np.exp((values - values.max()) / temperature)
+    return np.asarray(weights / weights.sum())
+
+
+def boltzmann_among(values: np.ndarray, temperature: float, left: np.ndarray) -> np.ndarray:
+    """`boltzmann` over the arms that have a prompt left, (C,): the others' share is divided among them."""
+    share = np.where(left > 0, boltzmann(values, temperature), 0.0)
+    if not share.any():  # values so far apart that only arms without a prompt have weight
+        share = (left > 0).astype(np.float64)
+    return np.asarray(share / share.sum())
+
+
+def draw_arms(rng: np.random.Generator, share: np.ndarray, k: int) -> np.ndarray:
+    """K arms drawn with probabilities `share` (C,), one after another; never one without a share."""
+    ends = np.cumsum(share)
+    arms = np.searchsorted(ends, rng.random(k) * ends[-1], side="right")
+    return np.asarray(np.minimum(arms, np.flatnonzero(share)[-1]))
+
+
+def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
+    """Mean |A| of one group (k,), with A = r - mean(r), over std(r) if `normalised`; SEC, equations 3 and 4.
+
+    >>> scores = np.array([1.0, 0.0, 0.0, 0.0])                 # sqrt(p (1-p)) = sqrt(3) / 4; |A| = 2 p (1-p) = 0.375
+    >>> absolute_advantage(scores, normalised=False), round(absolute_advantage(scores, normalised=True), 3)
+    (0.375, 0.866)
+    """
+    centred = np.abs(scores - scores.mean())
+    std = scores.std()
+    return float(centred.mean() / std) if normalised and std > 0 else float(centred.mean())
+
+
+def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
+    """Mean |advantage| of each judged group, (M,): "told" as in the evidence, "centred" or "std" from its scores.
+
+    A group whose scores differ by rounding alone earns nothing: over its std it would earn as much as any.
+    """
+    if advantage == "told":
+        return judged.abs_advantage
+    normalised = advantage == "std"
+    pay = np.array([absolute_advantage(s, normalised=normalised) for s in judged.scores], dtype=np.float64)
+    return np.where(judged.mixed, pay, 0.0)
+
+
+def check_arm_options(columns: str | Sequence[str], advantage: str) -> tuple[str, ...]:
+    """The names of the columns; `ConfigError` unless they are names and `advantage` is one of the three ways."""
+    names = tuple(columns) if isinstance(columns, list | tuple) else (columns,)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"columns must be the name of a column or several, got {columns!r}")
+    if advantage not in ("told", "centred", "std"):
+        raise ConfigError(f"advantage must be 'told', 'centred' or 'std', got {advantage!r}")
+    return names
+
+
+class ArmMembers:
+    """Which slots of each arm are free, and uniform draws of distinct ones.
+
+    The slots lie arm after arm in one row of flags, counted in blocks: the r-th free one is found by searching the
+    blocks' running counts, then within one block. So nothing is done arm by arm, and what is drawn depends on who is
+    free alone, not on the order in which it came about.
+
+    >>> members = ArmMembers(np.array([1, 0, 1]), 2)
+    >>> members.set(np.array([0, 1, 2]), True)
+    >>> slots, chances = members.draw(np.random.default_rng(0), 1, 5)
+    >>> sorted(slots.tolist()), chances.tolist(), members.left.tolist()
+    ([0, 2], [0.5, 1.0], [1, 0])
+    """
+
+    def __init__(self, arm_of: np.ndarray, n_arms: int) -> None:
+        n = len(arm_of)
+        self.sizes = np.bincount(arm_of, minlength=n_arms)
+        """(C,) how many slots each arm has."""
+        self.left = np.zeros(n_arms, dtype=np.int64)
+        """(C,) how many of them are free."""
+        self._arm_of = arm_of
+        self._slot_at = np.argsort(arm_of, kind="stable")
+        self._place = np.empty(n, dtype=np.int64)
+        self._place[self._slot_at] = np.arange(n)
+        self._free = np.zeros((n // _BLOCK + 1, _BLOCK), dtype=bool)
+        self._in_block = np.zeros(len(self._free), dtype=np.int64)
+
+    def set(self, slots: np.ndarray, free: bool) -> None:
+        """Make K distinct slots free, or not; some may be so already."""
+        flags = self._free.reshape(-1)
+        places = self._place[slots]
+        changed = flags[places] != free
+        slots, places = slots[changed], places[changed]
+        flags[places] = free
+        step = 1 if free else -1
+        np.add.at(self.left, self._arm_of[slots], step)
+        np.add.at(self._in_block, places // _BLOCK, step)
+
+    def draw(self, rng: np.random.Generator, arm: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Take out up to k distinct free slots of an arm, uniformly, one after another.
+
+        Returns:
+            slots: (K,) in the order drawn.
+            chances: (K,) each one's probability at its turn, within the arm.
+        """
+        return self._take(rng, int(self.left[:arm].sum()), int(self.left[arm]), k)
+
+    def draw_any(self, rng: np.random.Generator, k: int) -> np.ndarray:
+        """Take out up to k distinct free slots of all arms, uniformly, (K,)."""
+        return self._take(rng, 0, int(self.left.sum()), k)[0]
+
+    def _take(self, rng: np.random.Generator, first: int, left: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+        """Up to k of the `left` free slots from the `first` on; repeats are drawn again, which leaves the law as is."""
+        drawn: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
+        chances: list[np.ndarray] = [np.empty(0)]
+        while k > 0 and left > 0:
+            ranks = np.minimum((rng.random(k) * left).astype(np.int64), left - 1)
+            places = self._find(first + ranks)
+            _, at = np.unique(places, return_index=True)
+            slots = self._slot_at[places[np.sort(at)]]
+            drawn.append(slots)
+            chances.append(1.0 / (left - np.arange(len(slots))))
+            self.set(slots, False)
+            left -= len(slots)
+            k -= len(slots)
+        return np.concatenate(drawn), np.concatenate(chances)
+
+    def _find(self, ranks: np.ndarray) -> np.ndarray:
+        """The places (K,) of the free slots that have `ranks` (K,) among all that are free."""
+        if len(ranks) > len(self._free):
+            return np.asarray(np.flatnonzero(self._free.reshape(-1))[ranks])
+        ends = np.cumsum(self._in_block)
+        block = np.searchsorted(ends, ranks, side="right")
+        within = ranks - (ends[block] - self._in_block[block])
+        counts = np.cumsum(self._free[block], axis=1, dtype=np.int16)
+        return np.asarray(block * _BLOCK + (counts <= within[:, None]).sum(axis=1))
+
+
+class ArmBandit(Curriculum):
+    """Chooses arms by the method's rule, then prompts uniformly within each. A method gives `divide` and `choose`."""
+
+    default_rails = Rails()
+    lane = "category"
+    pool_multiplier: int | None = None
+
+    # ---- what a method implements ----
+
+    @abstractmethod
+    def divide(self) -> tuple[list[str], np.ndarray]:
+        """The arms' names and each prompt's arm (N,)."""
+
+    @abstractmethod
+    def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Arms for up to k prompts, at least one.
+
+        Args:
+            k: how many are wanted.
+            left: (C,) how many prompts of each arm can be had; k or more in all.
+            flying: (C,) how many of each arm are in flight or in this batch already.
+
+        Returns:
+            arms: (K,) one for each prompt; an arm named more often than it has prompts left gives those it has.
+            chances: (K,) the arm's probability at its turn; NaN where unknown.
+        """
+
+    # ---- shared ----
+
+    def build(self) -> None:
+        self.divide_into(*self.divide())
+
+    def divide_into(self, arms: list[str], arm_of: np.ndarray) -> None:
+        """Make these the arms, with no prompt free yet."""
+        self.arms, self.arm_of = arms, arm_of
+        self.members = ArmMembers(arm_of, len(arms))
+
+    def arms_in_columns(self, columns: Sequence[str], remedy: str) -> tuple[list[str], np.ndarray]:
+        """The arms that the pool's columns make; `MissingColumnError` with the remedy where one is not there."""
+        for name in columns:
+            self.pool.require(name, type(self).__name__, remedy)
+        return self.pool.codes(*columns)
+
+    def select(self, k: int) -> Picks:
+        if self.pool_multiplier is None:
+            return self._fill(k, self.members)
+        candidates = self.members.draw_any(self.rng["pool"], self.pool_multiplier * k)
+        members = ArmMembers(self.arm_of[candidates], len(self.arms))
+        members.set(np.arange(len(candidates)), True)
+        self.members.set(candidates, True)
+        picks = self._fill(k, members)
+        unknown = np.full(len(picks), np.nan)  # given the candidates it is known, but not over all that might have been
+        return replace(picks, slots=candidates[picks.slots], propensity=unknown)
+
+    def _fill(self, k: int, members: ArmMembers) -> Picks:
+        flying = self.members.sizes - self.members.left
+        parts: list[Picks] = []
+        while k > 0:
+            arms, chances = self.choose(k, members.left, flying)
+            order = np.argsort(arms, kind="stable")
+            named, starts = np.unique(arms[order], return_index=True)
+            for arm, its in zip(named.tolist(), np.split(chances[order], starts[1:]), strict=True):
+                slots, within = members.draw(self.rng["prompt"], arm, len(its))
+                propensity = its[: len(slots)] * within
+                parts.append(Picks.of(slots, f"{self.lane}:{self.arms[arm]}", propensity=propensity))
+                flying[arm] += len(slots)
+                k -= len(slots)
+        return Picks.join(parts)
+
+    def hold(self, slots: np.ndarray) -> None:
+        self.members.set(slots, False)
+
+    def release(self, slots: np.ndarray) -> None:
+        self.members.set(slots, True)
+
+    def arm_metrics(self, by: np.ndarray, **numbers: np.ndarray) -> dict[str, float]:
+        """`name/arm` for each of the numbers (C,): of every arm, or of the `ARMS_SHOWN` that are greatest `by` (C,)."""
+        shown = np.sort(np.argsort(-by, kind="stable")[:ARMS_SHOWN]).tolist()
+        per_arm = {f"{name}/{self.arms[a]}": float(of[a]) for name, of in numbers.items() for a in shown}
+        return {"arms": float(len(self.arms)), **per_arm}
+
+    def rows_of(self, saved_arms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Which saved arms are which of the present ones: rows (K,) of the saved, and arms (K,)."""
+        number: Mapping[str, int] = {name: arm for arm, name in enumerate(self.arms)}
+        arms = np.array([number.get(name, -1) for name in saved_arms], dtype=np.int64)
+        rows = np.flatnonzero(arms >= 0)
+        return rows, arms[rows]

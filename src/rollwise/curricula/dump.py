@@ -1,0 +1,187 @@
+"""DUMP: upper confidence bounds over sources of prompts, paid in mean absolute advantage."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_options, draw_arms, pay_of
+from rollwise.curricula.base import CoreOptions
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
+
+_OPTIONS = ("window", "temperature", "exploration", "advantage")
+
+Groups = np.ndarray
+"""(M, 2): the number of rollouts and the mean |A| of each of a source's groups, the latest last."""
+
+
+def learnability(groups: Groups, window: int) -> tuple[float, Groups]:
+    """L(d), the mean |A| of a source's last `window` rollouts, and the groups that hold them.
+
+    Of a group that the window cuts, as many rollouts count as lie in the window, each at the group's mean.
+
+    >>> learnability(np.array([[4.0, 0.25], [4.0, 0.5], [4.0, 0.125]]), 6)[0]       # (2 * .5 + 4 * .125) / 6
+    0.25
+    """
+    count, pay = groups[:, 0], groups[:, 1]
+    after = np.cumsum(count[::-1])[::-1] - count  # rollouts later than each group
+    inside = np.clip(window - after, 0.0, count)
+    return float(inside @ pay / inside.sum()), groups[inside > 0]
+
+
+def upper_bounds(learnability: np.ndarray, rollouts: np.ndarray, exploration: float) -> np.ndarray:
+    """UCB(d_j) = L(d_j) + exploration sqrt(2 ln(n_total + 1) / (n_j + 1)), (C,).
+
+    >>> upper_bounds(np.array([0.5, 0.0]), np.array([7, 0]), 1.0).round(4).tolist()  # 2 ln 8 = 4.1589
+    [1.221, 2.0393]
+    """
+    bonus = np.sqrt(2.0 * np.log(rollouts.sum() + 1.0) / (rollouts + 1.0))
+    return np.asarray(learnability + exploration * bonus)
+
+
+class DUMP(ArmBandit):
+    """Chooses a source with probability softmax(UCB / tau), then a prompt uniformly within it.
+
+    Wang et al. 2025, *DUMP: Automated Distribution-level Curriculum Learning for RL-based LLM Post-training*
+    (arXiv 2504.09710), and its released code. A source's learnability L is the mean absolute advantage of its most
+    recent rollouts; the bound adds a bonus for sources that were rolled out less.
+
+    Args:
+        pool: needs `columns`.
+        columns: the column whose values are the sources; several make one of each combination.
+        window: rollouts of a source that L looks back on (released code: 300).
+        temperature: tau of the softmax (0.1).
+        exploration: weight of the bonus (1).
+        advantage: "told" as the trainer told them, else centred; "centred" and "std" are computed from the rewards.
+            The paper's are GRPO's, over the group's standard deviation: what TRL tells by default.
+
+    Where the paper is silent or slips:
+
+    - n_j and the window count *rollouts*, as in the released code; counted in prompts, the bonus would be greater by
+      the square root of the group's size. Failed rollouts have no advantage and do not count.
+    - A group's rollouts enter the window at the group's mean |A|, all at once. Groups of one step enter in the order of
+      their policy's step and prompt, not of the tells.
+    - L is 0 for a source never seen, and n_j never forgets: the bonus fades for good, only L is of the recent past.
+    - Prompts are drawn without replacement, where the released code may draw one twice. A source all of whose prompts
+      are in flight, or that the batch has used up, is left out and the others are renormalised.
+    - Sources that join later start at L = 0 and n = 0; with much evidence elsewhere, they then take most of the batch.
+
+    >>> pool = PromptPool(ids=["a", "b"], columns={"category": ["logic", "maths"]})
+    >>> dump = DUMP(pool, seed=0)
+    >>> from rollwise.outcome import Outcome
+    >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
+    >>> _ = dump.tell([Outcome(t.id, rewards[t.prompt_id]) for t in dump.ask(2)])
+    >>> dump.values()
+    {'logic': 0.5, 'maths': 0.0}
+    """
+
+    lane = "source"
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        columns: str | Sequence[str] = "category",
+        window: int = 300,
+        temperature: float = 0.1,
+        exploration: float = 1.0,
+        advantage: Literal["told", "centred", "std"] = "told",
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.arm_columns = check_arm_options(columns, advantage)
+        self.window = check_whole("window", window, least=1)
+        self.temperature = check_number("temperature", temperature, low=0.0, high=1e12, open_low=True)
+        self.exploration = check_number("exploration", exploration, low=0.0, high=1e6)
+        self.advantage = advantage
+        own = {name: getattr(self, name) for name in _OPTIONS}
+        super().__init__(pool, options={"columns": list(self.arm_columns), **own}, **core)
+
+    def divide(self) -> tuple[list[str], np.ndarray]:
+        return self.arms_in_columns(self.arm_columns, "add it, or name another with columns=...")
+
+    def build(self) -> None:
+        super().build()
+        self.groups: dict[int, Groups] = {}  # of the sources seen
+        self.learnability: np.ndarray = np.zeros(len(self.arms))
+        self.rollouts: np.ndarray = np.zeros(len(self.arms), dtype=np.int64)
+        self.pending: list[tuple[int, int, int, int, float]] = []  # step, hash of the id, source, rollouts, mean |A|
+
+    # ---- ask ----
+
+    def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        share = boltzmann_among(self.bounds(), self.temperature, left)
+        arms = draw_arms(self.rng["source"], share, k)
+        return arms, share[arms]
+
+    def bounds(self) -> np.ndarray:
+        """UCB of every source, (C,)."""
+        return upper_bounds(self.learnability, self.rollouts, self.exploration)
+
+    # ---- tell ----
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        pay = pay_of(judged, self.advantage)
+        arrays = (judged.step, self.id_hashes[judged.slots], self.arm_of[judged.slots], judged.count, pay)
+        self.pending += zip(*(array.tolist() for array in arrays), strict=True)
+
+    def end_step(self) -> None:
+        self.groups, self.learnability = self._updated()
+        for _, _, arm, count, _ in self.pending:
+            self.rollouts[arm] += count
+        self.pending = []
+
+    def _updated(self) -> tuple[dict[int, Groups], np.ndarray]:
+        """The groups and L, with this step's groups at the windows' ends."""
+        new: dict[int, list[tuple[float, float]]] = {}
+        for _, _, arm, count, pay in sorted(self.pending):
+            new.setdefault(arm, []).append((count, pay))
+        groups, means = dict(self.groups), self.learnability.copy()
+        for arm, last in new.items():
+            parts = [groups[arm]] if arm in groups else []
+            means[arm], groups[arm] = learnability(np.concatenate([*parts, np.array(last)]), self.window)
+        return groups, means
+
+    def values(self) -> dict[str, float]:
+        """L by source, with all that was told so far."""
+        return dict(zip(self.arms, self._updated()[1].tolist(), strict=True))
+
+    # ---- looking inside, saving ----
+
+    def own_metrics(self) -> dict[str, float]:
+        """Value, share and rollouts of the sources, of the 50 of greatest share at most."""
+        share = boltzmann(self.bounds(), self.temperature)
+        return self.arm_metrics(share, value=self.learnability, share=share, rollouts=self.rollouts)
+
+    def own_state(self) -> dict[str, Any]:
+        seen = sorted(self.groups)
+        parts = [np.column_stack([np.full(len(self.groups[arm]), float(arm)), self.groups[arm]]) for arm in seen]
+        return {
+            "arms": encode_strings(self.arms),
+            "rollouts": encode_array(self.rollouts),
+            "learnability": encode_array(self.learnability),
+            "groups": encode_array(np.concatenate([np.empty((0, 3)), *parts])),
+            "pending": [list(group) for group in sorted(self.pending)],
+        }
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        saved_rows, arms = self.rows_of(decode_strings(state["arms"]))
+        arm_now = dict(zip(saved_rows.tolist(), arms.tolist(), strict=True))
+        self.rollouts[arms] = decode_array(state["rollouts"])[saved_rows]
+        self.learnability[arms] = decode_array(state["learnability"])[saved_rows]
+        groups = decode_array(state["groups"])
+        seen, starts = np.unique(groups[:, 0], return_index=True)
+        ends = [*starts[1:].tolist(), len(groups)]
+        for row, start, end in zip(seen.astype(int).tolist(), starts.tolist(), ends, strict=False):
+            if row in arm_now:
+                self.groups[arm_now[row]] = groups[start:end, 1:]
+        self.pending = [
+            (int(step), int(hashed), arm_now[arm], int(count), float(pay))
+            for step, hashed, arm, count, pay in state["pending"]
+            if arm in arm_now
+        ]

@@ -1,0 +1,157 @@
+"""GRESO: skips, before the rollout, prompts whose last groups had no contrast."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.checks import check_number
+from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import ROTATING_RAILS
+from rollwise.curricula.rotation import Uniform
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+EASY, HARD = 1, -1
+_BOUNDS = (0.05, 0.95)
+
+
+def keep_probability(runs: np.ndarray, explore_easy: float, explore_hard: float, floor: float) -> np.ndarray:
+    """1 - p_f = max(p_e^z, floor), (K,), of prompts that had z groups in a row without contrast; GRESO, section 4.
+
+    Args:
+        runs: (K,) +z after z groups all solved, -z after z that were not, 0 where the last had contrast.
+        explore_easy: p_e of the former.
+        explore_hard: p_e of the latter.
+        floor: the least probability (release: 0.01).
+
+    >>> keep_probability(np.array([0, 2, -3]), 0.5, 0.5, 0.01).tolist()
+    [1.0, 0.25, 0.125]
+    """
+    base = np.where(runs > 0, explore_easy, explore_hard)
+    return np.where(runs == 0, 1.0, np.maximum(base ** np.abs(runs), floor))
+
+
+def adjusted(explore: float, share: float, target: float, step: float) -> float:
+    """p_e after a step whose groups had this share without contrast: less while there are too many; GRESO, section 4.
+
+    >>> adjusted(0.5, share=0.3, target=0.1, step=0.01), adjusted(0.5, share=0.0, target=0.1, step=0.01)
+    (0.49, 0.51)
+    """
+    moved = explore - step if share >= target else explore + step
+    return float(np.clip(round(moved, 12), *_BOUNDS))
+
+
+class GRESO(Uniform):
+    """Goes through the pool in random order and skips a prompt with a probability that grows with its useless groups.
+
+    GRPO with Efficient Selective Rollout: Zheng et al. 2025, *Act Only When It Pays* (arXiv 2506.02177), and its
+    release. The probabilities of keeping easy and hard prompts adjust themselves to a target share of groups without
+    contrast, from the second epoch on. The paper filters the groups after the rollout as well (dynamic sampling):
+    that is a gate, `DynamicSampling()`, which sizes its own refills.
+
+    Args:
+        pool: any prompts.
+        target: the share of groups without contrast that is sought: a third of it easy, two thirds hard (0.25).
+        explore: p_e at first, for both (0.5).
+        step_size: by how much p_e moves a step (0.01).
+        floor: the least probability of keeping a prompt (0.01).
+
+    Where the release slips, or the paper is silent: shares are of the step's own groups, not of the whole run's; a
+    group is easy or hard when it has no contrast, whatever the group size and the rewards, not by mean reward at least
+    0.98 or at most 0.11. A batch is always filled: when every free prompt has been skipped once, those skipped come in,
+    first those that are kept with the greatest probability (lane `skipped`).
+
+    >>> greso = GRESO(PromptPool(ids=["a", "b"]), seed=0)
+    >>> [t.lane for t in greso.ask(2)]
+    ['uniform', 'uniform']
+    """
+
+    columns_spec = {**Uniform.columns_spec, "run": (np.int64, 0)}
+    default_rails = ROTATING_RAILS
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        target: float = 0.25,
+        explore: float = 0.5,
+        step_size: float = 0.01,
+        floor: float = 0.01,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.target = check_number("target", target, low=0.0, high=1.0)
+        self.explore_at_first = check_number("explore", explore, low=_BOUNDS[0], high=_BOUNDS[1])
+        self.step_size = check_number("step_size", step_size, low=0.0, high=1.0)
+        self.floor = check_number("floor", floor, low=0.0, high=1.0, open_low=True)
+        super().__init__(pool, **core)
+        self.options.update(target=target, explore=explore, step_size=step_size, floor=floor)
+
+    def build(self) -> None:
+        super().build()
+        self.explore = {EASY: self.explore_at_first, HARD: self.explore_at_first}
+        self.told = {EASY: 0, HARD: 0, 0: 0}  # groups of this step: all solved, without contrast else, all
+        self.skipped = 0
+
+    def select(self, k: int) -> Picks:
+        kept: list[np.ndarray] = []
+        skipped: list[np.ndarray] = []
+        missing = k
+        while missing:
+            slots = self.queue.pop(max(missing, 64))
+            if not len(slots):
+                break
+            stays = self.rng["skip"].random(len(slots)) < self._keep(slots)
+            enough = np.flatnonzero(stays)[:missing]
+            last = int(enough[-1]) + 1 if len(enough) == missing else len(slots)
+            kept.append(slots[enough])
+            skipped.append(slots[:last][~stays[:last]])
+            self.release(slots[last:])  # not reached: they are as they were
+            missing -= len(enough)
+        passed_over = np.concatenate([*skipped, np.empty(0, dtype=np.int64)])
+        most_kept = np.lexsort((self.ties(passed_over), -self._keep(passed_over)))
+        filler, rest = passed_over[most_kept[:missing]], passed_over[most_kept[missing:]]
+        self.columns["turns"][rest] += 1  # being skipped is a turn
+        self.skipped += len(rest)
+        self.release(rest)
+        return Picks.join([*(Picks.of(slots, self.lane) for slots in kept), Picks.of(filler, "skipped")])
+
+    def _keep(self, slots: np.ndarray) -> np.ndarray:
+        return keep_probability(self.columns["run"][slots], self.explore[EASY], self.explore[HARD], self.floor)
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        run = self.columns["run"][judged.slots]
+        after = np.where(judged.all_good, np.maximum(run, 0) + 1, np.minimum(run, 0) - 1)
+        self.columns["run"][judged.slots] = np.where(judged.mixed, 0, after)
+        self.told[EASY] += int(judged.all_good.sum())
+        self.told[HARD] += int(judged.all_bad.sum())
+        self.told[0] += len(judged)
+
+    def end_step(self) -> None:
+        if self.columns["turns"].min() > 0:  # the first epoch has no history to skip by
+            for kind, target in ((EASY, self.target / 3.0), (HARD, 2.0 * self.target / 3.0)):
+                share = self.told[kind] / max(1, self.told[0])
+                self.explore[kind] = adjusted(self.explore[kind], share, target, self.step_size)
+        self.told = {EASY: 0, HARD: 0, 0: 0}
+
+    def own_metrics(self) -> dict[str, float]:
+        explore = {"explore_easy": self.explore[EASY], "explore_hard": self.explore[HARD]}
+        return {**super().own_metrics(), **explore, "skipped": float(self.skipped)}
+
+    def own_state(self) -> dict[str, Any]:
+        explore, told = self.explore, self.told
+        return {
+            "explore": [explore[EASY], explore[HARD]],
+            "told": [told[EASY], told[HARD], told[0]],
+            "skipped": self.skipped,
+        }
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        super().load_own_state(state, added)
+        self.explore = {EASY: float(state["explore"][0]), HARD: float(state["explore"][1])}
+        self.told = {EASY: int(state["told"][0]), HARD: int(state["told"][1]), 0: int(state["told"][2])}
+        self.skipped = int(state["skipped"])

@@ -1,0 +1,309 @@
+"""Safety rails: a part of every batch that keeps an adaptive method from starving what it has written off.
+
+An adaptive method that misjudges a prompt stops asking for it, and so never finds out. A wrong answer format once made
+a whole bin of a 67B model's prompts look impossible; it was never tried again, and the curriculum lost to uniform
+sampling (marin, issue 8765). The rails ask for a few prompts besides the method's own, and say what that costs.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.columns import Columns
+from rollwise.curricula.picks import Picks
+from rollwise.draws import MaxTree, pack, rank_of_fewest
+from rollwise.errors import ConfigError
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+from rollwise.state import decode_array, encode_array
+
+logger = logging.getLogger(__name__)
+
+OTHER, SOLVED, UNSOLVED = 0, 1, 2
+_COLUMNS = {
+    "asked_at": (np.int64, 0),  # how many prompts had been asked for when this one last was
+    "tested": (np.int64, 0),  # step in which it was last told
+    "verdict": (np.int8, OTHER),
+    "by_rail": (np.int8, 0),  # whether its last ticket was a rail's
+}
+_TALLIES = ("asked", "railed", "rail_groups", "rail_mixed", "own_groups", "own_mixed")
+
+
+@dataclass(frozen=True, slots=True)
+class Rails:
+    """What is guaranteed, whatever the method believes.
+
+    Attributes:
+        at_most: the rails never take more than this share of the prompts asked.
+        explore: share of the prompts asked that are simply those not asked for the longest time.
+        retest_every: steps between retests of prompts whose last group was all solved, or all unsolved.
+        retest_solved: how many of the former each time, the longest untested first.
+        retest_unsolved: how many of the latter.
+        category_share: every category gets at least this fraction of what uniform sampling would give it; needs the
+            column `category`, and is idle without.
+        alarm_share: a warning names every category that got less than this fraction of it, and is not simply solved.
+        starved_after: a prompt not asked for while uniform sampling would have asked for it this many times, and not
+            solved when last seen, counts as starved in the metrics.
+
+    >>> Rails(explore=0.1).explore
+    0.1
+    """
+
+    at_most: float = 0.25
+    explore: float = 0.05
+    retest_every: int = 10
+    retest_solved: int = 1
+    retest_unsolved: int = 3
+    category_share: float = 0.2
+    alarm_share: float = 0.1
+    starved_after: float = 5.0
+
+    def __post_init__(self) -> None:
+        for name in ("at_most", "explore", "category_share", "alarm_share"):
+            check_number(f"rails.{name}", getattr(self, name), low=0.0, high=1.0)
+        check_whole("rails.retest_every", self.retest_every, least=1)
+        check_whole("rails.retest_solved", self.retest_solved, least=0)
+        check_whole("rails.retest_unsolved", self.retest_unsolved, least=0)
+        check_number("rails.starved_after", self.starved_after, low=0.0, high=1e9, open_low=True)
+
+    @classmethod
+    def read(cls, value: Any, default: Rails | None) -> Rails | None:
+        """The rails that an option names: "default", None or "off", a `Rails`, or a mapping of its attributes."""
+        if value == "default":
+            return default
+        if value is None or value == "off":
+            return None
+        if isinstance(value, Mapping):
+            unknown = sorted(set(value) - set(cls.__slots__))
+            if unknown:
+                raise ConfigError(f"rails have no {unknown[0]!r}; they have {sorted(cls.__slots__)}")
+            return cls(**value)
+        if not isinstance(value, cls):
+            raise ConfigError(f"rails must be 'default', 'off', a Rails or a mapping of its attributes, got {value!r}")
+        return value
+
+
+ROTATING_RAILS = Rails(explore=0.0, retest_solved=0, retest_unsolved=0)
+"""Of a method that visits every prompt anyhow: the categories' share and the alarm."""
+
+
+class Guard:
+    """Keeps the promises of `Rails` over one pool.
+
+    It is told of every slot that goes and comes back, as the method is, and is asked first in every `ask`.
+
+    Args:
+        rails: the promises.
+        pool: the prompts.
+        ties: uint32 tie-breakers (K,) of slots (K,).
+    """
+
+    def __init__(self, rails: Rails, pool: PromptPool, *, ties: Callable[[np.ndarray], np.ndarray]) -> None:
+        n = len(pool)
+        self.rails = rails
+        self.columns = Columns(n, _COLUMNS)
+        self.free = np.zeros(n, dtype=bool)
+        self.longest_unasked = MaxTree(n) if rails.explore else None
+        self.to_retest = {SOLVED: rails.retest_solved, UNSOLVED: rails.retest_unsolved}
+        self.untested = {verdict: MaxTree(n) for verdict, count in self.to_retest.items() if count}
+        self.due = {SOLVED: 0, UNSOLVED: 0}
+        self.last_round = 0
+        self.owed = self.allowance = 0.0  # exploration not yet served, and what the rails may still take, in prompts
+        self.tallies: dict[str, int] = dict.fromkeys(_TALLIES, 0)
+        self._ties = ties
+        self.names: list[str] = []
+        self.codes: np.ndarray | None = None
+        self.pool_share: np.ndarray = np.empty(0)
+        if "category" in pool.columns:
+            self.names, self.codes = pool.codes("category")
+            self.pool_share = np.bincount(self.codes, minlength=len(self.names)) / n
+        self.credit = np.zeros(len(self.names))  # what each category is owed, in prompts
+        self.window: np.ndarray = np.zeros(len(self.names), dtype=np.int64)  # asked of each since the last look
+        self.warned: set[str] = set()
+
+    # ---- ask ----
+
+    def choose(self, k: int, step: int) -> Picks:
+        """The rails' part of a batch of `k`."""
+        self.allowance = min(self.allowance, 1.0) + self.rails.at_most * k
+        room = min(k, int(self.allowance + 1e-9))
+        parts: list[Picks] = []
+        for verdict in self.untested:
+            parts.append(self._retest(verdict, step, room - sum(map(len, parts))))
+        parts.append(self._explore(k, room - sum(map(len, parts))))
+        parts.append(self._quota(k, room - sum(map(len, parts))))
+        self.allowance -= sum(map(len, parts))
+        return Picks.join(parts)
+
+    def _retest(self, verdict: int, step: int, room: int) -> Picks:
+        now = step // self.rails.retest_every
+        if now > self.last_round:
+            self.last_round, self.due = now, dict(self.to_retest)
+        wanted = min(self.due[verdict], room)
+        slots = self.untested[verdict].top(wanted)
+        self.due[verdict] = 0 if len(slots) < wanted else self.due[verdict] - len(slots)
+        self.hold(slots)
+        return Picks.of(slots, "rail-retest-solved" if verdict == SOLVED else "rail-retest-unsolved")
+
+    def _explore(self, k: int, room: int) -> Picks:
+        if self.longest_unasked is None:
+            return Picks.join([])
+        self.owed += self.rails.explore * k
+        slots = self.longest_unasked.top(min(int(self.owed + 1e-9), room))
+        self.owed = min(self.owed - len(slots), 1.0 + self.rails.explore * k)  # a debt nobody can serve is not kept
+        self.hold(slots)
+        return Picks.of(slots, "rail-explore")
+
+    def _quota(self, k: int, room: int) -> Picks:
+        """Of each category that is owed a prompt, those not asked for the longest time; the greatest debt first."""
+        if self.codes is None or not self.rails.category_share:
+            return Picks.join([])
+        self.credit += self.rails.category_share * self.pool_share * k
+        chosen: list[np.ndarray] = []
+        for category in sorted(np.flatnonzero(self.credit >= 1.0), key=lambda c: -self.credit[c]):
+            wanted = min(int(self.credit[category]), room - sum(map(len, chosen)))
+            if wanted <= 0:
+                break
+            members = np.flatnonzero((self.codes == category) & self.free)
+            if len(members) < wanted:
+                self.credit[category] = min(self.credit[category], float(len(members)))  # the rest nobody can serve
+            slots = members[np.lexsort((self._ties(members), self.columns["asked_at"][members]))[:wanted]]
+            self.hold(slots)
+            chosen.append(slots)
+        return Picks.of(np.concatenate([*chosen, np.empty(0, dtype=np.int64)]), "rail-quota")
+
+    def mark(self, slots: np.ndarray, railed: int) -> None:
+        """Note that `slots` (K,) are asked for, the first `railed` of them by the rails."""
+        before = self.tallies["asked"]
+        self.tallies["asked"] = now = before + len(slots)
+        self.tallies["railed"] += railed
+        self.columns["asked_at"][slots] = now
+        self.columns["by_rail"][slots] = np.arange(len(slots)) < railed
+        if self.codes is None:
+            return
+        got = np.bincount(self.codes[slots], minlength=len(self.names))
+        self.credit = np.maximum(self.credit - got, -1.0)  # what a category got beyond its due is soon forgotten
+        self.window += got
+        if self.window.sum() >= self._window_size():
+            self._look_for_starved()
+
+    def _window_size(self) -> int:
+        return min(len(self.free), max(1000, 100 * len(self.names)))
+
+    def _look_for_starved(self) -> None:
+        assert self.codes is not None
+        total = int(self.window.sum())
+        fair = self.pool_share * total
+        few = np.flatnonzero((self.window < self.rails.alarm_share * fair) & (fair >= 10))
+        for category in few:
+            verdicts = self.columns["verdict"][self.codes == category]
+            if np.mean(verdicts == SOLVED) > 0.5 or self.names[category] in self.warned:
+                continue
+            self.warned.add(self.names[category])
+            logger.warning(
+                "category %r is starved: %d of the last %d prompts asked for, where uniform sampling would have asked "
+                "for %.0f; %.0f %% of its prompts were all unsolved when last seen. If it should be learnable, look at "
+                "its rollouts (is the answer format what the verifier expects?) or raise rails.category_share",
+                self.names[category],
+                self.window[category],
+                total,
+                fair[category],
+                100 * np.mean(verdicts == UNSOLVED),
+            )
+        self.window[:] = 0
+
+    # ---- tell ----
+
+    def observe(self, evidence: Evidence, step: int) -> None:
+        """Groups of distinct prompts, all on hold."""
+        self.columns["tested"][evidence.slots] = step
+        judged = evidence.where(evidence.judged)
+        self.columns["verdict"][judged.slots] = np.select([judged.all_good, judged.all_bad], [SOLVED, UNSOLVED], OTHER)
+        railed = self.columns["by_rail"][judged.slots] > 0
+        for name, rows in (("rail", railed), ("own", ~railed)):
+            self.tallies[f"{name}_groups"] += int(rows.sum())
+            self.tallies[f"{name}_mixed"] += int(judged.mixed[rows].sum())
+
+    def hold(self, slots: np.ndarray) -> None:
+        """These slots can't be chosen."""
+        self.free[slots] = False
+        if self.longest_unasked is not None:
+            self.longest_unasked.set(slots, 0)
+        for verdict, tree in self.untested.items():
+            if (there := slots[self.columns["verdict"][slots] == verdict]).size:
+                tree.set(there, 0)
+
+    def release(self, slots: np.ndarray) -> None:
+        """These slots can be chosen."""
+        self.free[slots] = True
+        if self.longest_unasked is not None:
+            self.longest_unasked.set(slots, self._keys("asked_at", slots))
+        for verdict, tree in self.untested.items():
+            if (there := slots[self.columns["verdict"][slots] == verdict]).size:
+                tree.set(there, self._keys("tested", there))
+
+    def _keys(self, column: str, slots: np.ndarray) -> np.ndarray:
+        return pack(rank_of_fewest(self.columns[column][slots]), self._ties(slots))
+
+    # ---- looking inside, saving ----
+
+    def metrics(self) -> dict[str, float]:
+        """What the rails took, what came of it, and whom it did not reach.
+
+        `rails/cost` is the groups with contrast lost a group asked: the rails' share of the groups times how much
+        less often theirs had contrast than the method's own. Negative: the rails found more than the method did.
+        """
+        tallies, columns = self.tallies, self.columns
+        waiting = tallies["asked"] - columns["asked_at"] > self.rails.starved_after * len(self.free)
+        numbers = {
+            "rails/share": tallies["railed"] / max(1, tallies["asked"]),
+            "rails/starved": float(np.count_nonzero(waiting & (columns["verdict"] != SOLVED))),
+        }
+        rail, own = tallies["rail_groups"], tallies["own_groups"]
+        if rail:
+            numbers["rails/effective_ratio"] = tallies["rail_mixed"] / rail
+        if rail and own:
+            gap = tallies["own_mixed"] / own - tallies["rail_mixed"] / rail
+            numbers["rails/cost"] = gap * rail / (rail + own)
+        return numbers
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that changes, JSON-safe; categories by name."""
+        return {
+            "columns": self.columns.state_dict(),
+            "due": [self.due[SOLVED], self.due[UNSOLVED]],
+            "last_round": self.last_round,
+            "owed": self.owed,
+            "allowance": self.allowance,
+            "tallies": dict(self.tallies),
+            "names": list(self.names),
+            "credit": encode_array(self.credit),
+            "window": encode_array(self.window),
+            "warned": sorted(self.warned),
+        }
+
+    def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, added: np.ndarray) -> None:
+        """Take back `state_dict` while every slot is on hold; slots `added` have waited since now."""
+        self.columns.load(state["columns"], old_rows, new_rows)
+        self.due = {SOLVED: int(state["due"][0]), UNSOLVED: int(state["due"][1])}
+        self.last_round = int(state["last_round"])
+        self.owed, self.allowance = float(state["owed"]), float(state["allowance"])
+        self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}
+        self.columns["asked_at"][added] = self.tallies["asked"]
+        place = {name: i for i, name in enumerate(self.names)}
+        credit, window = decode_array(state["credit"]), decode_array(state["window"])
+        for name, owed, got in zip(state["names"], credit.tolist(), window.tolist(), strict=True):
+            if name in place:
+                self.credit[place[name]], self.window[place[name]] = owed, got
+        self.warned = set(state["warned"])
+
+
+def describe(rails: Rails | None) -> dict[str, Any] | None:
+    """Rails as an option that is saved and compared."""
+    return None if rails is None else asdict(rails)

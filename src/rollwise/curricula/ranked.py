@@ -1,0 +1,175 @@
+"""Curricula that score every prompt and take the best: shared ranking, drawing and candidate sets.
+
+Between two pieces of news nothing changes, so scores are computed once a round and the ranking is gone down: one
+`ask(64)` and 64 `ask(1)` choose the same prompts for the price of one. A round ends with the step in which anything was
+told, or when every free prompt has had its turn.
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.base import Curriculum
+from rollwise.curricula.picks import Picks
+from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores
+from rollwise.errors import ConfigError
+
+Draw = Literal["top", "proportional", "softmax"]
+
+_AHEAD = 4096  # prompts ranked at a time: a batch costs one partial sort, a hundred `ask(1)` cost it once
+
+
+class Ranked(Curriculum):
+    """A method that gives every prompt a score >= 0 and chooses by it.
+
+    A subclass calls `draw_options` in its `__init__` before the base's, implements `scores`, and calls `new_round` at
+    the end of its `end_step`.
+
+    The draws: "top" takes the greatest scores, equal ones in random order; "proportional" draws without replacement
+    with probability proportional to score, "softmax" to exp(score / temperature). Both of the latter are the Gumbel
+    trick: log-weights plus Gumbel noise, then the greatest, which cannot underflow.
+
+    With a `candidate_multiplier` of m, `ask(k)` looks at m k prompts only: the next of a random rotation through the
+    pool, without replacement (as a shuffled data loader gives them), of which the best k are taken.
+    """
+
+    lane = ""
+    random_scores = False
+    """Whether `scores` draws random numbers: no two are equal then, and a resume draws a round's again."""
+
+    def draw_options(
+        self, *, draw: Draw = "top", temperature: float = 1.0, candidate_multiplier: int | None = None
+    ) -> dict[str, Any]:
+        """Check and keep the options of the draw; what is to be saved of them."""
+        if draw not in ("top", "proportional", "softmax"):
+            raise ConfigError(f"draw must be 'top', 'proportional' or 'softmax', got {draw!r}")
+        self.draw = draw
+        self.temperature = check_number("temperature", temperature, low=0.0, high=1e12, open_low=True)
+        self.candidate_multiplier = candidate_multiplier
+        if candidate_multiplier is not None:
+            self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
+        shown = {"shown": (np.int64, 0)} if candidate_multiplier is not None else {}
+        self.columns_spec = {**self.columns_spec, "round": (np.int64, -1), **shown}
+        return {"draw": draw, "temperature": self.temperature, "candidate_multiplier": candidate_multiplier}
+
+    @abstractmethod
+    def scores(self, slots: np.ndarray | None) -> np.ndarray:
+        """Score of each of the slots (K,), or of the whole pool (N,) if None; >= 0, the greatest first."""
+
+    def build(self) -> None:
+        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.queue = MaxTree(len(self.pool)) if self.candidate_multiplier is not None else None
+        self.round = 0
+        self.scored = False
+
+    def new_round(self) -> None:
+        """The scores have changed; they are computed when next needed."""
+        self.round += 1
+        self.scored = False
+
+    # ---- choosing ----
+
+    def select(self, k: int) -> Picks:
+        if self.queue is not None:
+            return Picks.of(self._best_of_candidates(k), self.lane)
+        chosen = self._next_of_round(k)
+        if len(chosen) < k:  # everyone free has had a turn in this round
+            self.new_round()
+            chosen = np.concatenate([chosen, self._next_of_round(k - len(chosen), without=chosen)])
+        return Picks.of(chosen, self.lane)
+
+    def _best_of_candidates(self, k: int) -> np.ndarray:
+        assert self.queue is not None
+        assert self.candidate_multiplier is not None
+        candidates = self.queue.pop(k * self.candidate_multiplier)
+        self.columns["shown"][candidates] += 1
+        order = np.argsort(-self._keys(candidates, self.scores(candidates)), kind="stable")
+        chosen, rest = candidates[order[:k]], candidates[order[k:]]
+        self._requeue(rest)
+        return chosen
+
+    def _next_of_round(self, k: int, without: np.ndarray | None = None) -> np.ndarray:
+        """Up to `k` free slots not yet chosen in this round, the best first."""
+        if not self.scored:
+            self.before_round = self.rng.state_dict() if self._redrawn else None
+            self.ranking: np.ndarray = self._keys(np.arange(len(self.pool)), self.scores(None))
+            self.ahead: np.ndarray = np.empty(0, dtype=np.int64)
+            self.scored = True
+        chosen: np.ndarray = self.ahead[self._open(self.ahead, without)][:k]
+        if len(chosen) < k:
+            everyone = np.arange(len(self.pool))
+            self.ahead = self._best(everyone[self._open(everyone, without)], max(k, _AHEAD))
+            chosen = self.ahead[:k]
+        self.columns["round"][chosen] = self.round
+        return chosen
+
+    def _open(self, slots: np.ndarray, without: np.ndarray | None = None) -> np.ndarray:
+        """Which of the slots (K,) can be chosen in this round."""
+        can: np.ndarray = self.free[slots] & (self.columns["round"][slots] != self.round)
+        return can if without is None else can & ~np.isin(slots, without)
+
+    def _come_back(self, slots: np.ndarray) -> None:
+        """Slots that are free again, and have not had their turn in this round, take their place in the ranking."""
+        back = slots[self._open(slots)]
+        if len(back) and len(self.ahead):
+            last = self.ahead[-1]
+            both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
+            self.ahead = both[: int(np.flatnonzero(both == last)[0]) + 1]  # what is behind will be ranked when needed
+
+    @property
+    def _redrawn(self) -> bool:
+        return self.random_scores or self.draw != "top"
+
+    def _keys(self, slots: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        """What is sorted by, (K,) float64: the greatest first."""
+        if self.draw == "top":
+            return scores
+        with np.errstate(divide="ignore"):
+            weights = np.log(scores) if self.draw == "proportional" else scores / self.temperature
+        return np.asarray(weights + self.rng["draw"].gumbel(size=len(slots)))
+
+    def _best(self, slots: np.ndarray, most: int) -> np.ndarray:
+        """The `most` best of `slots`, best first; equal scores that are not random come in random order."""
+        keys: np.ndarray = -self.ranking[slots]
+        if not self._redrawn:
+            keys = ~pack(rank_of_scores(self.ranking[slots]), self.ties(slots))
+        if len(slots) > most:
+            best = np.argpartition(keys, most)[:most]
+            slots, keys = slots[best], keys[best]
+        return np.asarray(slots[np.argsort(keys, kind="stable")])
+
+    def _requeue(self, slots: np.ndarray) -> None:
+        assert self.queue is not None
+        self.queue.set(slots, pack(rank_of_fewest(self.columns["shown"][slots]), self.ties(slots)))
+
+    def hold(self, slots: np.ndarray) -> None:
+        self.free[slots] = False
+        if self.queue is not None:
+            self.queue.set(slots, 0)
+
+    def release(self, slots: np.ndarray) -> None:
+        self.free[slots] = True
+        if self.queue is not None:
+            self._requeue(slots)
+        elif self.scored:
+            self._come_back(slots)
+
+    # ---- saving ----
+
+    def own_state(self) -> dict[str, Any]:
+        return {"round": self.round, "before_round": self.before_round if self.scored else None, "scored": self.scored}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.round = int(state["round"])
+        if "shown" in self.columns:
+            self.columns["shown"][added] = np.delete(self.columns["shown"], added).min()
+        if state["scored"] and state["before_round"] is not None:  # draw this round again, from where it was drawn
+            now = self.rng.state_dict()
+            self.rng.load_state_dict(state["before_round"])
+            self._next_of_round(0)
+            self.rng.load_state_dict(now)

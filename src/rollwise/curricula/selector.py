@@ -1,0 +1,115 @@
+"""Any estimator with any acquisition and any draw: a curriculum put together from its parts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Mapping
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from rollwise.acquisition import ACQUISITIONS
+from rollwise.checks import check_number
+from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.rails import Rails
+from rollwise.curricula.ranked import Draw, Ranked
+from rollwise.errors import ConfigError
+from rollwise.estimators import make_belief
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+class Selector(Ranked):
+    """Scores every prompt by what is believed of it, and draws by score.
+
+    Args:
+        pool: any prompts.
+        estimator: what is believed: "average" (moving averages of the score and its square), "beta", "gaussian" or
+            "dirichlet" (BOTS's beliefs, without implicit evidence).
+        estimator_options: of the estimator: `prior`, `levels`, `reward_sd`; see `BOTS`.
+        forgetting: of a belief, how much of it is given up a step; of an average, the weight of the new observation.
+        acquisition: what is sought: "variance" (of a rollout's score: what a group is expected to teach), "target" (a
+            mean score near a half), "uncertainty" (of the belief), or a function of mean, uncertainty and variance,
+            (N,) each, to scores (N,) >= 0.
+        sampling: "mean" scores the belief's mean; "thompson" a mean drawn from it, whose variance is p(1-p).
+        draw: "top", "proportional" or "softmax"; see `Ranked`.
+        temperature: of "softmax".
+        candidate_multiplier: `ask(k)` looks at so many times k prompts only; None: at all.
+
+    Learnability sampling over the whole pool is `Selector(acquisition="variance", draw="proportional")`; what BOTS is
+    without forgetting to others, `Selector(estimator="beta", acquisition="target", sampling="thompson")`.
+
+    >>> pool = PromptPool(ids=["easy", "middling", "hard"])
+    >>> selector = Selector(pool, estimator="beta", acquisition="variance", rails=None)
+    >>> from rollwise.outcome import Outcome
+    >>> rewards = {"easy": [1, 1, 1, 1], "middling": [1, 0, 1, 0], "hard": [0, 0, 0, 0]}
+    >>> _ = selector.tell([Outcome(t.id, rewards[t.prompt_id]) for t in selector.ask(3)])
+    >>> selector.ask(1)[0].prompt_id
+    'middling'
+    """
+
+    default_rails = Rails()
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        estimator: Literal["average", "beta", "gaussian", "dirichlet"] = "average",
+        estimator_options: Mapping[str, Any] | None = None,
+        forgetting: float = 0.5,
+        acquisition: str | Acquisition = "variance",
+        sampling: Literal["mean", "thompson"] = "mean",
+        draw: Draw = "top",
+        temperature: float = 0.1,
+        candidate_multiplier: int | None = None,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        if isinstance(acquisition, str) and acquisition not in ACQUISITIONS:
+            raise ConfigError(f"acquisition must be a function or one of {sorted(ACQUISITIONS)}, got {acquisition!r}")
+        if sampling not in ("mean", "thompson"):
+            raise ConfigError(f"sampling must be 'mean' or 'thompson', got {sampling!r}")
+        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
+        self.sampling, self.random_scores = sampling, sampling == "thompson"
+        self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
+        name = acquisition if isinstance(acquisition, str) else getattr(acquisition, "__qualname__", repr(acquisition))
+        self.belief = make_belief(estimator, estimator_options or {})
+        self.lane = name
+        self.columns_spec = self.belief.columns_spec
+        drawing = self.draw_options(draw=draw, temperature=temperature, candidate_multiplier=candidate_multiplier)
+        own = {"estimator": estimator, "estimator_options": dict(estimator_options or {}), "forgetting": forgetting}
+        super().__init__(pool, options={**own, "acquisition": name, "sampling": sampling, **drawing}, **core)
+
+    def build(self) -> None:
+        super().build()
+        self.belief = copy.copy(self.belief)
+        self.belief.use(self.columns)
+
+    def scores(self, slots: np.ndarray | None) -> np.ndarray:
+        some = slice(None) if slots is None else slots
+        belief = self.belief
+        if self.sampling == "thompson":
+            mean = np.clip(belief.sample(self.rng["thompson"], some), 0.0, 1.0)
+            variance = mean * (1.0 - mean)
+        else:
+            mean, variance = belief.mean(some), belief.reward_variance(some)
+        scores = np.asarray(self.acquire(mean, belief.uncertainty(some), variance), dtype=np.float64)
+        if scores.shape != mean.shape or np.isnan(scores).any() or (scores < 0).any():
+            raise ConfigError(f"acquisition {self.options['acquisition']} must give {len(mean)} numbers >= 0")
+        return scores
+
+    def expected(self, slots: np.ndarray) -> np.ndarray:
+        return self.belief.mean(slots)
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        self.belief.add(judged.slots, judged.scores)
+
+    def end_step(self) -> None:
+        self.belief.forget_and_learn(self.forgetting)
+        self.new_round()
+
+    def own_metrics(self) -> dict[str, float]:
+        known = self.belief.effective_size()
+        return {"belief_mean": float(np.nanmean(self.belief.mean())), "belief_size": float(known.mean())}

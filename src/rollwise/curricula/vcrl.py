@@ -1,0 +1,135 @@
+"""VCRL: prompts of high reward variance train, and come back from a memory in place of those of low variance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import ROTATING_RAILS
+from rollwise.curricula.rotation import Uniform
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+_OPTIONS = ("threshold", "first_threshold", "first_steps", "momentum", "most_replays")
+
+
+class VCRL(Uniform):
+    """Uniform prompts; for each whose variance falls below a threshold, one from a memory of those above it.
+
+    Jiang et al. 2025, *VCRL: Variance-based Curriculum Reinforcement Learning for LLMs* (arXiv 2509.19803). In the
+    paper, groups below the threshold do not train, and the batch is filled from the memory in the same step. That is
+    what happens here under `DynamicSampling(VarianceThreshold(...))`, whose refills ask again within the step. Without
+    a gate, the batch of the next step holds the replays instead.
+
+    Args:
+        pool: any prompts.
+        threshold: kappa after the first steps (0.8).
+        first_threshold: kappa before (0.3).
+        first_steps: how many these are (20).
+        momentum: alpha of the memory's priorities (0.9).
+        most_replays: how often a prompt comes back before it leaves the memory (2).
+
+    Where the paper is silent (its release is not public): prompts enter the memory with priority p; once a step the
+    priority becomes alpha P + (1 - alpha) beta, where beta counts the steps since the prompt was last rolled out
+    (equation 11 leaves beta open). Replays are rolled out anew, by the present policy. A replayed group below the
+    threshold asks for no replay of its own, and stays in the memory by its count of replays alone.
+
+    >>> pool = PromptPool(ids=["a", "b"])
+    >>> vcrl = VCRL(pool, seed=0)
+    >>> [t.lane for t in vcrl.ask(2)]
+    ['uniform', 'uniform']
+    """
+
+    columns_spec = {
+        **Uniform.columns_spec,
+        "priority": (np.float64, np.nan),  # of those in the memory; NaN outside it
+        "last_told": (np.int64, 0),
+        "replays": (np.int64, 0),
+        "replayed": (np.int8, 0),  # whether its last ticket was a replay
+    }
+    default_rails = ROTATING_RAILS
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        threshold: float = 0.8,
+        first_threshold: float = 0.3,
+        first_steps: int = 20,
+        momentum: float = 0.9,
+        most_replays: int = 2,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.threshold = check_number("threshold", threshold, low=0.0, high=1.0)
+        self.first_threshold = check_number("first_threshold", first_threshold, low=0.0, high=1.0)
+        self.first_steps = check_whole("first_steps", first_steps, least=0)
+        self.momentum = check_number("momentum", momentum, low=0.0, high=1.0)
+        self.most_replays = check_whole("most_replays", most_replays, least=1)
+        super().__init__(pool, **core)
+        self.options.update({name: getattr(self, name) for name in _OPTIONS})
+
+    def build(self) -> None:
+        super().build()
+        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.owed = 0  # replays due for groups below the threshold
+
+    @property
+    def kappa(self) -> float:
+        """The threshold of the present step."""
+        return self.first_threshold if self.step <= self.first_steps else self.threshold
+
+    def select(self, k: int) -> Picks:
+        memory = np.flatnonzero(~np.isnan(self.columns["priority"]) & self.free)
+        order = np.lexsort((self.ties(memory), -self.columns["priority"][memory]))
+        replays = memory[order][: min(self.owed, k)]
+        self.owed -= len(replays)
+        self.hold(replays)
+        return Picks.join([Picks.of(replays, "replay"), super().select(k - len(replays))])
+
+    def mark(self, picks: Picks) -> None:
+        super().mark(picks)
+        replay = np.array([lane == "replay" for lane in picks.lanes], dtype=bool)
+        self.columns["replayed"][picks.slots] = replay
+        self.columns["turns"][picks.slots[replay]] -= 1  # a replay is not a turn of the epoch
+        again = picks.slots[replay]
+        self.columns["replays"][again] += 1
+        self.columns["priority"][again[self.columns["replays"][again] >= self.most_replays]] = np.nan
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        slots, p = judged.slots, judged.normalised_variance
+        self.columns["last_told"][slots] = self.step
+        fresh, kept = self.columns["replayed"][slots] == 0, p >= self.kappa
+        self.owed += int(np.count_nonzero(fresh & ~kept))
+        into = slots[fresh & kept]
+        self.columns["priority"][into], self.columns["replays"][into] = p[fresh & kept], 0
+
+    def end_step(self) -> None:
+        memory = np.flatnonzero(~np.isnan(self.columns["priority"]))
+        waited = self.step - self.columns["last_told"][memory]
+        priority = self.momentum * self.columns["priority"][memory] + (1.0 - self.momentum) * waited
+        self.columns["priority"][memory] = priority
+
+    def hold(self, slots: np.ndarray) -> None:
+        super().hold(slots)
+        self.free[slots] = False
+
+    def release(self, slots: np.ndarray) -> None:
+        super().release(slots)
+        self.free[slots] = True
+
+    def own_metrics(self) -> dict[str, float]:
+        memory = float(np.count_nonzero(~np.isnan(self.columns["priority"])))
+        return {**super().own_metrics(), "memory": memory, "threshold": self.kappa, "owed": float(self.owed)}
+
+    def own_state(self) -> dict[str, Any]:
+        return {"owed": self.owed}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        super().load_own_state(state, added)
+        self.owed = int(state["owed"])

@@ -1,0 +1,98 @@
+"""Self-adaptive forgetting and implicit weight: what BOTS, appendix E.4.2, leaves as future work."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_number
+
+_MOMENTUM = 0.9
+_FORGETTING = (0.01, 0.5)
+
+
+def drift_share(error: float, noise: float) -> float:
+    """The share of a squared prediction error that chance does not explain: (error - noise) / error, at least 0.
+
+    >>> drift_share(0.5, 0.25), drift_share(0.02, 0.03)
+    (0.5, 0.0)
+    """
+    return max(0.0, error - noise) / error if error > 0 else 0.0
+
+
+class Adaptation:
+    """The coefficients lambda and rho of BOTS's update, fixed or following how well past predictions came true.
+
+    Appendix E.4.2 suggests to watch "posterior uncertainty" or "the variance of estimated success probabilities", and
+    gives no rule. This one is ours. Before a step's outcomes are added, each prompt told is predicted by its belief
+    (mean m, standard deviation u) and by the implicit estimator (p~). Three averages with momentum 0.9 are kept over
+    the prompts told: the belief's squared error E, the implicit estimator's squared error E~, and what E would be by
+    chance alone, u^2 + m(1-m)/n with n rollouts. Then
+
+        lambda = (E - chance) / E, within [0.01, 0.5]     forget as much as chance does not explain: Kalman's gain
+        rho    = rho_0 * 2 E / (E + E~), within [0, 1]    rho_0 while both predict equally well; less as beliefs improve
+
+    Both start from the given values and move from the first step on in which a prompt is told of.
+
+    Args:
+        forgetting: lambda, or its first value.
+        implicit_weight: rho_0.
+        adaptive: whether they move.
+    """
+
+    def __init__(self, *, forgetting: float, implicit_weight: float, adaptive: bool) -> None:
+        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
+        self.implicit_weight = check_number("implicit_weight", implicit_weight, low=0.0, high=1.0)
+        self.adaptive = bool(adaptive)
+        self.options = {"forgetting": forgetting, "implicit_weight": implicit_weight, "adaptive": self.adaptive}
+        self._rho = self.implicit_weight
+        self.averages: dict[str, float] = {}  # "error", "chance", "implied_error"
+
+    def learn(
+        self, rates: np.ndarray, count: np.ndarray, mean: np.ndarray, sd: np.ndarray, implied: np.ndarray | None
+    ) -> None:
+        """Compare predictions with outcomes.
+
+        Args:
+            rates: (B,) mean scores of the prompts told.
+            count: (B,) rollouts of each.
+            mean: (B,) what their beliefs predicted.
+            sd: (B,) how sure they were.
+            implied: (B,) what the implicit estimator predicted; None if nothing.
+        """
+        if not self.adaptive or not len(rates):
+            return
+        self._average("error", float(np.mean((rates - mean) ** 2)))
+        self._average("chance", float(np.mean(sd**2 + mean * (1.0 - mean) / count)))
+        error = self.averages["error"]
+        self.forgetting = float(np.clip(drift_share(error, self.averages["chance"]), *_FORGETTING))
+        if implied is not None:
+            self._average("implied_error", float(np.mean((rates - implied) ** 2)))
+            both = error + self.averages["implied_error"]
+            self.implicit_weight = min(1.0, self._rho * 2.0 * error / both) if both > 0 else self._rho
+
+    def _average(self, name: str, value: float) -> None:
+        old = self.averages.get(name, value)
+        self.averages[name] = _MOMENTUM * old + (1.0 - _MOMENTUM) * value
+
+    def metrics(self) -> dict[str, float]:
+        """The present coefficients, where they move."""
+        if not self.adaptive:
+            return {}
+        return {"forgetting": self.forgetting, "implicit_weight": self.implicit_weight}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The coefficients and the averages."""
+        return {
+            "forgetting": self.forgetting,
+            "implicit_weight": self.implicit_weight,
+            "averages": dict(self.averages),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back `state_dict`; coefficients that do not move stay as the options say."""
+        if self.adaptive:
+            self.forgetting, self.implicit_weight = float(state["forgetting"]), float(state["implicit_weight"])
+            self.averages = {str(name): float(value) for name, value in state["averages"].items()}

@@ -1,0 +1,297 @@
+"""Conjugate beliefs that forget: BOTS, equations 1 to 3, for any exponential family (appendix E.4.1).
+
+A belief keeps P natural parameters of each prompt. Once a step, each becomes (equations 1, 10 and 11)
+
+    (1 - lambda) * parameter + lambda * prior + (1 - rho) * explicit + rho * implicit
+
+where `explicit` are the sufficient statistics of the prompt's own rollouts and `implicit` those of pseudo-rollouts
+that other prompts' outcomes imply; a prompt that was rolled out has its own for both (equation 3).
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+from rollwise.estimators.belief import Belief
+
+
+def bots_update(
+    parameter: np.ndarray,
+    *,
+    prior: float,
+    explicit: np.ndarray,
+    implicit: np.ndarray,
+    forgetting: float,
+    implicit_weight: float,
+) -> np.ndarray:
+    """BOTS, equation 1, for one natural parameter of every prompt, (N,).
+
+    >>> bots_update(np.array([3.0]), prior=1.0, explicit=np.array([2.0]), implicit=np.array([2.0]),
+    ...             forgetting=0.1, implicit_weight=0.1).round(12).tolist()
+    [4.8]
+    """
+    kept = (1.0 - forgetting) * parameter + forgetting * prior
+    return np.asarray(kept + (1.0 - implicit_weight) * explicit + implicit_weight * implicit)
+
+
+class Conjugate(Belief):
+    """A belief over prompts, kept in columns that its owner allocates as `columns_spec` says.
+
+    Attributes:
+        names: of the P parameters.
+        prior: their values before any evidence.
+    """
+
+    names: tuple[str, ...]
+    prior: tuple[float, ...]
+
+    @property
+    def columns_spec(self) -> dict[str, tuple[type, Any]]:
+        """Name -> (dtype, default): each parameter, and what was told for it since the last `settle`."""
+        kept = {name: (np.float64, value) for name, value in zip(self.names, self.prior, strict=True)}
+        return {**kept, **{f"told_{name}": (np.float64, 0.0) for name in self.names}}
+
+    def use(self, columns: Any) -> None:
+        self.parameters: list[np.ndarray] = [columns[name] for name in self.names]
+        self.told: list[np.ndarray] = [columns[f"told_{name}"] for name in self.names]
+
+    def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
+        for told, statistic in zip(self.told, self.statistics(scores), strict=True):
+            told[slots] += statistic
+
+    def heard(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Prompts told of since the last `settle` (B,), how many rollouts of each (B,), and their mean scores (B,)."""
+        everyone = self.size(self.told)
+        slots = np.flatnonzero(everyone)
+        told = [t[slots] for t in self.told]
+        return slots, everyone[slots], self.mean_of(told, empty=0.0)
+
+    def updated(
+        self, *, forgetting: float, implicit_weight: float, implied: np.ndarray | None, n: float, told_only: bool
+    ) -> list[np.ndarray]:
+        """The parameters, P arrays (N,), with what was told: equations 1 to 3.
+
+        Args:
+            forgetting: lambda.
+            implicit_weight: rho.
+            implied: p~ (N,), the mean score that the other outcomes imply; None: there is no implicit evidence.
+            n: the size of the pseudo-rollouts.
+            told_only: prompts without rollouts of their own stay as they are.
+        """
+        rho = 0.0 if implied is None else implicit_weight
+        pseudo = self.told if implied is None else self.implied_statistics(implied, n)
+        elsewhere = self.size(self.told) == 0.0
+        new = []
+        for parameter, prior, told, other in zip(self.parameters, self.prior, self.told, pseudo, strict=True):
+            implicit = np.where(elsewhere, other, told)
+            moved = bots_update(
+                parameter, prior=prior, explicit=told, implicit=implicit, forgetting=forgetting, implicit_weight=rho
+            )
+            new.append(np.where(elsewhere, parameter, moved) if told_only else moved)
+        return new
+
+    def settle(self, parameters: Sequence[np.ndarray]) -> None:
+        """Take over the updated parameters; what was told is in them now."""
+        for old, new, told in zip(self.parameters, parameters, self.told, strict=True):
+            old[:] = new
+            told[:] = 0.0
+
+    def forget_and_learn(self, forgetting: float) -> None:
+        """Equations 1 and 2 without implicit evidence."""
+        self.settle(self.updated(forgetting=forgetting, implicit_weight=0.0, implied=None, n=0.0, told_only=False))
+
+    def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return self.mean_of([p[slots] for p in self.parameters], empty=np.nan)
+
+    def effective_size(self) -> np.ndarray:
+        """Alpha + beta and the like: the rollouts that each belief is worth, its prior included, (N,)."""
+        return self.size(self.parameters)
+
+    @abstractmethod
+    def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
+        """Sufficient statistics of M groups, P arrays (M,)."""
+
+    @abstractmethod
+    def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
+        """Those of `n` pseudo-rollouts of every prompt with mean scores `rates` (N,), P arrays (N,)."""
+
+    @abstractmethod
+    def size(self, parameters: Sequence[np.ndarray]) -> np.ndarray:
+        """How many rollouts the parameters stand for, (K,)."""
+
+    @abstractmethod
+    def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
+        """Mean score that the parameters stand for, (K,); `empty` where they stand for no rollout."""
+
+
+class BetaBelief(Conjugate):
+    """Success rates: the counts of successes and failures of Beta(alpha, beta). A score of 0.1 counts in fractions.
+
+    >>> belief = BetaBelief(prior=(1.0, 1.0))
+    >>> belief.statistics([np.array([1.0, 0.0, 0.1])])
+    [array([1.1]), array([1.9])]
+    """
+
+    names = ("alpha", "beta")
+
+    def __init__(self, *, prior: tuple[float, ...] = (1.0, 1.0)) -> None:
+        self.prior = _positive(prior, 2, "alpha and beta")
+
+    def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
+        count, total = _sums(scores)
+        return [total, count - total]
+
+    def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
+        return [rates * n, (1.0 - rates) * n]
+
+    def size(self, parameters: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(parameters[0] + parameters[1])
+
+    def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
+        return _ratio(parameters[0], self.size(parameters), empty)
+
+    def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return np.asarray(rng.beta(self.parameters[0][slots], self.parameters[1][slots]))
+
+    def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        mean, size = self.mean(slots), self.size([p[slots] for p in self.parameters])
+        return np.asarray(np.sqrt(mean * (1.0 - mean) / (size + 1.0)))
+
+    def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """E[p (1 - p)] = alpha beta / ((alpha + beta) (alpha + beta + 1)), (K,)."""
+        mean, size = self.mean(slots), self.size([p[slots] for p in self.parameters])
+        return np.asarray(mean * (1.0 - mean) * size / (size + 1.0))
+
+
+class GaussianBelief(Conjugate):
+    """Continuous scores: a Gaussian belief about the mean of N(mu, sigma^2), sigma known (appendix E.4.1).
+
+    Its parameters are chi, the pseudo-sum of scores, and nu, their pseudo-count; mu is believed N(chi / nu,
+    sigma^2 / nu). The paper gives chi_0 = mu_0 / sigma_0^2 beside nu_0 = sigma^2 / sigma_0^2. That is a slip: with
+    T(r) = r the prior mean is chi_0 / nu_0, so chi_0 must be mu_0 sigma^2 / sigma_0^2.
+
+    Args:
+        prior: mu_0 and sigma_0.
+        reward_sd: sigma.
+
+    >>> GaussianBelief(prior=(0.5, 0.5), reward_sd=0.25).prior                            # nu_0 = (.25 / .5)^2
+    (0.125, 0.25)
+    """
+
+    names = ("chi", "nu")
+
+    def __init__(self, *, prior: tuple[float, ...] = (0.5, 0.5), reward_sd: float = 0.25) -> None:
+        mean, sd = _positive(prior, 2, "mu_0 and sigma_0", least=-np.inf)
+        if sd <= 0:
+            raise ConfigError(f"prior of a Gaussian belief must be (mu_0, sigma_0 > 0), got {prior!r}")
+        nu = (reward_sd / sd) ** 2
+        self.prior, self.reward_sd = (mean * nu, nu), reward_sd
+
+    def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
+        count, total = _sums(scores)
+        return [total, count]
+
+    def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
+        return [rates * n, np.full(len(rates), n)]
+
+    def size(self, parameters: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(parameters[1])
+
+    def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
+        return _ratio(parameters[0], parameters[1], empty)
+
+    def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        mean = self.mean(slots)
+        return np.asarray(mean + self.uncertainty(slots) * rng.standard_normal(len(mean)))
+
+    def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return np.asarray(self.reward_sd / np.sqrt(self.parameters[1][slots]))
+
+    def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return np.full(len(self.parameters[1][slots]), self.reward_sd**2)
+
+
+class DirichletBelief(Conjugate):
+    """Graded scores: how often each of L levels comes, Dirichlet(alpha_1, ..., alpha_L) (appendix E.4.1).
+
+    A score counts for the nearest level. Implicit evidence is about the mean alone; its pseudo-counts go to the lowest
+    and the highest level, in the proportion that has that mean.
+
+    Args:
+        levels: L scores in [0, 1], ascending.
+        prior: L pseudo-counts; one each by default.
+
+    >>> belief = DirichletBelief(levels=(0.0, 0.1, 1.0))
+    >>> belief.statistics([np.array([1.0, 0.1, 0.1, 0.0])])
+    [array([1.]), array([2.]), array([1.])]
+    """
+
+    def __init__(self, *, levels: Sequence[float] = (0.0, 0.1, 1.0), prior: tuple[float, ...] | None = None) -> None:
+        values = np.asarray(levels, dtype=np.float64)
+        if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all() or values[0] < 0 or values[-1] > 1:
+            raise ConfigError(f"levels must be two or more ascending scores in [0, 1], got {levels!r}")
+        self.levels: np.ndarray = values
+        self.names = tuple(f"alpha_{i}" for i in range(len(values)))
+        self.prior = _positive((1.0,) * len(values) if prior is None else prior, len(values), "one count a level")
+
+    def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
+        counts = np.zeros((len(self.levels), len(scores)))
+        group = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
+        flat = np.concatenate([*scores, np.empty(0)])
+        level = np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2.0, flat)
+        np.add.at(counts, (level, group), 1.0)
+        return list(counts)
+
+    def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
+        low, high = self.levels[0], self.levels[-1]
+        top = np.clip((rates - low) / (high - low), 0.0, 1.0) * n
+        between = [np.zeros(len(rates))] * (len(self.levels) - 2)
+        return [n - top, *between, top]
+
+    def size(self, parameters: Sequence[np.ndarray]) -> np.ndarray:
+        return np.asarray(sum(parameters))
+
+    def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
+        total = sum(level * p for level, p in zip(self.levels, parameters, strict=True))
+        return _ratio(np.asarray(total), self.size(parameters), empty)
+
+    def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        shares = [rng.standard_gamma(p[slots]) for p in self.parameters]
+        return self.mean_of(shares, empty=float(self.levels.mean()))
+
+    def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        size = self.size([p[slots] for p in self.parameters])
+        return np.asarray(np.sqrt(self._level_variance(slots) / (size + 1.0)))
+
+    def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        size = self.size([p[slots] for p in self.parameters])
+        return np.asarray(self._level_variance(slots) * size / (size + 1.0))
+
+    def _level_variance(self, slots: np.ndarray | slice) -> np.ndarray:
+        """Variance of a score with the expected shares of the levels, (K,)."""
+        parameters = [p[slots] for p in self.parameters]
+        square = sum(level**2 * p for level, p in zip(self.levels, parameters, strict=True))
+        return np.asarray(square / self.size(parameters) - self.mean_of(parameters, empty=np.nan) ** 2)
+
+
+def _positive(values: Any, length: int, meaning: str, least: float = 0.0) -> tuple[float, ...]:
+    good = isinstance(values, tuple | list) and len(values) == length
+    if not good or not all(isinstance(v, int | float) and np.isfinite(v) and v > least for v in values):
+        raise ConfigError(f"prior must hold {length} numbers, {meaning}, got {values!r}")
+    return tuple(float(v) for v in values)
+
+
+def _sums(scores: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Length and sum of each group, (M,) each."""
+    count = np.array([len(s) for s in scores], dtype=np.float64)
+    total = np.array([float(s.sum()) for s in scores], dtype=np.float64)
+    return count, total
+
+
+def _ratio(numerator: np.ndarray, denominator: np.ndarray, empty: float) -> np.ndarray:
+    return np.asarray(np.divide(numerator, denominator, out=np.full(len(denominator), empty), where=denominator > 0))

@@ -1,0 +1,137 @@
+"""What a batch says of prompts that were not in it: BOTS, section 3.3 and appendix E.2."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def capability(rate: float, weak: float, strong: float, *, least_gap: float) -> float | None:
+    """mu_t of BOTS, section 3.3: where the policy stands between the weak (0) and the strong (1) reference on a batch.
+
+    The paper adds a small epsilon to a vanishing gap between the references. That turns the noise of one batch into a
+    coefficient of any size (1e-6 gives 149,999 for 0.15 over no gap), which then lives on in the moving average. A
+    batch on which the references do not differ says nothing of the policy's place between them: None.
+
+    >>> capability(0.5, 0.25, 0.75, least_gap=0.01), capability(0.5, 0.35, 0.35, least_gap=0.01)
+    (0.5, None)
+    """
+    gap = strong - weak
+    return (rate - weak) / gap if gap >= least_gap else None
+
+
+def capability_by_least_squares(
+    rates: np.ndarray, reference_pass_rates: np.ndarray, *, least_gap: float
+) -> float | None:
+    """Mu of the least squared error of `rates` (B,) against weak + mu (strong - weak), references (B, 2).
+
+    mu = sum(gap (p - weak)) / sum(gap^2): prompts on which the references differ more count for more. The ratio of
+    means lets them cancel. Where the policy is weaker than both references, as in the paper's own setting, a batch
+    chosen for rates near one half is one whose references differ little, so the ratio's denominator shrinks, the
+    coefficient runs off, and the next batch has less gap still.
+
+    >>> references = np.array([[0.5, 0.75], [0.5, 0.25]])                      # mean gap 0: the ratio knows nothing
+    >>> capability_by_least_squares(np.array([0.625, 0.375]), references, least_gap=0.01)
+    0.5
+    """
+    weak, gap = reference_pass_rates[:, 0], reference_pass_rates[:, 1] - reference_pass_rates[:, 0]
+    square = float(gap @ gap)
+    return float(gap @ (rates - weak)) / square if square >= least_gap**2 * len(gap) else None
+
+
+def interpolate(capability: float, reference_pass_rates: np.ndarray) -> np.ndarray:
+    """BOTS, equation 5: the success rates (N,) that a capability implies, from references (N, 2) weak and strong.
+
+    >>> interpolate(0.5, np.array([[0.2, 0.6], [0.0, 1.0]])).tolist()
+    [0.4, 0.5]
+    """
+    weak, strong = reference_pass_rates[:, 0], reference_pass_rates[:, 1]
+    return np.clip(capability * strong + (1.0 - capability) * weak, 0.0, 1.0)
+
+
+def kernel_rates(
+    rates: np.ndarray, embedding: np.ndarray, batch: np.ndarray, *, temperature: float, chunk: int = 65_536
+) -> np.ndarray:
+    """BOTS, equations 8 and 9: each prompt's rate (N,) as a similarity-weighted mean of those of B rolled-out prompts.
+
+    Args:
+        rates: (B,) the batch's success rates.
+        embedding: (N, d) of all prompts.
+        batch: (B,) slots of the batch.
+        temperature: tau of the kernel exp(<e, e'> / tau).
+        chunk: prompts at a time, which bounds the memory.
+
+    >>> kernel_rates(np.array([0.0, 1.0]), np.eye(2), np.array([0, 1]), temperature=1e9).round(6).tolist()
+    [0.5, 0.5]
+    """
+    out = np.empty(len(embedding))
+    for start in range(0, len(embedding), chunk):
+        logits = embedding[start : start + chunk] @ embedding[batch].T / temperature
+        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
+        out[start : start + chunk] = weights @ rates / weights.sum(axis=1)
+    return out
+
+
+class Interpolation:
+    """Places the policy between a weak and a strong reference model, with momentum (section 3.3).
+
+    Args:
+        reference_pass_rates: (N, 2) weak and strong.
+        momentum: gamma of the capability coefficient.
+        least_gap: references that differ by less on a batch leave the coefficient as it is.
+        least_squares: fit the coefficient to the batch's prompts, instead of dividing means.
+    """
+
+    def __init__(
+        self, reference_pass_rates: np.ndarray, *, momentum: float, least_gap: float, least_squares: bool
+    ) -> None:
+        self.references, self.momentum, self.least_gap = reference_pass_rates, momentum, least_gap
+        self.least_squares = least_squares
+        self.capability: float | None = None
+
+    def moved(self, slots: np.ndarray, rates: np.ndarray) -> float | None:
+        """mu~_t with a batch (B,) of outcomes (B,); the first one starts the average."""
+        if self.least_squares:
+            now = capability_by_least_squares(rates, self.references[slots], least_gap=self.least_gap)
+        else:
+            weak, strong = self.references[slots].mean(axis=0)
+            now = capability(float(rates.mean()), float(weak), float(strong), least_gap=self.least_gap)
+        if now is None or self.capability is None:
+            return self.capability if now is None else now
+        return self.momentum * self.capability + (1.0 - self.momentum) * now
+
+    def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        """p~(k, B_t) of every prompt, (N,); None while the batches have said nothing."""
+        coefficient = self.moved(slots, rates)
+        return None if coefficient is None else interpolate(coefficient, self.references)
+
+    def before(self, slots: np.ndarray) -> np.ndarray | None:
+        """What was implied of `slots` before this step's batch, (B,)."""
+        return None if self.capability is None else interpolate(self.capability, self.references[slots])
+
+    def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
+        """The step is over: keep the coefficient."""
+        self.capability = self.moved(slots, rates)
+
+
+class Kernel:
+    """Similar prompts have similar rates (appendix E.2).
+
+    Args:
+        embedding: (N, d).
+        temperature: tau of equation 9.
+    """
+
+    def __init__(self, embedding: np.ndarray, *, temperature: float) -> None:
+        self.embedding, self.temperature = embedding, temperature
+        self.capability: float | None = None
+
+    def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        """p~(k, B_t) of every prompt, (N,)."""
+        return kernel_rates(rates, self.embedding, slots, temperature=self.temperature)
+
+    def before(self, slots: np.ndarray) -> np.ndarray | None:
+        """The kernel keeps nothing from one step to the next."""
+        return None
+
+    def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
+        """Nothing to keep."""

@@ -1,0 +1,247 @@
+"""Dynamic sampling: roll out further prompts for the groups that a gate rejects, within bounds."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from collections.abc import Mapping, Sequence
+from typing import Any, Generic, Protocol, TypeVar
+
+import numpy as np
+
+from rollwise.checks import check_whole
+from rollwise.errors import ConfigError, StateError
+from rollwise.evidence import Evidence
+from rollwise.gates.admission import MixedOutcome
+from rollwise.gates.base import Gate
+from rollwise.ledger import Ledger
+from rollwise.pool import PromptPool
+from rollwise.ticket import Ticket
+
+logger = logging.getLogger(__name__)
+
+_TOTALS = ("batches", "rounds", "groups", "rejected", "filled", "surplus", "short")
+T = TypeVar("T")
+
+
+class Asked(Protocol):
+    """What a refill needs of a curriculum."""
+
+    @property
+    def pool(self) -> PromptPool: ...
+
+    ledger: Ledger
+    step: int
+
+    def ask(
+        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
+    ) -> list[Ticket]: ...
+
+
+class DynamicSampling:
+    """Fills each batch with groups that a gate admits: DAPO (arXiv 2503.14476), section 3.2 and Algorithm 1.
+
+    DAPO goes on sampling "until the batch is fully filled". Here each further round asks for exactly as many prompts
+    as are missing, none that the batch has had, and there are at most `max_rounds`. What is missing then is filled
+    with rejected groups: those of the greatest variance first, then in the order asked. It is said once, and counted.
+    So a batch is always full, no admitted group is dropped, and running out of prompts stops nothing.
+
+    Where the paper is silent: it gives no bound; ours. All rollouts are told to the curriculum, also those rejected.
+
+    Args:
+        gate: which groups train; by default those with contrast.
+        max_rounds: rounds of rollouts for a batch, the first included.
+
+    >>> import rollwise as rw
+    >>> curriculum = rw.Uniform(rw.PromptPool(ids=["easy", "good", "fine"]))
+    >>> batch = DynamicSampling().batch(2)
+    >>> while batch.missing:
+    ...     tickets = batch.ask(curriculum)
+    ...     outcomes = [rw.Outcome(t.id, [1, float(t.prompt_id == "easy")]) for t in tickets]
+    ...     _ = batch.add([t.prompt_id for t in tickets], curriculum.tell(outcomes))
+    >>> sorted(batch.groups)
+    ['fine', 'good']
+    """
+
+    def __init__(self, gate: Gate | None = None, *, max_rounds: int = 3) -> None:
+        self.gate = MixedOutcome() if gate is None else gate
+        if not isinstance(self.gate, Gate):
+            raise ConfigError(f"gate must be a rollwise Gate, got {type(gate).__name__}")
+        self.max_rounds = check_whole("max_rounds", max_rounds, least=1)
+        self.totals: dict[str, int] = dict.fromkeys(_TOTALS, 0)
+        self._warned = False
+
+    def batch(self, n: int) -> Refill[Any]:
+        """Begin a batch of `n` groups."""
+        return Refill(self, check_whole("n", n, least=1))
+
+    def metrics(self) -> dict[str, float]:
+        """Counts since the beginning: batches, rounds, groups rolled out, rejected, trained on as filler, surplus."""
+        own = {name: float(count) for name, count in self.totals.items()}
+        return {**own, **{f"gate/{name}": value for name, value in self.gate.metrics().items()}}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on between two batches, JSON-safe."""
+        return {"max_rounds": self.max_rounds, "totals": dict(self.totals), "gate": self.gate.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state.
+
+        Raises:
+            StateError: it is of another gate, or of other options, or damaged. Nothing has changed then.
+        """
+        try:
+            if state["max_rounds"] != self.max_rounds:
+                raise StateError(f"the state has max_rounds={state['max_rounds']!r}, not {self.max_rounds}")
+            totals = {name: int(state["totals"][name]) for name in _TOTALS}
+            gate = copy.deepcopy(self.gate)
+            gate.load_state_dict(state["gate"])
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, StateError):
+                raise
+            raise StateError(f"the state of dynamic sampling is damaged: {error!r}") from error
+        self.totals, self.gate = totals, gate
+
+    def _filled(self, batch: Refill[Any]) -> None:
+        if self._warned:
+            return
+        self._warned = True
+        logger.warning(
+            "after %d rounds of %d groups, %d of the %d that a batch needs were admitted: it is filled with %d "
+            "rejected ones%s. This is said once; the metric `filled` counts on. More rounds (max_rounds=%d), other "
+            "prompts or a wider gate would help",
+            *(batch.rounds, len(batch), len(batch) - batch.rejected, batch.n, batch.filled),
+            f", and {batch.short} are lacking" if batch.short else "",
+            self.max_rounds,
+        )
+
+
+class Refill(Generic[T]):
+    """One batch in the making, from `DynamicSampling.batch`; see there.
+
+    Attributes:
+        n: groups that it needs.
+        rounds: rounds of rollouts so far.
+        rejected: groups that the gate rejected so far.
+        filled: groups of the batch that the gate had rejected; known at the end.
+        short: groups that the batch lacks because not even so many could be rolled out; known at the end.
+    """
+
+    def __init__(self, sampling: DynamicSampling, n: int) -> None:
+        self.n = n
+        self.rounds = self.rejected = self.filled = self.short = 0
+        self._sampling = sampling
+        self._step: int | None = None
+        self._prompt_ids: list[str] = []
+        self._groups: list[T] = []
+        self._admitted: list[bool] = []
+        self._variance: list[float] = []
+        self._chosen: list[int] = []
+        self._closed = False
+
+    def __len__(self) -> int:
+        """Groups rolled out so far."""
+        return len(self._groups)
+
+    @property
+    def missing(self) -> int:
+        """How many prompts to roll out next; 0 when the batch is done."""
+        return 0 if self._closed else self.n - sum(self._admitted)
+
+    @property
+    def groups(self) -> list[T]:
+        """The groups to train on, in the order they came: `n`, once the batch is done."""
+        return [self._groups[i] for i in self._chosen]
+
+    @property
+    def surplus(self) -> list[T]:
+        """Admitted groups beyond `n`: none, unless more were rolled out than were missing."""
+        chosen = set(self._chosen)
+        return [g for i, g in enumerate(self._groups) if self._admitted[i] and i not in chosen]
+
+    def ask(
+        self, curriculum: Asked, *, step: int | None = None, n_rollouts: int | None = None, multiple_of: int = 1
+    ) -> list[Ticket]:
+        """Ask for as many prompts as are missing, all of one step, none that this batch has had already.
+
+        Those it has had are told, so without this the refill would get the best of them once more. If no prompt is
+        left, the batch is done.
+
+        Args:
+            curriculum: whom to ask.
+            step: the training step, for the first round; by default one more than the curriculum's last.
+            n_rollouts: as for `Curriculum.ask`.
+            multiple_of: round the number up to a multiple of this (down, where not so many are left).
+        """
+        wanted = -(-self.missing // multiple_of) * multiple_of
+        if self._step is not None:
+            step = max(self._step, curriculum.step)
+        if wanted and self._prompt_ids:
+            tickets = self._ask_others(curriculum, wanted, step, n_rollouts, multiple_of)
+        else:
+            tickets = curriculum.ask(wanted, step=step, n_rollouts=n_rollouts) if wanted else []
+        self._prompt_ids += [t.prompt_id for t in tickets]
+        if tickets:
+            self._step = tickets[0].step
+        elif not self._closed:
+            self._close()
+        return tickets
+
+    def _ask_others(
+        self, curriculum: Asked, wanted: int, step: int | None, n_rollouts: int | None, multiple_of: int
+    ) -> list[Ticket]:
+        known = np.unique(curriculum.pool.slots_of(self._prompt_ids))
+        had = int(np.count_nonzero((known >= 0) & ~curriculum.ledger.open[known]))
+        left = len(curriculum.pool) - curriculum.ledger.n_open - had
+        n = min(wanted, left // multiple_of * multiple_of)
+        return curriculum.ask(n, step=step, n_rollouts=n_rollouts, exclude=self._prompt_ids) if n > 0 else []
+
+    def add(self, groups: Sequence[T], evidence: Evidence) -> np.ndarray:
+        """A round's groups: M of whatever stands for them in your loop, with what the curriculum's `tell` returned.
+
+        Returns:
+            Which of them the gate admitted, (M,) bool.
+
+        Raises:
+            ConfigError: not one group for each of the evidence's, or the batch is done. Nothing has changed then.
+        """
+        if len(groups) != len(evidence):
+            raise ConfigError(
+                f"{len(groups)} groups but evidence of {len(evidence)}: add what one tell returned, in the order asked"
+            )
+        if self._closed:
+            if len(groups):
+                raise ConfigError("this batch is done; begin the next one with batch(n)")
+            return np.empty(0, dtype=bool)
+        admitted = self._sampling.gate.admit(evidence)
+        self._groups += groups
+        self._admitted += admitted.tolist()
+        self._variance += np.where(evidence.judged, evidence.square - evidence.mean**2, -1.0).tolist()
+        self._chosen = np.flatnonzero(self._admitted)[: self.n].tolist()
+        rejected = int(np.count_nonzero(~admitted))
+        self.rejected += rejected
+        self.rounds += bool(len(groups))
+        for name, more in (("rounds", int(bool(len(groups)))), ("groups", len(groups)), ("rejected", rejected)):
+            self._sampling.totals[name] += more
+        over = not len(groups) or self.rounds >= self._sampling.max_rounds or len(self._chosen) >= self.n
+        if over:
+            self._close()
+        return admitted
+
+    def _close(self) -> None:
+        rejected = np.flatnonzero(~np.array(self._admitted, dtype=bool))
+        best_first = rejected[np.argsort(-np.array(self._variance)[rejected].round(9), kind="stable")]
+        filler = best_first[: self.n - len(self._chosen)].tolist()
+        self._chosen = sorted(self._chosen + filler)
+        self._closed = True
+        self.filled, self.short = len(filler), self.n - len(self._chosen)
+        ended = {"batches": 1, "filled": self.filled, "surplus": len(self.surplus), "short": self.short}
+        for name, more in ended.items():
+            self._sampling.totals[name] += more
+        if self.filled or self.short:
+            self._sampling._filled(self)
+
+    def metrics(self) -> dict[str, float]:
+        """Counts of this batch."""
+        counts = {"rounds": self.rounds, "groups": len(self), "rejected": self.rejected, "filled": self.filled}
+        return {name: float(n) for name, n in {**counts, "surplus": len(self.surplus), "short": self.short}.items()}

@@ -1,0 +1,179 @@
+"""A simulated learner: it has abilities instead of weights, and learns from groups of rollouts as a policy would."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError, PoolError
+from rollwise.pool import PromptPool
+from rollwise.rng import check_seed, stream_generator
+from rollwise.simulation.items import Advantage, Items, ability_gain, advantages, group_signal, sigmoid
+
+Rewards = Literal["binary", "graded", "continuous"]
+FORMAT_REWARD = 0.1
+"""Reward of a failed but well-formed rollout where rewards are graded (SEC, section 3.1)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """How the simulated learner learns and is rewarded. Lengths of time are steps; abilities and memory are logits.
+
+    Attributes:
+        learning_rate: of the abilities; see `ability_gain`.
+        advantage: "centred" (r - mean) or "std" (that over the group's standard deviation); see `advantages`.
+        transfer: share of one skill's gain that every other skill gains too, in [0, 1].
+        memorisation: what a group of signal 1 adds to the logit of its own prompt.
+        forgetting: share of what is memorised of a prompt that is lost in a step.
+        noise: standard deviation of what each step adds to each ability at random.
+        rewards: "binary" 0 or 1; "graded" 1, and 0.1 for a failure that is well-formed, else 0; "continuous" Beta
+            distributed with the success probability as its mean.
+        format_rate: the share of failures that are well-formed.
+        concentration: of continuous rewards: their variance is p(1-p) / (concentration + 1).
+    """
+
+    learning_rate: float = 0.3
+    advantage: Advantage = "centred"
+    transfer: float = 0.0
+    memorisation: float = 2.0
+    forgetting: float = 0.01
+    noise: float = 0.0
+    rewards: Rewards = "binary"
+    format_rate: float = 0.5
+    concentration: float = 4.0
+
+    def __post_init__(self) -> None:
+        check_number("learning_rate", self.learning_rate, low=0.0, high=1e6)
+        check_number("transfer", self.transfer, low=0.0, high=1.0)
+        check_number("memorisation", self.memorisation, low=0.0, high=1e6)
+        check_number("forgetting", self.forgetting, low=0.0, high=1.0)
+        check_number("noise", self.noise, low=0.0, high=1e6)
+        check_number("format_rate", self.format_rate, low=0.0, high=1.0)
+        check_number("concentration", self.concentration, low=0.0, high=1e6, open_low=True)
+        if self.advantage not in ("centred", "std"):
+            raise ConfigError(f"advantage must be 'centred' or 'std', got {self.advantage!r}")
+        if self.rewards not in ("binary", "graded", "continuous"):
+            raise ConfigError(f"rewards must be 'binary', 'graded' or 'continuous', got {self.rewards!r}")
+
+
+class World:
+    """A learner and its prompts, *simulated*: no model, no text, no tokens.
+
+    It shows how a curriculum behaves where success rates move as item response theory says and learning follows the
+    policy gradient of that model. It does not say what a curriculum is worth for a language model: there, difficulty
+    has more dimensions, transfer is unknown, and training on much of the same can do harm.
+
+    Args:
+        pool: N prompts; a curriculum sees these, and nothing else of the world.
+        items: the same N prompts as they are.
+        held_out: H prompts never trained on, which `score` is measured on.
+        ability: (D,) the abilities at the start.
+        learner: how it learns.
+        seed: of rollouts and noise.
+        categories: C names of the categories that the items number.
+
+    Raises:
+        PoolError: items and pool, or abilities and loadings, don't fit.
+
+    >>> pool = PromptPool(ids=["easy", "hard"])
+    >>> items = Items(np.array([0.0, np.inf]), np.ones(2), np.ones((2, 1)), np.zeros(2, dtype=np.int64))
+    >>> world = World(pool, items, items, ability=np.zeros(1), learner=Learner(learning_rate=2.0, memorisation=0.0))
+    >>> world.success_rates(np.array([0, 1])).tolist(), world.score()
+    ([0.5, 0.0], 0.25)
+    >>> world.train(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 0.0]]))      # gains 2 * (0.25 + 0) / 2
+    >>> world.ability.tolist()
+    [0.25]
+    """
+
+    def __init__(
+        self,
+        pool: PromptPool,
+        items: Items,
+        held_out: Items,
+        *,
+        ability: np.ndarray,
+        learner: Learner | None = None,
+        seed: int = 0,
+        categories: tuple[str, ...] = ("all",),
+    ) -> None:
+        if len(items) != len(pool):
+            raise PoolError(f"{len(items)} items for a pool of {len(pool)} prompts")
+        if not items.loadings.shape[1:] == held_out.loadings.shape[1:] == ability.shape:
+            shapes = (items.loadings.shape, held_out.loadings.shape, ability.shape)
+            raise PoolError(f"loadings (N, D), held-out loadings (H, D) and abilities (D,) don't fit: {shapes}")
+        self.pool, self.items, self.held_out, self.categories = pool, items, held_out, categories
+        self.learner = Learner() if learner is None else learner
+        self.start = np.array(ability, dtype=np.float64)
+        self.seed = check_seed(seed)
+        self.ability = self.start.copy()
+        self.step = 0
+        self._memory = np.zeros(len(items))
+        self._trained = np.zeros(len(items), dtype=np.int64)  # the step in which `_memory` was written
+        self._rollouts = stream_generator(self.seed, "simulation-rollouts")
+        self._noise = stream_generator(self.seed, "simulation-noise")
+
+    def fresh(self, *, seed: int | None = None, learner: Learner | None = None) -> World:
+        """The same prompts with the learner as it was at the start; cheap, so that methods can be compared."""
+        return World(
+            self.pool,
+            self.items,
+            self.held_out,
+            ability=self.start,
+            learner=self.learner if learner is None else learner,
+            seed=self.seed if seed is None else seed,
+            categories=self.categories,
+        )
+
+    def memory(self, slots: np.ndarray) -> np.ndarray:
+        """What is left of what was memorised of prompts, in logits, (K,)."""
+        kept = (1.0 - self.learner.forgetting) ** (self.step - self._trained[slots])
+        return np.asarray(self._memory[slots] * kept)
+
+    def success_rates(self, slots: np.ndarray) -> np.ndarray:
+        """The true success probabilities of prompts now, (K,)."""
+        return sigmoid(self.items.at(slots).logits(self.ability, self.memory(slots)))
+
+    def score(self) -> float:
+        """Mean true success probability on the held-out prompts."""
+        return float(self._held_out_rates().mean())
+
+    def category_scores(self) -> np.ndarray:
+        """The same by category, (C,); NaN for a category without a held-out prompt."""
+        sums = np.bincount(self.held_out.category, weights=self._held_out_rates(), minlength=len(self.categories))
+        counts = np.bincount(self.held_out.category, minlength=len(self.categories))
+        return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+
+    def _held_out_rates(self) -> np.ndarray:
+        return sigmoid(self.held_out.logits(self.ability))
+
+    def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray:
+        """Rewards of `group_size` rollouts of each of K prompts by the learner as it is now, (K, G), in [0, 1]."""
+        shape = (len(slots), check_whole("group_size", group_size, least=1))
+        rates = self.success_rates(slots)[:, None]
+        if self.learner.rewards == "continuous":
+            shapes = np.clip(rates, 1e-9, 1.0 - 1e-9) * self.learner.concentration
+            return np.asarray(self._rollouts.beta(shapes, self.learner.concentration - shapes, size=shape))
+        rewards = (self._rollouts.random(shape) < rates).astype(np.float64)
+        if self.learner.rewards == "graded":
+            formed = self._rollouts.random(shape) < self.learner.format_rate
+            rewards = np.where(rewards > 0.0, 1.0, FORMAT_REWARD * formed)
+        return rewards
+
+    def advantages(self, rewards_KG: np.ndarray) -> np.ndarray:
+        """What the learner makes of rewards, and a trainer tells, (K, G)."""
+        return advantages(rewards_KG, advantage=self.learner.advantage)
+
+    def train(self, slots: np.ndarray, rewards_KG: np.ndarray) -> None:
+        """One step of training on K groups of distinct prompts."""
+        learner = self.learner
+        success = rewards_KG if learner.rewards == "continuous" else (rewards_KG >= 1.0).astype(np.float64)
+        signal = group_signal(self.advantages(rewards_KG), success)
+        batch = self.items.at(slots)
+        self.ability += ability_gain(batch, signal, learning_rate=learner.learning_rate, transfer=learner.transfer)
+        self.ability += learner.noise * self._noise.standard_normal(len(self.ability))
+        self.step += 1
+        self._memory[slots] = self.memory(slots) + learner.memorisation * signal
+        self._trained[slots] = self.step

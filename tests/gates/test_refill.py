@@ -1,0 +1,184 @@
+"""Dynamic sampling: batches are full, nothing admitted is lost, and running out stops nothing."""
+
+import json
+import logging
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rollwise as rw
+from rollwise.curricula import CURRICULA, make_curriculum
+from rollwise.gates import DynamicSampling, Everything, MixedOutcome, PassRateRange
+from rollwise.testing import make_pool
+
+rounds = st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12), min_size=1, max_size=6)
+
+
+def evidence_of(means: list[float]) -> rw.Evidence:
+    """A group of four for each of `means`: 0, 0.25, 0.5 or 1 of them solved."""
+    curriculum = rw.Uniform(rw.PromptPool(ids=[f"p{i}" for i in range(len(means) + 1)]))
+    tickets = curriculum.ask(len(means)) if means else []
+    return curriculum.tell(
+        rw.Outcome(t.id, [1.0] * int(4 * m) + [0.0] * (4 - int(4 * m))) for t, m in zip(tickets, means, strict=True)
+    )
+
+
+@settings(deadline=None, max_examples=200)
+@given(plan=rounds, n=st.integers(1, 10), max_rounds=st.integers(1, 5))
+def test_admitted_groups_are_never_lost(plan: list[list[float]], n: int, max_rounds: int) -> None:
+    sampling = DynamicSampling(max_rounds=max_rounds)
+    batch = sampling.batch(n)
+    added: list[tuple[int, int]] = []
+    admitted: list[tuple[int, int]] = []
+    for r, means in enumerate(plan):
+        if not batch.missing:
+            break
+        groups = [(r, i) for i in range(len(means))]
+        passed = batch.add(groups, evidence_of(means))
+        added += groups
+        admitted += [g for g, p in zip(groups, passed, strict=True) if p]
+        assert passed.tolist() == [0 < m < 1 for m in means]
+        assert [g for g in batch.groups if g in admitted] == admitted[:n]
+        assert sorted({*batch.groups, *batch.surplus} & {*admitted}) == admitted  # each is here or there
+        assert batch.rounds <= max_rounds
+    if not batch.missing:
+        assert len(batch.groups) == min(n, len(added)) == n - batch.short
+        assert batch.groups == sorted(set(batch.groups))  # in the order they came, none twice
+        assert batch.filled == len(set(batch.groups) - set(admitted)) == max(0, len(batch.groups) - len(admitted))
+        assert sampling.metrics()["groups"] == len(added)
+        assert sampling.metrics()["rejected"] == len(added) - len(admitted)
+
+
+@settings(deadline=None, max_examples=100)
+@given(plan=st.lists(st.lists(st.booleans(), min_size=10, max_size=10), min_size=3, max_size=3), n=st.integers(1, 10))
+def test_asking_for_what_is_missing_never_gives_a_surplus(plan: list[list[bool]], n: int) -> None:
+    batch = DynamicSampling().batch(n)
+    for admits in plan:
+        k = batch.missing
+        if k:
+            batch.add(list(range(k)), evidence_of([0.5 if a else 1.0 for a in admits[:k]]))
+    assert (batch.missing, batch.surplus, len(batch.groups)) == (0, [], n)
+
+
+def test_rejected_groups_fill_in_best_first_then_as_asked(caplog: pytest.LogCaptureFixture) -> None:
+    """Of three, one is admitted. Variances of the others: 0, 0.25 * 0.75 = 0.1875, 0, and none where all failed."""
+    sampling = DynamicSampling(PassRateRange(low=0.25), max_rounds=2)
+    batch = sampling.batch(3)
+    batch.add(["solved", "some"], evidence_of([1.0, 0.25]))
+    assert (batch.missing, batch.groups) == (3, [])
+    pool = rw.Uniform(rw.PromptPool(ids=["failed", "unsolved", "half"]))
+    tickets = {t.prompt_id: t for t in pool.ask(3)}
+    outcomes = {"failed": [], "unsolved": [0, 0], "half": [1, 0]}
+    order = sorted(tickets, key=lambda name: int(tickets[name].id[1:]))
+    with caplog.at_level(logging.WARNING):
+        batch.add(order, pool.tell(rw.Outcome(tickets[n].id, r) for n, r in outcomes.items()))
+    assert sorted(batch.groups) == ["half", "solved", "some"]  # "solved" came before "unsolved"
+    assert batch.metrics() == {"rounds": 2, "groups": 5, "rejected": 4, "filled": 2, "surplus": 0, "short": 0}
+    assert "2 rounds of 5 groups, 1 of the 3" in caplog.text
+    caplog.clear()
+    sampling.batch(1).add(["x"], evidence_of([1.0]))
+    second = sampling.batch(1)
+    second.add(["y"], evidence_of([1.0]))
+    second.add(["z"], evidence_of([0.0]))
+    assert caplog.text == ""  # said once, counted always
+    assert sampling.metrics()["filled"] == 3
+
+
+def own_loop(curriculum: rw.Curriculum, sampling: DynamicSampling, steps: int, n: int, solve: Any) -> list[list[Any]]:
+    trained = []
+    for _ in range(steps):
+        batch = sampling.batch(n)
+        while batch.missing:
+            tickets = batch.ask(curriculum)
+            outcomes = [rw.Outcome(t.id, solve(t)) for t in tickets]
+            batch.add(tickets, curriculum.tell(outcomes))
+        trained.append(batch.groups)
+    return trained
+
+
+@pytest.mark.parametrize("name", sorted(set(CURRICULA) - {"mixture"}))
+def test_a_refill_never_asks_for_a_prompt_twice_and_stays_in_its_step(name: str) -> None:
+    curriculum = make_curriculum(name, seed=0)
+    curriculum.bind(make_pool(60))
+    asked: list[Any] = []
+
+    def solve(ticket: rw.Ticket) -> list[float]:
+        asked.append(ticket)
+        return [1.0, 0.0] if int(ticket.prompt_id[1:]) % 2 else [1.0, 1.0]
+
+    trained = own_loop(curriculum, DynamicSampling(max_rounds=4), steps=3, n=6, solve=solve)
+    assert [len(t) for t in trained] == [6, 6, 6]
+    assert curriculum.step == 3
+    for step in (1, 2, 3):
+        ids = [t.prompt_id for t in asked if t.step == step]
+        assert len(set(ids)) == len(ids)
+    assert curriculum.ledger.n_open == 0
+    rest = len(curriculum.ask(100))
+    assert rest == 60  # whoever was set aside is back
+
+
+def test_a_pool_that_runs_out_degrades() -> None:
+    """Five prompts, all solved, two in flight elsewhere: 3 are asked, none is left for a second round."""
+    curriculum = rw.PrioritizedReplay(make_pool(5), seed=0)
+    curriculum.ask(2)
+    sampling = DynamicSampling()
+    ((*groups,),) = own_loop(curriculum, sampling, steps=1, n=4, solve=lambda t: [1.0, 1.0])
+    assert len(groups) == 3
+    totals = {"batches": 1, "rounds": 1, "groups": 3, "rejected": 3, "filled": 3, "surplus": 0, "short": 1}
+    assert sampling.totals == totals
+    nothing = sampling.batch(2)
+    curriculum.ask(3)
+    assert nothing.ask(curriculum) == []
+    assert (nothing.missing, nothing.groups, nothing.short) == (0, [], 2)
+
+
+def test_rounding_to_whole_shares() -> None:
+    """Three are missing; multiples of 2: 4 are asked. Of 10 prompts 4 + 4 are gone: 2 are left for the third round."""
+    curriculum = rw.Uniform(make_pool(10), seed=0)
+    batch = DynamicSampling(max_rounds=9).batch(3)
+    sizes = []
+    while batch.missing:
+        tickets = batch.ask(curriculum, multiple_of=2)
+        sizes.append(len(tickets))
+        batch.add(tickets, curriculum.tell(rw.Outcome(t.id, [0, 0]) for t in tickets))
+    assert sizes == [4, 4, 2, 0]
+    assert (len(batch.groups), batch.rounds) == (3, 3)
+
+
+def test_more_than_was_missing_is_kept_apart() -> None:
+    batch = DynamicSampling(Everything()).batch(2)
+    batch.add(["a", "b", "c"], evidence_of([0.5, 0.5, 1.0]))
+    assert (batch.groups, batch.surplus, batch.missing) == (["a", "b"], ["c"], 0)
+
+
+def test_misuse_is_explained_and_changes_nothing() -> None:
+    batch = DynamicSampling().batch(1)
+    with pytest.raises(rw.ConfigError, match="2 groups but evidence of 1"):
+        batch.add(["a", "b"], evidence_of([0.5]))
+    assert (batch.missing, len(batch), batch.rounds) == (1, 0, 0)
+    batch.add(["a"], evidence_of([0.5]))
+    with pytest.raises(rw.ConfigError, match="done"):
+        batch.add(["b"], evidence_of([0.5]))
+    assert batch.groups == ["a"]
+
+
+def test_the_state_goes_on() -> None:
+    sampling = DynamicSampling(MixedOutcome(tolerance=0.1), max_rounds=1)
+    sampling.batch(1).add(["a"], evidence_of([0.0]))
+    state = json.loads(json.dumps(sampling.state_dict()))
+    again = DynamicSampling(MixedOutcome(tolerance=0.1), max_rounds=1)
+    again.load_state_dict(state)
+    assert again.metrics() == sampling.metrics()
+    assert again.metrics()["gate/seen"] == 1.0
+    for foreign in (
+        DynamicSampling(max_rounds=1).state_dict(),
+        DynamicSampling(MixedOutcome(tolerance=0.1)).state_dict(),
+        {**state, "totals": {}},
+        {**state, "gate": None},
+        {},
+    ):
+        with pytest.raises(rw.StateError):
+            again.load_state_dict(foreign)
+        assert again.state_dict() == state

@@ -1,0 +1,98 @@
+"""Simulated training: the log, lags, and that every curriculum can be played."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.simulation import Learner, SimulationLog, heatmap, make_world, parts, simulate
+
+
+def log_of(realised: list[list[float]], group_size: int) -> SimulationLog:
+    world, _ = make_world(20, seed=0)
+    log = simulate(rw.Uniform(), world, len(realised), len(realised[0]), group_size)
+    return dataclasses.replace(log, realised=np.array(realised))
+
+
+def test_the_log_agrees_with_the_curriculum_and_the_world() -> None:
+    world, pool = make_world(300, seed=0)
+    curriculum = rw.PrioritizedReplay(pool, seed=0)
+    log = simulate(curriculum, world, steps=40, batch=10, group_size=8)
+    metrics = curriculum.metrics()
+    assert (metrics["told"], metrics["open"], metrics["rollouts"]) == (400, 0, 3200)
+    assert log.rollouts.tolist() == [80 * (t + 1) for t in range(40)]
+    for series, name in ((log.effective_ratio, "mixed"), (log.all_good, "all_good"), (log.all_bad, "all_bad")):
+        assert series.sum() * 10 == pytest.approx(metrics[name])
+    assert log.category_share.sum(axis=1).tolist() == pytest.approx([1.0] * 40)
+    assert sum(counts.sum() for counts in log.lanes.values()) == 400
+    assert abs(np.mean(log.realised - log.expected)) < 0.03
+    assert log.score[0] == world.fresh().score()
+    assert log.final_score == world.score() > log.score[0]
+    level = log.average(pool.columns["level"])
+    assert level.tolist() == pytest.approx((log.category_share @ np.arange(1, 6)).tolist())
+
+
+def test_one_seed_one_course() -> None:
+    world, _ = make_world(200, seed=1)
+    one, two = (simulate(rw.BOTS(seed=2), world.fresh(), 15, 8, 8) for _ in range(2))
+    assert np.array_equal(one.slots, two.slots)
+    assert np.array_equal(one.realised, two.realised)
+
+
+def test_a_lag_makes_rollouts_come_from_earlier_abilities() -> None:
+    """With a lag of 3 the first training comes after the fourth ask, so four batches see the learner as it began."""
+    world, pool = make_world(300, seed=0)
+    curriculum = rw.Uniform(pool, seed=0)
+    late = simulate(curriculum, world, 12, 24, 8, lag=3)
+    assert len(set(late.score[:4])) == 1
+    assert len(set(late.score[3:])) == 9
+    assert late.final_score != late.score[-1]
+    assert not np.isnan(late.realised).any()
+    assert (world.step, curriculum.metrics()["open"]) == (12, 0)
+
+
+def test_fewer_prompts_than_asked_for() -> None:
+    world, pool = make_world(10, seed=0)
+    log = simulate(rw.Uniform(pool), world, 3, 6, 4, lag=1)
+    assert (log.slots >= 0).sum(axis=1).tolist() == [6, 4, 6]
+    assert np.isnan(log.expected[1]).tolist() == [False] * 4 + [True] * 2
+    assert log.rollouts.tolist() == [24, 40, 64]
+    nothing = simulate(rw.Uniform(pool), world.fresh(), 2, 10, 4, lag=1)
+    assert np.isnan(nothing.effective_ratio).tolist() == [False, True]
+    assert np.isnan(heatmap(nothing)[1]).all()
+    assert np.isnan(nothing.average(np.ones(10))[1])
+
+
+@pytest.mark.parametrize("rewards", ["binary", "graded", "continuous"])
+@pytest.mark.parametrize("name", [name for name in rw.CURRICULA if name != "mixture"])
+def test_every_curriculum_can_be_simulated(name: str, rewards: str) -> None:
+    world, _ = make_world(120, learner=Learner(rewards=rewards), seed=0)  # type: ignore[arg-type]
+    log = simulate(rw.make_curriculum(name), world, 6, 8, 4, lag=2)
+    assert log.rollouts[-1] == 6 * 8 * 4
+    assert np.nanmax(np.abs(log.effective_ratio + log.all_good + log.all_bad - 1.0)) < 1e-9
+
+
+def test_a_curriculum_over_other_prompts_is_refused() -> None:
+    world, _ = make_world(10, seed=0)
+    with pytest.raises(rw.PoolError, match="does not have"):
+        simulate(rw.Uniform(rw.PromptPool(ids=["elsewhere"])), world, 1, 1, 4)
+    for wrong in ({"steps": 0}, {"batch": 0}, {"group_size": 0}, {"lag": -1}):
+        with pytest.raises(rw.ConfigError, match=next(iter(wrong))):
+            simulate(rw.Uniform(), world, **{"steps": 1, "batch": 1, "group_size": 1, **wrong})
+
+
+def test_heatmap_by_hand() -> None:
+    """Of 4 rollouts: 0, .25, .25, 1 are one in bin 0, two in bin 1, one in bin 4. In 3 bins .25 rounds up to 1/2."""
+    log = log_of([[0.0, 0.25, 0.25, 1.0], [0.5, 0.5, 0.75, np.nan]], 4)
+    first, second = heatmap(log)
+    assert first.tolist() == [0.25, 0.5, 0.0, 0.0, 0.25]
+    assert second.tolist() == pytest.approx([0.0, 0.0, 2 / 3, 1 / 3, 0.0])
+    assert heatmap(log, bins=3)[0].tolist() == [0.25, 0.5, 0.25]
+    with pytest.raises(rw.ConfigError, match="bins"):
+        heatmap(log, bins=1)
+
+
+def test_parts_leave_nan_out() -> None:
+    assert parts(np.array([1.0, np.nan, 3.0, 5.0]), 2).tolist() == [1.0, 4.0]
+    assert parts(np.array([[1.0, 2.0], [3.0, 4.0]]), 1).tolist() == [[2.0, 3.0]]

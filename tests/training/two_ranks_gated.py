@@ -1,0 +1,81 @@
+"""Run under torchrun: trains through a gate on two processes; what each rank trained on goes to a JSON file."""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from accelerate.utils import gather_object
+from gated import NotingGRPO, half_solved
+from toys import CONFIGS, PROMPTS, Traced, flat_parameters, make_trainer, toy_dataset
+from trl import GRPOConfig
+
+from rollwise.gates import DynamicSampling
+
+CONFIGS[NotingGRPO] = GRPOConfig
+
+
+def trained_on(trainer: Any) -> list[dict[str, Any]]:
+    decode = trainer.processing_class.batch_decode
+    return [
+        {
+            "prompts": [p.replace(" ", "") for p in decode(output["prompt_ids"], skip_special_tokens=True)],
+            "texts": decode(output["completion_ids"], skip_special_tokens=True),
+            "lengths": output["completion_mask"].sum(1).tolist(),
+            "old": (output["old_per_token_logps"] * output["completion_mask"]).sum(1).tolist(),
+            "advantages": output["advantages"].tolist(),
+            "items": int(output["num_items_in_batch"]),
+        }
+        for output in trainer.trained
+    ]
+
+
+def main(out: str, group: int, resume: bool) -> None:
+    groups: list[Any] = []
+    trainer = make_trainer(
+        Path(out),
+        kind=NotingGRPO,
+        reward=half_solved,
+        curriculum=Traced(seed=3, retest_every=2),
+        dataset=toy_dataset(48),
+        steps_per_generation=2,
+        num_iterations=2,  # so that the rounds' own probabilities are kept
+        num_generations=group,
+        per_device_train_batch_size=PROMPTS * group // 2 // 2,
+        max_steps=8,
+        save_strategy="steps",
+        save_steps=3,
+        extra={"gate": DynamicSampling(max_rounds=8), "group_observers": [groups.append]},
+    )
+    trainer.train(resume_from_checkpoint=f"{out}/checkpoint-3" if resume else None)
+    mine = {
+        "parameters": hashlib.sha256(flat_parameters(trainer).numpy().tobytes()).hexdigest(),
+        "trace": trainer.curriculum.trace,
+        "generations": trained_on(trainer) if hasattr(trainer, "trained") else [],
+        "gate": trainer.gate.metrics(),
+        "groups": [
+            {
+                "prompts": [t.prompt.replace(" ", "") for t in g.tickets],
+                "rounds": g.round.tolist(),
+                "admitted": g.admitted.tolist(),
+                "trained": g.trained.tolist(),
+                "rewards": g.rewards.tolist(),
+                "texts": g.texts,
+                "lengths": g.lengths.tolist(),
+                "gate": g.gate,
+            }
+            for g in groups
+        ],
+    }
+    everyone = gather_object([mine])
+    if trainer.accelerator.is_main_process:
+        Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
+    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], int(sys.argv[2]), "resume" in sys.argv)
