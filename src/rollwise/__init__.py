@@ -27,6 +27,7 @@ from rollwise.curricula import (
     JoinReport,
     Mixture,
     MoPPS,
+    Nested,
     Ordered,
     Picks,
     PrioritizedReplay,
@@ -54,6 +55,7 @@ from rollwise.gates import AllOf, DynamicSampling, Everything, Gate, MixedOutcom
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.state import load_state, save_state
+from rollwise.stream import PromptStream
 from rollwise.ticket import Ticket
 
 __version__ = "0.1.0"
@@ -85,6 +87,7 @@ __all__ = [
     "MixedOutcome",
     "Mixture",
     "MoPPS",
+    "Nested",
     "Ordered",
     "Outcome",
     "PassRateRange",
@@ -92,6 +95,7 @@ __all__ = [
     "PoolError",
     "PrioritizedReplay",
     "PromptPool",
+    "PromptStream",
     "Rails",
     "RewardError",
     "RewardSpec",

@@ -128,6 +128,29 @@ class PromptPool:
             raise MissingColumnError(f"{method} needs the column {column!r}, but the pool has {here}; {remedy}")
         return self.columns[column]
 
+    def plus(self, other: PromptPool) -> PromptPool:
+        """This pool's prompts and then the other's; columns that both have.
+
+        Raises:
+            PoolError: a prompt is in both.
+        """
+        columns = {name: [*self.columns[name], *other.columns[name]] for name in self.columns if name in other.columns}
+        return PromptPool(ids=self.ids + other.ids, prompts=[*self.prompts, *other.prompts], columns=columns)
+
+    def minus(self, ids: Iterable[str]) -> PromptPool:
+        """This pool without the prompts of these ids, in the same order.
+
+        Raises:
+            PoolError: one of them is not here, or nothing would be left.
+        """
+        gone = {self.slot(id_) for id_ in ids}
+        kept = [slot for slot in range(len(self)) if slot not in gone]
+        return PromptPool(
+            ids=[self.ids[slot] for slot in kept],
+            prompts=[self.prompts[slot] for slot in kept],
+            columns={name: column[kept] for name, column in self.columns.items()},
+        )
+
     def codes(self, *columns: str) -> tuple[list[str], np.ndarray]:
         """The distinct values of a column, or combinations of several, as sorted names (C,), and each prompt's (N,).
 

@@ -21,7 +21,7 @@ HEAVY = [
     "jsonargparse",
     "pytest",
 ]
-CORE = {"errors", "checks", "pool", "ticket", "outcome", "evidence", "ledger", "state", "rng", "columns"}
+CORE = {"errors", "checks", "pool", "stream", "ticket", "outcome", "evidence", "ledger", "state", "rng", "columns"}
 ALLOWED: dict[str, set[str]] = {
     "core": CORE,
     "estimators": CORE | {"estimators"},  # these four never import one another

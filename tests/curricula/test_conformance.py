@@ -126,3 +126,13 @@ class TestGRESO(CurriculumConformance):
 class TestSPEED(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.SPEED(pool, screen=5, ready=3, screen_rollouts=2, **core)
+
+
+class TestNested(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Nested(pool, categories=rw.SEC(), prompts=rw.BOTS(), **core)
+
+
+class TestNestedDumpOverMeans(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Nested(pool, categories=rw.DUMP(), prompts=rw.Selector(), rails=None, **core)

@@ -35,7 +35,7 @@ def test_every_lane_learns_from_every_outcome() -> None:
     mixture = rw.Mixture(pool_of(10), lanes=lanes, seed=0)
     tickets = mixture.ask(10)
     mixture.tell([rw.Outcome(t.id, [0, 0]) for t in tickets])
-    replay = mixture.lane("replay")
+    replay = mixture.child("replay")
     assert isinstance(replay, rw.PrioritizedReplay)
     assert len(replay.pools()["unsolved"]) == 10
     assert mixture.metrics()["replay/unsolved"] == 10

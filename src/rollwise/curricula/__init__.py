@@ -18,6 +18,7 @@ from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.greso import GRESO
 from rollwise.curricula.learnability import LILO, SFL
 from rollwise.curricula.mixture import Mixture
+from rollwise.curricula.nested import Nested
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rails import Rails
@@ -39,6 +40,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "lilo": LILO,
     "mixture": Mixture,
     "mopps": MoPPS,
+    "nested": Nested,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
     "sec": SEC,
@@ -65,7 +67,8 @@ def curriculum_options(name: str) -> dict[str, Any]:
 def make_curriculum(name: str, **options: Any) -> Curriculum:
     """An unbound curriculum by its name in `CURRICULA`.
 
-    For "mixture", `lanes` maps a lane's name to `{"weight": 0.8, "curriculum": "prioritized", "options": {...}}`.
+    For "mixture", `lanes` maps a lane's name to `{"weight": 0.8, "curriculum": "prioritized", "options": {...}}`; for
+    "nested", `categories` and `prompts` are each `{"curriculum": "sec", "options": {...}}`.
 
     Raises:
         ConfigError: an unknown name, or an option that the method does not have.
@@ -83,6 +86,8 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
         options = kind.with_preset(preset, options)
     if kind is Mixture and isinstance(options.get("lanes"), dict):
         options["lanes"] = {lane: _make_lane(lane, value) for lane, value in options["lanes"].items()}
+    if kind is Nested:
+        options |= {part: _make_part(part, options[part]) for part in ("categories", "prompts") if part in options}
     try:
         return kind(**options)
     except TypeError as error:
@@ -95,6 +100,14 @@ def _make_lane(lane: str, value: Any) -> Any:
     if not {"weight", "curriculum"} <= set(value) <= {"weight", "curriculum", "options"}:
         raise ConfigError(f"lane {lane!r} must have weight, curriculum and perhaps options, got {value!r}")
     return value["weight"], make_curriculum(value["curriculum"], **(value.get("options") or {}))
+
+
+def _make_part(part: str, value: Any) -> Any:
+    if not isinstance(value, dict):
+        return value
+    if not {"curriculum"} <= set(value) <= {"curriculum", "options"}:
+        raise ConfigError(f"{part} must have curriculum and perhaps options, got {value!r}")
+    return make_curriculum(value["curriculum"], **(value.get("options") or {}))
 
 
 def _find(name: str) -> type[Curriculum]:
@@ -122,6 +135,7 @@ __all__ = [
     "JoinReport",
     "Mixture",
     "MoPPS",
+    "Nested",
     "Ordered",
     "Picks",
     "PrioritizedReplay",

@@ -1,28 +1,27 @@
 """The seam: `ask` for prompts to roll out, `tell` what came of them.
 
 `Curriculum` owns everything that methods share: tickets, validation, expiry, the clock, random streams, saving and
-joining by id. A method is a subclass with five small hooks; `select` chooses, `observe` learns.
+joining by id (`resumable.py`). A method is a subclass with a few hooks (`method.py`): `select` chooses, `observe`
+learns.
 """
 
 from __future__ import annotations
 
 import copy
 import logging
-from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from types import MappingProxyType
-from typing import Any, ClassVar, TypedDict
+from typing import Any, TypedDict
 
 import numpy as np
 
 from rollwise.checks import check_whole
 from rollwise.columns import Columns
-from rollwise.curricula import saving
-from rollwise.curricula.picks import JoinReport, Picks
+from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Guard, Rails, describe
+from rollwise.curricula.resumable import COUNTERS, Resumable
 from rollwise.draws import hash_ids, ties
-from rollwise.errors import ConfigError, PoolError, StateError, UnboundError
+from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.evidence import Evidence
 from rollwise.ledger import Ledger
 from rollwise.outcome import Outcome, RewardSpec
@@ -32,12 +31,10 @@ from rollwise.ticket import Purpose, Ticket
 
 logger = logging.getLogger(__name__)
 
-_COUNTERS = (
-    *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
-    *("probed", "probe_rollouts"),
-    *("state_added", "state_dropped"),  # prompts that were new, or gone, when a saved state was loaded
-)
-_SHARED_COLUMNS: dict[str, tuple[type, Any]] = {"asked": (np.int64, 0)}
+_SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
+    "asked": (np.int64, 0),
+    "streak": (np.int32, 0),  # +z after z groups in a row that were all solved, -z after z without contrast else
+}
 
 
 class CoreOptions(TypedDict, total=False):
@@ -57,7 +54,7 @@ class CoreOptions(TypedDict, total=False):
     rails: Rails | Mapping[str, Any] | str | None
 
 
-class Curriculum(ABC):
+class Curriculum(Resumable):
     """Decides which prompts to roll out next.
 
     Args:
@@ -67,12 +64,6 @@ class Curriculum(ABC):
     A subclass passes its own options to `__init__` as `options`, makes everything that changes in `build`, and
     implements `select`, `observe`, `hold` and `release`.
     """
-
-    columns_spec: Mapping[str, tuple[type, Any]] = MappingProxyType({})
-    """What the method remembers of each prompt: name -> (dtype, default)."""
-
-    default_rails: ClassVar[Rails | None] = None
-    """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
 
     def __init__(
         self,
@@ -210,46 +201,15 @@ class Curriculum(ABC):
         }
         return {name: float(value) for name, value in numbers.items()}
 
-    def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets."""
-        return {
-            **saving.header(type(self).__name__, self.options),
-            "ids": self.pool.encoded_ids,
-            "ledger": self.ledger.state_dict(),
-            "body": self.body_state(),
-        }
+    def mastered(self, groups: int = 2) -> list[str]:
+        """Ids of the prompts not in flight whose last `groups` groups were all solved: candidates for retirement."""
+        done = (self.columns["streak"] >= check_whole("groups", groups, least=1)) & ~self.ledger.open
+        return [self.pool.ids[slot] for slot in np.flatnonzero(done)]
 
-    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> JoinReport:
-        """Go on from a saved state, joined to the present pool by prompt id.
-
-        Args:
-            state: what `state_dict` returned.
-            strict: whether options that differ from the saved ones raise; if not, the present ones hold.
-
-        Raises:
-            StateError: another method or version, options that differ, no prompt in common, or damaged contents.
-                Nothing has changed then.
-        """
-        pool = self.pool
-        saving.check_header(state, type(self).__name__, self.options, strict=strict)
-        try:
-            old_rows, new_rows, saved = saving.join(state["ids"], pool)
-            fresh = copy.copy(self)
-            fresh._start(pool)
-            dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
-            fresh.load_body(state["body"], old_rows, new_rows)
-        except StateError:
-            raise
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            raise StateError(f"the state is damaged: {error!r}") from error
-        matched = len(old_rows)
-        report = JoinReport(matched, len(pool) - matched, saved - matched, dropped_tickets)
-        fresh.counters["state_added"] += report.added
-        fresh.counters["state_dropped"] += report.dropped
-        self.__dict__ = fresh.__dict__
-        if report.added or report.dropped:
-            logger.warning("the data set has changed since the state was saved: %s", report)
-        return report
+    def hopeless(self, groups: int = 4) -> list[str]:
+        """Ids of the prompts not in flight whose last `groups` groups had no contrast and were not solved."""
+        lost = (self.columns["streak"] <= -check_whole("groups", groups, least=1)) & ~self.ledger.open
+        return [self.pool.ids[slot] for slot in np.flatnonzero(lost)]
 
     @property
     def pool(self) -> PromptPool:
@@ -260,55 +220,6 @@ class Curriculum(ABC):
                 "hand it to a trainer, which binds it to its data set"
             )
         return self._pool
-
-    # ---- what a method implements ----
-
-    def build(self) -> None:  # noqa: B027 - optional
-        """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
-
-    probe_rollouts: int | None = None
-    """Rollouts of a probe, where the method insists on a number."""
-
-    probe_purpose: Purpose = "measure"
-    """What the rollouts of a probe are for."""
-
-    @abstractmethod
-    def select(self, k: int) -> Picks:
-        """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
-
-    def select_probes(self, k: int) -> Picks:
-        """Choose up to `k` distinct slots of those not in flight, to be measured."""
-        return Picks.join([])
-
-    def observe_probes(self, evidence: Evidence) -> None:  # noqa: B027 - optional
-        """Learn from measured groups of distinct prompts, all of them on hold."""
-
-    def observe(self, evidence: Evidence) -> None:  # noqa: B027 - optional
-        """Update beliefs from groups of distinct prompts, all of them on hold."""
-
-    def end_step(self) -> None:  # noqa: B027 - optional
-        """Do what is done once a step: one in which something was told, in however many tells, is over."""
-
-    def hold(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
-        """These slots may not be chosen until released; some may be on hold already."""
-
-    def release(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
-        """These slots may be chosen (again), ranked by the present belief."""
-
-    def expected(self, slots: np.ndarray) -> np.ndarray:
-        """The mean score believed of each of the slots, (K,); NaN where there is no belief."""
-        return np.full(len(slots), np.nan)
-
-    def own_metrics(self) -> dict[str, float]:
-        """Numbers of the method's own, for `metrics`."""
-        return {}
-
-    def own_state(self) -> dict[str, Any]:
-        """What the method must save beyond its columns, JSON-safe."""
-        return {}
-
-    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:  # noqa: B027 - optional
-        """Take back `own_state`, on a fresh build whose columns are loaded; `added` are slots of new prompts."""
 
     # ---- what a method may use ----
 
@@ -346,6 +257,10 @@ class Curriculum(ABC):
 
     def _learn(self, evidence: Evidence) -> None:
         """From groups of distinct prompts, of either purpose."""
+        judged = evidence.where(evidence.judged)
+        streak = self.columns["streak"][judged.slots]
+        longer = np.where(judged.all_good, np.maximum(streak, 0) + 1, np.minimum(streak, 0) - 1)
+        self.columns["streak"][judged.slots] = np.where(judged.mixed, 0, longer)
         if evidence.probe.any():
             self.observe_probes(evidence.where(evidence.probe))
         trained = evidence.where(~evidence.probe)
@@ -394,7 +309,7 @@ class Curriculum(ABC):
         self.step = 0
         self.step_begun = False  # whether a probe has begun the step of the next `ask`
         self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
-        self.counters: dict[str, int] = dict.fromkeys(_COUNTERS, 0)
+        self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         alone = ledger is None  # a curriculum within another is guarded there
         self.guard = Guard(self.rails, pool, ties=self.ties) if alone and self.rails is not None else None
         self.build()
@@ -415,32 +330,3 @@ class Curriculum(ABC):
         self.counters["mixed"] += int(evidence.mixed.sum())
         self.counters["all_good"] += int(evidence.all_good.sum())
         self.counters["all_bad"] += int(evidence.all_bad.sum())
-
-    def body_state(self) -> dict[str, Any]:
-        """All that is saved of this curriculum besides the ids and the tickets."""
-        return {
-            "step": self.step,
-            "step_begun": self.step_begun,
-            "told_step": self.told_step,
-            "rng": self.rng.state_dict(),
-            "counters": dict(self.counters),
-            "columns": self.columns.state_dict(),
-            "own": self.own_state(),
-            "rails": None if self.guard is None else self.guard.state_dict(),
-        }
-
-    def load_body(self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
-        """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
-        everything = np.arange(len(self.pool))
-        self._hold(everything)
-        self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
-        self.rng.load_state_dict(body["rng"])
-        self.counters = {name: int(body["counters"][name]) for name in _COUNTERS}
-        self.columns.load(body["columns"], old_rows, new_rows)
-        unseen = np.ones(len(self.pool), dtype=bool)
-        unseen[new_rows] = False
-        added = np.flatnonzero(unseen)
-        self.load_own_state(body["own"], added)
-        if self.guard is not None and body["rails"] is not None:
-            self.guard.load(body["rails"], old_rows, new_rows, added)
-        self._release(everything[~self.ledger.open])

@@ -66,6 +66,9 @@ class Ranked(Curriculum):
         self.queue = MaxTree(len(self.pool)) if self.candidate_multiplier is not None else None
         self.round = 0
         self.scored = False
+        self.ahead: np.ndarray = np.empty(0, dtype=np.int64)  # the best of those open, best first
+        self.ahead_within: dict[int, np.ndarray] = {}  # the same for groups of prompts
+        self.ranking: np.ndarray = np.empty(0)
 
     def new_round(self) -> None:
         """The scores have changed; they are computed when next needed."""
@@ -95,17 +98,42 @@ class Ranked(Curriculum):
 
     def _next_of_round(self, k: int, without: np.ndarray | None = None) -> np.ndarray:
         """Up to `k` free slots not yet chosen in this round, the best first."""
-        if not self.scored:
-            self.before_round = self.rng.state_dict() if self._redrawn else None
-            self.ranking: np.ndarray = self._keys(np.arange(len(self.pool)), self.scores(None))
-            self.ahead: np.ndarray = np.empty(0, dtype=np.int64)
-            self.scored = True
+        self._score()
         chosen: np.ndarray = self.ahead[self._open(self.ahead, without)][:k]
         if len(chosen) < k:
             everyone = np.arange(len(self.pool))
             self.ahead = self._best(everyone[self._open(everyone, without)], max(k, _AHEAD))
             chosen = self.ahead[:k]
         self.columns["round"][chosen] = self.round
+        return chosen
+
+    def _score(self) -> None:
+        """Score the whole pool, unless this round's scores are there."""
+        if self.scored:
+            return
+        self.before_round = self.rng.state_dict() if self._redrawn else None
+        self.ranking = self._keys(np.arange(len(self.pool)), self.scores(None))
+        self.ahead, self.ahead_within = self.ahead[:0], {}
+        self.scored = True
+
+    def select_within(self, group: int, members: np.ndarray, k: int) -> np.ndarray:
+        """The best `k` free slots of a group of prompts, best first: (K,), fewer only if no more are free.
+
+        Args:
+            group: a number by which this round's ranking of the group is remembered.
+            members: the group's slots.
+            k: how many.
+        """
+        self._score()
+        ahead = self.ahead_within.get(group, self.ahead[:0])
+        chosen: np.ndarray = ahead[self._open(ahead)][:k]
+        if len(chosen) < k:
+            self.ahead_within[group] = self._best(members[self._open(members)], max(k, _AHEAD))
+            chosen = self.ahead_within[group][:k]
+        self.columns["round"][chosen] = self.round
+        if len(chosen) < k:  # everyone free there has had a turn in this round
+            rest = members[self.free[members] & ~np.isin(members, chosen)]
+            chosen = np.concatenate([chosen, self._best(rest, k)[: k - len(chosen)]])
         return chosen
 
     def _open(self, slots: np.ndarray, without: np.ndarray | None = None) -> np.ndarray:
@@ -116,6 +144,8 @@ class Ranked(Curriculum):
     def _come_back(self, slots: np.ndarray) -> None:
         """Slots that are free again, and have not had their turn in this round, take their place in the ranking."""
         back = slots[self._open(slots)]
+        if len(back):
+            self.ahead_within.clear()
         if len(back) and len(self.ahead):
             last = self.ahead[-1]
             both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
@@ -171,5 +201,5 @@ class Ranked(Curriculum):
         if state["scored"] and state["before_round"] is not None:  # draw this round again, from where it was drawn
             now = self.rng.state_dict()
             self.rng.load_state_dict(state["before_round"])
-            self._next_of_round(0)
+            self._score()
             self.rng.load_state_dict(now)

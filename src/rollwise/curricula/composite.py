@@ -1,0 +1,96 @@
+"""Curricula made of curricula over one pool: shared tickets and clock, each child with its own beliefs."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.errors import ConfigError, PoolError, StateError
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+
+class Composite(Curriculum):
+    """Children by name: all of them learn from everything told, and every prompt is free or in flight for all at once.
+
+    The children given are unbound, and stay so: copies of them work, with the composite's tickets, clock and
+    reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own, and are
+    never asked for probes.
+
+    Args:
+        pool: needs whatever the children need.
+        children: name -> curriculum.
+        options: of the composite, to be saved with those of the children.
+        **core: see `CoreOptions`.
+    """
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        children: Mapping[str, Curriculum],
+        options: Mapping[str, Any],
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        for name, child in children.items():
+            if not isinstance(child, Curriculum):
+                raise ConfigError(f"{name!r} must be a curriculum, got {child!r}")
+            if child._pool is not None:
+                raise ConfigError(f"the curriculum of {name!r} has a pool already; give an unbound one")
+        self.makers = dict(children)
+        described = {name: {"method": type(c).__name__, "options": c.options} for name, c in children.items()}
+        super().__init__(pool, options={**options, "children": described}, **core)
+
+    def build(self) -> None:
+        self.children: dict[str, Curriculum] = {}
+        for name, maker in self.makers.items():
+            child = copy.copy(maker)
+            child.seed = int(self.rng[f"lane:{name}"].integers(2**63))
+            child._start(self.pool, ledger=self.ledger, id_hashes=self.id_hashes)
+            self.children[name] = child
+
+    def child(self, name: str) -> Curriculum:
+        """One of them, for a look inside; `PoolError` for a name that is not there."""
+        if name not in self.children:
+            raise PoolError(f"no curriculum {name!r} here; there are {sorted(self.children)}")
+        return self.children[name]
+
+    def observe(self, evidence: Evidence) -> None:
+        for child in self.children.values():
+            child.step = self.step
+            child.observe(evidence)
+
+    def end_step(self) -> None:
+        for child in self.children.values():
+            child.end_step()
+
+    def hold(self, slots: np.ndarray) -> None:
+        for child in self.children.values():
+            child.hold(slots)
+
+    def release(self, slots: np.ndarray) -> None:
+        for child in self.children.values():
+            child.release(slots)
+
+    def own_metrics(self) -> dict[str, float]:
+        return {
+            f"{name}/{key}": value
+            for name, child in self.children.items()
+            for key, value in {"asked": float(child.counters["asked"]), **child.own_metrics()}.items()
+        }
+
+    def own_state(self) -> dict[str, Any]:
+        return {"children": {name: child.body_state() for name, child in self.children.items()}}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        if set(state["children"]) != set(self.children):
+            raise StateError(f"the state is of {sorted(state['children'])}, expected {sorted(self.children)}")
+
+    def load_body(self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
+        for name, child in self.children.items():
+            child.load_body(body["own"]["children"][name], old_rows, new_rows)
+        super().load_body(body, old_rows, new_rows)

@@ -1,0 +1,72 @@
+"""What a method is asked for by the seam: it implements some of these, and `Curriculum` calls them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import Rails
+from rollwise.evidence import Evidence
+from rollwise.ticket import Purpose
+
+
+class Method(ABC):
+    """The hooks. Only `select`, `hold` and `release` have no use as they stand here."""
+
+    columns_spec: Mapping[str, tuple[type, Any]] = MappingProxyType({})
+    """What the method remembers of each prompt: name -> (dtype, default)."""
+
+    default_rails: ClassVar[Rails | None] = None
+    """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
+
+    def build(self) -> None:  # noqa: B027 - optional
+        """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
+
+    probe_rollouts: int | None = None
+    """Rollouts of a probe, where the method insists on a number."""
+
+    probe_purpose: Purpose = "measure"
+    """What the rollouts of a probe are for."""
+
+    @abstractmethod
+    def select(self, k: int) -> Picks:
+        """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
+
+    def select_probes(self, k: int) -> Picks:
+        """Choose up to `k` distinct slots of those not in flight, to be measured."""
+        return Picks.join([])
+
+    def observe_probes(self, evidence: Evidence) -> None:  # noqa: B027 - optional
+        """Learn from measured groups of distinct prompts, all of them on hold."""
+
+    def observe(self, evidence: Evidence) -> None:  # noqa: B027 - optional
+        """Update beliefs from groups of distinct prompts, all of them on hold."""
+
+    def end_step(self) -> None:  # noqa: B027 - optional
+        """Do what is done once a step: one in which something was told, in however many tells, is over."""
+
+    def hold(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
+        """These slots may not be chosen until released; some may be on hold already."""
+
+    def release(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
+        """These slots may be chosen (again), ranked by the present belief."""
+
+    def expected(self, slots: np.ndarray) -> np.ndarray:
+        """The mean score believed of each of the slots, (K,); NaN where there is no belief."""
+        return np.full(len(slots), np.nan)
+
+    def own_metrics(self) -> dict[str, float]:
+        """Numbers of the method's own, for `metrics`."""
+        return {}
+
+    def own_state(self) -> dict[str, Any]:
+        """What the method must save beyond its columns, JSON-safe."""
+        return {}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:  # noqa: B027 - optional
+        """Take back `own_state`, on a fresh build whose columns are loaded; `added` are slots of new prompts."""

@@ -1,0 +1,141 @@
+"""An endless source of prompts, of which a window is the pool."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Protocol
+
+import numpy as np
+
+from rollwise.checks import check_whole
+from rollwise.errors import PoolError, StateError
+from rollwise.pool import PromptPool
+from rollwise.rng import check_seed, stream_generator
+
+_FRUITLESS = 1000
+"""Items in a row that were all there already, after which a source counts as exhausted."""
+
+
+class Rebinds(Protocol):
+    """What a stream needs of a curriculum."""
+
+    @property
+    def pool(self) -> PromptPool: ...
+
+    def rebind(self, pool: PromptPool) -> Any: ...
+
+
+class PromptStream:
+    """Makes prompts without end, item by item, each from a generator of its own.
+
+    Item i comes from a generator seeded by (seed, i), so it is the same whatever was made before, and neighbouring
+    seeds share nothing. Seeded by `seed + i`, two streams would be one, shifted.
+
+    Args:
+        make: a function of a `numpy.random.Generator` and the item's number to a record: `prompt`, and perhaps `id` and
+            columns; see `PromptPool.from_records`. Items whose id is in the pool already are passed over.
+        seed: root of all items.
+        size: prompts in the pool.
+
+    >>> stream = PromptStream(lambda rng, i: {"prompt": f"{rng.integers(100)}+{rng.integers(100)}="}, seed=0, size=3)
+    >>> len(stream.pool()), stream.position >= 3
+    (3, True)
+    """
+
+    def __init__(
+        self, make: Callable[[np.random.Generator, int], Mapping[str, Any]], *, seed: int = 0, size: int = 4096
+    ) -> None:
+        self.make = make
+        self.seed = check_seed(seed)
+        self.size = check_whole("size", size, least=1)
+        self.position = 0
+        """How many items have been made."""
+        self._live: dict[str, int] = {}  # id -> number, of the prompts in the pool
+
+    def item(self, number: int) -> PromptPool:
+        """A pool of the one item `number`."""
+        return PromptPool.from_records([dict(self.make(stream_generator(self.seed, f"item:{number}"), number))])
+
+    def pool(self) -> PromptPool:
+        """The pool as it is now, made anew; filled up to `size` at first.
+
+        Raises:
+            PoolError: the source repeats itself and has not so many distinct prompts.
+        """
+        fresh = self._more(self.size) if not self._live else {}
+        self._live.update(fresh)
+        return self._build(self._live.values())
+
+    def renew(self, curriculum: Rebinds, *, retire: Iterable[str]) -> Any:
+        """Replace prompts of the curriculum's pool by new items, and let it go on.
+
+        Args:
+            curriculum: whose pool is this stream's.
+            retire: ids to take out, for example `curriculum.mastered()`; their open tickets are dropped.
+
+        Returns:
+            The curriculum's `JoinReport`.
+
+        Raises:
+            PoolError: an id is not in the pool, all are retired, or the source has no more distinct prompts. Nothing
+                has changed then.
+        """
+        gone = set(retire)
+        unknown = sorted(gone - set(self._live))
+        if unknown:
+            raise PoolError(f"{unknown[0]!r} is not in this stream's pool of {len(self._live)}")
+        position = self.position
+        try:
+            fresh = self._more(len(gone))
+            live = {**{id_: i for id_, i in self._live.items() if id_ not in gone}, **fresh}
+            kept = curriculum.pool.minus(gone) if gone else curriculum.pool
+            report = curriculum.rebind(kept.plus(self._build(fresh.values())) if fresh else kept)
+        except BaseException:
+            self.position = position
+            raise
+        self._live = live
+        return report
+
+    def state_dict(self) -> dict[str, Any]:
+        """The position, and the numbers of the items in the pool: they can be made again."""
+        return {"seed": self.seed, "position": self.position, "live": list(self._live.values())}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Go on from a saved state; `pool` then gives the pool of that time.
+
+        Raises:
+            StateError: it is of another seed, or damaged. Nothing has changed then.
+        """
+        try:
+            if state["seed"] != self.seed:
+                raise StateError(f"the stream's state has seed {state['seed']!r}, not {self.seed}")
+            position, numbers = int(state["position"]), [int(number) for number in state["live"]]
+            live = {self.item(number).ids[0]: number for number in numbers}
+        except (KeyError, TypeError, ValueError) as error:
+            if isinstance(error, StateError):
+                raise
+            raise StateError(f"the stream's state is damaged: {error!r}") from error
+        self.position, self._live = position, live
+
+    def _more(self, n: int) -> dict[str, int]:
+        """The next `n` items that are not in the pool: id -> number."""
+        fresh: dict[str, int] = {}
+        fruitless = 0
+        while len(fresh) < n:
+            id_ = self.item(self.position).ids[0]
+            if id_ in fresh or id_ in self._live:
+                fruitless += 1
+                if fruitless >= _FRUITLESS:
+                    raise PoolError(
+                        f"the last {fruitless} items were all in the pool already: the source seems to have only "
+                        f"{len(self._live) + len(fresh)} distinct prompts; use a smaller size or a richer source"
+                    )
+            else:
+                fresh[id_] = self.position
+                fruitless = 0
+            self.position += 1
+        return fresh
+
+    def _build(self, numbers: Iterable[int]) -> PromptPool:
+        records = [dict(self.make(stream_generator(self.seed, f"item:{number}"), number)) for number in numbers]
+        return PromptPool.from_records(records)
