@@ -29,6 +29,13 @@ METHODS = {
     "bots": ["--curriculum", "bots"],
     "sec": ["--curriculum", "sec"],
     "frontier": ["--curriculum", "frontier"],
+    "greso": ["--curriculum", "greso"],
+    "mopps": [
+        *("--curriculum", "mopps", "--curriculum_options.forgetting", "0.5"),  # the release's numbers for Countdown
+        *("--curriculum_options.candidate_multiplier", "8"),
+    ],
+    "sec-ucb": ["--curriculum", "sec", "--curriculum_options.choice", "ucb"],
+    "recommended": ["--curriculum", "recommended"],
 }
 REGIMES = {
     "revisit": ["--train_prompts", "600", "--prompts_per_step", "32", "--steps", "100"],

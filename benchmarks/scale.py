@@ -1,16 +1,22 @@
-"""Speed and memory of every curriculum from a thousand to a million prompts.
+"""Speed and memory of every curriculum from a thousand to a million prompts, beside per-prompt Python.
 
-    python benchmarks/scale.py [--sizes 1000 10000 100000 1000000] [--repeats 7] [--json out.json]
+    python benchmarks/scale.py [--sizes 1000 10000 100000 1000000] [--methods bots ...] [--repeats 7] [--json out.json]
 
 Each row is measured in a process of its own: seconds to construct (pool and curriculum apart), the median time of
-`ask(256)`, `tell(256)`, `ask(1)`, `state_dict` and `load_state_dict`, the state's size as JSON, and how much the
-process's peak memory grew from before the pool was made.
+`ask(256)` and `tell(256)`, `ask(1)` and `probe(256)`, `state_dict` and `load_state_dict`, the state's size as JSON, and
+how much the process's peak memory grew from before the pool was made. `ask(1)` is amortised: 256 of them within one
+step, after news, divided by 256; so is `tell(1)`. Rails are on, as by default.
+
+The rows `python: ...` do the same work the straightforward way, with a Python loop over the prompts.
 """
 
 from __future__ import annotations
 
 import argparse
+import heapq
 import json
+import math
+import random
 import resource
 import statistics
 import subprocess
@@ -26,15 +32,118 @@ import rollwise as rw
 METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "uniform": lambda pool: rw.Uniform(pool),
     "ordered": lambda pool: rw.Ordered(pool),
+    "recommended": lambda pool: rw.Recommended(pool),
     "prioritized": lambda pool: rw.PrioritizedReplay(pool),
     "prioritized-proportional": lambda pool: rw.PrioritizedReplay(pool, draw="proportional"),
     "bots": lambda pool: rw.BOTS(pool, implicit="none"),
     "bots-interpolation": lambda pool: rw.BOTS(pool, implicit="interpolation"),
+    "bots-candidates": lambda pool: rw.BOTS(pool, implicit="none", candidate_multiplier=16),
+    "bots-gaussian": lambda pool: rw.BOTS(pool, implicit="none", belief="gaussian"),
+    "bots-dirichlet": lambda pool: rw.BOTS(pool, implicit="none", belief="dirichlet"),
+    "bots-kernel": lambda pool: rw.BOTS(pool, implicit="kernel"),
+    "mopps": lambda pool: rw.MoPPS(pool),
+    "dots": lambda pool: rw.DOTS(pool),
     "sec": lambda pool: rw.SEC(pool),
+    "sec-ucb": lambda pool: rw.SEC(pool, choice="ucb"),
+    "sec-thompson": lambda pool: rw.SEC(pool, choice="thompson"),
+    "sec-metis": lambda pool: rw.SEC.metis(pool),
+    "dump": lambda pool: rw.DUMP(pool),
+    "nested": lambda pool: rw.Nested(pool, categories=rw.SEC(), prompts=rw.BOTS(implicit="none")),
     "frontier": lambda pool: rw.FrontierReplay(pool),
+    "selector": lambda pool: rw.Selector(pool),
+    "selector-proportional": lambda pool: rw.Selector(pool, draw="proportional"),
+    "adarft": lambda pool: rw.AdaRFT(pool),
+    "adcl": lambda pool: rw.ADCL(pool),
+    "sfl": lambda pool: rw.SFL(pool),
+    "lilo": lambda pool: rw.LILO(pool),
+    "vcrl": lambda pool: rw.VCRL(pool, first_steps=0),
+    "greso": lambda pool: rw.GRESO(pool),
+    "speed": lambda pool: rw.SPEED(pool),
     "mixture": lambda pool: rw.Mixture(pool, lanes={"r": (0.8, rw.PrioritizedReplay()), "u": (0.2, rw.Uniform())}),
 }
-COLUMNS = ("pool", "construct", "ask_256", "tell_256", "ask_1", "state", "load", "state_mb", "peak_mb")
+COLUMNS = (
+    "pool",
+    "construct",
+    "ask_256",
+    "tell_256",
+    "ask_1",
+    "tell_1",
+    "probe",
+    "state",
+    "load",
+    "state_mb",
+    "peak_mb",
+)
+
+
+class PlainUniform:
+    """A shuffled list, popped."""
+
+    def __init__(self, difficulty: list[float]) -> None:
+        self.order = random.sample(range(len(difficulty)), len(difficulty))
+
+    def ask(self, n: int) -> list[int]:
+        return [self.order.pop() for _ in range(n)]
+
+    def tell(self, rewards: dict[int, list[float]]) -> None:
+        pass
+
+
+class PlainPrioritized(PlainUniform):
+    """A heap of [-priority, prompt], as the released implementations keep it."""
+
+    def __init__(self, difficulty: list[float]) -> None:
+        self.mean: dict[int, float] = {}
+        self.heap = [(-0.2, random.random(), i) for i in range(len(difficulty))]
+        heapq.heapify(self.heap)
+
+    def ask(self, n: int) -> list[int]:
+        return [heapq.heappop(self.heap)[2] for _ in range(n)]
+
+    def tell(self, rewards: dict[int, list[float]]) -> None:
+        for i, group in rewards.items():
+            p = sum(group) / len(group)
+            self.mean[i] = p = 0.8 * p + 0.2 * self.mean.get(i, p)
+            heapq.heappush(self.heap, (-p * (1 - p), random.random(), i))
+
+
+class PlainBots(PlainUniform):
+    """Lists of alpha and beta, all of them discounted at each step, all of them sampled at each ask."""
+
+    def __init__(self, difficulty: list[float]) -> None:
+        self.alpha, self.beta = [1.0] * len(difficulty), [1.0] * len(difficulty)
+
+    def ask(self, n: int) -> list[int]:
+        distance = [abs(random.betavariate(a, b) - 0.5) for a, b in zip(self.alpha, self.beta, strict=True)]
+        return heapq.nsmallest(n, range(len(distance)), key=distance.__getitem__)
+
+    def tell(self, rewards: dict[int, list[float]]) -> None:
+        for i in range(len(self.alpha)):
+            group = rewards.get(i, [])
+            self.alpha[i] = 0.9 * self.alpha[i] + 0.1 + sum(group)
+            self.beta[i] = 0.9 * self.beta[i] + 0.1 + len(group) - sum(group)
+
+
+class PlainAdaRFT(PlainUniform):
+    """Sorted by distance from the target at each step."""
+
+    def __init__(self, difficulty: list[float]) -> None:
+        self.difficulty, self.target = difficulty, 0.0
+
+    def ask(self, n: int) -> list[int]:
+        return sorted(range(len(self.difficulty)), key=lambda i: abs(self.difficulty[i] - self.target))[:n]
+
+    def tell(self, rewards: dict[int, list[float]]) -> None:
+        scores = [r for group in rewards.values() for r in group]
+        self.target = min(1.0, max(0.0, self.target + 0.5 * math.tanh(2 * (sum(scores) / len(scores) - 0.5))))
+
+
+PLAIN: dict[str, Callable[[list[float]], PlainUniform]] = {
+    "python: uniform": PlainUniform,
+    "python: prioritized": PlainPrioritized,
+    "python: bots": PlainBots,
+    "python: adarft": PlainAdaRFT,
+}
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
@@ -47,28 +156,57 @@ def peak_mb() -> float:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 
+def measure_plain(method: str, n: int, repeats: int) -> dict[str, float]:
+    """The columns that the plain loop has."""
+    rng = np.random.default_rng(0)
+    difficulty = rng.random(n).tolist()
+    before = peak_mb()
+    construct, loop = timed(lambda: PLAIN[method](difficulty))
+    times: dict[str, list[float]] = {"ask_256": [], "tell_256": []}
+    for _ in range(min(repeats, 3)):
+        seconds, chosen = timed(lambda: loop.ask(256))
+        times["ask_256"].append(seconds)
+        rewards = {i: (rng.random(8) < difficulty[i]).astype(float).tolist() for i in chosen}
+        times["tell_256"].append(timed(lambda rewards=rewards: loop.tell(rewards))[0])
+    found = {k: statistics.median(v) for k, v in times.items()}
+    return {**dict.fromkeys(COLUMNS, math.nan), "construct": construct, **found, "peak_mb": peak_mb() - before}
+
+
 def measure(method: str, n: int, repeats: int) -> dict[str, float]:
     """One row: seconds, and megabytes where the name says so."""
     before = peak_mb()
     rng = np.random.default_rng(0)
     difficulty = rng.random(n)
     columns = {"difficulty": difficulty, "reference_pass_rates": np.stack([difficulty * 0.8, difficulty], axis=1)}
-    if method == "frontier":
+    if method in ("frontier", "bots-kernel", "dots"):
         columns["embedding"] = rng.standard_normal((n, 14))
+    if method == "recommended":
+        del columns["reference_pass_rates"]
     columns["category"] = [f"c{i % 10}" for i in range(n)]
     pool_s, pool = timed(lambda: rw.PromptPool(ids=[f"prompt-{i}" for i in range(n)], columns=columns))
     construct_s, curriculum = timed(lambda: METHODS[method](pool))
-    times: dict[str, list[float]] = {"ask_256": [], "tell_256": [], "ask_1": []}
+
+    def outcomes(tickets: list[rw.Ticket]) -> list[rw.Outcome]:
+        rates = difficulty[pool.slots_of([t.prompt_id for t in tickets])]
+        k = tickets[0].n_rollouts or 8 if tickets else 8
+        return [rw.Outcome(t.id, (rng.random(k) < rate).astype(float)) for t, rate in zip(tickets, rates, strict=True)]
+
+    times: dict[str, list[float]] = {"ask_256": [], "tell_256": [], "ask_1": [], "tell_1": [], "probe": []}
+    few = min(256, max(1, n // 8))
     for _ in range(repeats):
+        seconds, probes = timed(lambda: curriculum.probe(256))
+        times["probe"].append(seconds)
+        if probes:
+            curriculum.tell(outcomes(probes))
         seconds, tickets = timed(lambda: curriculum.ask(256))
         times["ask_256"].append(seconds)
-        outcomes = [
-            rw.Outcome(t.id, (rng.random(8) < difficulty[pool.slot(t.prompt_id)]).astype(float)) for t in tickets
-        ]
-        times["tell_256"].append(timed(lambda outcomes=outcomes: curriculum.tell(outcomes))[0])
-        seconds, single = timed(lambda: curriculum.ask(1))
-        times["ask_1"].append(seconds)
-        curriculum.tell([rw.Outcome(t.id, [1.0, 0.0]) for t in single])
+        told = outcomes(tickets)
+        times["tell_256"].append(timed(lambda told=told: curriculum.tell(told))[0])
+        step = curriculum.step + 1
+        seconds, singles = timed(lambda step=step: [curriculum.ask(1, step=step)[0] for _ in range(few)])
+        times["ask_1"].append(seconds / few)
+        told = outcomes(singles)
+        times["tell_1"].append(timed(lambda told=told: [curriculum.tell([o]) for o in told])[0] / few)
     row = {"pool": pool_s, "construct": construct_s, **{k: statistics.median(v) for k, v in times.items()}}
     row["state"], state = timed(curriculum.state_dict)
     row["peak_mb"] = peak_mb() - before  # of the curriculum at work and one state, before JSON text of it is made
@@ -80,13 +218,14 @@ def measure(method: str, n: int, repeats: int) -> dict[str, float]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[1_000, 10_000, 100_000, 1_000_000])
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=list(METHODS))
+    parser.add_argument("--methods", nargs="+", default=[*METHODS, *PLAIN], choices=[*METHODS, *PLAIN])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", help="also write the rows here")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.one:
-        print(json.dumps(measure(options.one[0], int(options.one[1]), options.repeats)))
+        how = measure_plain if options.one[0] in PLAIN else measure
+        print(json.dumps(how(options.one[0], int(options.one[1]), options.repeats)))
         return
     print("times in milliseconds, medians; memory in MB")
     print(f"{'method':<26}{'prompts':>10}" + "".join(f"{c:>11}" for c in COLUMNS))

@@ -36,3 +36,21 @@ def test_every_curriculum_is_in_the_readmes_table() -> None:
     table = (ROOT / "README.md").read_text()
     for name, kind in rw.CURRICULA.items():
         assert f"| `{kind.__name__}` | `{name}` |" in table
+
+
+def test_the_page_on_using_curricula_runs() -> None:
+    import rollwise as rw
+
+    records = [{"prompt": f"{i}+{i}=", "category": f"c{i % 3}"} for i in range(200)]
+    names = {
+        "rw": rw,
+        "curriculum": rw.LILO(rw.PromptPool.from_records(records), candidates=16, seed=0),
+        "rollout_and_score": lambda prompt, n: [float((i + len(prompt)) % 2) for i in range(n)],
+        "train_on": lambda groups: trained.append(len(groups)),
+        "make_item": lambda rng, i: {"prompt": f"{rng.integers(10**6)}+{i}=", "category": "sums"},
+    }
+    trained: list[int] = []
+    for block in blocks("docs/curricula.md"):
+        exec(block.replace("range(100)", "range(10)"), names)
+    assert trained == [16] * 10
+    assert names["curriculum"].metrics()["coverage"] == 0  # type: ignore[attr-defined]

@@ -136,3 +136,8 @@ class TestNested(CurriculumConformance):
 class TestNestedDumpOverMeans(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.Nested(pool, categories=rw.DUMP(), prompts=rw.Selector(), rails=None, **core)
+
+
+class TestRecommended(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Recommended(pool, **core)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
-from rollwise.simulation import Learner, SimulationLog, heatmap, make_world, parts, simulate
+from rollwise.simulation import Learner, Population, SimulationLog, heatmap, make_world, parts, simulate
 
 
 def log_of(realised: list[list[float]], group_size: int) -> SimulationLog:
@@ -65,12 +65,39 @@ def test_fewer_prompts_than_asked_for() -> None:
 
 
 @pytest.mark.parametrize("rewards", ["binary", "graded", "continuous"])
-@pytest.mark.parametrize("name", [name for name in rw.CURRICULA if name != "mixture"])
+@pytest.mark.parametrize("name", [name for name in rw.CURRICULA if name not in ("mixture", "nested")])
 def test_every_curriculum_can_be_simulated(name: str, rewards: str) -> None:
     world, _ = make_world(120, learner=Learner(rewards=rewards), seed=0)  # type: ignore[arg-type]
-    log = simulate(rw.make_curriculum(name), world, 6, 8, 4, lag=2)
-    assert log.rollouts[-1] == 6 * 8 * 4
+    options = {"screen_rollouts": 2} if name == "speed" else {}
+    curriculum = rw.make_curriculum(name, **options)
+    log = simulate(curriculum, world, 6, 8, 4, lag=2)
+    counted = curriculum.metrics()
+    assert log.rollouts[-1] == counted["rollouts"] + counted["probe_rollouts"]
+    assert (counted["probed"] > 0) == (name in ("adcl", "sfl", "lilo", "speed"))
     assert np.nanmax(np.abs(log.effective_ratio + log.all_good + log.all_bad - 1.0)) < 1e-9
+
+
+def test_screened_rollouts_are_made_once_and_trained_on() -> None:
+    """4 of each group of 8 come from the screening, so a step of 8 qualified prompts costs 8 * 4 more, not 8 * 8."""
+    world, _ = make_world(400, population=Population(hardest=1.0, hopeless=0.0), seed=0)
+    speed = rw.SPEED(screen_rollouts=4, screen=32, ready=8, rails=None)
+    log = simulate(speed, world, 5, 8, 8)
+    assert log.lanes["continue"].sum() >= 30
+    assert speed.metrics()["rollouts"] == 8 * 40 - 4 * log.lanes["continue"].sum()
+    assert log.effective_ratio.mean() > 0.9
+
+
+def test_a_budget_of_rollouts_ends_the_training() -> None:
+    world, _ = make_world(100, seed=0)
+    log = simulate(rw.Uniform(), world, 10, 4, 4, most_rollouts=3 * 16)
+    assert (log.rollouts.tolist(), len(log.score)) == ([16, 32, 48], 3)
+
+
+def test_the_world_can_change_while_training() -> None:
+    seen: list[int] = []
+    world, _ = make_world(100, seed=0)
+    simulate(rw.Uniform(), world, 3, 4, 4, on_step=lambda step, _: seen.append(step))
+    assert seen == [0, 1, 2]
 
 
 def test_a_curriculum_over_other_prompts_is_refused() -> None:

@@ -22,6 +22,7 @@ from rollwise.curricula.nested import Nested
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rails import Rails
+from rollwise.curricula.recommended import Recommended
 from rollwise.curricula.rotation import Ordered, Uniform
 from rollwise.curricula.sec import SEC
 from rollwise.curricula.selector import Selector
@@ -43,6 +44,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "nested": Nested,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
+    "recommended": Recommended,
     "sec": SEC,
     "selector": Selector,
     "sfl": SFL,
@@ -140,6 +142,7 @@ __all__ = [
     "Picks",
     "PrioritizedReplay",
     "Rails",
+    "Recommended",
     "Selector",
     "Uniform",
     "curriculum_options",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
-from rollwise.evidence import Evidence
+from rollwise.evidence import MIXED_TOLERANCE
 from rollwise.outcome import Outcome
 from rollwise.simulation.world import World
 from rollwise.ticket import Ticket
@@ -34,7 +35,7 @@ class SimulationLog:
         category_share: (T, C) share of the prompts in each category.
         categories: C names.
         lanes: lane -> (T,) how many prompts came by it.
-        rollouts: (T,) int64, rollouts made so far.
+        rollouts: (T,) int64, rollouts made so far, to measure and to screen included.
         group_size: rollouts a group.
     """
 
@@ -89,7 +90,14 @@ def heatmap(log: SimulationLog, bins: int | None = None) -> np.ndarray:
 
 @dataclass(slots=True)
 class _Batch:
-    """One step's rollouts on their way from the engine to the trainer."""
+    """One step's rollouts on their way from the engine to the trainer.
+
+    Attributes:
+        row: of the log.
+        tickets: K of them.
+        slots: (K,).
+        rewards: (K, G) of whole groups, in which the rollouts of a screening come first.
+    """
 
     row: int
     tickets: list[Ticket]
@@ -98,11 +106,19 @@ class _Batch:
 
 
 def simulate(
-    curriculum: Curriculum, world: World, steps: int, batch: int, group_size: int, *, lag: int = 0
+    curriculum: Curriculum,
+    world: World,
+    steps: int,
+    batch: int,
+    group_size: int,
+    *,
+    lag: int = 0,
+    most_rollouts: int | None = None,
+    on_step: Callable[[int, World], None] | None = None,
 ) -> SimulationLog:
     """Train a *simulated* learner for `steps` steps on what the curriculum asks for. The world is changed by it.
 
-    Everything passes through `ask` and `tell`, so whatever keeps their contract can be simulated.
+    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated.
 
     Args:
         curriculum: unbound, or bound to a pool of the world's prompts. Its rewards must be those of [0, 1].
@@ -113,6 +129,9 @@ def simulate(
         lag: rollouts are told and trained on this many steps after they were made, as asynchronous engines have it:
             they come from the abilities of `lag` steps ago, and as many batches are in flight. After the last step
             those are told and trained on too, so T batches are, whatever the lag.
+        most_rollouts: no step begins once so many are made, those to measure and screen included: equal compute. The
+            log has fewer than T rows then.
+        on_step: called before each step with its number, from 0, and the world: to change it while training.
 
     Raises:
         ConfigError: a number out of range.
@@ -131,26 +150,57 @@ def simulate(
         _ = curriculum.pool
     except UnboundError:
         curriculum.bind(world.pool)
-    record = _Recorder(world, steps, batch)
+    record = _Recorder(world, steps, batch, group_size)
     in_flight: deque[_Batch] = deque()
+    screened: dict[str, np.ndarray] = {}  # prompt id -> rewards of its screening
     for row in range(steps):
+        if most_rollouts is not None and record.made() >= most_rollouts:
+            record.cut(row)
+            break
+        if on_step is not None:
+            on_step(row, world)
+        while probes := curriculum.probe(batch, n_rollouts=group_size):
+            _measure(curriculum, world, probes, group_size, screened)
+            record.extra[row] += sum(t.n_rollouts or group_size for t in probes)
         tickets = curriculum.ask(batch, n_rollouts=group_size)
         slots = world.pool.slots_of([t.prompt_id for t in tickets])
         if (slots < 0).any():
             raise PoolError("the curriculum asks for prompts that this world does not have; bind it to world.pool")
         record.asked(row, tickets, slots)
-        in_flight.append(_Batch(row, tickets, slots, world.rollout(slots, group_size)))
+        rewards = world.rollout(slots, group_size)
+        for i, ticket in enumerate(tickets):
+            have = group_size - (ticket.n_rollouts or group_size)
+            if have:
+                rewards[i, :have] = screened.pop(ticket.prompt_id)[:have]
+                record.extra[row] -= have
+        in_flight.append(_Batch(row, tickets, slots, rewards))
         if len(in_flight) > lag:
             _train(curriculum, world, in_flight.popleft(), record)
     while in_flight:
         _train(curriculum, world, in_flight.popleft(), record)
-    return record.log(group_size)
+    return record.log()
+
+
+def _measure(
+    curriculum: Curriculum, world: World, tickets: list[Ticket], group_size: int, screened: dict[str, np.ndarray]
+) -> None:
+    """Roll out what is only looked at, and keep the rewards of screenings."""
+    slots = world.pool.slots_of([t.prompt_id for t in tickets])
+    rewards = world.rollout(slots, tickets[0].n_rollouts or group_size)
+    curriculum.tell([Outcome(t.id, r) for t, r in zip(tickets, rewards, strict=True)])
+    if tickets[0].purpose == "screen":
+        screened.update({t.prompt_id: r for t, r in zip(tickets, rewards, strict=True)})
 
 
 def _train(curriculum: Curriculum, world: World, batch: _Batch, record: _Recorder) -> None:
     groups = zip(batch.tickets, batch.rewards, world.advantages(batch.rewards), strict=True)
-    outcomes = [Outcome(ticket.id, rewards, advantages) for ticket, rewards, advantages in groups]
-    record.told(batch.row, curriculum.tell(outcomes))
+    outcomes = [
+        Outcome(ticket.id, rewards[-n:], advantages[-n:])
+        for ticket, rewards, advantages in groups
+        for n in [ticket.n_rollouts or len(rewards)]
+    ]
+    curriculum.tell(outcomes)
+    record.trained(batch.row, batch.rewards, world.advantages(batch.rewards))
     world.train(batch.slots, batch.rewards)
 
 
@@ -161,10 +211,12 @@ class _Recorder:
     world: World
     steps: int
     batch: int
+    group_size: int
     slots: np.ndarray = field(init=False)
     expected: np.ndarray = field(init=False)
     realised: np.ndarray = field(init=False)
     shares: np.ndarray = field(init=False)
+    extra: np.ndarray = field(init=False)
     score: np.ndarray = field(init=False)
     category_scores: np.ndarray = field(init=False)
     category_share: np.ndarray = field(init=False)
@@ -175,6 +227,7 @@ class _Recorder:
         self.slots = np.full(shape, -1, dtype=np.int64)
         self.expected, self.realised = np.full(shape, np.nan), np.full(shape, np.nan)
         self.shares = np.full((4, self.steps), np.nan)  # mixed, all good, all bad, |A|
+        self.extra = np.zeros(self.steps, dtype=np.int64)  # rollouts besides the groups' own
         self.score = np.full(self.steps, np.nan)
         self.category_scores, self.category_share = np.full(by_category, np.nan), np.zeros(by_category)
 
@@ -191,15 +244,28 @@ class _Recorder:
                 self.lanes[ticket.lane] = np.zeros(self.steps, dtype=np.int64)
             self.lanes[ticket.lane][row] += 1
 
-    def told(self, row: int, evidence: Evidence) -> None:
-        """Note what came of it, as the curriculum was told."""
-        if not len(evidence):
+    def trained(self, row: int, rewards: np.ndarray, advantages: np.ndarray) -> None:
+        """Note what came of it: rewards and advantages (K, G) of whole groups."""
+        if not len(rewards):
             return
-        self.realised[row, : len(evidence)] = evidence.mean
-        judged = (evidence.mixed, evidence.all_good, evidence.all_bad, evidence.abs_advantage)
+        self.realised[row, : len(rewards)] = rewards.mean(axis=1)
+        mixed = np.ptp(rewards, axis=1) > MIXED_TOLERANCE
+        all_good = ~mixed & (rewards.min(axis=1) >= 1.0 - MIXED_TOLERANCE)
+        judged = (mixed, all_good, ~mixed & ~all_good, np.abs(advantages))
         self.shares[:, row] = [values.mean() for values in judged]
 
-    def log(self, group_size: int) -> SimulationLog:
+    def made(self) -> int:
+        """Rollouts so far."""
+        return int(self.extra.sum() + self.group_size * np.count_nonzero(self.slots >= 0))
+
+    def cut(self, rows: int) -> None:
+        """Keep the first rows only: no more will come."""
+        for name in ("slots", "expected", "realised", "score", "category_scores", "category_share", "extra"):
+            setattr(self, name, getattr(self, name)[:rows])
+        self.shares = self.shares[:, :rows]
+        self.lanes = {lane: counts[:rows] for lane, counts in self.lanes.items()}
+
+    def log(self) -> SimulationLog:
         """All of it."""
         mixed, all_good, all_bad, abs_advantage = self.shares
         return SimulationLog(
@@ -216,6 +282,6 @@ class _Recorder:
             category_share=self.category_share,
             categories=self.world.categories,
             lanes=self.lanes,
-            rollouts=group_size * np.cumsum((self.slots >= 0).sum(axis=1)),
-            group_size=group_size,
+            rollouts=np.cumsum(self.extra + self.group_size * (self.slots >= 0).sum(axis=1)),
+            group_size=self.group_size,
         )
