@@ -141,3 +141,15 @@ class TestNestedDumpOverMeans(CurriculumConformance):
 class TestRecommended(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.Recommended(pool, **core)
+
+
+class TestMixtureThatProbes(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        lanes = {"measured": (0.5, rw.LILO(candidates=8)), "uniform": (0.5, rw.Uniform())}
+        return rw.Mixture(pool, lanes=lanes, **core)
+
+
+class TestMixtureThatScreens(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        lanes = {"screened": (0.5, rw.SPEED(screen=5, ready=3, screen_rollouts=2)), "bots": (0.5, rw.BOTS())}
+        return rw.Mixture(pool, lanes=lanes, **core)

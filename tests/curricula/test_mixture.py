@@ -102,3 +102,16 @@ def test_from_plain_values_as_in_a_configuration_file() -> None:
 def test_unknown_names_and_options(name: str, options: dict, reason: str) -> None:
     with pytest.raises(rw.ConfigError, match=reason):
         rw.make_curriculum(name, **options)
+
+
+def test_one_lane_may_probe_and_two_may_not() -> None:
+    lanes = {"measured": (0.5, rw.LILO(candidates=6)), "uniform": (0.5, rw.Uniform())}
+    mixture = rw.Mixture(pool_of(20), lanes=lanes, seed=0)
+    probes = mixture.probe(20)
+    assert {(t.lane, t.purpose, t.n_rollouts) for t in probes} == {("probe", "measure", 8)}
+    rewards = {t.prompt_id: [1, 0] * 4 if i == 0 else [0] * 8 for i, t in enumerate(probes)}
+    mixture.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in probes])
+    assert mixture.probe(20) == []
+    assert [t.prompt_id for t in mixture.ask(2) if t.lane == "measured/buffer"] == [probes[0].prompt_id]
+    with pytest.raises(rw.ConfigError, match="only one"):
+        rw.Mixture(lanes={"a": (1, rw.LILO()), "b": (1, rw.SFL())})

@@ -1,5 +1,6 @@
 """Uniform and Ordered: rounds without replacement."""
 
+import copy
 from collections import Counter
 
 import pytest
@@ -86,3 +87,37 @@ def test_ordered_refuses_what_it_can_not_sort() -> None:
         rw.Ordered(direction="sideways")  # type: ignore[arg-type]
     with pytest.raises(rw.PoolError, match="finite number"):
         rw.Ordered(rw.PromptPool(ids=["a"], columns={"level": ["x"]}), column="level")
+    with pytest.raises(rw.PoolError, match="finite number"):
+        rw.Ordered(rw.PromptPool(ids=["a"], columns={"level": [float("nan")]}), column="level")
+
+
+RATES = [[0.2, 0.5], [0.2, 0.9], [0.7, 0.8], [0.0, 1.0], [0.7, 0.75]]
+"""Of a weak and a strong reference. Easiest first: .7 (.8 before .75), .2 (.9 before .5), .0."""
+
+
+@pytest.mark.parametrize(("direction", "order"), [("easy-to-hard", [2, 4, 1, 0, 3]), ("hard-to-easy", [3, 0, 1, 4, 2])])
+def test_the_weak_references_pass_rates_decide_then_the_strong_ones(direction: str, order: list[int]) -> None:
+    """BOTS, appendix B.6: sorted by the success rates of one model, with those of another for ties."""
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(5)], columns={"reference_pass_rates": RATES})
+    curriculum = rw.Ordered(pool, column="reference_pass_rates", direction=direction)  # type: ignore[arg-type]
+    for _ in range(2):
+        tickets = [curriculum.ask(1)[0] for _ in range(5)]
+        assert [t.prompt_id for t in tickets] == [f"p{i}" for i in order]
+        curriculum.tell([rw.Outcome(t.id, [1]) for t in tickets])
+
+
+def test_pass_rates_of_more_references_sort_as_python_sorts_tuples() -> None:
+    rates = [[(i * 7 % 3) / 2, (i * 5 % 4) / 3, i / 40] for i in range(40)]
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(40)], columns={"rates": rates})
+    by_hand = sorted(range(40), key=lambda i: tuple(-r for r in rates[i]))
+    assert [t.prompt_id for t in rw.Ordered(pool, column="rates").ask(40)] == [f"p{i}" for i in by_hand]
+
+
+def test_ordered_keeps_the_order_of_equal_ones_over_a_resume_with_another_seed() -> None:
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(40)], columns={"difficulty": [i % 2 for i in range(40)]})
+    straight = rw.Ordered(pool, seed=1)
+    for _ in range(7):
+        straight.tell([rw.Outcome(t.id, [1]) for t in straight.ask(9)])
+        resumed = rw.Ordered(pool, seed=2)
+        resumed.load_state_dict(straight.state_dict())
+        assert [t.prompt_id for t in resumed.ask(40)] == [t.prompt_id for t in copy.deepcopy(straight).ask(40)]

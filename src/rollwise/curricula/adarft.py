@@ -11,6 +11,7 @@ from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.rails import Rails
 from rollwise.curricula.ranked import Ranked
+from rollwise.draws import pack, rank_of_scores, ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -26,6 +27,18 @@ def next_target(
     """
     moved = target + step_size * np.tanh(sensitivity * (reward - desired))
     return float(np.clip(moved, low, high))
+
+
+def nearness_on_scale(difficulty: np.ndarray, target: float, scale: float) -> np.ndarray:
+    """Scores (K,) in the order of nearness |d - T|, the greatest for the nearest; AdaRFT, Algorithm 1.
+
+    Scores are compared as float32, which has seven digits wherever the point is: so the reciprocal of the distance, in
+    units of `scale`, tells distances apart on any scale of difficulties.
+
+    >>> nearness_on_scale(np.array([0.0, 50.0, 100.0]), 50.0, 100.0).round(3).tolist()
+    [2.0, 1000000000.0, 2.0]
+    """
+    return np.asarray(1.0 / (np.abs(difficulty - target) / scale + 1e-9))
 
 
 class AdaRFT(Ranked):
@@ -45,10 +58,12 @@ class AdaRFT(Ranked):
 
     Where the paper is silent or its release differs:
 
-    - Prompts of equal difficulty come in random order, those asked for before after new ones only by chance; the
-      release's sort repeats the same batch while the target stands still.
+    - Prompts equally near come in random order, in another one after each step; the release's sort repeats the same
+      batch while the target stands still. Where no two are equally near, the nearest are the same while it stands
+      still: the paper says that this is meant (section 3.1).
     - The release's data loader draws some sixteen batches ahead, so its target lags. Here it is that of the last step.
-    - R is the mean score of all rollouts told in the step.
+    - R is the mean score of all rollouts told in the step, those of the rails included.
+    - T starts at d_min.
 
     >>> pool = PromptPool(ids=["easy", "middling", "hard"], columns={"difficulty": [0, 50, 100]})
     >>> AdaRFT(pool, rails=None).ask(1)[0].prompt_id
@@ -75,6 +90,9 @@ class AdaRFT(Ranked):
         self.desired = check_number("desired", desired, low=0.0, high=1.0)
         if step_size is not None:
             check_number("step_size", step_size, low=0.0, high=1e12, open_low=True)
+        for name, bound in (("low", low), ("high", high)):
+            if bound is not None:
+                check_number(name, bound, low=-1e12, high=1e12)
         if low is not None and high is not None and not low < high:
             raise ConfigError(f"low must be less than high, got low={low!r} and high={high!r}")
         self.given = {"step_size": step_size, "low": low, "high": high}
@@ -93,14 +111,32 @@ class AdaRFT(Ranked):
         given = self.given
         self.low = float(values.min() if given["low"] is None else given["low"])
         self.high = float(values.max() if given["high"] is None else given["high"])
+        if self.low > self.high:
+            raise PoolError(
+                f"AdaRFT with low={given['low']!r} and high={given['high']!r} finds no target: column {self.column!r} "
+                f"is between {values.min():g} and {values.max():g}"
+            )
+        self.scale = max(self.high - self.low, float(np.ptp(self.difficulty))) or 1.0
         self.step_size = (self.high - self.low) / 2.0 if given["step_size"] is None else float(given["step_size"])
         self.target = self.low
         self.score_sum, self.score_count = 0.0, 0
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
-        """1 / (1 + |d - T|), (K,): the order of nearness, on any scale."""
         difficulty = self.difficulty if slots is None else self.difficulty[slots]
-        return np.asarray(1.0 / (1.0 + np.abs(difficulty - self.target)))
+        return nearness_on_scale(difficulty, self.target, self.scale)
+
+    def _best(self, slots: np.ndarray, most: int) -> np.ndarray:
+        """As in the base, but equal scores are put in a new random order each round.
+
+        Tie-breakers that change with a prompt's own visits would leave the unlucky ones behind for ever: those asked
+        draw again, and again, and overtake them.
+        """
+        ranks = rank_of_scores(self.ranking[slots])
+        if len(slots) > most:
+            reached = ranks >= np.partition(ranks, len(ranks) - most)[len(ranks) - most]  # ties for these alone
+            slots, ranks = slots[reached], ranks[reached]
+        chance = ties(self.rng.seed, self.id_hashes[slots], np.full(len(slots), self.round))
+        return np.asarray(slots[np.argsort(~pack(ranks, chance), kind="stable")[:most]])
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)

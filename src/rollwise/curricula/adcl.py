@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -36,10 +36,15 @@ class ADCL(Curriculum):
             of the scores, the lowest first (METIS's extension).
         column: difficulties to begin with, greater for harder.
 
-    Where the paper is silent: the next chunk is estimated when the present one has no more prompts left than the last
-    batch had; after the last chunk comes the first again, estimated anew; prompts of equal difficulty come in random
-    order; prompts that join later join the last chunk. Who never calls `probe` gets the order of `column`, or, without
-    it, a random one; a chunk that is reached before its estimate keeps the one it had.
+    Where the paper is silent:
+
+    - A chunk is estimated before the first batch that reaches into it, if that batch is as large as the last one.
+    - After the last chunk comes the first again, estimated anew.
+    - Prompts of equal difficulty come in random order; with fewer prompts than chunks, each is a chunk.
+    - Prompts that join later join the last chunk.
+    - Who never calls `probe` gets the order of `column`, or, without it, a random one. A chunk that is reached before
+      its estimate keeps the one it had; prompts of a chunk without an estimate of their own (their probes were lost)
+      come after those that have one, in the order of `column`.
 
     >>> pool = PromptPool(ids=["c", "a", "b"], columns={"difficulty": [3, 1, 2]})
     >>> [t.prompt_id for t in ADCL(pool, chunks=2).ask(3)]
@@ -48,7 +53,7 @@ class ADCL(Curriculum):
 
     columns_spec = {
         "chunk": (np.int64, _NONE),
-        "hardness": (np.float64, np.nan),
+        "hardness": (np.float64, np.nan),  # as last measured
         "turns": (np.int64, 0),
         "estimated": (np.int64, _NONE),  # the turn for which its hardness was last asked for
     }
@@ -78,13 +83,15 @@ class ADCL(Curriculum):
         self.queue = MaxTree(n)
         self.free = np.zeros(n, dtype=bool)
         self.place: np.ndarray = np.zeros(n, dtype=np.uint32)
-        self.last_asked = 1
+        self.turn, self.last_asked = 0, 1
+        self.begun = _NONE  # the last chunk that a batch has reached: turn * K + chunk
         self.changed: set[int] = set()  # chunks with prompts measured since they were sorted
+        self.given: np.ndarray = np.zeros(n)  # difficulties that the pool came with
         if self.column in self.pool.columns:
             values = self.pool.columns[self.column]
             if values.dtype.kind not in "biuf" or values.ndim != 1 or not np.isfinite(values).all():
                 raise PoolError(f"ADCL needs one finite number for each prompt in column {self.column!r}")
-            self.columns["hardness"][:] = values
+            self.given = values.astype(np.float64)
             self._partition()
 
     # ---- chunks ----
@@ -98,10 +105,18 @@ class ADCL(Curriculum):
         """Sort all prompts, and cut them into K chunks that they keep."""
         n = len(self.pool)
         order = self._sorted(np.arange(n))
-        self.columns["chunk"][order] = np.arange(n) * self.chunks // n
+        self.columns["chunk"][order] = np.arange(n) * min(self.chunks, n) // n
         self.columns["estimated"][:] = np.where(self.columns["chunk"] == 0, 0, _NONE)
         self.place[order] = np.arange(n, 0, -1, dtype=np.uint32)
+        self._count()
         self._requeue(np.flatnonzero(self.free))
+
+    def _count(self) -> None:
+        """Which turn it is, how many prompts each chunk has (K,), and how many of them wait for this turn (K,)."""
+        chunk, turns = self.columns["chunk"], self.columns["turns"]
+        self.turn = int(turns.min())
+        self.sizes: np.ndarray = np.bincount(chunk, minlength=self.chunks)
+        self.waiting: np.ndarray = np.bincount(chunk[turns == self.turn], minlength=self.chunks)
 
     def _sort_chunk(self, chunk: int) -> None:
         """Sort the prompts of one chunk among the places that the chunk has."""
@@ -111,10 +126,10 @@ class ADCL(Curriculum):
         self._requeue(members[self.free[members]])
 
     def _sorted(self, slots: np.ndarray) -> np.ndarray:
-        """The slots, the easiest first; those never measured last."""
+        """The slots, the easiest first; those never measured last, in the order of the pool's own difficulties."""
         chance = ties(self.rng.seed, self.id_hashes[slots], np.zeros(len(slots), dtype=np.int64))
         hardness = np.nan_to_num(self.columns["hardness"][slots], nan=np.inf)
-        return np.asarray(slots[np.lexsort((chance, hardness))])
+        return np.asarray(slots[np.lexsort((chance, self.given[slots], hardness))])
 
     def _requeue(self, slots: np.ndarray) -> None:
         self.queue.set(slots, pack(rank_of_fewest(self.columns["turns"][slots]), self.place[slots]))
@@ -122,23 +137,27 @@ class ADCL(Curriculum):
     # ---- measuring ----
 
     def select_probes(self, k: int) -> Picks:
-        turn, members = self._due()
-        due = members[self.free[members] & (self.columns["estimated"][members] < turn)][:k]
-        self.columns["estimated"][due] = turn
-        return Picks.of(due, "probe")
+        parts: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
+        for turn, members in self._due():
+            due = members[self.free[members] & (self.columns["estimated"][members] < turn)]
+            parts.append(due[: k - sum(map(len, parts))])
+            self.columns["estimated"][parts[-1]] = turn
+        return Picks.of(np.concatenate(parts), "probe")
 
-    def _due(self) -> tuple[int, np.ndarray]:
-        """The turn that is to be prepared, and the prompts to be measured for it: the next chunk, or at first all."""
-        chunk, turns = self.columns["chunk"], self.columns["turns"]
+    def _due(self) -> Iterator[tuple[int, np.ndarray]]:
+        """Turn and prompts of each chunk that the next batch will begin; at first, all prompts."""
         if not self.divided:
-            return 0, np.arange(len(chunk))
-        turn = int(turns.min())
-        waiting = turns == turn
-        present = int(chunk[waiting].min())
-        if np.count_nonzero(waiting & (chunk == present)) > self.last_asked:
-            return turn, np.empty(0, dtype=np.int64)
-        following = (present + 1) % self.chunks
-        return turn + (following <= present), np.flatnonzero(chunk == following)
+            yield 0, np.arange(len(self.pool))
+            return
+        chunks, left = self.chunks, self.last_asked
+        present = int(np.flatnonzero(self.waiting)[0])
+        for place in range(present, present + chunks):
+            turn, chunk = self.turn + place // chunks, place % chunks
+            if turn * chunks + chunk > self.begun:
+                yield turn, np.flatnonzero(self.columns["chunk"] == chunk)
+            left -= int(self.waiting[chunk] if turn == self.turn else self.sizes[chunk])
+            if left <= 0:
+                return
 
     def observe_probes(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
@@ -156,11 +175,21 @@ class ADCL(Curriculum):
             self._sort_chunk(chunk)
         self.changed = set()
         self.last_asked = k
-        return Picks.of(self.queue.pop(k), self.lane)
+        slots = self.queue.pop(k)
+        if len(slots):
+            reached = self.columns["turns"][slots] * self.chunks + self.columns["chunk"][slots]
+            self.begun = max(self.begun, int(reached.max()))
+        return Picks.of(slots, self.lane)
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)
-        self.columns["turns"][picks.slots] += 1
+        turns = self.columns["turns"]
+        now = picks.slots[turns[picks.slots] == self.turn]
+        turns[picks.slots] += 1
+        if self.divided:
+            self.waiting -= np.bincount(self.columns["chunk"][now], minlength=self.chunks)
+            if not self.waiting.any():
+                self._count()
 
     def hold(self, slots: np.ndarray) -> None:
         self.free[slots] = False
@@ -173,14 +202,15 @@ class ADCL(Curriculum):
     # ---- looking inside, saving ----
 
     def own_metrics(self) -> dict[str, float]:
-        turns, chunk = self.columns["turns"], self.columns["chunk"]
-        return {"epoch": float(turns.mean()), "chunk": float(chunk[turns == turns.min()].min())}
+        chunk = float(np.flatnonzero(self.waiting)[0]) if self.divided else float(_NONE)
+        return {"epoch": float(self.columns["turns"].mean()), "chunk": chunk}
 
     def own_state(self) -> dict[str, Any]:
-        return {"last_asked": self.last_asked, "changed": sorted(self.changed)}
+        return {"last_asked": self.last_asked, "begun": self.begun, "changed": sorted(self.changed)}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        self.last_asked, self.changed = int(state["last_asked"]), {int(chunk) for chunk in state["changed"]}
+        self.last_asked, self.begun = int(state["last_asked"]), int(state["begun"])
+        self.changed = {int(chunk) for chunk in state["changed"]}
         self.columns["turns"][added] = np.delete(self.columns["turns"], added).min()
         chunk = self.columns["chunk"]
         if np.delete(chunk, added).max() == _NONE:
@@ -189,3 +219,4 @@ class ADCL(Curriculum):
         chunk[added] = self.chunks - 1
         order = self._sorted(np.arange(len(chunk)))
         self.place[order[np.argsort(chunk[order], kind="stable")]] = np.arange(len(chunk), 0, -1, dtype=np.uint32)
+        self._count()

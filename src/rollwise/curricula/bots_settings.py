@@ -68,7 +68,8 @@ class DOTS(BOTS):
 
     It departs from the original as BOTS says: the training batch is the reference set, which costs no further
     rollouts, and the attention over references is equation 9's kernel over `embedding`, or interpolation between
-    reference models, without DOTS's trained adapter and calibration. Its rollout replay is a trainer's affair.
+    reference models, without DOTS's trained adapter and calibration. p~ is the mean of a belief of n rollouts and the
+    prior, (1 + n p) / (2 + n): a little nearer to a half than p. Its rollout replay is a trainer's affair.
 
     Args:
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".

@@ -9,6 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.curricula.picks import Picks
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -18,8 +19,8 @@ class Composite(Curriculum):
     """Children by name: all of them learn from everything told, and every prompt is free or in flight for all at once.
 
     The children given are unbound, and stay so: copies of them work, with the composite's tickets, clock and
-    reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own, and are
-    never asked for probes.
+    reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own. One of
+    them may want probes; the composite passes them on.
 
     Args:
         pool: needs whatever the children need.
@@ -41,6 +42,13 @@ class Composite(Curriculum):
                 raise ConfigError(f"{name!r} must be a curriculum, got {child!r}")
             if child._pool is not None:
                 raise ConfigError(f"the curriculum of {name!r} has a pool already; give an unbound one")
+        probing = [name for name, child in children.items() if child.wants_probes]
+        if len(probing) > 1:
+            raise ConfigError(f"only one curriculum here may measure by probes, but {' and '.join(probing)} do")
+        self.prober = probing[0] if probing else None
+        if self.prober is not None:
+            self.probe_rollouts = children[self.prober].probe_rollouts
+            self.probe_purpose = children[self.prober].probe_purpose
         self.makers = dict(children)
         described = {name: {"method": type(c).__name__, "options": c.options} for name, c in children.items()}
         super().__init__(pool, options={**options, "children": described}, **core)
@@ -58,6 +66,23 @@ class Composite(Curriculum):
         if name not in self.children:
             raise PoolError(f"no curriculum {name!r} here; there are {sorted(self.children)}")
         return self.children[name]
+
+    @property
+    def wants_probes(self) -> bool:
+        return self.prober is not None
+
+    def select_probes(self, k: int) -> Picks:
+        if self.prober is None:
+            return Picks.join([])
+        child = self.children[self.prober]
+        child.step = self.step
+        picks = child.select_probes(k)
+        child.counters["probed"] += len(picks)
+        return picks
+
+    def observe_probes(self, evidence: Evidence) -> None:
+        if self.prober is not None:
+            self.children[self.prober].observe_probes(evidence)
 
     def observe(self, evidence: Evidence) -> None:
         for child in self.children.values():

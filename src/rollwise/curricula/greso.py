@@ -17,6 +17,7 @@ from rollwise.pool import PromptPool
 
 EASY, HARD = 1, -1
 _BOUNDS = (0.05, 0.95)
+_MOST_LOOKED_AT = 4096  # prompts at a time: the search for one that is kept doubles, so that `ask(1)` is cheap
 
 
 def keep_probability(runs: np.ndarray, explore_easy: float, explore_hard: float, floor: float) -> np.ndarray:
@@ -60,10 +61,14 @@ class GRESO(Uniform):
         step_size: by how much p_e moves a step (0.01).
         floor: the least probability of keeping a prompt (0.01).
 
-    Where the release slips, or the paper is silent: shares are of the step's own groups, not of the whole run's; a
-    group is easy or hard when it has no contrast, whatever the group size and the rewards, not by mean reward at least
-    0.98 or at most 0.11. A batch is always filled: when every free prompt has been skipped once, those skipped come in,
-    first those that are kept with the greatest probability (lane `skipped`).
+    Where the release slips, or the paper is silent:
+
+    - Shares are of the step's own groups, not of the whole run's.
+    - A group is easy or hard when it has no contrast, whatever the group size and the rewards, not by mean reward at
+      least 0.98 or at most 0.11: easy if all is solved, hard otherwise. A single reward says neither.
+    - A batch is always filled: when every free prompt has been skipped once, those skipped come in, first those that
+      are kept with the greatest probability (lane `skipped`).
+    - The second epoch begins when every prompt has been asked for or skipped once.
 
     >>> greso = GRESO(PromptPool(ids=["a", "b"]), seed=0)
     >>> [t.lane for t in greso.ask(2)]
@@ -99,11 +104,12 @@ class GRESO(Uniform):
     def select(self, k: int) -> Picks:
         kept: list[np.ndarray] = []
         skipped: list[np.ndarray] = []
-        missing = k
+        missing = look_at = k
         while missing:
-            slots = self.queue.pop(max(missing, 64))
+            slots = self.queue.pop(look_at)
             if not len(slots):
                 break
+            look_at = min(2 * look_at, _MOST_LOOKED_AT)
             stays = self.rng["skip"].random(len(slots)) < self._keep(slots)
             enough = np.flatnonzero(stays)[:missing]
             last = int(enough[-1]) + 1 if len(enough) == missing else len(slots)
@@ -123,7 +129,7 @@ class GRESO(Uniform):
         return keep_probability(self.columns["run"][slots], self.explore[EASY], self.explore[HARD], self.floor)
 
     def observe(self, evidence: Evidence) -> None:
-        judged = evidence.where(evidence.judged)
+        judged = evidence.where(evidence.count > 1)
         run = self.columns["run"][judged.slots]
         after = np.where(judged.all_good, np.maximum(run, 0) + 1, np.minimum(run, 0) - 1)
         self.columns["run"][judged.slots] = np.where(judged.mixed, 0, after)

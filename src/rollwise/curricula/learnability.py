@@ -36,10 +36,13 @@ class SFL(Uniform):
         order: "uniform" draws from the buffer at random, "best" takes the most learnable first.
         probe_rollouts: rollouts of each candidate (8; the release measures episodes for a fixed time).
 
-    Where it departs: prompts without any learnability are not kept, though the buffer be not full; and no prompt is
-    twice in a batch, though the release draws with replacement. Learnability is the measured variance of the scores,
-    which is p(1-p) for rewards 0 and 1. Who never calls `probe` gets the same from training rollouts: at a refresh,
-    the buffer holds the most learnable of the prompts rolled out since the last.
+    Where it departs:
+
+    - Prompts without any learnability are not kept, though the buffer be not full; uniform ones come in their place.
+    - No prompt is twice in a batch, though the release draws with replacement.
+    - Learnability is the measured variance of the scores, which is p(1-p) for rewards 0 and 1.
+    - A refresh that nobody measured for (`probe` is not called) takes what was trained on: the buffer holds the most
+      learnable of the prompts rolled out since the last refresh.
 
     >>> sfl = SFL(PromptPool(ids=["a", "b", "c"]), candidates=2, seed=0)
     >>> len(sfl.probe(8)), sfl.probe(8)
@@ -80,29 +83,42 @@ class SFL(Uniform):
     def build(self) -> None:
         super().build()
         self.free = np.zeros(len(self.pool), dtype=bool)
+        self.wanted = self.kept = np.empty(0, dtype=np.int64)  # slots still to be measured, and those of the buffer
         self.refreshed = -self.refresh_every  # the step of the last refresh
         self.measuring = False
         self.owed = 0.0
 
     # ---- measuring ----
 
+    @property
+    def due(self) -> bool:
+        """Whether the buffer is to be refreshed in this step."""
+        return self.step - self.refreshed >= self.refresh_every
+
     def select_probes(self, k: int) -> Picks:
-        if not self.measuring and self.step - self.refreshed >= self.refresh_every:
-            self.measuring = True
-            self.columns["learnability"][:] = np.nan
-            self.columns["candidate"][:] = IDLE
-            everyone = np.flatnonzero(self.free)
-            drawn = self.rng["candidates"].choice(everyone, size=min(self.candidates, len(everyone)), replace=False)
-            self.columns["candidate"][drawn] = WANTED
-        wanted = np.flatnonzero((self.columns["candidate"] == WANTED) & self.free)[:k]
-        self.columns["candidate"][wanted] = MEASURED
-        return Picks.of(wanted, "probe")
+        if self.due and not self.measuring:
+            self._begin_measuring()
+        can = np.flatnonzero(self.free[self.wanted])[:k]
+        chosen = self.wanted[can]
+        self.wanted = np.delete(self.wanted, can)
+        self.columns["candidate"][chosen] = MEASURED
+        return Picks.of(chosen, "probe")
+
+    def _begin_measuring(self) -> None:
+        self.measuring = True
+        self.columns["learnability"][:] = np.nan
+        self.columns["candidate"][:] = IDLE
+        everyone = np.flatnonzero(self.free)
+        self.wanted = self.rng["candidates"].choice(everyone, size=min(self.candidates, len(everyone)), replace=False)
+        self.wanted.sort()
+        self.columns["candidate"][self.wanted] = WANTED
 
     def observe_probes(self, evidence: Evidence) -> None:
-        self._measure(evidence)
+        if self.measuring:  # what comes after the refresh is old news at the next
+            self._measure(evidence)
 
     def observe(self, evidence: Evidence) -> None:
-        if not self.measuring and not self.counters["probed"]:
+        if not self.measuring:
             self._measure(evidence)
 
     def _measure(self, evidence: Evidence) -> None:
@@ -118,21 +134,21 @@ class SFL(Uniform):
         self.columns["buffered"][best] = learnability[best]
         self.columns["learnability"][:] = np.nan
         self.columns["candidate"][:] = IDLE
+        self.wanted, self.kept = np.empty(0, dtype=np.int64), np.sort(best)
         self.refreshed, self.measuring = self.step, False
 
     # ---- choosing ----
 
     def select(self, k: int) -> Picks:
-        due = self.step - self.refreshed >= self.refresh_every
-        if self.measuring or (due and not self.counters["probed"]):
+        if self.measuring or self.due:
             self._refresh()
-        kept = np.flatnonzero(~np.isnan(self.columns["buffered"]) & self.free)
-        self.owed = min(self.owed + self.share * k, float(k))
-        n = min(int(self.owed + 1e-9), len(kept))
-        self.owed -= n
-        chosen = self._from_buffer(kept, n)
+        kept = self.kept[self.free[self.kept]]
+        self.owed += self.share * k
+        n = int(self.owed + 1e-9)
+        self.owed -= n  # a fraction waits for the next ask; what the buffer can't give is not owed
+        chosen = self._from_buffer(kept, min(n, len(kept)))
         self.hold(chosen)
-        return Picks.join([Picks.of(chosen, "buffer"), super().select(k - n)])
+        return Picks.join([Picks.of(chosen, "buffer"), super().select(k - len(chosen))])
 
     def _from_buffer(self, kept: np.ndarray, n: int) -> np.ndarray:
         if self.buffer_order == "best":
@@ -153,9 +169,8 @@ class SFL(Uniform):
         self.free[slots] = True
 
     def own_metrics(self) -> dict[str, float]:
-        kept = self.columns["buffered"][~np.isnan(self.columns["buffered"])]
-        mean = {"buffer_learnability": float(kept.mean())} if len(kept) else {}
-        return {**super().own_metrics(), "buffer": float(len(kept)), **mean}
+        mean = {"buffer_learnability": float(self.columns["buffered"][self.kept].mean())} if len(self.kept) else {}
+        return {**super().own_metrics(), "buffer": float(len(self.kept)), **mean}
 
     def own_state(self) -> dict[str, Any]:
         return {"refreshed": self.refreshed, "measuring": self.measuring, "owed": self.owed}
@@ -164,6 +179,8 @@ class SFL(Uniform):
         super().load_own_state(state, added)
         self.refreshed, self.measuring = int(state["refreshed"]), bool(state["measuring"])
         self.owed = float(state["owed"])
+        self.wanted = np.flatnonzero(self.columns["candidate"] == WANTED)
+        self.kept = np.flatnonzero(~np.isnan(self.columns["buffered"]))
 
 
 class LILO(SFL):

@@ -37,6 +37,11 @@ class Method(ABC):
     def select(self, k: int) -> Picks:
         """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
 
+    @property
+    def wants_probes(self) -> bool:
+        """Whether `probe` can ever give anything."""
+        return type(self).select_probes is not Method.select_probes
+
     def select_probes(self, k: int) -> Picks:
         """Choose up to `k` distinct slots of those not in flight, to be measured."""
         return Picks.join([])

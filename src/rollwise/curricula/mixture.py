@@ -22,7 +22,7 @@ class Mixture(Composite):
     """Weighted lanes of other curricula: each chooses its share, all of them learn from everything.
 
     Shares are exact over time, whatever the size of an `ask`: what a lane is owed in fractions is carried over. What a
-    lane can't fill falls to the others. A ticket's lane is `<lane>/<the lane's own>`. Lanes are never asked for probes.
+    lane can't fill falls to the others. A ticket's lane is `<lane>/<the lane's own>`.
 
     Args:
         pool: needs whatever the lanes' curricula need.

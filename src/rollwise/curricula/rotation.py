@@ -13,7 +13,7 @@ import numpy as np
 
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
-from rollwise.draws import MaxTree, pack, rank_of_fewest
+from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.pool import PromptPool
 
@@ -37,10 +37,12 @@ class _Rotation(Curriculum):
         self.columns["turns"][picks.slots] += 1
 
     def hold(self, slots: np.ndarray) -> None:
-        self.queue.set(slots, 0)
+        if len(slots):
+            self.queue.set(slots, 0)
 
     def release(self, slots: np.ndarray) -> None:
-        self.queue.set(slots, pack(rank_of_fewest(self.columns["turns"][slots]), self.order(slots)))
+        if len(slots):
+            self.queue.set(slots, pack(rank_of_fewest(self.columns["turns"][slots]), self.order(slots)))
 
     def own_metrics(self) -> dict[str, float]:
         return {"epoch": float(self.columns["turns"].mean())}
@@ -74,16 +76,23 @@ class Uniform(_Rotation):
 class Ordered(_Rotation):
     """Every prompt once a round, from easy to hard or from hard to easy.
 
-    The offline curriculum that the papers compare with (BOTS, section 4.1, "offline curriculum").
+    The offline curriculum that the papers compare with: BOTS (section 4.1) sorts by the pass rates of reference models
+    once, by those of the weaker one, of equal ones by those of the stronger (appendix B.6). That is
+    `Ordered(column="reference_pass_rates")`.
 
     Args:
         pool: needs `column`.
-        column: a column of finite numbers, greater for harder.
+        column: a column of finite numbers, greater for harder. Of `reference_pass_rates`, and of any column with
+            several numbers for each prompt, they are pass rates, greater for easier: the first decides, the next where
+            it is equal.
         direction: "easy-to-hard" or "hard-to-easy". Equal difficulties come in random order.
 
     >>> pool = PromptPool(ids=["hard", "easy"], columns={"difficulty": [0.9, 0.1]})
     >>> [t.prompt_id for t in Ordered(pool).ask(2)]
     ['easy', 'hard']
+    >>> pool = PromptPool(ids=["a", "b", "c"], columns={"reference_pass_rates": [[0.2, 0.5], [0.2, 0.9], [0.7, 0.8]]})
+    >>> [t.prompt_id for t in Ordered(pool, column="reference_pass_rates").ask(3)]
+    ['c', 'b', 'a']
     """
 
     lane = "ordered"
@@ -103,17 +112,34 @@ class Ordered(_Rotation):
 
     def build(self) -> None:
         super().build()
+        self.difficulty_NC = self._difficulty()
+        self._rank()
+
+    def _difficulty(self) -> np.ndarray:
+        """(N, C), greater for later in the round; where a column's are equal, the next decides."""
         values = self.pool.require(
             self.column,
             "Ordered",
             f"add a column of numbers, greater for harder, or pass column=... (not {self.column!r})",
         )
-        if values.dtype.kind not in "biuf" or values.ndim != 1 or not np.isfinite(values).all():
-            raise PoolError(f"Ordered needs one finite number for each prompt in column {self.column!r}")
-        difficulty = values if self.direction == "easy-to-hard" else -values.astype(np.float64)
-        by_difficulty = np.lexsort((self.ties(np.arange(len(self.pool))), difficulty))
-        self.rank: np.ndarray = np.empty(len(self.pool), dtype=np.uint32)
-        self.rank[by_difficulty] = np.arange(len(self.pool), 0, -1, dtype=np.uint32)
+        numeric = values.dtype.kind in "biuf" and values.ndim in (1, 2) and values.size > 0
+        if not numeric or not np.isfinite(values).all():
+            raise PoolError(f"Ordered needs one finite number for each prompt in column {self.column!r}, or pass rates")
+        harder = values[:, None].astype(np.float64) if values.ndim == 1 else -values.astype(np.float64)
+        return harder if self.direction == "easy-to-hard" else -harder
+
+    def _rank(self) -> None:
+        """Give every prompt its place; equal difficulties are ordered by the seed alone, however often asked."""
+        n = len(self.pool)
+        chance = ties(self.rng.seed, self.id_hashes, np.zeros(n, dtype=np.int64))
+        columns = [self.difficulty_NC[:, c] for c in reversed(range(self.difficulty_NC.shape[1]))]
+        by_difficulty = np.lexsort((chance, *columns))  # the last key decides first
+        self.rank: np.ndarray = np.empty(n, dtype=np.uint32)
+        self.rank[by_difficulty] = np.arange(n, 0, -1, dtype=np.uint32)
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        super().load_own_state(state, added)
+        self._rank()  # by the seed of the saved state
 
     def order(self, slots: np.ndarray) -> np.ndarray:
         ranks: np.ndarray = self.rank[slots]

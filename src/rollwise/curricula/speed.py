@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Unpack
 
 import numpy as np
@@ -12,6 +13,7 @@ from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
+from rollwise.draws import MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -36,10 +38,16 @@ class SPEED(Uniform):
         screen: prompts screened at most before each batch (release: 64).
         ready: no screening while so many are qualified and waiting (release: a batch, 16).
 
-    Where the release slips, or the paper is silent: continuous rewards qualify by contrast within (low, high) of the
-    mean score; running out of qualified prompts stops nothing: the batch is filled with unscreened ones (lane
-    `unscreened`), which get whole groups. Screened rollouts that wait are of an older policy: the ticket's step and the
-    screening's tell how much.
+    Where the release slips, or the paper is silent:
+
+    - Continuous rewards qualify by contrast, with a mean score within (low, high).
+    - Running out of qualified prompts stops nothing, where the release raises: the batch is filled with unscreened ones
+      (lane `unscreened`), which get whole groups. To screen until a batch is there, give a greater `screen`.
+    - What a ticket continues is told from the rollouts that its screening did have rewards of, not from the size of the
+      groups that come back: `screen_rollouts` may be half of a group.
+    - A screened prompt that does not qualify has had its turn of the epoch; one that the rails ask for while it waits
+      gets a whole group, and its screening is given up.
+    - Screened rollouts that wait are of an older policy: the ticket's step and the screening's tell how much.
 
     >>> speed = SPEED(PromptPool(ids=["a", "b"]), seed=0)
     >>> from rollwise.outcome import Outcome
@@ -49,7 +57,12 @@ class SPEED(Uniform):
     [('a', 'continue', 20)]
     """
 
-    columns_spec = {**Uniform.columns_spec, "qualified": (np.int64, _NOT_QUALIFIED), "rate": (np.float64, np.nan)}
+    columns_spec = {
+        **Uniform.columns_spec,
+        "qualified": (np.int64, _NOT_QUALIFIED),  # the step in which it did, while it waits
+        "have": (np.int64, 0),  # rollouts that its screening made
+        "rate": (np.float64, np.nan),
+    }
     default_rails = ROTATING_RAILS
     probe_purpose: Purpose = "screen"
 
@@ -76,7 +89,8 @@ class SPEED(Uniform):
 
     def build(self) -> None:
         super().build()
-        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.waiting = MaxTree(len(self.pool))  # of the qualified that are free: the first to qualify first
+        self.n_waiting = 0
         self.screened_at, self.screened = -1, 0  # how many were screened in which step
 
     # ---- screening ----
@@ -84,7 +98,7 @@ class SPEED(Uniform):
     def select_probes(self, k: int) -> Picks:
         if self.screened_at != self.step:
             self.screened_at, self.screened = self.step, 0
-        if np.count_nonzero(self.columns["qualified"] >= 0) >= self.ready:
+        if self.n_waiting >= self.ready:
             return Picks.join([])
         slots = self.queue.pop(min(k, self.screen - self.screened))
         self.columns["turns"][slots] += 1
@@ -95,7 +109,9 @@ class SPEED(Uniform):
         judged = evidence.where(evidence.judged)
         passing = judged.where(judged.mixed & (judged.mean > self.low) & (judged.mean < self.high))
         self.columns["rate"][judged.slots] = judged.mean
-        self.columns["qualified"][passing.slots] = self.step  # those of one step by chance, see `select`
+        self.n_waiting += int(np.count_nonzero(self.columns["qualified"][passing.slots] < 0))
+        self.columns["qualified"][passing.slots] = self.step  # those of one step in random order
+        self.columns["have"][judged.slots] = judged.count
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
@@ -104,34 +120,36 @@ class SPEED(Uniform):
     # ---- choosing ----
 
     def select(self, k: int) -> Picks:
-        waiting = np.flatnonzero((self.columns["qualified"] >= 0) & self.free)
-        first = np.lexsort((self.ties(waiting), self.columns["qualified"][waiting]))[:k]
-        slots = waiting[first]
+        slots = self.waiting.pop(k)
         self.hold(slots)
-        continued = Picks.of(slots, "continue", have=self.probe_rollouts or 0)
+        continued = replace(Picks.of(slots, "continue"), have=self.columns["have"][slots])
         rest = super().select(k - len(slots))
         return Picks.join([continued, Picks.of(rest.slots, "unscreened")])
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)
-        self.columns["qualified"][picks.slots] = _NOT_QUALIFIED
-        continued = np.array([lane == "continue" for lane in picks.lanes], dtype=bool)
-        self.columns["turns"][picks.slots[continued]] -= 1  # the screening was its turn
+        qualified = picks.slots[self.columns["qualified"][picks.slots] >= 0]
+        self.columns["turns"][qualified] -= 1  # the screening was its turn
+        self.columns["qualified"][qualified] = _NOT_QUALIFIED
+        self.n_waiting -= len(qualified)
 
     def hold(self, slots: np.ndarray) -> None:
         super().hold(slots)
-        self.free[slots] = False
+        if len(there := slots[self.waiting.get(slots) > 0]):
+            self.waiting.set(there, 0)
 
     def release(self, slots: np.ndarray) -> None:
-        waiting = self.columns["qualified"][slots] >= 0
-        super().release(slots[~waiting])
-        self.free[slots] = True
+        qualified = self.columns["qualified"][slots] >= 0
+        super().release(slots[~qualified])
+        if len(there := slots[qualified]):
+            first = rank_of_fewest(self.columns["qualified"][there])
+            self.waiting.set(there, pack(first, self.ties(there)))
 
     def expected(self, slots: np.ndarray) -> np.ndarray:
         return np.asarray(self.columns["rate"][slots])
 
     def own_metrics(self) -> dict[str, float]:
-        return {**super().own_metrics(), "qualified": float(np.count_nonzero(self.columns["qualified"] >= 0))}
+        return {**super().own_metrics(), "qualified": float(self.n_waiting)}
 
     def own_state(self) -> dict[str, Any]:
         return {"screened_at": self.screened_at, "screened": self.screened}
@@ -139,3 +157,4 @@ class SPEED(Uniform):
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
         self.screened_at, self.screened = int(state["screened_at"]), int(state["screened"])
+        self.n_waiting = int(np.count_nonzero(self.columns["qualified"] >= 0))

@@ -12,10 +12,21 @@ from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
+from rollwise.draws import MaxTree, pack, rank_of_scores
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
 
 _OPTIONS = ("threshold", "first_threshold", "first_steps", "momentum", "most_replays")
+_SLACK = 1e-9  # of a comparison of p with kappa: p is rounded, 4 q (1 - q) of a tenth is not quite 0.36
+
+
+def next_priority(priority: np.ndarray, waited: np.ndarray, momentum: float) -> np.ndarray:
+    """P <- alpha P + (1 - alpha) beta, (K,), with beta the steps waited; VCRL, equation 11.
+
+    >>> next_priority(np.array([0.75]), np.array([3]), 0.9).round(6).tolist()
+    [0.975]
+    """
+    return np.asarray(momentum * priority + (1.0 - momentum) * waited)
 
 
 class VCRL(Uniform):
@@ -34,10 +45,16 @@ class VCRL(Uniform):
         momentum: alpha of the memory's priorities (0.9).
         most_replays: how often a prompt comes back before it leaves the memory (2).
 
-    Where the paper is silent (its release is not public): prompts enter the memory with priority p; once a step the
-    priority becomes alpha P + (1 - alpha) beta, where beta counts the steps since the prompt was last rolled out
-    (equation 11 leaves beta open). Replays are rolled out anew, by the present policy. A replayed group below the
-    threshold asks for no replay of its own, and stays in the memory by its count of replays alone.
+    Where the paper is silent (its release is not public):
+
+    - Prompts enter the memory with priority p. At the start of each step it becomes alpha P + (1 - alpha) beta, where
+      beta counts the steps since the prompt was last rolled out (equation 11 leaves beta open).
+    - Replays are rolled out anew, by the present policy. A replayed group below the threshold asks for no replay of its
+      own. Once in the memory, a prompt leaves it by its count of replays alone; a fresh group of it above the threshold
+      enters it anew.
+    - If the memory is empty, or all of it in flight, a uniform prompt comes in the replay's place: a replay that could
+      not be had is not owed for later.
+    - The threshold is that of the step in which the rollouts were asked for, as `VarianceThreshold` has it.
 
     >>> pool = PromptPool(ids=["a", "b"])
     >>> vcrl = VCRL(pool, seed=0)
@@ -75,19 +92,17 @@ class VCRL(Uniform):
 
     def build(self) -> None:
         super().build()
-        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.memory = MaxTree(len(self.pool))  # of prompts in the memory that are free, by priority
         self.owed = 0  # replays due for groups below the threshold
 
-    @property
-    def kappa(self) -> float:
-        """The threshold of the present step."""
-        return self.first_threshold if self.step <= self.first_steps else self.threshold
+    def kappa(self, steps: np.ndarray) -> np.ndarray:
+        """The threshold of each of the steps, (M,)."""
+        return np.where(steps <= self.first_steps, self.first_threshold, self.threshold)
 
     def select(self, k: int) -> Picks:
-        memory = np.flatnonzero(~np.isnan(self.columns["priority"]) & self.free)
-        order = np.lexsort((self.ties(memory), -self.columns["priority"][memory]))
-        replays = memory[order][: min(self.owed, k)]
-        self.owed -= len(replays)
+        due = min(self.owed, k)
+        self.owed -= due
+        replays = self.memory.pop(due) if due else np.empty(0, dtype=np.int64)
         self.hold(replays)
         return Picks.join([Picks.of(replays, "replay"), super().select(k - len(replays))])
 
@@ -104,7 +119,8 @@ class VCRL(Uniform):
         judged = evidence.where(evidence.judged)
         slots, p = judged.slots, judged.normalised_variance
         self.columns["last_told"][slots] = self.step
-        fresh, kept = self.columns["replayed"][slots] == 0, p >= self.kappa
+        fresh = self.columns["replayed"][slots] == 0
+        kept = p >= self.kappa(judged.step) - _SLACK
         self.owed += int(np.count_nonzero(fresh & ~kept))
         into = slots[fresh & kept]
         self.columns["priority"][into], self.columns["replays"][into] = p[fresh & kept], 0
@@ -112,20 +128,26 @@ class VCRL(Uniform):
     def end_step(self) -> None:
         memory = np.flatnonzero(~np.isnan(self.columns["priority"]))
         waited = self.step - self.columns["last_told"][memory]
-        priority = self.momentum * self.columns["priority"][memory] + (1.0 - self.momentum) * waited
-        self.columns["priority"][memory] = priority
+        self.columns["priority"][memory] = next_priority(self.columns["priority"][memory], waited, self.momentum)
+        self._remember(memory[self.memory.get(memory) > 0])  # those in flight are ranked when they are back
+
+    def _remember(self, slots: np.ndarray) -> None:
+        self.memory.set(slots, pack(rank_of_scores(self.columns["priority"][slots]), self.ties(slots)))
 
     def hold(self, slots: np.ndarray) -> None:
         super().hold(slots)
-        self.free[slots] = False
+        if len(there := slots[self.memory.get(slots) > 0]):
+            self.memory.set(there, 0)
 
     def release(self, slots: np.ndarray) -> None:
         super().release(slots)
-        self.free[slots] = True
+        if len(there := slots[~np.isnan(self.columns["priority"][slots])]):
+            self._remember(there)
 
     def own_metrics(self) -> dict[str, float]:
         memory = float(np.count_nonzero(~np.isnan(self.columns["priority"])))
-        return {**super().own_metrics(), "memory": memory, "threshold": self.kappa, "owed": float(self.owed)}
+        threshold = float(self.kappa(np.array(self.step)))
+        return {**super().own_metrics(), "memory": memory, "threshold": threshold, "owed": float(self.owed)}
 
     def own_state(self) -> dict[str, Any]:
         return {"owed": self.owed}

@@ -12,6 +12,8 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import MIXED_TOLERANCE, Evidence
 from rollwise.gates.base import Gate
 
+_SLACK = 1e-9  # of a comparison of variances: 4 q (1 - q) of a tenth is not quite 0.36
+
 
 def score_range(evidence: Evidence) -> np.ndarray:
     """Greatest minus least score of each group, (M,), in [0, 1]; 0 where fewer than two rollouts have a score."""
@@ -101,7 +103,7 @@ class VarianceThreshold(Gate):
 
     def passes(self, evidence: Evidence) -> np.ndarray:
         kappa = np.where(evidence.step <= self.first_steps, self.first_threshold, self.threshold)
-        return np.asarray(evidence.judged & (np.nan_to_num(evidence.normalised_variance) >= kappa))
+        return np.asarray(evidence.judged & (np.nan_to_num(evidence.normalised_variance) >= kappa - _SLACK))
 
 
 class AllOf(Gate):

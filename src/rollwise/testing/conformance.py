@@ -16,27 +16,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, PoolError, RewardError, StateError, TicketError, UnboundError
 from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
-from rollwise.testing.play import Player, Script, make_pool, play, scripts, signed
-
-few = settings(
-    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow]
-)
-"""Settings of the property tests: enough examples to find faults, few enough for every curriculum."""
+from rollwise.testing.play import Player, Script, few, make_pool, play, scripts, signed, snapshot
+from rollwise.testing.probes import ProbeConformance
 
 
-def snapshot(curriculum: Curriculum) -> str:
-    """The whole state as text, so that two states can be compared."""
-    return json.dumps(curriculum.state_dict(), sort_keys=True, allow_nan=False)
-
-
-class CurriculumConformance:
+class CurriculumConformance(ProbeConformance):
     """Inherit, implement `make`, and pytest runs the contract."""
 
     def make(self, pool: PromptPool | None = None, **core: Any) -> Curriculum:

@@ -6,9 +6,11 @@ rewards of a ticket follow from its prompt and its number, never from the order 
 
 from __future__ import annotations
 
+import json
 import zlib
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
@@ -28,6 +30,11 @@ actions = st.one_of(
     st.tuples(st.just("lose"), st.integers(1, 12)),
 )
 scripts = st.lists(actions, max_size=30)
+
+few = settings(
+    max_examples=25, deadline=None, suppress_health_check=[HealthCheck.differing_executors, HealthCheck.too_slow]
+)
+"""Settings of the property tests: enough examples to find faults, few enough for every curriculum."""
 
 
 def make_pool(n: int, *, order: list[int] | None = None) -> PromptPool:
@@ -97,3 +104,8 @@ def play(curriculum: Curriculum, script: Script, **world: Any) -> Player:
 def signed() -> RewardSpec:
     """The range of rewards -1 and +1."""
     return RewardSpec(low=-1.0, high=1.0)
+
+
+def snapshot(curriculum: Curriculum) -> str:
+    """The whole state as text, so that two states can be compared."""
+    return json.dumps(curriculum.state_dict(), sort_keys=True, allow_nan=False)

@@ -1,0 +1,178 @@
+"""MoPPS and DOTS against their own algorithms, written prompt by prompt."""
+
+import copy
+import math
+from collections import Counter
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+
+
+def plain(n: int) -> rw.PromptPool:
+    return rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+
+
+def embedded(n: int) -> rw.PromptPool:
+    rng = np.random.default_rng(0)
+    return rw.PromptPool(ids=[f"p{i}" for i in range(n)], columns={"embedding": rng.standard_normal((n, 3))})
+
+
+def group(k: int, of: int = 8) -> list[float]:
+    return [1.0] * k + [0.0] * (of - k)
+
+
+# ---- MoPPS ----
+
+
+def test_the_defaults_of_mopps_are_its_mathematics_script() -> None:
+    """lambda 1 (nothing forgotten), Beta(1, 1), gamma* .5, sixteen candidates a prompt."""
+    mopps = rw.MoPPS()
+    assert mopps.adaptation.options["forgetting"] == 0.0
+    assert (mopps.target, mopps.belief.prior, mopps.candidate_multiplier) == (0.5, (1.0, 1.0), 16)
+    assert (mopps.sampling, mopps.draw, mopps.update) == ("thompson", "top", "told")
+
+
+def test_the_update_worked_out() -> None:
+    """Countdown's lambda .5, 6 of 8: alpha = .5 + .5 + 6 = 7, beta = 3; then 2 of 8: 3.5 + .5 + 2 and 1.5 + .5 + 6."""
+    mopps = rw.MoPPS(plain(1), forgetting=0.5, rails=None)
+    for k, expected in ((6, [7.0, 3.0]), (2, [6.0, 8.0])):
+        mopps.tell([rw.Outcome(t.id, group(k)) for t in mopps.ask(1)])
+        assert [float(x[0]) for x in mopps.posterior()] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("forgetting", [0.0, 0.5])
+@pytest.mark.parametrize("rollouts", [1, 8])
+def test_only_those_rolled_out_are_updated_whatever_the_group_size(forgetting: float, rollouts: int) -> None:
+    """40 steps of 4 from 30. At n = 1 the release sets every alpha and beta to 8 by a slip of precedence."""
+    rng = np.random.default_rng(1)
+    mopps = rw.MoPPS(plain(30), forgetting=forgetting, candidate_multiplier=3, rails=None)
+    belief = dict.fromkeys(mopps.pool.ids, (1.0, 1.0))
+    lam = 1.0 - forgetting
+    for _ in range(40):
+        tickets = mopps.ask(4, n_rollouts=rollouts)
+        solved = {t.prompt_id: int(rng.binomial(rollouts, 0.4)) for t in tickets}
+        mopps.tell([rw.Outcome(t.id, group(solved[t.prompt_id], rollouts)) for t in tickets])
+        for x, k in solved.items():
+            alpha, beta = belief[x]
+            belief[x] = (lam * alpha + 1 - lam + k, lam * beta + 1 - lam + rollouts - k)
+        posterior = np.stack(mopps.posterior(), axis=1)
+        assert posterior.tolist() == [pytest.approx(belief[x]) for x in mopps.pool.ids]
+
+
+def test_the_nearest_of_the_candidates_by_one_draw_each() -> None:
+    """The candidates and the draws are repeated on a copy; the batch is the argsort of the squared distance."""
+    rng = np.random.default_rng(2)
+    mopps = rw.MoPPS(plain(100), candidate_multiplier=5, rails=None)
+    for _ in range(30):
+        twin = copy.deepcopy(mopps)
+        twin.step += 1
+        if twin.told_step >= 0:
+            twin.end_step()
+        assert twin.queue is not None
+        candidates = twin.queue.pop(4 * 5)
+        rates = twin.belief.sample(twin.rng["thompson"], candidates)
+        expected = candidates[np.argsort((rates - 0.5) ** 2)[:4]]
+        tickets = mopps.ask(4)
+        assert [t.prompt_id for t in tickets] == [f"p{i}" for i in expected]
+        mopps.tell([rw.Outcome(t.id, group(int(rng.binomial(8, 0.3)))) for t in tickets])
+
+
+def test_candidates_are_a_shuffled_epoch_without_replacement() -> None:
+    """64 prompts, 4 asked of 16 candidates: four asks show every prompt once, eight twice."""
+    mopps = rw.MoPPS(plain(64), candidate_multiplier=4, rails=None)
+    for step in range(1, 9):
+        mopps.tell([rw.Outcome(t.id, group(4)) for t in mopps.ask(4)])
+        shown = mopps.columns["shown"]
+        assert shown.sum() == 16 * step
+        assert shown.max() - shown.min() <= 1
+
+
+def test_a_pool_smaller_than_the_candidates_or_the_batch() -> None:
+    assert len(rw.MoPPS(plain(10), rails=None).ask(4)) == 4
+    assert len(rw.MoPPS(plain(3), rails=None).ask(8)) == 3
+
+
+def test_the_whole_pool_is_bots_without_forgetting_and_implicit_evidence() -> None:
+    """BOTS, appendix B.6: lambda = rho = 0 with posterior sampling reduces it to MoPPS."""
+    mopps = rw.MoPPS(plain(50), candidate_multiplier=None, rails=None, seed=3)
+    bots = rw.BOTS(plain(50), forgetting=0.0, implicit_weight=0.0, implicit="none", rails=None, seed=3)
+    for step in range(20):
+        asked = [[t.prompt_id for t in c.ask(6)] for c in (mopps, bots)]
+        assert asked[0] == asked[1]
+        for c in (mopps, bots):
+            tickets = c.ledger.state_dict()["open"]
+            c.tell([rw.Outcome(t["id"], group((step + int(t["prompt_id"][1:])) % 9)) for t in tickets])
+
+
+def test_mopps_keeps_its_beliefs_over_a_resume() -> None:
+    mopps = rw.MoPPS(plain(20), forgetting=0.5, candidate_multiplier=2, rails=None)
+    mopps.tell([rw.Outcome(t.id, group(7)) for t in mopps.ask(10)])
+    again = rw.MoPPS(plain(20), forgetting=0.5, candidate_multiplier=2, rails=None, seed=7)
+    again.load_state_dict(mopps.state_dict())
+    assert [x.tolist() for x in again.posterior()] == [x.tolist() for x in mopps.posterior()]
+    assert [t.prompt_id for t in again.ask(5)] == [t.prompt_id for t in mopps.ask(5)]
+
+
+# ---- DOTS ----
+
+
+def test_the_defaults_of_dots_are_its_release_in_the_setting_of_bots() -> None:
+    """tau 1e-3, alpha .5, softmax without replacement; lambda = rho = 1 and no sampling (BOTS, section 4.4)."""
+    dots = rw.DOTS()
+    assert (dots.temperature, dots.target, dots.draw, dots.sampling) == (1e-3, 0.5, "softmax", "mean")
+    options = dots.adaptation.options
+    assert (options["forgetting"], options["implicit_weight"]) == (1.0, 1.0)
+
+
+def test_a_belief_is_the_last_batch_alone() -> None:
+    """Over the batch, exp(e.e') weighs p~; alpha = 1 + 8 p~, beta = 1 + 8 (1 - p~); what was before is forgotten."""
+    dots = rw.DOTS(embedded(12), rails=None)
+    e = dots.pool.columns["embedding"]
+    for step in range(15):
+        tickets = dots.ask(3)
+        slots = [dots.pool.slot(t.prompt_id) for t in tickets]
+        solved = [(3 * step + 2 * i) % 9 for i in range(3)]
+        dots.tell([rw.Outcome(t.id, group(k)) for t, k in zip(tickets, solved, strict=True)])
+        alpha, beta = dots.posterior()
+        for j in range(12):
+            weights = [math.exp(sum(e[j] * e[i])) for i in slots]
+            rate = sum(w * k / 8 for w, k in zip(weights, solved, strict=True)) / sum(weights)
+            if j in slots:
+                rate = solved[slots.index(j)] / 8
+            assert (alpha[j], beta[j]) == (pytest.approx(1 + 8 * rate), pytest.approx(9 - 8 * rate))
+
+
+def test_interpolation_is_its_proxy_in_bots() -> None:
+    """References .2, .8 and .1, .5: p0 solves 4 of 8, mu = .5, so p1 is believed .3: alpha 1 + 2.4, beta 1 + 5.6."""
+    pool = rw.PromptPool(ids=["p0", "p1"], columns={"reference_pass_rates": [[0.2, 0.8], [0.1, 0.5]]})
+    dots = rw.DOTS(pool, implicit="interpolation", rails=None)
+    told = {t.prompt_id: t for t in dots.ask(2)}
+    dots.tell([rw.Outcome(told["p0"].id, group(4)), rw.Outcome(told["p1"].id, [], failed=8)])
+    alpha, beta = dots.posterior()
+    assert (alpha.tolist(), beta.tolist()) == ([5.0, pytest.approx(3.4)], [5.0, pytest.approx(6.6)])
+
+
+def test_the_draw_is_a_softmax_of_the_distance() -> None:
+    """Beliefs .5, .3, .1 and temperature .2: exp(0), exp(-1), exp(-2), so .665, .245, .090 of 1000 first choices."""
+    counts = Counter[str]()
+    dots = rw.DOTS(rw.PromptPool(ids=["a", "b", "c"], columns={"embedding": np.eye(3)}), temperature=0.2, rails=None)
+    dots.columns["alpha"][:], dots.columns["beta"][:] = [5.0, 3.0, 1.0], [5.0, 7.0, 9.0]
+    for _ in range(1000):
+        dots.new_round()
+        (ticket,) = dots.ask(1, step=1)
+        counts[ticket.prompt_id] += 1
+        dots.tell([rw.Outcome(ticket.id, [], failed=1)])
+    total = 1 + math.exp(-1) + math.exp(-2)
+    for x, weight in (("a", 1.0), ("b", math.exp(-1)), ("c", math.exp(-2))):
+        expected = 1000 * weight / total
+        assert abs(counts[x] - expected) < 4.5 * math.sqrt(expected)
+
+
+def test_a_batch_far_from_the_target_is_still_full() -> None:
+    """exp(-.5 / 1e-3) is 0 in float32, so the release's multinomial draw raises; log-weights and noise don't."""
+    dots = rw.DOTS(embedded(20), rails=None)
+    tickets = dots.ask(20)
+    dots.tell([rw.Outcome(t.id, group(0)) for t in tickets])
+    assert len(dots.ask(20)) == 20

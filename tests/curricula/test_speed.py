@@ -1,0 +1,167 @@
+"""SPEED against its controller, written prompt by prompt, and without the release's faults."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+
+
+def plain(n: int) -> rw.PromptPool:
+    return rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+
+
+def group(k: int, of: int) -> list[float]:
+    return [1.0] * k + [0.0] * (of - k)
+
+
+def screen(speed: rw.SPEED, solved: dict[str, int] | int, at_a_time: int = 64) -> list[rw.Ticket]:
+    """Probe until nothing comes back; so many solved of each screening."""
+    seen = []
+    while tickets := speed.probe(at_a_time):
+        seen += tickets
+        each = solved if isinstance(solved, dict) else {t.prompt_id: solved for t in tickets}
+        speed.tell([rw.Outcome(t.id, group(each[t.prompt_id], t.n_rollouts or 0)) for t in tickets])
+    return seen
+
+
+def test_the_defaults_are_the_releases() -> None:
+    """N_init 4, of 24; 0 < pass rate < 1; 64 new prompts a call; a batch of 16."""
+    speed = rw.SPEED()
+    assert (speed.probe_rollouts, speed.low, speed.high, speed.screen, speed.ready) == (4, 0.0, 1.0, 64, 16)
+
+
+def test_screening_then_continuation_step_by_step() -> None:
+    """30 steps of 6 from 150: who qualifies, the first to qualify first, N_cont = 24 - 4, each prompt once an epoch."""
+    rng = np.random.default_rng(0)
+    speed = rw.SPEED(plain(300), rails=None, screen=12, ready=6)
+    rate = {x: float(rng.choice([0.0, 0.3, 0.7, 1.0])) for x in speed.pool.ids}
+    queue: dict[str, int] = {}  # who waits, and since which step
+    seen: list[str] = []
+    continued = unscreened = 0
+    for step in range(1, 31):
+        screened = 0
+        while tickets := speed.probe(5):
+            assert len(queue) < 6
+            assert all((t.purpose, t.n_rollouts, t.step) == ("screen", 4, step) for t in tickets)
+            screened += len(tickets)
+            seen += [t.prompt_id for t in tickets]
+            counts = {t.prompt_id: int(rng.binomial(4, rate[t.prompt_id])) for t in tickets}
+            speed.tell([rw.Outcome(t.id, group(counts[t.prompt_id], 4)) for t in tickets])
+            queue |= {x: step for x, k in counts.items() if 0 < k < 4}
+        assert screened <= 12
+        assert screened == 12 or len(queue) >= 6 or len(set(seen)) == 300
+        assert speed.metrics()["qualified"] == len(queue)
+        tickets = speed.ask(6, n_rollouts=24)
+        going_on = [t for t in tickets if t.lane == "continue"]
+        assert len(going_on) == min(6, len(queue))
+        assert sorted(queue.values())[: len(going_on)] == [queue.pop(t.prompt_id) for t in going_on]
+        assert {t.n_rollouts for t in going_on} <= {20}
+        rest = [t for t in tickets if t.lane == "unscreened"]
+        assert all(t.n_rollouts == 24 for t in rest)
+        assert len(going_on) + len(rest) == 6
+        seen += [t.prompt_id for t in rest]
+        speed.tell([rw.Outcome(t.id, group(1, t.n_rollouts or 0)) for t in tickets])
+        continued, unscreened = continued + len(going_on), unscreened + len(rest)
+        if len(seen) <= 300:
+            assert len(set(seen)) == len(seen)  # a continuation is no turn of its own
+    assert continued > unscreened
+
+
+def test_nothing_that_qualifies_raises_nothing() -> None:
+    """The release raises after so many calls; here the batch is filled with whole groups."""
+    speed = rw.SPEED(plain(200), rails=None, screen=10)
+    for _ in range(5):
+        assert len(screen(speed, 0)) == 10
+        tickets = speed.ask(4, n_rollouts=24)
+        assert [(t.lane, t.n_rollouts) for t in tickets] == [("unscreened", 24)] * 4
+        speed.tell([rw.Outcome(t.id, group(0, 24)) for t in tickets])
+
+
+def test_screening_goes_on_at_every_step_and_stops_when_enough_wait() -> None:
+    speed = rw.SPEED(plain(500), rails=None, screen=20, ready=8)
+    assert len(screen(speed, 2, at_a_time=4)) == 8  # two calls of 4 make eight that wait
+    assert speed.probe(4) == []
+    for _ in range(3):
+        for t in speed.ask(6):
+            speed.tell([rw.Outcome(t.id, group(1, 4))])
+        assert len(screen(speed, 2, at_a_time=2)) == 6
+
+
+def test_as_many_rollouts_in_either_phase() -> None:
+    """The release tells the phases apart by their size, and mixes them up when N_init = N_cont."""
+    speed = rw.SPEED(plain(4), rails=None, screen_rollouts=4)
+    screen(speed, 2)
+    tickets = speed.ask(4, n_rollouts=8)
+    assert [(t.lane, t.n_rollouts) for t in tickets] == [("continue", 4)] * 4
+    evidence = speed.tell([rw.Outcome(t.id, group(0, 4)) for t in tickets])
+    assert not evidence.probe.any()
+    assert speed.metrics()["told"] == 4
+    assert speed.metrics()["qualified"] == 0  # nor does a continuation qualify again
+
+
+def test_a_partial_screening_is_made_up_for() -> None:
+    """3 of 4 rewarded: 24 - 3 = 21 are left to make."""
+    speed = rw.SPEED(plain(1), rails=None)
+    (ticket,) = speed.probe(1)
+    speed.tell([rw.Outcome(ticket.id, [1.0, 0.0, 0.0], failed=1)])
+    assert speed.ask(1, n_rollouts=24)[0].n_rollouts == 21
+
+
+def test_the_bounds_are_strict() -> None:
+    """Of 4: 1 is .25, 2 is .5, 3 is .75."""
+    speed = rw.SPEED(plain(5), rails=None, low=0.25, high=0.75)
+    tickets = speed.probe(5)
+    speed.tell([rw.Outcome(t.id, group(k, 4)) for k, t in enumerate(tickets)])
+    assert [t.prompt_id for t in speed.ask(5) if t.lane == "continue"] == [tickets[2].prompt_id]
+
+
+def test_continuous_rewards_qualify_by_contrast() -> None:
+    speed = rw.SPEED(plain(3), rails=None)
+    flat, mixed, failed = speed.probe(3)
+    speed.tell(
+        [
+            rw.Outcome(flat.id, [0.5] * 4),
+            rw.Outcome(mixed.id, [0.5, 0.6, 0.5, 0.5]),
+            rw.Outcome(failed.id, [], failed=4),
+        ]
+    )
+    assert [t.prompt_id for t in speed.ask(3) if t.lane == "continue"] == [mixed.prompt_id]
+
+
+def test_who_waits_is_served_across_a_resume_and_a_screening_told_after_it_counts() -> None:
+    speed = rw.SPEED(plain(30), rails=None, screen=8, ready=8)
+    first = speed.probe(4)
+    speed.tell([rw.Outcome(t.id, group(2, 4)) for t in first])
+    later = speed.probe(4)
+    again = rw.SPEED(plain(30), rails=None, screen=8, ready=8, seed=9)
+    again.load_state_dict(speed.state_dict())
+    again.tell([rw.Outcome(t.id, group(1, 4)) for t in later])
+    assert again.metrics()["qualified"] == 8
+    assert again.probe(8) == []
+    assert {t.prompt_id for t in again.ask(8) if t.lane == "continue"} == {t.prompt_id for t in first + later}
+
+
+def test_a_prompt_the_rails_ask_for_while_it_waits_gets_a_whole_group() -> None:
+    pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x", "y"]})
+    speed = rw.SPEED(pool, rails={"explore": 1.0, "at_most": 1.0, "category_share": 0.0})
+    screen(speed, 2)
+    tickets = speed.ask(2, n_rollouts=24)
+    assert {(t.lane, t.n_rollouts) for t in tickets} == {("rail-explore", 24)}
+    speed.tell([rw.Outcome(t.id, group(1, 24)) for t in tickets])
+    assert speed.metrics()["qualified"] == 0
+    assert speed.metrics()["epoch"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("bad", "reason"),
+    [
+        ({"low": 0.5, "high": 0.5}, "nothing could qualify"),
+        ({"screen_rollouts": 1}, "screen_rollouts"),
+        ({"ready": 0}, "ready"),
+    ],
+)
+def test_bad_options_are_named(bad: dict[str, Any], reason: str) -> None:
+    with pytest.raises(rw.ConfigError, match=reason):
+        rw.SPEED(**bad)
