@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -113,14 +114,38 @@ def test_yaml_and_the_command_line_make_one_run(options: list[str], tmp_path: Pa
 MIXED = '{"p": {"weight": 3, "curriculum": "prioritized"}, "u": {"weight": 1, "curriculum": "uniform"}}'
 
 
+OWN = {
+    "mixture": {"lanes": MIXED},
+    "nested": {"categories": '{"curriculum": "sec"}', "prompts": '{"curriculum": "bots"}'},
+    "lilo": {"candidates": "12", "probe_rollouts": "2"},
+    "sfl": {"candidates": "12", "probe_rollouts": "2", "buffer": "8"},
+    "adcl": {"probe_rollouts": "2"},
+    "speed": {"screen_rollouts": "2", "screen": "24"},
+}
+
+
 @pytest.mark.parametrize("curriculum", sorted(CURRICULA))
-def test_every_curriculum_trains(curriculum: str, options: list[str], tmp_path: Path) -> None:
+def test_every_curriculum_trains(
+    curriculum: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if curriculum != "speed":  # one report of a run with probes is enough; drawing takes longer than training
+        monkeypatch.setattr("rollwise.reports.write_report", lambda run: run)
     start = options.index("--curriculum_options.retest_every")
-    own = ["--curriculum_options.lanes", MIXED] if curriculum == "mixture" else []
+    own = [part for k, v in OWN.get(curriculum, {}).items() for part in (f"--curriculum_options.{k}", v)]
     chosen = [*options[:start], "--curriculum", curriculum, *own, "--steps", "2", "--out", str(tmp_path)]
     assert main(chosen) == 0
     groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
-    assert len(groups) == 16
+    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    count = Counter(g["purpose"] for g in groups)
+    assert count["train"] == sum(g["trained"] for g in groups) == 16
+    assert metrics[-1]["rollouts"] == sum(len(g["rewards"]) for g in groups)
+    measured = {"lilo": 24, "sfl": 12, "adcl": 15}  # two steps' candidates; one refresh; chunks 2 and 3
+    assert count["measure"] == measured.get(curriculum, 0)
+    continued = [g for g in groups if g["lane"] == "continue"]
+    assert (count["screen"] > 0) == (len(continued) > 0) == (curriculum == "speed")
+    assert all(len(g["rewards"]) == len(g["screened"]["rewards"]) == 2 for g in continued)
+    assert all(len(g["failures"]) == len(g["rewards"]) for g in groups)
+    assert any(any(g["failures"]) for g in groups)
 
 
 def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores, ties
+from rollwise.draws import GroupedMaxTree, MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores, ties
 
 steps = st.lists(
     st.one_of(
@@ -87,3 +87,74 @@ def test_ties_look_uniform_and_change_with_seed_and_visit() -> None:
         assert abs(x.mean() / 2**32 - 0.5) < 0.02
     for x, y in ((a, b), (a, c)):
         assert abs(np.corrcoef(x, y)[0, 1]) < 0.06
+
+
+# ---- one slot at a time, and groups ----
+
+
+@given(n=st.integers(1, 40), steps=steps, seed=st.integers(0, 99))
+def test_one_slot_at_a_time_is_all_at_once(n: int, steps: list, seed: int) -> None:
+    """The short cut for one slot leaves every node as the general way does, and takes the same slot off the top."""
+    rng = np.random.default_rng(seed)
+    one, many = MaxTree(n), MaxTree(n)
+    sums_one, sums_many = SumTree(n), SumTree(n)
+    keys = rng.permutation(10_000).astype(np.uint64)  # distinct, so that the top is unique
+    for turn, (_, _, amount) in enumerate(steps):
+        slots = rng.choice(n, size=min(n, amount), replace=False)
+        values = keys[turn * 40 : turn * 40 + len(slots)]
+        for slot, value in zip(slots, values, strict=True):
+            one.set(np.array([slot]), value)
+            sums_one.set(np.array([slot]), np.array([float(value)]))
+        twice = np.concatenate([slots, slots])  # never a single one
+        many.set(twice, np.concatenate([values, values]))
+        sums_many.set(twice, np.concatenate([values, values]).astype(float))
+        assert np.array_equal(one._nodes, many._nodes)
+        assert np.array_equal(sums_one._nodes, sums_many._nodes)
+        assert one.top(1).tolist() == many.top(2)[:1].tolist()
+        if sums_one.total:
+            points = np.append(rng.random(5), [0.0, np.nextafter(1.0, 0.0)]) * sums_one.total
+            alone = [sums_one._descend(point).item() for point in points[:, None]]
+            assert alone == sums_many._descend(points).tolist()
+        gone = one.pop(1)
+        many.set(np.concatenate([gone, gone]), 0)
+        assert np.array_equal(one._nodes, many._nodes)
+        sums_one.fill(np.zeros(n))
+        sums_many.fill(np.zeros(n))
+
+
+def test_of_equal_keys_the_single_top_is_in_slot_order() -> None:
+    tree = MaxTree(5)
+    tree.fill(np.array([3, 7, 7, 7, 1], dtype=np.uint64))
+    assert [tree.pop(1).tolist() for _ in range(6)] == [[1], [2], [3], [0], [4], []]
+
+
+def test_nothing_set_and_nothing_taken() -> None:
+    for tree in (MaxTree(3), SumTree(3)):
+        tree.set(np.empty(0, dtype=np.int64), 5)
+        assert not tree.get(np.arange(3)).any()
+    assert MaxTree(3).top(0).tolist() == MaxTree(1).top(1).tolist() == MaxTree(3).top(2).tolist() == []
+
+
+@given(
+    groups=st.lists(st.integers(0, 6), min_size=1, max_size=40),
+    k=st.integers(0, 12),
+    amounts=st.lists(st.integers(1, 40), max_size=6),
+    seed=st.integers(0, 99),
+)
+def test_grouped_max_tree_agrees_with_sorting(groups: list[int], k: int, amounts: list[int], seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    group_of = np.unique(groups, return_inverse=True)[1]
+    tree, oracle = GroupedMaxTree(group_of), np.zeros(len(groups), dtype=np.uint64)
+    for turn, amount in enumerate(amounts):
+        slots = rng.choice(len(groups), size=min(amount, len(groups)), replace=False)
+        keys = (
+            rng.permutation(np.arange(1000))[: len(slots)].astype(np.uint64) * 10 + turn
+        )  # all distinct, some never 0
+        keys[rng.random(len(slots)) < 0.3] = 0
+        tree.set(slots, keys)
+        oracle[slots] = keys
+        best = [s for s in np.argsort(-oracle.astype(np.int64), kind="stable").tolist() if oracle[s]]
+        assert oracle[tree.top(k)].tolist() == oracle[best[:k]].tolist()
+        for group in range(int(group_of.max()) + 1):
+            expected = [s for s in best if group_of[s] == group][:k]
+            assert tree.top(k, group=group).tolist() == expected

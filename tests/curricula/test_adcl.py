@@ -122,12 +122,12 @@ def test_a_lost_probe_does_not_mix_two_scales() -> None:
 def test_prompts_that_the_rails_ask_for_early_do_not_hide_a_chunk() -> None:
     pool = rw.PromptPool(
         ids=[f"p{i}" for i in range(12)],
-        columns={"difficulty": list(range(12)), "category": ["hard" if i > 9 else "easy" for i in range(12)]},
+        columns={"difficulty": list(range(12)), "category": ["hard" if i > 7 else "easy" for i in range(12)]},
     )
     adcl = rw.ADCL(pool, chunks=2, rails={"explore": 0.0, "at_most": 0.5, "category_share": 1.0})
     lanes = []
     for _ in range(2):
-        tickets = adcl.ask(4)
+        tickets = adcl.ask(3)
         lanes += [t.lane for t in tickets]
         adcl.tell([rw.Outcome(t.id, [1.0, 0.0]) for t in tickets])
     assert "rail-quota" in lanes

@@ -243,3 +243,53 @@ def test_bad_options_are_named(options: dict[str, Any]) -> None:
     (name,) = options
     with pytest.raises(rw.ConfigError, match=name):
         rw.BOTS(**options)
+
+
+def test_the_neutral_options_change_nothing() -> None:
+    """The families, the draws and the adaptation are additions: spelt out, the defaults are the BOTS of the paper."""
+    rates = [[0.05 * i, 0.05 * i + 0.3] for i in range(12)]
+    spelt: dict[str, Any] = {"belief": "beta", "prior": (1.0, 1.0), "adaptive": False, "capability": "ratio"}
+    one, two = rw.BOTS(pool_of(rates), seed=2), rw.BOTS(pool_of(rates), seed=2, draw="top", update="all", **spelt)
+    for _ in range(5):
+        a, b = one.ask(4), two.ask(4)
+        assert [t.prompt_id for t in a] == [t.prompt_id for t in b]
+        for bots, tickets in ((one, a), (two, b)):
+            bots.tell([rw.Outcome(t.id, [1, int(t.prompt_id[1:]) % 2, 0]) for t in tickets])
+    assert np.array_equal(one.posterior(), two.posterior())
+
+
+@pytest.mark.parametrize("belief", ["beta", "gaussian", "dirichlet"])
+def test_every_family_finds_the_prompts_near_the_target(belief: Any) -> None:
+    """Rates 0, 1/16, ..., 1: after 40 steps of 8, most of what is asked for lies between .25 and .75."""
+    bots, rng = rw.BOTS(plain(17), belief=belief, seed=0, rails="off"), np.random.default_rng(0)
+    late: list[float] = []
+    for step in range(40):
+        tickets = bots.ask(4)
+        p = np.array([int(t.prompt_id[1:]) / 16 for t in tickets])
+        late += p.tolist() if step >= 20 else []
+        groups = (rng.random((4, 8)) < p[:, None]).astype(float)
+        bots.tell([rw.Outcome(t.id, g) for t, g in zip(tickets, groups, strict=True)])
+    assert np.mean((np.array(late) >= 0.25) & (np.array(late) <= 0.75)) > 0.75  # 9 of 17 by chance
+
+
+def test_told_only_updates_by_hand() -> None:
+    """lambda .5: p0 told 2 of 4: .5 + .5 + 2 = 3; p1 told nothing stays, in the second step too."""
+    bots = rw.BOTS(plain(2), forgetting=0.5, update="told")
+    tell(bots, {"p0": 2, "p1": 3}, n=4)
+    assert [p.tolist() for p in bots.posterior()] == [pytest.approx([3.0, 4.0]), pytest.approx([3.0, 2.0])]
+    tell(bots, {"p0": 4}, n=4)
+    assert [p.tolist() for p in bots.posterior()] == [pytest.approx([6.0, 4.0]), pytest.approx([2.0, 2.0])]
+
+
+def test_an_adaptive_step_by_hand() -> None:
+    """p0, Beta(1, 1): 8 of 8: E = .25; u^2 = 1/12, v = 1/6, chance = 1/12 + 1/48 = 5/48; lambda = .25 - 5/48 over .25.
+
+    That is .58, so .5 from the next step on; this one's update takes the .1 given: alpha = 1 + 8. Then 0 of 8 with
+    lambda .5: alpha = 4.5 + .5 = 5, beta = .5 + .5 + 8 = 9.
+    """
+    bots = rw.BOTS(plain(1), adaptive=True)
+    tell(bots, {"p0": 8})
+    assert [p.tolist() for p in bots.posterior()] == [pytest.approx([9.0]), pytest.approx([1.0])]
+    tell(bots, {"p0": 0})
+    assert bots.metrics()["forgetting"] == 0.5
+    assert [p.tolist() for p in bots.posterior()] == [pytest.approx([5.0]), pytest.approx([9.0])]

@@ -74,6 +74,21 @@ def test_digest_reads_a_stream_and_keeps_the_last_groups() -> None:
     assert [group.step for group in digest.last] == [994, 995, 996, 997, 998, 999]
 
 
+def test_what_was_measured_is_counted_apart(make_run: Callable[..., Path]) -> None:
+    """30 of 120 rollouts, a quarter, went to probes."""
+    lines = [{"step": 1, "lane": "probe", "purpose": "measure", "rewards": [1], "texts": ["no"]}] * 3
+    lines += [{"step": 1, "lane": "buffer", "purpose": "train", "rewards": [1], "texts": ["yes"]}]
+    digest = digest_rollouts(lines)
+    assert (digest.groups, digest.probes) == (1, 3)
+    assert [group.completion for group in digest.last] == ["yes"]
+    assert digest.lanes == {1: {"buffer": 1}}
+    metrics = [{"step": s, "rollouts": 60 * s, "probe_rollouts": 30 * (s == 1)} for s in (1, 2)]
+    run = read_run(make_run(metrics, lines))
+    rows = {row.label: row for row in headlines(run, digest)}
+    assert rows["probe rollouts"].value == "30"
+    assert rows["probe rollouts"].note == "25.0 % of all rollouts, to measure or screen 3 groups"
+
+
 def test_groups_survive_missing_and_odd_values() -> None:
     rows: list[dict[str, Any]] = [
         {},

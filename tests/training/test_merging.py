@@ -8,7 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.training.merging import check_mergeable, gather_rows, merge, scale_advantages
+from rollwise.training.advantages import AdvantageKind, group_advantages, scale_advantages
+from rollwise.training.merging import check_mergeable, gather_rows, merge
 
 PAD = 9
 
@@ -106,3 +107,24 @@ def test_scaling_by_the_batch_worked_out() -> None:
     one_out = scale_advantages("batch-normalised", torch.tensor([1.0, -1.0, 0.0, 0.0]), unscored, 2)
     assert one_out.tolist() == pytest.approx([0.70706, -0.70706, 0, 0], abs=1e-4)  # std of 1, -1: 1.41421
     assert scale_advantages("", rewards, rewards, 2) is rewards
+
+
+def test_advantages_of_a_group_worked_out() -> None:
+    """Rewards 1, 0, 1, 0: mean 1/2, squares 4 * 0.25 = 1, over n - 1 = 3: std 0.57735; 0.5 / 0.57745 = 0.86588.
+
+    Leave-one-out: 1 - (0 + 1 + 0) / 3 = 2/3 and 0 - (1 + 1 + 0) / 3 = -2/3.
+    """
+    rewards = torch.tensor([1.0, 0.0, 1.0, 0.0])
+    assert group_advantages("centred", rewards, 4).tolist() == [0.5, -0.5, 0.5, -0.5]
+    assert group_advantages("std", rewards, 4).tolist() == pytest.approx([0.86588, -0.86588] * 2, abs=1e-5)
+    assert group_advantages("leave-one-out", rewards, 4).tolist() == pytest.approx([2 / 3, -2 / 3] * 2)
+
+
+@pytest.mark.parametrize("kind", ["centred", "std", "leave-one-out"])
+def test_what_has_no_reward_has_no_advantage(kind: AdvantageKind) -> None:
+    """Of 1, 0 and one unscored the mean is 1/2; a lone 1 has nothing to be compared with."""
+    rewards = torch.tensor([1.0, 0.0, torch.nan, 1.0, torch.nan, torch.nan])
+    first, second, *others = group_advantages(kind, rewards, 3).tolist()
+    expected = {"centred": 0.5, "std": 0.5 / (0.5**0.5 + 1e-4), "leave-one-out": 1.0}[kind]
+    assert (first, second) == pytest.approx((expected, -expected))
+    assert others == [0, 0, 0, 0]

@@ -11,6 +11,7 @@ from toys import Traced, make_trainer, toy_dataset
 import rollwise as rw
 from rollwise.training import CurriculumGRPOTrainer
 from rollwise.training.mixin import CurriculumMixin
+from rollwise.training.rollouts import RolloutMixin
 
 
 class Overriding(CurriculumGRPOTrainer):
@@ -31,7 +32,7 @@ class Deaf(CurriculumGRPOTrainer):
     """A user's subclass whose rewards never come by."""
 
     def _calculate_rewards(self, inputs: Any, prompts: Any, completions: Any, completion_ids_list: Any) -> Any:
-        return super(CurriculumMixin, self)._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        return super(RolloutMixin, self)._calculate_rewards(inputs, prompts, completions, completion_ids_list)
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.rails import Rails
 from rollwise.curricula.ranked import Ranked
-from rollwise.draws import pack, rank_of_scores, ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -124,19 +123,6 @@ class AdaRFT(Ranked):
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
         difficulty = self.difficulty if slots is None else self.difficulty[slots]
         return nearness_on_scale(difficulty, self.target, self.scale)
-
-    def _best(self, slots: np.ndarray, most: int) -> np.ndarray:
-        """As in the base, but equal scores are put in a new random order each round.
-
-        Tie-breakers that change with a prompt's own visits would leave the unlucky ones behind for ever: those asked
-        draw again, and again, and overtake them.
-        """
-        ranks = rank_of_scores(self.ranking[slots])
-        if len(slots) > most:
-            reached = ranks >= np.partition(ranks, len(ranks) - most)[len(ranks) - most]  # ties for these alone
-            slots, ranks = slots[reached], ranks[reached]
-        chance = ties(self.rng.seed, self.id_hashes[slots], np.full(len(slots), self.round))
-        return np.asarray(slots[np.argsort(~pack(ranks, chance), kind="stable")[:most]])
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)

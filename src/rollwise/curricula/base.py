@@ -51,7 +51,7 @@ class CoreOptions(TypedDict, total=False):
     seed: int
     reward_spec: RewardSpec
     expire_after: int | None
-    rails: Rails | Mapping[str, Any] | str | None
+    rails: Rails | Mapping[str, Any] | str | bool | None
 
 
 class Curriculum(Resumable):
@@ -73,7 +73,7 @@ class Curriculum(Resumable):
         seed: int = 0,
         reward_spec: RewardSpec | None = None,
         expire_after: int | None = 100,
-        rails: Rails | Mapping[str, Any] | str | None = "default",
+        rails: Rails | Mapping[str, Any] | str | bool | None = "default",
     ) -> None:
         self.seed = check_seed(seed)
         self.reward_spec = RewardSpec() if reward_spec is None else reward_spec

@@ -179,7 +179,14 @@ class BOTS(Ranked):
         slots, count, rates = self.belief.heard()
         updated, source = self._updated(), self.evidence_source
         implied = None if source is None else source.before(slots)
-        self.adaptation.learn(rates, count, self.belief.mean(slots), self.belief.uncertainty(slots), implied)
+        self.adaptation.learn(
+            rates,
+            count,
+            mean=self.belief.mean(slots),
+            sd=self.belief.uncertainty(slots),
+            variance=self.belief.reward_variance(slots),
+            implied=implied,
+        )
         if source is not None:
             source.settle(slots, rates)  # after the beliefs, whose update takes the coefficient from the step before
         self.belief.settle(updated)

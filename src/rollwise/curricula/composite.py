@@ -80,6 +80,9 @@ class Composite(Curriculum):
         child.counters["probed"] += len(picks)
         return picks
 
+    def awaited(self) -> np.ndarray:
+        return np.empty(0, dtype=np.int64) if self.prober is None else self.children[self.prober].awaited()
+
     def observe_probes(self, evidence: Evidence) -> None:
         if self.prober is not None:
             self.children[self.prober].observe_probes(evidence)

@@ -46,6 +46,10 @@ class Method(ABC):
         """Choose up to `k` distinct slots of those not in flight, to be measured."""
         return Picks.join([])
 
+    def awaited(self) -> np.ndarray:
+        """Slots that were screened and wait to be gone on with: whoever keeps their rollouts keeps them still."""
+        return np.empty(0, dtype=np.int64)
+
     def observe_probes(self, evidence: Evidence) -> None:  # noqa: B027 - optional
         """Learn from measured groups of distinct prompts, all of them on hold."""
 

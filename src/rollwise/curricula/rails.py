@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.columns import Columns
 from rollwise.curricula.picks import Picks
-from rollwise.draws import MaxTree, pack, rank_of_fewest
+from rollwise.draws import GroupedMaxTree, MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -32,6 +32,7 @@ _COLUMNS = {
     "verdict": (np.int8, OTHER),
     "by_rail": (np.int8, 0),  # whether its last ticket was a rail's
 }
+_LEAST = {"retest_every": 1, "retest_solved": 0, "retest_unsolved": 0}
 _TALLIES = ("asked", "railed", "rail_groups", "rail_mixed", "own_groups", "own_mixed")
 
 
@@ -39,15 +40,18 @@ _TALLIES = ("asked", "railed", "rail_groups", "rail_mixed", "own_groups", "own_m
 class Rails:
     """What is guaranteed, whatever the method believes.
 
+    Where `at_most` leaves no room for all of it, exploration comes first, then the categories, then the retests.
+
     Attributes:
         at_most: the rails never take more than this share of the prompts asked.
         explore: share of the prompts asked that are simply those not asked for the longest time.
         retest_every: steps between retests of prompts whose last group was all solved, or all unsolved.
         retest_solved: how many of the former each time, the longest untested first.
         retest_unsolved: how many of the latter.
-        category_share: every category gets at least this fraction of what uniform sampling would give it; needs the
-            column `category`, and is idle without.
-        alarm_share: a warning names every category that got less than this fraction of it, and is not simply solved.
+        category_share: every category gets at least this fraction of what uniform sampling would give it; what one
+            batch did not give it, the next ones do. Needs the column `category`, and is idle without.
+        alarm_share: a warning names every category to which the method itself gave less than this fraction of it, and
+            which is not simply solved: the rails keep such a category in, but the method believes nothing good of it.
         starved_after: a prompt not asked for while uniform sampling would have asked for it this many times, and not
             solved when last seen, counts as starved in the metrics.
 
@@ -65,28 +69,35 @@ class Rails:
     starved_after: float = 5.0
 
     def __post_init__(self) -> None:
-        for name in ("at_most", "explore", "category_share", "alarm_share"):
-            check_number(f"rails.{name}", getattr(self, name), low=0.0, high=1.0)
-        check_whole("rails.retest_every", self.retest_every, least=1)
-        check_whole("rails.retest_solved", self.retest_solved, least=0)
-        check_whole("rails.retest_unsolved", self.retest_unsolved, least=0)
-        check_number("rails.starved_after", self.starved_after, low=0.0, high=1e9, open_low=True)
+        for field in fields(self):
+            name, value = f"rails.{field.name}", getattr(self, field.name)
+            if field.name in _LEAST:
+                checked: float = check_whole(name, value, least=_LEAST[field.name])
+            elif field.name == "starved_after":
+                checked = check_number(name, value, low=0.0, high=1e9, open_low=True)
+            else:
+                checked = check_number(name, value, low=0.0, high=1.0)
+            object.__setattr__(self, field.name, checked)  # numpy's numbers can't be saved
 
     @classmethod
     def read(cls, value: Any, default: Rails | None) -> Rails | None:
-        """The rails that an option names: "default", None or "off", a `Rails`, or a mapping of its attributes."""
-        if value == "default":
-            return default
-        if value is None or value == "off":
+        """The rails that an option names: "default", None or "off", a `Rails`, or a mapping of its attributes.
+
+        YAML reads a bare `off` as False, which means the same here.
+        """
+        if isinstance(value, cls):
+            return value
+        if value is None or value is False or value == "off":
             return None
-        if isinstance(value, Mapping):
-            unknown = sorted(set(value) - set(cls.__slots__))
-            if unknown:
-                raise ConfigError(f"rails have no {unknown[0]!r}; they have {sorted(cls.__slots__)}")
-            return cls(**value)
-        if not isinstance(value, cls):
+        if value is True or value == "default":
+            return default
+        if not isinstance(value, Mapping):
             raise ConfigError(f"rails must be 'default', 'off', a Rails or a mapping of its attributes, got {value!r}")
-        return value
+        names = [field.name for field in fields(cls)]
+        unknown = [name for name in value if name not in names]
+        if unknown:
+            raise ConfigError(f"rails have no {unknown[0]!r}; they have {sorted(names)}")
+        return cls(**value)
 
 
 ROTATING_RAILS = Rails(explore=0.0, retest_solved=0, retest_unsolved=0)
@@ -109,7 +120,6 @@ class Guard:
         self.rails = rails
         self.columns = Columns(n, _COLUMNS)
         self.free = np.zeros(n, dtype=bool)
-        self.longest_unasked = MaxTree(n) if rails.explore else None
         self.to_retest = {SOLVED: rails.retest_solved, UNSOLVED: rails.retest_unsolved}
         self.untested = {verdict: MaxTree(n) for verdict, count in self.to_retest.items() if count}
         self.due = {SOLVED: 0, UNSOLVED: 0}
@@ -123,8 +133,13 @@ class Guard:
         if "category" in pool.columns:
             self.names, self.codes = pool.codes("category")
             self.pool_share = np.bincount(self.codes, minlength=len(self.names)) / n
+        quota = self.codes is not None and rails.category_share > 0
+        groups = np.zeros(n, dtype=np.int64) if self.codes is None else self.codes
+        self.longest_unasked = GroupedMaxTree(groups) if rails.explore or quota else None
         self.credit = np.zeros(len(self.names))  # what each category is owed, in prompts
-        self.window: np.ndarray = np.zeros(len(self.names), dtype=np.int64)  # asked of each since the last look
+        self.window: np.ndarray = np.zeros(
+            len(self.names), dtype=np.int64
+        )  # the method's own picks since the last look
         self.warned: set[str] = set()
 
     # ---- ask ----
@@ -133,11 +148,10 @@ class Guard:
         """The rails' part of a batch of `k`."""
         self.allowance = min(self.allowance, 1.0) + self.rails.at_most * k
         room = min(k, int(self.allowance + 1e-9))
-        parts: list[Picks] = []
+        parts = [self._explore(k, room)]
+        parts.append(self._quota(parts[0].slots, room - len(parts[0])))
         for verdict in self.untested:
             parts.append(self._retest(verdict, step, room - sum(map(len, parts))))
-        parts.append(self._explore(k, room - sum(map(len, parts))))
-        parts.append(self._quota(k, room - sum(map(len, parts))))
         self.allowance -= sum(map(len, parts))
         return Picks.join(parts)
 
@@ -152,7 +166,7 @@ class Guard:
         return Picks.of(slots, "rail-retest-solved" if verdict == SOLVED else "rail-retest-unsolved")
 
     def _explore(self, k: int, room: int) -> Picks:
-        if self.longest_unasked is None:
+        if self.longest_unasked is None or not self.rails.explore:
             return Picks.join([])
         self.owed += self.rails.explore * k
         slots = self.longest_unasked.top(min(int(self.owed + 1e-9), room))
@@ -160,20 +174,23 @@ class Guard:
         self.hold(slots)
         return Picks.of(slots, "rail-explore")
 
-    def _quota(self, k: int, room: int) -> Picks:
-        """Of each category that is owed a prompt, those not asked for the longest time; the greatest debt first."""
-        if self.codes is None or not self.rails.category_share:
+    def _quota(self, explored: np.ndarray, room: int) -> Picks:
+        """Of each category that is owed a prompt, those not asked for the longest time; the greatest debt first.
+
+        What is owed is from before this batch: a method that serves a category by itself is not in its debt.
+        """
+        if self.longest_unasked is None or self.codes is None or not self.rails.category_share:
             return Picks.join([])
-        self.credit += self.rails.category_share * self.pool_share * k
+        owed = self.credit - np.bincount(self.codes[explored], minlength=len(self.names))
+        due = np.flatnonzero(owed >= 1.0)
         chosen: list[np.ndarray] = []
-        for category in sorted(np.flatnonzero(self.credit >= 1.0), key=lambda c: -self.credit[c]):
-            wanted = min(int(self.credit[category]), room - sum(map(len, chosen)))
+        for category in due[np.argsort(-owed[due], kind="stable")].tolist():
+            wanted = min(int(owed[category]), room - sum(map(len, chosen)))
             if wanted <= 0:
                 break
-            members = np.flatnonzero((self.codes == category) & self.free)
-            if len(members) < wanted:
-                self.credit[category] = min(self.credit[category], float(len(members)))  # the rest nobody can serve
-            slots = members[np.lexsort((self._ties(members), self.columns["asked_at"][members]))[:wanted]]
+            slots = self.longest_unasked.top(wanted, group=category)
+            if len(slots) < wanted:
+                self.credit[category] += len(slots) - owed[category]  # the rest nobody can serve
             self.hold(slots)
             chosen.append(slots)
         return Picks.of(np.concatenate([*chosen, np.empty(0, dtype=np.int64)]), "rail-quota")
@@ -187,34 +204,36 @@ class Guard:
         self.columns["by_rail"][slots] = np.arange(len(slots)) < railed
         if self.codes is None:
             return
+        due = self.rails.category_share * self.pool_share * len(slots)
         got = np.bincount(self.codes[slots], minlength=len(self.names))
-        self.credit = np.maximum(self.credit - got, -1.0)  # what a category got beyond its due is soon forgotten
-        self.window += got
+        self.credit = np.maximum(self.credit + due - got, -1.0)  # what a category got beyond its due is soon forgotten
+        self.window += np.bincount(self.codes[slots[railed:]], minlength=len(self.names))
         if self.window.sum() >= self._window_size():
-            self._look_for_starved()
+            self._look_for_starved(self.codes)
 
     def _window_size(self) -> int:
         return min(len(self.free), max(1000, 100 * len(self.names)))
 
-    def _look_for_starved(self) -> None:
-        assert self.codes is not None
+    def _look_for_starved(self, codes: np.ndarray) -> None:
         total = int(self.window.sum())
         fair = self.pool_share * total
-        few = np.flatnonzero((self.window < self.rails.alarm_share * fair) & (fair >= 10))
+        few = np.flatnonzero((self.window < self.rails.alarm_share * fair) & (fair >= 10)).tolist()
+        few = [category for category in few if self.names[category] not in self.warned]
+        if few:
+            verdicts, seen = self.columns["verdict"], self.columns["asked_at"] > 0
+            which = (seen, verdicts == SOLVED, verdicts == UNSOLVED)
+            seen_of, solved_of, unsolved_of = (np.bincount(codes[w], minlength=len(self.names)) for w in which)
         for category in few:
-            verdicts = self.columns["verdict"][self.codes == category]
-            if np.mean(verdicts == SOLVED) > 0.5 or self.names[category] in self.warned:
+            if solved_of[category] > 0.5 * seen_of[category]:
                 continue
             self.warned.add(self.names[category])
             logger.warning(
-                "category %r is starved: %d of the last %d prompts asked for, where uniform sampling would have asked "
-                "for %.0f; %.0f %% of its prompts were all unsolved when last seen. If it should be learnable, look at "
-                "its rollouts (is the answer format what the verifier expects?) or raise rails.category_share",
-                self.names[category],
-                self.window[category],
-                total,
-                fair[category],
-                100 * np.mean(verdicts == UNSOLVED),
+                "category %r is starved: the method gave it %d of the last %d prompts that it chose, where uniform "
+                "sampling would have given it %.0f; of its %d prompts asked so far, %d were all unsolved when last "
+                "seen. If it should be learnable, look at its rollouts (is the answer format what the verifier "
+                "expects?) or raise rails.category_share",
+                *(self.names[category], self.window[category], total, fair[category]),
+                *(seen_of[category], unsolved_of[category]),
             )
         self.window[:] = 0
 
@@ -232,6 +251,8 @@ class Guard:
 
     def hold(self, slots: np.ndarray) -> None:
         """These slots can't be chosen."""
+        if not len(slots):
+            return
         self.free[slots] = False
         if self.longest_unasked is not None:
             self.longest_unasked.set(slots, 0)
@@ -241,6 +262,8 @@ class Guard:
 
     def release(self, slots: np.ndarray) -> None:
         """These slots can be chosen."""
+        if not len(slots):
+            return
         self.free[slots] = True
         if self.longest_unasked is not None:
             self.longest_unasked.set(slots, self._keys("asked_at", slots))

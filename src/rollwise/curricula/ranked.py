@@ -16,11 +16,12 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import Curriculum
 from rollwise.curricula.picks import Picks
-from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores
+from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.errors import ConfigError
 
 Draw = Literal["top", "proportional", "softmax"]
 
+_LEAST = np.finfo(np.float64).tiny
 _AHEAD = 4096  # prompts ranked at a time: a batch costs one partial sort, a hundred `ask(1)` cost it once
 
 
@@ -32,7 +33,8 @@ class Ranked(Curriculum):
 
     The draws: "top" takes the greatest scores, equal ones in random order; "proportional" draws without replacement
     with probability proportional to score, "softmax" to exp(score / temperature). Both of the latter are the Gumbel
-    trick: log-weights plus Gumbel noise, then the greatest, which cannot underflow.
+    trick: log-weights plus Gumbel noise, then the greatest, which cannot underflow. Prompts of score 0 are drawn when
+    no other is left, and then at random; equal keys of any kind never come in the order of the data set.
 
     With a `candidate_multiplier` of m, `ask(k)` looks at m k prompts only: the next of a random rotation through the
     pool, without replacement (as a shuffled data loader gives them), of which the best k are taken.
@@ -91,10 +93,9 @@ class Ranked(Curriculum):
         assert self.candidate_multiplier is not None
         candidates = self.queue.pop(k * self.candidate_multiplier)
         self.columns["shown"][candidates] += 1
-        order = np.argsort(-self._keys(candidates, self.scores(candidates)), kind="stable")
-        chosen, rest = candidates[order[:k]], candidates[order[k:]]
-        self._requeue(rest)
-        return chosen
+        ranked = self._sorted(candidates, self._ascending(self._keys(candidates, self.scores(candidates))))
+        self._requeue(ranked[k:])
+        return ranked[:k]
 
     def _next_of_round(self, k: int, without: np.ndarray | None = None) -> np.ndarray:
         """Up to `k` free slots not yet chosen in this round, the best first."""
@@ -146,6 +147,7 @@ class Ranked(Curriculum):
         back = slots[self._open(slots)]
         if len(back):
             self.ahead_within.clear()
+        self.ahead = self.ahead[self._open(self.ahead)]
         if len(back) and len(self.ahead):
             last = self.ahead[-1]
             both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
@@ -159,23 +161,40 @@ class Ranked(Curriculum):
         """What is sorted by, (K,) float64: the greatest first."""
         if self.draw == "top":
             return scores
-        with np.errstate(divide="ignore"):
-            weights = np.log(scores) if self.draw == "proportional" else scores / self.temperature
+        weights = np.log(np.maximum(scores, _LEAST)) if self.draw == "proportional" else scores / self.temperature
         return np.asarray(weights + self.rng["draw"].gumbel(size=len(slots)))
 
+    def _ascending(self, ranking: np.ndarray) -> np.ndarray:
+        """What is sorted by, (K,), the least first; scores that float32 can't tell apart are equal."""
+        return -ranking if self._redrawn else ~rank_of_scores(ranking)
+
     def _best(self, slots: np.ndarray, most: int) -> np.ndarray:
-        """The `most` best of `slots`, best first; equal scores that are not random come in random order."""
-        keys: np.ndarray = -self.ranking[slots]
-        if not self._redrawn:
-            keys = ~pack(rank_of_scores(self.ranking[slots]), self.ties(slots))
+        """The `most` best of `slots`, best first; equal ones in random order."""
+        keys = self._ascending(self.ranking[slots])
         if len(slots) > most:
-            best = np.argpartition(keys, most)[:most]
+            last = np.partition(keys, most - 1)[most - 1]
+            sure, even = np.flatnonzero(keys < last), np.flatnonzero(keys == last)
+            wanted = most - len(sure)
+            if len(even) > wanted:
+                even = even[np.argpartition(self._chance(slots[even]), wanted - 1)[:wanted]]
+            best = np.concatenate([sure, even])
             slots, keys = slots[best], keys[best]
-        return np.asarray(slots[np.argsort(keys, kind="stable")])
+        return self._sorted(slots, keys)
+
+    def _sorted(self, slots: np.ndarray, keys: np.ndarray) -> np.ndarray:
+        return np.asarray(slots[np.lexsort((self._chance(slots), keys))])
+
+    def _chance(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 (K,) that break ties: anew each round, for all alike.
+
+        Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
+        """
+        return ties(self.rng.seed, self.id_hashes[slots], np.full(len(slots), self.round))
 
     def _requeue(self, slots: np.ndarray) -> None:
         assert self.queue is not None
-        self.queue.set(slots, pack(rank_of_fewest(self.columns["shown"][slots]), self.ties(slots)))
+        shown = self.columns["shown"][slots]  # breaks ties too: each round through the pool has an order of its own
+        self.queue.set(slots, pack(rank_of_fewest(shown), ties(self.rng.seed, self.id_hashes[slots], shown)))
 
     def hold(self, slots: np.ndarray) -> None:
         self.free[slots] = False
@@ -186,19 +205,19 @@ class Ranked(Curriculum):
         self.free[slots] = True
         if self.queue is not None:
             self._requeue(slots)
-        elif self.scored:
+        elif self.scored and len(slots):
             self._come_back(slots)
 
     # ---- saving ----
 
     def own_state(self) -> dict[str, Any]:
-        return {"round": self.round, "before_round": self.before_round if self.scored else None, "scored": self.scored}
+        return {"round": self.round, "before_round": self.before_round if self.scored else None}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.round = int(state["round"])
         if "shown" in self.columns:
             self.columns["shown"][added] = np.delete(self.columns["shown"], added).min()
-        if state["scored"] and state["before_round"] is not None:  # draw this round again, from where it was drawn
+        if state["before_round"] is not None:  # draw this round again, from where it was drawn
             now = self.rng.state_dict()
             self.rng.load_state_dict(state["before_round"])
             self._score()

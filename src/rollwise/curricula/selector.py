@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -17,8 +17,13 @@ from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
+from rollwise.ticket import Ticket
 
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
+
+
+class _BadScoresError(ConfigError):
+    """An acquisition of one's own gave no scores."""
 
 
 class Selector(Ranked):
@@ -32,7 +37,8 @@ class Selector(Ranked):
         forgetting: of a belief, how much of it is given up a step; of an average, the weight of the new observation.
         acquisition: what is sought: "variance" (of a rollout's score: what a group is expected to teach), "target" (a
             mean score near a half), "uncertainty" (of the belief), or a function of mean, uncertainty and variance,
-            (N,) each, to scores (N,) >= 0.
+            (N,) each, to scores (N,) >= 0, which must be finite unless `draw` is "top". It is tried out when the
+            prompts are known, so that one that gives anything else is refused before there is a state to harm.
         sampling: "mean" scores the belief's mean; "thompson" a mean drawn from it, whose variance is p(1-p).
         draw: "top", "proportional" or "softmax"; see `Ranked`.
         temperature: of "softmax".
@@ -85,6 +91,18 @@ class Selector(Ranked):
         super().build()
         self.belief = copy.copy(self.belief)
         self.belief.use(self.columns)
+        if self.acquire not in ACQUISITIONS.values():
+            mean = np.linspace(0.0, 1.0, len(self.pool))
+            self._acquired(mean, (1.0 - mean) / 2.0, mean * (1.0 - mean))
+
+    def ask(
+        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
+    ) -> list[Ticket]:
+        try:
+            return super().ask(n, step=step, n_rollouts=n_rollouts, exclude=exclude)
+        except _BadScoresError:
+            self._release(np.flatnonzero(~self.ledger.open))  # the rails' picks, and the excluded
+            raise
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
         some = slice(None) if slots is None else slots
@@ -94,9 +112,21 @@ class Selector(Ranked):
             variance = mean * (1.0 - mean)
         else:
             mean, variance = belief.mean(some), belief.reward_variance(some)
-        scores = np.asarray(self.acquire(mean, belief.uncertainty(some), variance), dtype=np.float64)
-        if scores.shape != mean.shape or np.isnan(scores).any() or (scores < 0).any():
-            raise ConfigError(f"acquisition {self.options['acquisition']} must give {len(mean)} numbers >= 0")
+        return self._acquired(mean, belief.uncertainty(some), variance)
+
+    def _acquired(self, mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
+        """The acquisition's scores, (K,), checked."""
+        given = self.acquire(mean, uncertainty, variance)
+        try:
+            scores = np.asarray(given, dtype=np.float64) + 0.0  # -0.0 has the bits of a great number
+        except (TypeError, ValueError):
+            scores = np.empty(0)
+        finite = self.draw == "top" or np.isfinite(scores).all()
+        if scores.shape != mean.shape or np.isnan(scores).any() or (scores < 0).any() or not finite:
+            raise _BadScoresError(
+                f"acquisition {self.lane} must give {len(mean)} numbers >= 0"
+                f"{'' if self.draw == 'top' else ', all finite'}, got {str(given)[:80]}"
+            )
         return scores
 
     def expected(self, slots: np.ndarray) -> np.ndarray:

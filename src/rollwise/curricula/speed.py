@@ -105,6 +105,9 @@ class SPEED(Uniform):
         self.screened += len(slots)
         return Picks.of(slots, "screen")
 
+    def awaited(self) -> np.ndarray:
+        return np.flatnonzero(self.columns["qualified"] >= 0)
+
     def observe_probes(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
         passing = judged.where(judged.mixed & (judged.mean > self.low) & (judged.mean < self.high))

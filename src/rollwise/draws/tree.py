@@ -17,14 +17,14 @@ import numpy as np
 class _Tree:
     def __init__(self, n: int, dtype: type, reduce: np.ufunc, reduce_two: Callable[[Any, Any], Any]) -> None:
         self._depth = max(1, int(n - 1).bit_length())
-        self._size = 1 << self._depth
+        self.size = 1 << self._depth  # leaves; slot i is node size + i
         self._reduce = reduce
         self._reduce_two = reduce_two
-        self._nodes: np.ndarray = np.zeros(2 * self._size, dtype=dtype)
+        self._nodes: np.ndarray = np.zeros(2 * self.size, dtype=dtype)
 
     def fill(self, values: np.ndarray) -> None:
         """Set every slot at once: `values` (N,), 0 for an absent slot. O(N)."""
-        self._nodes[self._size : self._size + len(values)] = values
+        self._nodes[self.size : self.size + len(values)] = values
         self._rebuild()
 
     def _rebuild(self) -> None:
@@ -34,12 +34,13 @@ class _Tree:
 
     def set(self, slots: np.ndarray, values: np.ndarray | float) -> None:
         """Set the values of K slots; 0 removes one. O(K log N), or O(N) if that is less."""
-        if len(slots) == 1:
-            self._set_one(int(slots[0]) + self._size, np.ravel(values)[0])
+        if len(slots) < 2:
+            if len(slots):
+                self._set_one(int(slots[0]) + self.size, np.ravel(values)[0])
             return
-        node = slots + self._size
+        node = slots + self.size
         self._nodes[node] = values
-        if len(node) * self._depth > 2 * self._size:
+        if len(node) * self._depth > 2 * self.size:
             self._rebuild()
             return
         for _ in range(self._depth):
@@ -56,7 +57,7 @@ class _Tree:
 
     def get(self, slots: np.ndarray) -> np.ndarray:
         """The values of K slots, (K,)."""
-        values: np.ndarray = self._nodes[slots + self._size]
+        values: np.ndarray = self._nodes[slots + self.size]
         return values
 
 
@@ -72,36 +73,76 @@ class MaxTree(_Tree):
     def __init__(self, n: int) -> None:
         super().__init__(n, np.uint64, np.maximum, max)
 
-    def top(self, k: int) -> np.ndarray:
-        """The up to k slots with the greatest keys, greatest first; equal keys in slot order. O(k log N).
+    def top(self, k: int, *, under: int = 1) -> np.ndarray:
+        """The up to k slots with the greatest keys, greatest first, of those under a node; all are under 1. O(k log N).
 
-        Going down a level, the k best leaves can only lie below the k nodes with the greatest maxima, so no level ever
-        looks at more than 2k nodes.
+        Equal keys come in slot order. Going down a level, the k best leaves can only lie below the k nodes with the
+        greatest maxima, so no level ever looks at more than 2k nodes.
         """
         if k == 1:
-            return self._top_one()
-        nodes = np.ones(1, dtype=np.int64) if k > 0 and self._nodes[1] > 0 else np.empty(0, dtype=np.int64)
-        for _ in range(self._depth):
+            return self._top_one(under)
+        if k < 1 or not self._nodes[under]:
+            return np.empty(0, dtype=np.int64)
+        nodes = np.full(1, under, dtype=np.int64)
+        for _ in range(self._depth + 1 - under.bit_length()):
             nodes = np.concatenate([2 * nodes, 2 * nodes + 1])
             nodes = nodes[self._nodes[nodes] > 0]
             if len(nodes) > k:
                 nodes = nodes[np.argpartition(self._nodes[nodes], len(nodes) - k)[len(nodes) - k :]]
         order = np.lexsort((nodes, ~self._nodes[nodes]))  # ~ reverses the order of unsigned keys
-        return nodes[order] - self._size
+        return nodes[order] - self.size
 
-    def _top_one(self) -> np.ndarray:
-        nodes, node = self._nodes, 1
-        if not nodes.item(1):
+    def _top_one(self, node: int) -> np.ndarray:
+        nodes = self._nodes
+        if not nodes.item(node):
             return np.empty(0, dtype=np.int64)
-        for _ in range(self._depth):
+        for _ in range(self._depth + 1 - node.bit_length()):
             node *= 2
             node += nodes.item(node) < nodes.item(node + 1)
-        return np.array([node - self._size])
+        return np.array([node - self.size])
 
     def pop(self, k: int) -> np.ndarray:
         """Take out the up to k slots with the greatest keys, greatest first."""
         slots = self.top(k)
         self.set(slots, 0)
+        return slots
+
+
+class GroupedMaxTree:
+    """A `MaxTree` whose slots are in groups, with the greatest of all and of any one group at the same price.
+
+    Args:
+        groups: (N,) the group of each slot, 0 to G - 1.
+
+    >>> tree = GroupedMaxTree(np.array([0, 1, 0, 1]))
+    >>> tree.set(np.arange(4), np.array([5, 6, 9, 7], dtype=np.uint64))
+    >>> tree.top(2).tolist(), tree.top(2, group=0).tolist(), tree.top(1, group=1).tolist()
+    ([2, 3], [2, 0], [3])
+    """
+
+    def __init__(self, groups: np.ndarray) -> None:
+        count = np.maximum(np.bincount(groups), 1)
+        levels = np.ceil(np.log2(count)).astype(np.int64)
+        widest_first = np.argsort(-levels, kind="stable")  # so that every block begins at a multiple of its own width
+        ends = np.cumsum(1 << levels[widest_first])
+        start = np.empty_like(ends)
+        start[widest_first] = ends - (1 << levels[widest_first])
+        by_group = np.argsort(groups, kind="stable")
+        first = np.cumsum(np.bincount(groups)) - np.bincount(groups)
+        self._leaf = np.empty(len(groups), dtype=np.int64)
+        self._leaf[by_group] = start[groups[by_group]] + np.arange(len(groups)) - first[groups[by_group]]
+        self._slot = np.full(int(ends[-1]), -1, dtype=np.int64)
+        self._slot[self._leaf] = np.arange(len(groups))
+        self._tree = MaxTree(int(ends[-1]))
+        self._root: list[int] = ((self._tree.size + start) >> levels).tolist()
+
+    def set(self, slots: np.ndarray, values: np.ndarray | float) -> None:
+        """Set the keys of K slots; 0 removes one."""
+        self._tree.set(self._leaf[slots], values)
+
+    def top(self, k: int, *, group: int | None = None) -> np.ndarray:
+        """The up to k slots with the greatest keys, greatest first, of all or of one group."""
+        slots: np.ndarray = self._slot[self._tree.top(k, under=1 if group is None else self._root[group])]
         return slots
 
 
@@ -159,7 +200,7 @@ class SumTree(_Tree):
             right = ((points >= left) & (self._nodes[2 * node + 1] > 0)) | (left == 0)
             points = np.where(right, points - left, points)
             node = 2 * node + right
-        return node - self._size
+        return node - self.size
 
     def _descend_one(self, point: float) -> np.ndarray:
         nodes, node = self._nodes, 1
@@ -169,4 +210,4 @@ class SumTree(_Tree):
             if left == 0 or (point >= left and right > 0):
                 point -= left
                 node += 1
-        return np.array([node - self._size])
+        return np.array([node - self.size])

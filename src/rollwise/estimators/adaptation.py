@@ -29,7 +29,8 @@ class Adaptation:
     gives no rule. This one is ours. Before a step's outcomes are added, each prompt told is predicted by its belief
     (mean m, standard deviation u) and by the implicit estimator (p~). Three averages with momentum 0.9 are kept over
     the prompts told: the belief's squared error E, the implicit estimator's squared error E~, and what E would be by
-    chance alone, u^2 + m(1-m)/n with n rollouts. Then
+    chance alone. That is u^2 + v/n with n rollouts, where v is the variance that the belief expects of one rollout's
+    score: E[p(1-p)] = m(1-m) - u^2 of a Beta. Then
 
         lambda = (E - chance) / E, within [0.01, 0.5]     forget as much as chance does not explain: Kalman's gain
         rho    = rho_0 * 2 E / (E + E~), within [0, 1]    rho_0 while both predict equally well; less as beliefs improve
@@ -51,7 +52,14 @@ class Adaptation:
         self.averages: dict[str, float] = {}  # "error", "chance", "implied_error"
 
     def learn(
-        self, rates: np.ndarray, count: np.ndarray, mean: np.ndarray, sd: np.ndarray, implied: np.ndarray | None
+        self,
+        rates: np.ndarray,
+        count: np.ndarray,
+        *,
+        mean: np.ndarray,
+        sd: np.ndarray,
+        variance: np.ndarray,
+        implied: np.ndarray | None,
     ) -> None:
         """Compare predictions with outcomes.
 
@@ -60,12 +68,13 @@ class Adaptation:
             count: (B,) rollouts of each.
             mean: (B,) what their beliefs predicted.
             sd: (B,) how sure they were.
+            variance: (B,) of one rollout's score, as they expected it.
             implied: (B,) what the implicit estimator predicted; None if nothing.
         """
         if not self.adaptive or not len(rates):
             return
         self._average("error", float(np.mean((rates - mean) ** 2)))
-        self._average("chance", float(np.mean(sd**2 + mean * (1.0 - mean) / count)))
+        self._average("chance", float(np.mean(sd**2 + variance / count)))
         error = self.averages["error"]
         self.forgetting = float(np.clip(drift_share(error, self.averages["chance"]), *_FORGETTING))
         if implied is not None:

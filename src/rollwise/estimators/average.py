@@ -15,7 +15,6 @@ class AverageBelief(Belief):
     """First and second moment of a prompt's scores, averaged over visits; nothing is assumed about the rewards.
 
     A prompt never told is believed to have mean 0.5 and the greatest variance, 0.25, so that it gets its turn.
-
     """
 
     @property
@@ -50,9 +49,10 @@ class AverageBelief(Belief):
         return np.asarray(np.nan_to_num(np.maximum(square - mean * mean, 0.0), nan=0.25))
 
     def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """sqrt(variance / (groups + 1)), with never less than half the variance of one rollout in four, (K,)."""
+        """Standard error of the mean, (K,): one group of the greatest variance, 1/4, is taken as seen beforehand."""
         groups = self.columns["groups"][slots]
-        return np.asarray(np.sqrt((self.reward_variance(slots) + 0.25 / (groups + 1.0)) / (groups + 1.0)))
+        variance = (groups * self.reward_variance(slots) + 0.25) / (groups + 1.0)
+        return np.asarray(np.sqrt(variance / (groups + 1.0)))
 
     def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         mean = self.mean(slots)

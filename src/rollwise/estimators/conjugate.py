@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.checks import check_number
 from rollwise.errors import ConfigError
 from rollwise.estimators.belief import Belief
 
@@ -186,11 +187,12 @@ class GaussianBelief(Conjugate):
     names = ("chi", "nu")
 
     def __init__(self, *, prior: tuple[float, ...] = (0.5, 0.5), reward_sd: float = 0.25) -> None:
+        self.reward_sd = check_number("reward_sd", reward_sd, low=0.0, high=1e6, open_low=True)
         mean, sd = _positive(prior, 2, "mu_0 and sigma_0", least=-np.inf)
         if sd <= 0:
             raise ConfigError(f"prior of a Gaussian belief must be (mu_0, sigma_0 > 0), got {prior!r}")
-        nu = (reward_sd / sd) ** 2
-        self.prior, self.reward_sd = (mean * nu, nu), reward_sd
+        nu = (self.reward_sd / sd) ** 2
+        self.prior = (mean * nu, nu)
 
     def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
         count, total = _sums(scores)
@@ -232,7 +234,10 @@ class DirichletBelief(Conjugate):
     """
 
     def __init__(self, *, levels: Sequence[float] = (0.0, 0.1, 1.0), prior: tuple[float, ...] | None = None) -> None:
-        values = np.asarray(levels, dtype=np.float64)
+        try:
+            values = np.asarray(levels, dtype=np.float64)
+        except (TypeError, ValueError):
+            values = np.empty(0)
         if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all() or values[0] < 0 or values[-1] > 1:
             raise ConfigError(f"levels must be two or more ascending scores in [0, 1], got {levels!r}")
         self.levels: np.ndarray = values
@@ -276,7 +281,8 @@ class DirichletBelief(Conjugate):
         """Variance of a score with the expected shares of the levels, (K,)."""
         parameters = [p[slots] for p in self.parameters]
         square = sum(level**2 * p for level, p in zip(self.levels, parameters, strict=True))
-        return np.asarray(square / self.size(parameters) - self.mean_of(parameters, empty=np.nan) ** 2)
+        variance = square / self.size(parameters) - self.mean_of(parameters, empty=np.nan) ** 2
+        return np.asarray(np.maximum(variance, 0.0))  # rounding can take it below
 
 
 def _positive(values: Any, length: int, meaning: str, least: float = 0.0) -> tuple[float, ...]:

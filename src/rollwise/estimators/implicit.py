@@ -49,7 +49,7 @@ def interpolate(capability: float, reference_pass_rates: np.ndarray) -> np.ndarr
 
 
 def kernel_rates(
-    rates: np.ndarray, embedding: np.ndarray, batch: np.ndarray, *, temperature: float, chunk: int = 65_536
+    rates: np.ndarray, embedding: np.ndarray, batch: np.ndarray, *, temperature: float, chunk: int = 4096
 ) -> np.ndarray:
     """BOTS, equations 8 and 9: each prompt's rate (N,) as a similarity-weighted mean of those of B rolled-out prompts.
 
@@ -64,10 +64,12 @@ def kernel_rates(
     [0.5, 0.5]
     """
     out = np.empty(len(embedding))
+    references = (embedding[batch] / temperature).T.astype(embedding.dtype)
     for start in range(0, len(embedding), chunk):
-        logits = embedding[start : start + chunk] @ embedding[batch].T / temperature
-        weights = np.exp(logits - logits.max(axis=1, keepdims=True))
-        out[start : start + chunk] = weights @ rates / weights.sum(axis=1)
+        logits = embedding[start : start + chunk] @ references
+        logits -= logits.max(axis=1, keepdims=True)
+        weights = np.exp(logits, out=logits)
+        out[start : start + chunk] = weights @ rates.astype(weights.dtype) / weights.sum(axis=1)
     return out
 
 
@@ -116,17 +118,26 @@ class Interpolation:
 class Kernel:
     """Similar prompts have similar rates (appendix E.2).
 
+    A batch of B costs N B evaluations of the kernel, in single precision: over a second for a million prompts and 256
+    references. Where there would be more than `most`, a part of the batch, even in its rates, stands for all of it.
+
     Args:
         embedding: (N, d).
         temperature: tau of equation 9.
+        most: evaluations of the kernel a step.
     """
 
-    def __init__(self, embedding: np.ndarray, *, temperature: float) -> None:
-        self.embedding, self.temperature = embedding, temperature
+    def __init__(self, embedding: np.ndarray, *, temperature: float, most: int = 20_000_000) -> None:
+        self.embedding, self.temperature = embedding.astype(np.float32), temperature
+        self.references = max(8, most // len(embedding))
         self.capability: float | None = None
 
     def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
         """p~(k, B_t) of every prompt, (N,)."""
+        if len(slots) > self.references:  # evenly through the batch in the order of rates, which keeps their spread
+            order = np.argsort(rates, kind="stable")
+            some = order[(np.arange(self.references) * len(order)) // self.references]
+            slots, rates = slots[some], rates[some]
         return kernel_rates(rates, self.embedding, slots, temperature=self.temperature)
 
     def before(self, slots: np.ndarray) -> np.ndarray | None:

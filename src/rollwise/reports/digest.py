@@ -37,9 +37,13 @@ class Group:
 
 @dataclass
 class RolloutDigest:
-    """The rollouts in small: how many groups, each step's groups by lane, and the last few groups."""
+    """The rollouts in small: how many groups, each step's groups by lane, and the last few groups.
+
+    What was measured or screened, and not trained on by itself, is counted apart, in `probes`.
+    """
 
     groups: int = 0
+    probes: int = 0
     lanes: dict[int, Counter[str]] = field(default_factory=dict)
     last: list[Group] = field(default_factory=list)
 
@@ -67,6 +71,9 @@ def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
     digest = RolloutDigest()
     last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
     for row in rows:
+        if row.get("purpose", "train") != "train":
+            digest.probes += 1
+            continue
         digest.groups += 1
         last.append(row)
         step, lane = row.get("step"), row.get("lane")
@@ -142,6 +149,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
             rows.append(Headline(label, f"{total[-1]:,.0f}", note))
     if digest.groups:
         rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
+    rows += _probes(run, digest)
     rows += _clock(run)
     coverage = _finite(run.column("curriculum/coverage"))
     if coverage.size:
@@ -174,6 +182,15 @@ def _task_ratio(run: RunData) -> list[Headline]:
         note = f"mean over the last {count(late.size, 'step')}"
         rows.append(Headline("… in the last quarter", _percent(late.mean()), note))
     return rows
+
+
+def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:
+    """What the curriculum spent to choose by."""
+    spent, total = np.nansum(run.column("probe_rollouts")), _finite(run.column("rollouts"))
+    if not spent or not total.size:
+        return []
+    note = f"{_percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
+    return [Headline("probe rollouts", f"{spent:,.0f}", note)]
 
 
 def _clock(run: RunData) -> list[Headline]:

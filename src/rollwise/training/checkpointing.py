@@ -14,6 +14,7 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import StateError, StateFileError
 from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, save_state
+from rollwise.training.calls import Screened
 from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ else:
 
 _STATE = "rollwise_state.json"
 _BUFFER = "rollwise_buffer_{rank}.pt"
+_SCREENED = "rollwise_screened.pt"
 T = TypeVar("T")
 
 
@@ -31,6 +33,8 @@ class CheckpointMixin(TrlTrainer):
 
     curriculum: Curriculum
     gate: DynamicSampling | None
+    _screens: bool
+    _screened: Screened
     before_save: list[Callable[[], None]]
     """Called when a checkpoint is about to be written, after the step's evaluation."""
 
@@ -60,6 +64,8 @@ class CheckpointMixin(TrlTrainer):
     def _seal(self, folder: Path, *, midway: bool) -> None:
         trainer = {"micro_step": self._step, "midway": midway, "processes": self.accelerator.num_processes}
         gate = None if self.gate is None else self.gate.state_dict()
+        if self._screens:
+            torch.save(self._screened.state(), folder / _SCREENED)
         save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer})
         seal(folder)
 
@@ -100,6 +106,8 @@ class CheckpointMixin(TrlTrainer):
         self.curriculum.load_state_dict(state["curriculum"])
         self._step = int(trainer["micro_step"])
         self._generations = 1
+        screened = Path(checkpoint) / _SCREENED
+        self._screened.load(torch.load(screened, weights_only=True) if screened.exists() else [])
         if trainer["midway"]:
             if trainer["processes"] != self.accelerator.num_processes:
                 raise StateFileError(

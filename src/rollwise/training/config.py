@@ -26,7 +26,7 @@ class TrainConfig:
         model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); else a folder or hub id of
             any causal language model of transformers.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
-        curriculum_options: The method's own options, for example `--curriculum_options.exploration 0.25`.
+        curriculum_options: The method's own options, for example `--curriculum_options.uniform 0.5`.
         gate: Which groups train: "none" for all of them; else a gate, with further prompts rolled out in place of the
             groups it rejects. `rollwise gates` lists them with their options.
         gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
@@ -57,7 +57,7 @@ class TrainConfig:
     task: str = "countdown"
     task_options: dict[str, Any] = field(default_factory=dict)
     model: str = EMBEDDED
-    curriculum: str = "prioritized"
+    curriculum: str = "recommended"
     curriculum_options: dict[str, Any] = field(default_factory=dict)
     gate: str = NO_GATE
     gate_options: dict[str, Any] = field(default_factory=dict)

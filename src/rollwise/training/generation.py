@@ -1,54 +1,38 @@
-"""One generation of a trainer: asked, rolled out and told in rounds until a batch is there. Lives on rank 0."""
+"""One generation of a trainer: probed, asked, rolled out and told until a batch is there. Lives on rank 0."""
 
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-import torch
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
-from rollwise.evidence import Evidence
 from rollwise.gates import DynamicSampling
-from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
-from rollwise.training.groups import Groups, join_evidence
-
-
-@dataclass(frozen=True, slots=True)
-class Round:
-    """M groups of G rollouts of one call to the trainer's generation, the same on every rank but for `output`.
-
-    Attributes:
-        output: what the trainer returned: this rank's share.
-        rewards: (M G,) tensor of the reward functions' weighted sum; NaN where unscorable.
-        advantages: (M G,) tensor, as returned.
-        told: (M, G) the advantages, scaled as the trainer scales them.
-        lengths: (M, G) generated tokens.
-        texts: M G completions.
-    """
-
-    output: dict[str, Any]
-    rewards: torch.Tensor
-    advantages: torch.Tensor
-    told: np.ndarray
-    lengths: np.ndarray
-    texts: list[Any]
+from rollwise.training.calls import Call, Kept, Order
+from rollwise.training.groups import Groups, Probe, join_evidence
+from rollwise.training.rollouts import share_of
+from rollwise.training.rounds import Round, outcome_of
 
 
 class Generation:
-    """Asks for a batch's prompts, tells what came of each round, and says which groups are trained on.
+    """Says what to roll out for a batch, tells what came of it, and says which groups are trained on.
+
+    First the curriculum's probes, until it wants no more, then the batch's own prompts, in rounds if there is a gate.
 
     Args:
         curriculum: whom to ask and tell.
         sampling: the gate, and how often to refill.
+        dataset_rows: (N,) for each slot of the pool the row of the data set.
+        kept: screened rollouts that wait, by prompt id.
         n_prompts: groups that are trained on.
         group: rollouts of each.
-        share: rounds are of a multiple of so many groups, so that every rank has as many rollouts.
+        processes: orders are for so many ranks.
         step: the training step.
+        advantages: of whole groups, by their rewards (N,), the trainer's own advantages (N,), and the group's size.
     """
 
     def __init__(
@@ -56,84 +40,189 @@ class Generation:
         curriculum: Curriculum,
         sampling: DynamicSampling,
         *,
+        dataset_rows: np.ndarray,
+        kept: Mapping[str, Kept],
         n_prompts: int,
         group: int,
-        share: int,
+        processes: int,
         step: int,
+        advantages: Callable[[np.ndarray, np.ndarray, int], Any],
     ) -> None:
-        self.curriculum, self.n_prompts, self.group, self.share, self.step = curriculum, n_prompts, group, share, step
+        self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
+        self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
         self.batch = sampling.batch(n_prompts)
+        self.advantages_of = advantages
         self.tickets: list[Ticket] = []
         self.ask_seconds = self.tell_seconds = 0.0
-        self._evidence: list[Evidence] = []
-        self._admitted: list[np.ndarray] = []
+        self._probing = True
+        self._parts: list[tuple[int, list[Ticket]]] = []  # of the last order
+        self._rounds: list[Round] = []
+        self._probes: list[tuple[Ticket, Call, slice]] = []
+        self._padding = np.zeros(2, dtype=np.int64)
+        self._size = 0  # rollouts of all calls that may be trained on
 
-    def ask(self) -> np.ndarray:
-        """Slots of the prompts to roll out next, (M,); none when the batch is there.
+    # ---- what to roll out ----
+
+    def order(self) -> Order | None:
+        """What to roll out next; None when the batch is there.
 
         Raises:
-            ConfigError: at first, the curriculum has fewer than are trained on.
+            ConfigError: at first, the curriculum has fewer prompts than are trained on.
         """
-        if not self.batch.missing:
-            return np.empty(0, dtype=np.int64)
         started = time.perf_counter()
-        asked = self.batch.ask(self.curriculum, step=self.step, n_rollouts=self.group, multiple_of=self.share)
+        tickets = self._probe() or self._ask()
+        self.ask_seconds += time.perf_counter() - started
+        if not tickets:
+            return None
+        parts: dict[int, list[Ticket]] = {}
+        for ticket in tickets:
+            parts.setdefault(self._to_make(ticket), []).append(ticket)
+        self._parts = list(parts.items())
+        in_order = [ticket for part in parts.values() for ticket in part]
+        rows = self.dataset_rows[self.curriculum.pool.slots_of([t.prompt_id for t in in_order])].tolist()
+        cuts = np.cumsum([0, *map(len, parts.values())])
+        train = tickets[0].purpose == "train"
+        return Order(
+            purpose=tickets[0].purpose,
+            parts=[(n, rows[a:b]) for n, a, b in zip(parts, cuts[:-1], cuts[1:], strict=True)],
+            screened=[t.prompt_id for t in in_order if train and self._to_make(t) < self.group],
+            tickets=[(t.id, t.prompt_id) for t in in_order if t.purpose == "screen"],
+        )
+
+    def _probe(self) -> list[Ticket]:
+        """Tickets of about as many rollouts as a batch has, so that they need no more memory."""
+        if not self._probing:
+            return []
+        n = self.curriculum.probe_rollouts or self.group
+        share = share_of(n, self.processes)
+        most = max(1, self.n_prompts * self.group // n // share) * share
+        tickets = self.curriculum.probe(most, step=self.step, n_rollouts=self.group)
+        self._probing = bool(tickets)
+        return tickets
+
+    def _ask(self) -> list[Ticket]:
+        if not self.batch.missing:
+            return []
+        share = share_of(self.group, self.processes)
+        asked = self.batch.ask(self.curriculum, step=self.step, n_rollouts=self.group, multiple_of=share)
         if len(asked) < self.n_prompts and not self.tickets:
             raise ConfigError(
                 f"the curriculum gave {len(asked)} prompts where a step needs {self.n_prompts}: "
                 f"{self.curriculum.ledger.n_open - len(asked)} of {len(self.curriculum.pool)} are in flight"
             )
         self.tickets += asked
-        self.ask_seconds += time.perf_counter() - started
-        return self.curriculum.pool.slots_of([t.prompt_id for t in asked])
+        return asked
 
-    def tell(self, rolled: Round, *, first: bool) -> None:
-        """Tell the round of rollouts that was asked for last; `first`: of the whole training run.
+    def _to_make(self, ticket: Ticket) -> int:
+        """Rollouts to make of a ticket: the whole group, where the screened part of it was lost."""
+        wanted = ticket.n_rollouts or self.group
+        if ticket.purpose != "train" or wanted == self.group:
+            return wanted
+        kept = self.kept.get(ticket.prompt_id)
+        return wanted if kept is not None and kept.call.n + wanted == self.group else self.group
+
+    # ---- what came of it ----
+
+    def tell(self, kept: list[Kept], calls: list[Call], *, first: bool) -> None:
+        """Tell the rollouts that were ordered last; `first`: of the whole training run.
+
+        Args:
+            kept: the screened rollouts that the order named.
+            calls: one for each of its parts.
+            first: whether nothing was told before.
 
         Raises:
-            SilentNoOpError: nothing in the first one could be scored.
+            SilentNoOpError: nothing in the first ones could be scored.
         """
         started = time.perf_counter()
-        rewards = rolled.rewards.double().cpu().numpy().reshape(-1, self.group)
-        scored = ~np.isnan(rewards)
-        if first and not scored.any():
+        if first and all(np.isnan(call.rewards).all() for call in calls):
             raise SilentNoOpError(
-                f"none of the {scored.size} rollouts of the first step could be scored: every reward function returned "
-                "None or NaN, so the curriculum would never learn"
+                f"none of the {sum(len(call.rewards) for call in calls)} rollouts of the first step could be scored: "
+                "every reward function returned None or NaN, so the curriculum would never learn"
             )
-        tickets = self.tickets[-len(rewards) :]
-        evidence = self.curriculum.tell(
-            Outcome(t.id, rewards=r[s], advantages=a[s], failed=int((~s).sum()))
-            for t, r, a, s in zip(tickets, rewards, rolled.told, scored, strict=True)
-        )
-        numbers = range(len(self.batch), len(self.batch) + len(tickets))
-        self._admitted.append(self.batch.add(numbers, evidence))
-        self._evidence.append(evidence)
+        for call in calls:
+            spare = call.lengths[call.spare]
+            self._padding += (len(spare), int(spare.sum()))
+        if self._parts[0][1][0].purpose == "train":
+            self._tell_round(Round(self._parts, kept, calls, self.group, self._size, self.advantages_of))
+        else:
+            self._tell_probes(calls)
         self.tell_seconds += time.perf_counter() - started
 
-    def rows(self) -> list[int]:
-        """The rollouts that are trained on, counted through all rounds."""
-        return [number * self.group + i for number in self.batch.groups for i in range(self.group)]
+    def _tell_round(self, told: Round) -> None:
+        self._size += told.size
+        evidence = self.curriculum.tell(told.outcome(i) for i in range(len(told.tickets)))
+        numbers = range(len(self.batch), len(self.batch) + len(told.tickets))
+        order = {ticket.id: i for i, ticket in enumerate(told.tickets)}
+        told.reorder([order[t.id] for t in self.tickets[len(self.batch) :]])
+        told.evidence = told.whole_evidence(self.curriculum, evidence)
+        told.admitted = self.batch.add(numbers, evidence)
+        self._rounds.append(told)
 
-    def groups(self, rounds: list[Round], rows: list[dict[str, Any]], *, gated: bool) -> Groups:
-        """All that was rolled out, for those who observe."""
-        texts = [text for r in rounds for text in r.texts]
+    def _tell_probes(self, calls: list[Call]) -> None:
+        probes = [
+            (ticket, call, slice(i * n, (i + 1) * n))
+            for (n, tickets), call in zip(self._parts, calls, strict=True)
+            for i, ticket in enumerate(tickets)
+        ]
+        self.curriculum.tell(
+            outcome_of(ticket, call.rewards[own], None if call.labels is None else call.labels[own])
+            for ticket, call, own in probes
+        )
+        self._probes += probes
+
+    # ---- at the end ----
+
+    def rows(self) -> list[int]:
+        """The rollouts that are trained on, counted through the kept ones and the calls of every round."""
+        index = np.concatenate([r.index for r in self._rounds])
+        return [int(row) for row in index[self.batch.groups].ravel()]
+
+    def awaited(self) -> list[str]:
+        """The prompts whose screened rollouts are to be kept."""
+        ids = list(self.kept)
+        waiting = set(self.curriculum.awaited().tolist()) if ids else set()
+        slots = self.curriculum.pool.slots_of(ids).tolist()
+        return [prompt_id for prompt_id, slot in zip(ids, slots, strict=True) if slot in waiting]
+
+    def groups(self, dataset: Any, *, gated: bool) -> Groups:
+        """All that was rolled out, for those who observe; with the data set's rows if it is given."""
         counts, more = self.batch.metrics(), len(self.tickets) - self.n_prompts
         gate = {name: counts[name] for name in ("rounds", "rejected", "filled", "surplus")}
+        parts, find = self._rounds, self._finder(dataset)
+        labels = [own for r in parts for own in r.labels] if all(r.labels for r in parts) else None
         return Groups(
             step=self.step,
             tickets=self.tickets,
-            rewards=np.concatenate([r.rewards.double().cpu().numpy() for r in rounds]).reshape(-1, self.group),
-            advantages=np.concatenate([r.told for r in rounds]),
-            lengths=np.concatenate([r.lengths for r in rounds]),
-            texts=[texts[i : i + self.group] for i in range(0, len(texts), self.group)],
-            rows=rows,
-            evidence=join_evidence(self._evidence),
-            round=np.repeat(np.arange(1, len(rounds) + 1), [len(r.lengths) for r in rounds]),
-            admitted=np.concatenate(self._admitted),
+            rewards=np.concatenate([r.rewards for r in parts]),
+            advantages=np.concatenate([r.advantages for r in parts]),
+            lengths=np.concatenate([r.lengths for r in parts]),
+            texts=[own for r in parts for own in r.texts],
+            labels=labels,
+            rows=[find(ticket) for ticket in self.tickets],
+            evidence=join_evidence([r.evidence for r in parts]),
+            round=np.repeat(np.arange(1, len(parts) + 1), [len(r.tickets) for r in parts]),
+            admitted=np.concatenate([r.admitted for r in parts]),
             trained=np.isin(np.arange(len(self.tickets)), self.batch.groups),
+            screenings=[own for r in parts for own in r.screenings],
+            probes=[
+                Probe(
+                    ticket=ticket,
+                    row=find(ticket),
+                    rewards=call.rewards[own],
+                    lengths=call.lengths[own],
+                    texts=call.texts[own],
+                    labels=None if call.labels is None else call.labels[own],
+                )
+                for ticket, call, own in self._probes
+            ],
+            padding=(int(self._padding[0]), int(self._padding[1])),
             gate={**gate, "extra_rollouts": float(more * self.group)} if gated else {},
             curriculum=self.curriculum.metrics(),
             ask_seconds=self.ask_seconds,
             tell_seconds=self.tell_seconds,
         )
+
+    def _finder(self, dataset: Any) -> Callable[[Ticket], dict[str, Any]]:
+        pool = self.curriculum.pool
+        return lambda ticket: {} if dataset is None else dataset[int(self.dataset_rows[pool.slot(ticket.prompt_id)])]

@@ -13,6 +13,36 @@ from rollwise.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)
+class Probe:
+    """One ticket whose rollouts were measured or screened.
+
+    Attributes:
+        ticket: the ticket.
+        row: its row of the data set.
+        rewards: (n,) raw rewards; NaN for a rollout that could not be scored.
+        lengths: (n,) generated tokens.
+        texts: n completions.
+        labels: n kinds of failure; None if nobody names them.
+    """
+
+    ticket: Ticket
+    row: dict[str, Any]
+    rewards: np.ndarray
+    lengths: np.ndarray
+    texts: list[Any]
+    labels: list[str | None] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Screening:
+    """Where the first rollouts of a group come from: the ticket that screened them, its step, and how many."""
+
+    ticket: str
+    step: int
+    rollouts: int
+
+
+@dataclass(frozen=True, slots=True)
 class Groups:
     """P groups of G rollouts, in the order asked. With a gate that refills, P is more than are trained on.
 
@@ -23,11 +53,16 @@ class Groups:
         advantages: (P, G) as the trainer computed them, among the groups of their round.
         lengths: (P, G) generated tokens.
         texts: P lists of G completions (text or messages).
+        labels: P lists of G kinds of failure; None if nobody names them.
         rows: P rows of the data set.
-        evidence: what the curriculum learnt from them.
+        evidence: what these groups say.
         round: (P,) int, the round of rollouts each came from, 1 for the first.
         admitted: (P,) bool, what the gate said; True without a gate.
         trained: (P,) bool, whether the trainer trains on it: if admitted, or as filler.
+        screenings: P screenings, whose rollouts are the group's first and were counted when they were made; None for a
+            group that was rolled out at once.
+        probes: what was measured or screened before.
+        padding: rollouts that gave every process as many, and their tokens; they are in no group.
         gate: the gate's counts for this generation; empty without a gate.
         curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.
         ask_seconds: time the curriculum took to choose.
@@ -40,20 +75,37 @@ class Groups:
     advantages: np.ndarray
     lengths: np.ndarray
     texts: list[list[Any]]
+    labels: list[list[str | None]] | None
     rows: list[dict[str, Any]]
     evidence: Evidence
     round: np.ndarray
     admitted: np.ndarray
     trained: np.ndarray
+    screenings: list[Screening | None]
+    probes: list[Probe]
+    padding: tuple[int, int]
     gate: dict[str, float]
     curriculum: dict[str, float]
     ask_seconds: float
     tell_seconds: float
 
+    def spent(self) -> tuple[int, int]:
+        """Rollouts made by this generation, of whatever kind, and their tokens."""
+        before = [0 if s is None else s.rollouts for s in self.screenings]
+        tokens = sum(int(own[n:].sum()) for n, own in zip(before, self.lengths, strict=True))
+        rollouts, probed = self.rewards.size - sum(before), self.probed()
+        return rollouts + probed[0] + self.padding[0], tokens + probed[1] + self.padding[1]
+
+    def probed(self) -> tuple[int, int]:
+        """Rollouts made to measure or to screen, and their tokens."""
+        return sum(len(p.rewards) for p in self.probes), sum(int(p.lengths.sum()) for p in self.probes)
+
     def metrics(self) -> dict[str, float]:
-        """Means over these groups; shares are of the groups in which something was scored."""
+        """Means over these groups, not the probes; shares are of the groups in which something was scored."""
         evidence = self.evidence
         n = max(1, int(evidence.judged.sum()))
+        ages = [self.step - s.step for s in self.screenings if s is not None]
+        continued = {"continued": float(len(ages)), "screened_ago": float(np.mean(ages))} if ages else {}
         return {
             "frac_mixed": float(evidence.mixed.sum() / n),
             "frac_all_good": float(evidence.all_good.sum() / n),
@@ -62,6 +114,7 @@ class Groups:
             "abs_advantage": float(np.abs(self.advantages).mean()),
             "ask_s": self.ask_seconds,
             "tell_s": self.tell_seconds,
+            **continued,
         }
 
 

@@ -7,7 +7,7 @@ every rank first gets every rank's rows, then takes its share of those that are 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from typing import Any
 
 import torch
 import trl
@@ -27,7 +27,6 @@ RIGHT_PADDED = {
 PER_ROLLOUT = ("advantages", "old_logps")
 COUNT = "num_items_in_batch"
 Output = dict[str, Any]
-AdvantageScale = Literal["", "batch-std", "batch-normalised"]
 
 
 def check_mergeable(output: Output) -> None:
@@ -35,8 +34,9 @@ def check_mergeable(output: Output) -> None:
     unknown = sorted(set(output) - {*LEFT_PADDED, *RIGHT_PADDED, *PER_ROLLOUT, COUNT})
     if unknown:
         raise ConfigError(
-            f"a gate puts rollouts of several rounds together, but trl {trl.__version__} gives {unknown[0]!r} with "
-            "them, which rollwise can't merge (images are not supported so far); train without a gate"
+            f"a gate, or screening, puts rollouts of several calls together, but trl {trl.__version__} gives "
+            f"{unknown[0]!r} with them, which rollwise can't merge (images are not supported so far); train without a "
+            "gate, with a curriculum that does not screen"
         )
 
 
@@ -90,34 +90,6 @@ def merge(
             tensor = tensor[:, :needed]
         merged[name] = tensor.contiguous()
     return merged if count is None else {**merged, COUNT: count}
-
-
-def scale_advantages(
-    scale: AdvantageScale, advantages: torch.Tensor, rewards: torch.Tensor, group: int
-) -> torch.Tensor:
-    """Advantages (N,) divided by a spread over the whole batch, in TRL's own way; unchanged where none is asked for.
-
-    Args:
-        scale: "batch-std" for GRPO's `scale_rewards="batch"`, "batch-normalised" for RLOO's `normalize_advantages`.
-        advantages: as the trainer gives them without that scaling; 0 where there is none.
-        rewards: (N,), NaN where unscorable.
-        group: rollouts of one prompt, which stand together.
-    """
-    if scale == "batch-std":
-        return advantages / (_nanstd(rewards) + 1e-4)
-    if scale == "batch-normalised":
-        scored = ~torch.isnan(rewards)
-        enough = (scored.view(-1, group).sum(dim=1) > 1).repeat_interleave(group)  # else it has no baseline
-        known = torch.where(scored & enough, advantages, torch.nan)
-        return torch.nan_to_num((known - torch.nanmean(known)) / (_nanstd(known) + 1e-4), nan=0.0)
-    return advantages
-
-
-def _nanstd(values: torch.Tensor) -> torch.Tensor:
-    """The standard deviation with Bessel's correction of what is not NaN."""
-    squares = (values - torch.nanmean(values)) ** 2
-    n = (~torch.isnan(values)).sum()
-    return torch.sqrt(torch.nanmean(squares) * (n / (n - 1)))
 
 
 def _padding(name: str, pad_token: int) -> float:

@@ -8,28 +8,27 @@ not ask again for what it skips. Rank 0 asks and tells; the other ranks follow.
 from __future__ import annotations
 
 import inspect
-import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-import torch
 import trl
-from accelerate.utils import gather_object
 
-from rollwise.curricula import Curriculum
+from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything, Gate
 from rollwise.training.callbacks import NoOpAlarm
+from rollwise.training.calls import Call, Order, Screened
 from rollwise.training.checkpointing import CheckpointMixin
-from rollwise.training.dataset import rows_of_pool
-from rollwise.training.generation import Generation, Round
+from rollwise.training.dataset import pool_from_dataset, rows_of_pool
+from rollwise.training.generation import Generation
 from rollwise.training.groups import Groups
 from rollwise.training.isolation import isolated_rng
-from rollwise.training.merging import AdvantageScale, check_mergeable, gather_rows, merge, scale_advantages
+from rollwise.training.merging import COUNT, gather_rows, merge
+from rollwise.training.rollouts import FailureOf, RolloutMixin
 
+_PER_ROLLOUT = ("rewards", "advantages")
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
     "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
@@ -38,7 +37,7 @@ _HOOKS = {
 }
 
 
-class CurriculumMixin(CheckpointMixin):
+class CurriculumMixin(RolloutMixin, CheckpointMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
     Args:
@@ -48,6 +47,8 @@ class CurriculumMixin(CheckpointMixin):
             rolled out in their place. Every group is told to the curriculum all the same.
         id_column: the column of `train_dataset` with durable ids; the prompts' content where there is none.
         group_observers: called on rank 0 with the `Groups` of every generation.
+        failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
+            solved; told as `Outcome.labels`. Called once for each rollout.
         **kwargs: the trainer's.
 
     Raises:
@@ -63,6 +64,7 @@ class CurriculumMixin(CheckpointMixin):
         gate: DynamicSampling | Gate | None = None,
         id_column: str = "id",
         group_observers: list[Callable[[Groups], None]] | None = None,
+        failure_of: FailureOf | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(curriculum, Curriculum):
@@ -70,6 +72,7 @@ class CurriculumMixin(CheckpointMixin):
         self._check_hooks()
         super().__init__(*args, **kwargs)
         self.curriculum = curriculum
+        self.failure_of = failure_of
         self.gate = self._check_gate(gate)
         self._sampling = self.gate or DynamicSampling(Everything(), max_rounds=1)
         self.group_observers = list(group_observers or [])
@@ -78,13 +81,13 @@ class CurriculumMixin(CheckpointMixin):
         """Seconds spent in `evaluate` so far."""
         self._generations = 0
         self._captured: dict[str, Any] | None = None
+        self._screens = curriculum.probe_purpose == "screen"
+        self._screened = Screened()
+        if self._screens:
+            self._check_screening()
+        self._id_column = id_column
         self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
-        batch = self.args.generation_batch_size // self.num_generations
-        if batch > len(self._dataset_rows):
-            raise ConfigError(
-                f"a step needs {batch} distinct prompts but the pool has {len(self._dataset_rows)}; lower the "
-                "batch size or raise num_generations"
-            )
+        self._check_enough(len(self._dataset_rows))
         self.add_callback(NoOpAlarm(self))
 
     # ---- choosing and learning ----
@@ -99,72 +102,58 @@ class CurriculumMixin(CheckpointMixin):
         generation = Generation(
             self.curriculum,
             self._sampling,
+            dataset_rows=self._dataset_rows,
+            kept=self._screened.groups,
             n_prompts=n_prompts,
             group=group,
-            share=processes // math.gcd(group, processes),
+            processes=processes,
             step=self.state.global_step + 1,
+            advantages=self._advantages,
         )
-        rounds: list[Round] = []
-        dataset_rows: list[int] = []
-        while rows := self._on_main(lambda: self._dataset_rows[generation.ask()].tolist()):
-            rounds.append(self._roll_out(rows))
-            dataset_rows += rows
-            self._on_main(lambda: generation.tell(rounds[-1], first=self._generations == 0))
-            self._generations += 1
-        chosen = self._on_main(generation.rows)
-        self._on_main(lambda: self._observe(generation, rounds, dataset_rows))
-        return self._merged(rounds, chosen)
+        trainable: list[Call] = []
+        while order := self._on_main(generation.order):
+            trainable += self._fulfil(order, generation)
+        chosen, awaited = self._on_main(lambda: (generation.rows(), generation.awaited()))
+        self._screened.retain(awaited)
+        self._on_main(lambda: self._observe(generation))
+        return self._merged(trainable, chosen)
 
-    def _roll_out(self, rows: list[int]) -> Round:
-        """Roll out a group for each of M rows of the data set, over all ranks."""
-        accelerator, group = self.accelerator, self.num_generations
-        everyone = [row for row in rows for _ in range(group)]
-        n = len(everyone) // accelerator.num_processes
-        mine = everyone[accelerator.process_index * n : (accelerator.process_index + 1) * n]
-        bound = [dict(self.train_dataset[row]) for row in mine]
-        bound_prompts = [row.get("prompt") for row in bound]
-        self._captured = None
-        with self._batch_scaling_off():
-            output: dict[str, Any] = super()._generate_and_score_completions(bound)
-        captured = self._require_feedback(bound_prompts)
-        if self.gate is not None:
-            check_mergeable(output)
-        rewards = self._total_rewards(captured)
-        advantages = accelerator.gather(output["advantages"].contiguous())
-        told = scale_advantages(self._batch_scale, advantages, rewards, group)
-        return Round(
-            output=output,
-            rewards=rewards,
-            advantages=advantages,
-            told=told.view(-1, group).float().cpu().numpy(),
-            lengths=np.array(gather_object(captured["lengths"])).reshape(-1, group),
-            texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
-        )
+    def _fulfil(self, order: Order, generation: Generation) -> list[Call]:
+        """Roll out an order and tell what came of it; what of it may be trained on now."""
+        kept = [self._screened.take(prompt_id) for prompt_id in order.screened]
+        calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
+        self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0))
+        self._generations += 1
+        if order.purpose == "screen":
+            self._screened.add(order, generation.step, calls)
+        return [*(one.call for one in kept), *calls] if order.purpose == "train" else []
 
-    def _merged(self, rounds: list[Round], rows: list[int]) -> dict[str, Any]:
-        """What this rank trains on: its share of the chosen `rows` of all rounds and ranks."""
-        if len(rounds) == 1 and not self._batch_scale and rows == list(range(len(rounds[0].rewards))):
-            return rounds[0].output
+    def _merged(self, calls: list[Call], rows: list[int]) -> dict[str, Any]:
+        """What this rank trains on: its share of the chosen `rows` of all calls and ranks."""
+        if len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards))):
+            return calls[0].output
         n = len(rows) // self.accelerator.num_processes
         share = slice(self.accelerator.process_index * n, (self.accelerator.process_index + 1) * n)
-        pad_token = self._tokenizer.pad_token_id
+        pad_token, device = self._tokenizer.pad_token_id, self.accelerator.device
         merged = merge(
-            [gather_rows(r.output, self.accelerator, pad_token) for r in rounds],
+            [
+                {name: tensor.to(device) for name, tensor in call.output.items()}
+                if call.whole
+                else gather_rows(call.output, self.accelerator, pad_token)
+                for call in calls
+            ],
             rows,
             pad_token=pad_token,
             share=share,
-            counted="num_items_in_batch" in rounds[0].output,
+            counted=any(COUNT in call.output for call in calls),
             multiple_of=getattr(self, "pad_to_multiple_of", None),
         )
-        rewards, advantages = (
-            torch.cat([getattr(r, name) for r in rounds])[rows] for name in ("rewards", "advantages")
-        )
-        merged["advantages"] = scale_advantages(self._batch_scale, advantages, rewards, self.num_generations)[share]
+        rewards, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
+        merged["advantages"] = self._advantages(rewards, advantages, self.num_generations)[share]
         return merged
 
-    def _observe(self, generation: Generation, rounds: list[Round], dataset_rows: list[int]) -> None:
-        rows = [self.train_dataset[row] for row in dataset_rows] if self.group_observers else []
-        groups = generation.groups(rounds, rows, gated=self.gate is not None)
+    def _observe(self, generation: Generation) -> None:
+        groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
         for name, value in {**groups.metrics(), **groups.curriculum}.items():
             self._metrics["train"][f"curriculum/{name}"].append(value)
         for name, value in groups.gate.items():
@@ -172,66 +161,72 @@ class CurriculumMixin(CheckpointMixin):
         for observer in self.group_observers:
             observer(groups)
 
-    # ---- advantages scaled over the batch: of the groups that are trained on, not of all that were rolled out ----
+    def change_dataset(self, dataset: Any) -> JoinReport:
+        """Go on with other prompts from the next generation on: the pool grows, shrinks, or both.
 
-    @property
-    def _batch_scale(self) -> AdvantageScale:
-        if self.gate is None:
-            return ""  # TRL scales them itself
-        if getattr(self, "scale_rewards", None) == "batch":
-            return "batch-std"
-        return "batch-normalised" if getattr(self, "normalize_advantages", False) else ""
+        Beliefs and open tickets stay with the prompts that both have, joined by id; the pool is then the whole of
+        `dataset`. Rollouts that are made already are still trained on. TRL's data loader, which is no more than a
+        clock here, goes on with the old data set, so an epoch is as long as it was. Call it between two steps, from a
+        callback for example; with several processes on every one, with the same data.
 
-    @contextmanager
-    def _batch_scaling_off(self) -> Iterator[None]:
-        scale = self._batch_scale
-        name, off = ("scale_rewards", "none") if scale == "batch-std" else ("normalize_advantages", False)
-        if not scale:
-            yield
-            return
-        before = getattr(self, name)
-        setattr(self, name, off)
-        try:
-            yield
-        finally:
-            setattr(self, name, before)
+        Returns:
+            How many prompts were found again, are new, and are gone.
 
-    def _calculate_rewards(
-        self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
-    ) -> torch.Tensor:
-        rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
-        self._captured = {
-            "inputs": inputs,
-            "rewards": rewards,  # gathered over ranks by TRL already
-            "texts": list(completions),
-            "lengths": [len(ids) for ids in completion_ids_list],
+        Raises:
+            ConfigError: a stream, or fewer prompts than a step needs. Nothing has changed then.
+            PoolError: no rows, or duplicate ids. Nothing has changed then.
+        """
+        pool = pool_from_dataset(dataset, id_column=self._id_column)
+        self._check_enough(len(pool))
+        report: JoinReport = self.curriculum.rebind(pool)
+        self.train_dataset, self._dataset_rows = dataset, np.arange(len(pool))
+        return self._on_main(lambda: report)  # rank 0's: it alone has been asking and telling
+
+    # ---- what can't be done is refused at the start ----
+
+    def _check_enough(self, prompts: int) -> None:
+        batch = self.args.generation_batch_size // self.num_generations
+        if batch > prompts:
+            raise ConfigError(
+                f"a step needs {batch} distinct prompts but the pool has {prompts}; lower the batch size or raise "
+                "num_generations"
+            )
+
+    def _check_gate(self, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
+        if gate is not None and getattr(self, "multi_objective_aggregation", "") == "normalize_then_sum":
+            raise ConfigError(
+                'multi_objective_aggregation="normalize_then_sum" scales advantages over the batch, which can\'t be '
+                'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
+            )
+        return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
+
+    def _check_screening(self) -> None:
+        """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""
+        rollouts = self.curriculum.probe_rollouts or self.num_generations
+        rloo, vllm = not hasattr(self, "scale_rewards"), getattr(self, "use_vllm", False)
+        reasons = {
+            f"{rollouts} screening rollouts leave none of a group of {self.num_generations} to be made: lower "
+            "screen_rollouts, or raise num_generations": rollouts >= self.num_generations,
+            "a gate would roll out further prompts in place of those that the screening has qualified: train without "
+            "a gate": self.gate is not None,
+            "RLOO with beta other than 0 has the divergence in its rewards, which can't be redone for a group of two "
+            "calls: use beta=0.0, or GRPO": rloo and self.beta != 0.0,
+            "reward_clip_range is not applied to a group of two calls: clip in the reward function": bool(
+                getattr(self, "reward_clip_range", None)
+            ),
+            'multi_objective_aggregation="normalize_then_sum" scales each reward over its call, which can\'t be redone '
+            'for a group of two calls: use "sum_then_normalize"': getattr(self, "multi_objective_aggregation", "")
+            == "normalize_then_sum",
+            "vLLM's importance sampling correction has not been tried with rollouts that wait for a step: use "
+            "vllm_importance_sampling_correction=False": vllm
+            and getattr(self, "vllm_importance_sampling_correction", False),
+            "sync_ref_model changes the reference while screened rollouts wait: use sync_ref_model=False": bool(
+                getattr(self.args, "sync_ref_model", False)
+            ),
         }
-        return rewards
-
-    def _total_rewards(self, captured: dict[str, Any]) -> torch.Tensor:
-        """The weighted sum over reward functions, flat; NaN only where every function gave NaN, as TRL counts it."""
-        rewards = captured["rewards"]
-        total: torch.Tensor = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
-        total[torch.isnan(rewards).all(dim=1)] = torch.nan
-        return total
-
-    def _take_captured(self) -> dict[str, Any] | None:
-        captured, self._captured = self._captured, None
-        return captured
-
-    def _require_feedback(self, prompts: list[Any]) -> dict[str, Any]:
-        captured = self._take_captured()
-        if captured is None:
-            raise SilentNoOpError(
-                f"rollouts were generated but no rewards came by: trl {trl.__version__} or a subclass computes them "
-                "without _calculate_rewards, so the curriculum would never learn"
-            )
-        if [row.get("prompt") for row in captured["inputs"]] != prompts:
-            raise SilentNoOpError(
-                "the prompts that were scored are not those that the curriculum chose: something between replaced or "
-                "reordered them (a subclass's _generate_and_score_completions?)"
-            )
-        return captured
+        wrong = next((reason for reason, applies in reasons.items() if applies), None)
+        if wrong is not None:
+            raise ConfigError(f"{type(self.curriculum).__name__} trains on what it screened, but {wrong}")
 
     # ---- evaluation ----
 
@@ -254,14 +249,6 @@ class CurriculumMixin(CheckpointMixin):
             if self.num_generations_eval > 1:
                 self._metrics["eval"][f"pass@{self.num_generations_eval}"].append(float(solved.any(axis=1).mean()))
         return output
-
-    def _check_gate(self, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
-        if gate is not None and getattr(self, "multi_objective_aggregation", "") == "normalize_then_sum":
-            raise ConfigError(
-                'multi_objective_aggregation="normalize_then_sum" scales advantages over the batch, which can\'t be '
-                'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
-            )
-        return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
 
     # ---- hooks ----
 

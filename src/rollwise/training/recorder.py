@@ -54,14 +54,21 @@ class Recorder(TrainerCallback):
     def on_groups(self, groups: Groups) -> None:
         """Write a generation's groups, and add them to the step's line."""
         self.folder.append(self.folder.rollouts, group_lines(groups))
-        self.totals.rollouts += groups.rewards.size
-        self.totals.tokens += int(groups.lengths.sum())
+        rollouts, tokens = groups.spent()
+        self.totals.rollouts += rollouts
+        self.totals.tokens += tokens
         curriculum = {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         gate = {f"gate/{k}": v for k, v in groups.gate.items()}
         scored = groups.rewards[~np.isnan(groups.rewards)]
         mean = {"reward": float(scored.mean())} if scored.size else {}
         length = {"completion_length": float(groups.lengths.mean())}
-        self._open(groups.step).update({**mean, **groups.metrics(), **length, **gate, **curriculum})
+        probed = dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))
+        padding = {"padding_rollouts": groups.padding[0]} if groups.padding[0] else {}
+        if not groups.curriculum.get("probed"):
+            probed = {}
+        self._open(groups.step).update(
+            {**mean, **groups.metrics(), **length, **probed, **padding, **gate, **curriculum}
+        )
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""

@@ -142,6 +142,7 @@ def _make_trainer(
         processing_class=tokenizer,
         curriculum=curriculum,
         gate=gate,
+        failure_of=task.failure if type(task).failure is not Task.failure else None,
     )
 
 

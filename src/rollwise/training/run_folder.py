@@ -18,6 +18,7 @@ import yaml
 
 from rollwise.errors import StateFileError
 from rollwise.state import write_atomically
+from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
 
 
@@ -79,30 +80,75 @@ class RunFolder:
 
 
 def group_lines(groups: Groups) -> list[dict[str, Any]]:
-    """One line for each group, in the order asked."""
-    lines = []
+    """One line for each ticket: those that were measured or screened, then the groups in the order asked.
+
+    `rewards`, `tokens`, `texts` and `failures` are of the ticket's own rollouts. Where a group has screened ones too,
+    `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
+    """
+    lines = [
+        _line(groups.step, p.ticket, p.row, p.rewards, p.lengths, p.texts, p.labels, trained=False)
+        for p in groups.probes
+    ]
     for i, ticket in enumerate(groups.tickets):
-        row = groups.rows[i]
-        line = {
-            "step": groups.step,
-            "ticket": ticket.id,
-            "prompt_id": ticket.prompt_id,
-            "lane": ticket.lane,
+        screening = groups.screenings[i]
+        before = 0 if screening is None else screening.rollouts
+        own = slice(before, None)
+        labels = None if groups.labels is None else groups.labels[i][own]
+        advantages = groups.advantages[i].round(6).tolist()
+        line = _line(
+            groups.step,
+            ticket,
+            groups.rows[i],
+            groups.rewards[i, own],
+            groups.lengths[i, own],
+            groups.texts[i][own],
+            labels,
+            trained=bool(groups.trained[i]),
+        )
+        line |= {
             "round": int(groups.round[i]),
             "admitted": bool(groups.admitted[i]),
-            "trained": bool(groups.trained[i]),
-            "predicted": ticket.predicted,
-            "propensity": ticket.propensity,
-            "rewards": groups.rewards[i].tolist(),
-            "advantages": groups.advantages[i].round(6).tolist(),
-            "tokens": groups.lengths[i].tolist(),
-            "prompt": ticket.prompt,
-            "texts": groups.texts[i],
+            "advantages": advantages[own],
         }
-        if isinstance(row.get("category"), str):
-            line["category"] = row["category"]
+        if screening is not None:
+            line["screened"] = {
+                "ticket": screening.ticket,
+                "step": screening.step,
+                "rewards": groups.rewards[i, :before].tolist(),
+                "advantages": advantages[:before],
+            }
         lines.append(line)
     return lines
+
+
+def _line(
+    step: int,
+    ticket: Ticket,
+    row: Mapping[str, Any],
+    rewards: np.ndarray,
+    lengths: np.ndarray,
+    texts: list[Any],
+    labels: list[str | None] | None,
+    *,
+    trained: bool,
+) -> dict[str, Any]:
+    category = {"category": row["category"]} if isinstance(row.get("category"), str) else {}
+    return {
+        "step": step,
+        "ticket": ticket.id,
+        "prompt_id": ticket.prompt_id,
+        "lane": ticket.lane,
+        "purpose": ticket.purpose,
+        "trained": trained,
+        "predicted": ticket.predicted,
+        "propensity": ticket.propensity,
+        "rewards": rewards.tolist(),
+        "tokens": lengths.tolist(),
+        "prompt": ticket.prompt,
+        "texts": texts,
+        **({} if labels is None else {"failures": labels}),
+        **category,
+    }
 
 
 def clean(value: Any) -> Any:

@@ -1,0 +1,58 @@
+"""Advantages as TRL computes them, for groups that TRL has not seen whole, or batches of which it saw too much."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import torch
+
+AdvantageKind = Literal["centred", "std", "leave-one-out"]
+AdvantageScale = Literal["", "batch-std", "batch-normalised"]
+
+
+def group_advantages(kind: AdvantageKind, rewards: torch.Tensor, group: int) -> torch.Tensor:
+    """Advantages (N,) within groups, in TRL's own way; 0 for what has no reward, or nothing to be compared with.
+
+    Args:
+        kind: "centred" and "std" for GRPO's `scale_rewards` "none" and "group"; "leave-one-out" for RLOO.
+        rewards: (N,), NaN where unscorable.
+        group: rollouts of one prompt, which stand together.
+    """
+    grouped = rewards.view(-1, group)
+    if kind == "leave-one-out":
+        others = (~torch.isnan(grouped)).sum(dim=1, keepdim=True) - 1
+        advantages = grouped - (torch.nansum(grouped, dim=1, keepdim=True) - grouped) / others
+    else:
+        advantages = grouped - torch.nanmean(grouped, dim=1, keepdim=True)
+        if kind == "std":
+            advantages = advantages / (_nanstd(grouped, dim=1) + 1e-4)
+    return torch.nan_to_num(advantages, nan=0.0).reshape(-1)
+
+
+def scale_advantages(
+    scale: AdvantageScale, advantages: torch.Tensor, rewards: torch.Tensor, group: int
+) -> torch.Tensor:
+    """Advantages (N,) divided by a spread over the whole batch, in TRL's own way; unchanged where none is asked for.
+
+    Args:
+        scale: "batch-std" for GRPO's `scale_rewards="batch"`, "batch-normalised" for RLOO's `normalize_advantages`.
+        advantages: as the trainer gives them without that scaling; 0 where there is none.
+        rewards: (N,), NaN where unscorable.
+        group: rollouts of one prompt, which stand together.
+    """
+    if scale == "batch-std":
+        return advantages / (_nanstd(rewards) + 1e-4)
+    if scale == "batch-normalised":
+        scored = ~torch.isnan(rewards)
+        enough = (scored.view(-1, group).sum(dim=1) > 1).repeat_interleave(group)  # else it has no baseline
+        known = torch.where(scored & enough, advantages, torch.nan)
+        return torch.nan_to_num((known - torch.nanmean(known)) / (_nanstd(known) + 1e-4), nan=0.0)
+    return advantages
+
+
+def _nanstd(values: torch.Tensor, dim: int | None = None) -> torch.Tensor:
+    """The standard deviation with Bessel's correction of what is not NaN; over `dim`, which is kept, or all."""
+    keep = dim is not None
+    squares = (values - torch.nanmean(values, dim=dim, keepdim=keep)) ** 2
+    n = (~torch.isnan(values)).sum(dim=dim, keepdim=keep)
+    return torch.sqrt(torch.nanmean(squares, dim=dim, keepdim=keep) * (n / (n - 1)))

@@ -1,0 +1,68 @@
+"""Run under torchrun: trains with probes on two processes; what each rank trained on goes to a JSON file."""
+
+import hashlib
+import json
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+from accelerate.utils import gather_object
+from gated import NotingGRPO
+from probing import lilo, probing, speed
+from test_change_dataset import Change, other_data
+from toys import PROMPTS, flat_parameters
+
+from rollwise.training import Recorder, RunFolder
+
+GROUP = 5
+
+
+def main(out: str, name: str, resume: bool) -> None:
+    groups: list[Any] = []
+    curriculum = lilo() if name == "lilo" else speed(screen=15, screen_rollouts=3)
+    trainer = probing(
+        Path(out),
+        kind=NotingGRPO,
+        curriculum=curriculum,
+        seen=groups,
+        num_generations=GROUP,
+        per_device_train_batch_size=PROMPTS * GROUP // 2,
+        max_steps=5,
+        save_strategy="steps",
+        save_steps=3,
+    )
+    if hasattr(trainer.curriculum, "rebind") and name == "lilo":
+        trainer.add_callback(Change(trainer, 4, other_data()))
+    Recorder(RunFolder(Path(out, "run"))).attach(trainer)
+    trainer.train(resume_from_checkpoint=f"{out}/checkpoint-3" if resume else None)
+    decode = trainer.processing_class.batch_decode
+    mine = {
+        "parameters": hashlib.sha256(flat_parameters(trainer).numpy().tobytes()).hexdigest(),
+        "texts": [decode(output["completion_ids"], skip_special_tokens=True) for output in trainer.trained],
+        "advantages": [output["advantages"].tolist() for output in trainer.trained],
+        "kept": sorted(trainer._screened.groups),
+        "curriculum": trainer.curriculum.metrics(),
+        "groups": [
+            {
+                "step": g.step,
+                "texts": [text for own in g.texts for text in own],
+                "advantages": g.advantages.ravel().tolist(),
+                "purposes": [p.ticket.purpose for p in g.probes],
+                "lanes": [t.lane for t in g.tickets],
+                "padding": g.padding[0],
+                "waited": sum(s is not None and s.step < g.step for s in g.screenings),
+            }
+            for g in groups
+        ],
+    }
+    everyone = gather_object([mine])
+    if trainer.accelerator.is_main_process:
+        Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
+    trainer.accelerator.wait_for_everyone()
+    trainer.accelerator.end_training()
+    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
+
+
+if __name__ == "__main__":
+    main(sys.argv[1], sys.argv[2], "resume" in sys.argv)
