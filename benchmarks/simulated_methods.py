@@ -38,10 +38,14 @@ REGIMES: dict[str, tuple[int, Population, Learner]] = {
     "graded": (600, replace(LEVELS, easiest=-2.0, hardest=5.0), replace(QUICK, rewards="graded")),
     "blocked": (2000, replace(LEVELS, easiest=-2.0, hardest=5.0), QUICK),
 }
+LEARNED = rw.BOTS(implicit="none", update="told", forgetting=0.5)  # what `Recommended` has without references
 METHODS: dict[str, Callable[[], rw.Curriculum]] = {
     "uniform": lambda: rw.Uniform(),
     "ordered": lambda: rw.Ordered(),
     "recommended": lambda: rw.Recommended(),
+    "the same, no references": lambda: rw.Mixture(
+        lanes={"a": (0.75, rw.Nested(categories=rw.SEC(choice="ucb"), prompts=LEARNED)), "u": (0.25, rw.Uniform())}
+    ),
     "prioritized": lambda: rw.PrioritizedReplay(),
     "prioritized, bare": lambda: rw.PrioritizedReplay(rails=None),
     "half and half": lambda: rw.Mixture(lanes={"r": (1, rw.PrioritizedReplay()), "u": (1, rw.Uniform())}),

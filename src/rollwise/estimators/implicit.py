@@ -64,12 +64,13 @@ def kernel_rates(
     [0.5, 0.5]
     """
     out = np.empty(len(embedding))
-    references = (embedding[batch] / temperature).T.astype(embedding.dtype)
+    references = embedding[batch] / temperature
+    weighted = np.stack([rates, np.ones(len(rates))]).astype(references.dtype)  # numerator and denominator at once
     for start in range(0, len(embedding), chunk):
-        logits = embedding[start : start + chunk] @ references
-        logits -= logits.max(axis=1, keepdims=True)
-        weights = np.exp(logits, out=logits)
-        out[start : start + chunk] = weights @ rates.astype(weights.dtype) / weights.sum(axis=1)
+        logits = references @ embedding[start : start + chunk].T
+        logits -= logits.max(axis=0)
+        numerator, denominator = weighted @ np.exp(logits, out=logits)
+        out[start : start + chunk] = numerator / denominator
     return out
 
 
