@@ -100,13 +100,26 @@ class Ranked(Curriculum):
     def _next_of_round(self, k: int, without: np.ndarray | None = None) -> np.ndarray:
         """Up to `k` free slots not yet chosen in this round, the best first."""
         self._score()
-        chosen: np.ndarray = self.ahead[self._open(self.ahead, without)][:k]
+        chosen, self.ahead = self._front(self.ahead, k, without)
         if len(chosen) < k:
             everyone = np.arange(len(self.pool))
-            self.ahead = self._best(everyone[self._open(everyone, without)], max(k, _AHEAD))
-            chosen = self.ahead[:k]
+            best = self._best(everyone[self._open(everyone, without)], max(k, _AHEAD))
+            chosen, self.ahead = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         return chosen
+
+    def _front(self, ahead: np.ndarray, k: int, without: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
+        """The first `k` of a ranking that are open, and what is behind them; fewer, and nothing, if they run out.
+
+        Who is passed over is in flight, and takes its place again when it comes back, or has had its turn.
+        """
+        if k == 0:
+            return ahead[:0], ahead
+        front = ahead[: k + 64]  # most often they are open, and the others need no look
+        some = np.flatnonzero(self._open(front, without))[:k]
+        if len(some) < k:
+            some = np.flatnonzero(self._open(ahead, without))[:k]
+        return ahead[some], ahead[some[-1] + 1 :] if len(some) == k else ahead[:0]
 
     def _score(self) -> None:
         """Score the whole pool, unless this round's scores are there."""
@@ -126,11 +139,10 @@ class Ranked(Curriculum):
             k: how many.
         """
         self._score()
-        ahead = self.ahead_within.get(group, self.ahead[:0])
-        chosen: np.ndarray = ahead[self._open(ahead)][:k]
+        chosen, self.ahead_within[group] = self._front(self.ahead_within.get(group, self.ahead[:0]), k)
         if len(chosen) < k:
-            self.ahead_within[group] = self._best(members[self._open(members)], max(k, _AHEAD))
-            chosen = self.ahead_within[group][:k]
+            best = self._best(members[self._open(members)], max(k, _AHEAD))
+            chosen, self.ahead_within[group] = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         if len(chosen) < k:  # everyone free there has had a turn in this round
             rest = members[self.free[members] & ~np.isin(members, chosen)]
