@@ -293,3 +293,13 @@ def test_an_adaptive_step_by_hand() -> None:
     tell(bots, {"p0": 0})
     assert bots.metrics()["forgetting"] == 0.5
     assert [p.tolist() for p in bots.posterior()] == [pytest.approx([5.0]), pytest.approx([9.0])]
+
+
+@pytest.mark.parametrize(("acquisition", "first"), [("target", "p4"), ("variance", "p4"), ("uncertainty", "p9")])
+def test_another_acquisition_on_the_same_belief(acquisition: Any, first: str) -> None:
+    """p4 has Beta(5, 5), of rate and variance nearest the middle; p9, Beta(1, 1.5), is the least sure: sd
+    sqrt(.4 * .6 / 3.5) = .26, against sqrt(.25 / 11) = .15 at most."""
+    bots = rw.BOTS(plain(10), sampling="mean", acquisition=acquisition, forgetting=0.0, rails=None)
+    tell(bots, {**{f"p{i}": i for i in range(9)}, "p4": 4})
+    bots.columns["alpha"][9], bots.columns["beta"][9] = 1.0, 1.5
+    assert bots.ask(1)[0].prompt_id == first

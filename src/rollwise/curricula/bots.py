@@ -9,7 +9,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.acquisition import nearness
+from rollwise.acquisition import ACQUISITIONS, bernoulli_variance, nearness
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.rails import Rails
@@ -22,7 +22,7 @@ from rollwise.pool import PromptPool
 logger = logging.getLogger(__name__)
 
 _OPTIONS = (
-    *("sampling", "target", "implicit", "update", "capability"),
+    *("sampling", "target", "acquisition", "implicit", "update", "capability"),
     *("momentum", "least_gap", "kernel_temperature"),
 )
 
@@ -41,6 +41,8 @@ class BOTS(Ranked):
         implicit_weight: rho, the weight of evidence from other prompts (default of section 4: 0.1).
         sampling: "thompson" draws a rate from each belief; "mean" takes the belief's mean.
         target: p*, the success rate sought (section 3.4: 0.5).
+        acquisition: "target" seeks it; "variance" and "uncertainty" seek the greatest of a rollout's score and of the
+            belief instead, as in `Selector`.
         implicit: "interpolation" (section 3.3), "kernel" (appendix E.2), "none", or "auto": interpolation where the
             pool has `reference_pass_rates`, else none, which it logs.
         belief: "beta"; or, appendix E.4.1, "gaussian" for continuous rewards and "dirichlet" for graded ones.
@@ -88,6 +90,7 @@ class BOTS(Ranked):
         implicit_weight: float = 0.1,
         sampling: Literal["thompson", "mean"] = "thompson",
         target: float = 0.5,
+        acquisition: Literal["target", "variance", "uncertainty"] = "target",
         implicit: Implicit = "auto",
         belief: Literal["beta", "gaussian", "dirichlet"] = "beta",
         prior: tuple[float, ...] | None = None,
@@ -115,11 +118,14 @@ class BOTS(Ranked):
             raise ConfigError(f"sampling must be 'thompson' or 'mean', got {sampling!r}")
         if implicit not in ("auto", "interpolation", "kernel", "none"):
             raise ConfigError(f"implicit must be 'auto', 'interpolation', 'kernel' or 'none', got {implicit!r}")
+        if acquisition not in ("target", "variance", "uncertainty"):
+            raise ConfigError(f"acquisition must be 'target', 'variance' or 'uncertainty', got {acquisition!r}")
         if capability not in ("ratio", "least-squares"):
             raise ConfigError(f"capability must be 'ratio' or 'least-squares', got {capability!r}")
         if update not in ("all", "told"):
             raise ConfigError(f"update must be 'all' or 'told', got {update!r}")
         self.sampling, self.implicit, self.update, self.capability = sampling, implicit, update, capability
+        self.acquisition = acquisition
         self.lane, self.random_scores = sampling, sampling == "thompson"
         family = {"prior": prior, "levels": levels, "reward_sd": reward_sd}
         self.belief = make_conjugate(belief, family)
@@ -163,8 +169,13 @@ class BOTS(Ranked):
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
         some = slice(None) if slots is None else slots
-        rate = self.belief.mean(some) if self.sampling == "mean" else self.belief.sample(self.rng["thompson"], some)
-        return nearness(rate, self.target)
+        belief, mean = self.belief, self.sampling == "mean"
+        rate = belief.mean(some) if mean else belief.sample(self.rng["thompson"], some)
+        if self.acquisition == "target":
+            return nearness(rate, self.target)
+        inside = np.clip(rate, 0.0, 1.0)
+        variance = belief.reward_variance(some) if mean else bernoulli_variance(inside)
+        return ACQUISITIONS[self.acquisition](inside, belief.uncertainty(some), variance)
 
     def expected(self, slots: np.ndarray) -> np.ndarray:
         return self.belief.mean(slots)
