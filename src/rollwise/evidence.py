@@ -119,8 +119,18 @@ class Evidence:
         most = 0.25 - np.where(count % 2 == 1, 0.25 / count**2, 0.0)
         return np.where(most > 0, self.variance / np.where(most > 0, most, 1.0), 0.0)
 
+    def streaks(self, before: np.ndarray) -> np.ndarray:
+        """Groups without contrast in a row, (M,), these included; `before` (M,) without them.
+
+        +z after z that were all solved, -z after z that were not, 0 after one with contrast.
+        """
+        longer = np.where(self.all_good, np.maximum(before, 0) + 1, np.minimum(before, 0) - 1)
+        return np.where(self.mixed, 0, longer)
+
     def where(self, rows: np.ndarray) -> Evidence:
         """The groups at `rows`: a boolean mask (M,) or indices."""
+        if rows.dtype == bool and rows.all():
+            return self
         kept = np.flatnonzero(rows) if rows.dtype == bool else rows
         arrays = {f.name: getattr(self, f.name)[kept] for f in fields(self) if f.name not in ("scores", "labels")}
         return Evidence(

@@ -7,7 +7,6 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.acquisition import moment_variance
 from rollwise.checks import check_whole
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
@@ -161,7 +160,7 @@ class ADCL(Curriculum):
 
     def observe_probes(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        hardness = 1.0 - judged.mean if self.rank_by == "pass-rate" else moment_variance(judged.mean, judged.square)
+        hardness = 1.0 - judged.mean if self.rank_by == "pass-rate" else judged.variance
         self.columns["hardness"][judged.slots] = hardness
         if self.divided:
             self.changed |= set(self.columns["chunk"][judged.slots].tolist())

@@ -132,7 +132,11 @@ class Curriculum(Resumable):
         aside = np.unique(self.pool.slots_of(exclude))
         aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
         self._hold(aside)
-        picks = self._choose(min(n, len(self.pool) - self.ledger.n_open - len(aside)))
+        try:
+            picks = self._choose(min(n, len(self.pool) - self.ledger.n_open - len(aside)))
+        except Exception:
+            self._release(np.flatnonzero(~self.ledger.open))  # what was chosen before it failed, and the excluded
+            raise
         self._release(aside)
         self.counters["asked"] += len(picks)
         self.counters["short"] += n - len(picks)
@@ -258,9 +262,7 @@ class Curriculum(Resumable):
     def _learn(self, evidence: Evidence) -> None:
         """From groups of distinct prompts, of either purpose."""
         judged = evidence.where(evidence.judged)
-        streak = self.columns["streak"][judged.slots]
-        longer = np.where(judged.all_good, np.maximum(streak, 0) + 1, np.minimum(streak, 0) - 1)
-        self.columns["streak"][judged.slots] = np.where(judged.mixed, 0, longer)
+        self.columns["streak"][judged.slots] = judged.streaks(self.columns["streak"][judged.slots])
         if evidence.probe.any():
             self.observe_probes(evidence.where(evidence.probe))
         trained = evidence.where(~evidence.probe)

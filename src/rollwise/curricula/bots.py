@@ -9,14 +9,14 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.acquisition import ACQUISITIONS, bernoulli_variance, nearness
+from rollwise.acquisition import ACQUISITIONS, nearness
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.believing import Believing
 from rollwise.curricula.rails import Rails
-from rollwise.curricula.ranked import Draw, Ranked
+from rollwise.curricula.ranked import Draw
 from rollwise.errors import ConfigError
-from rollwise.estimators import Adaptation, Interpolation, Kernel, make_conjugate
-from rollwise.evidence import Evidence
+from rollwise.estimators import Adaptation, Conjugate, Interpolation, Kernel, make_conjugate
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
@@ -29,7 +29,7 @@ _OPTIONS = (
 Implicit = Literal["auto", "interpolation", "kernel", "none"]
 
 
-class BOTS(Ranked):
+class BOTS(Believing):
     """Rolls out the prompts whose success rate, sampled from a Beta belief, is nearest to `target`.
 
     After each step in which anything was told, every belief is updated by equation 1: it forgets towards the prior, and
@@ -81,6 +81,7 @@ class BOTS(Ranked):
     """
 
     default_rails = Rails()
+    belief: Conjugate
 
     def __init__(
         self,
@@ -124,9 +125,10 @@ class BOTS(Ranked):
             raise ConfigError(f"capability must be 'ratio' or 'least-squares', got {capability!r}")
         if update not in ("all", "told"):
             raise ConfigError(f"update must be 'all' or 'told', got {update!r}")
-        self.sampling, self.implicit, self.update, self.capability = sampling, implicit, update, capability
+        self.implicit, self.update, self.capability = implicit, update, capability
         self.acquisition = acquisition
-        self.lane, self.random_scores = sampling, sampling == "thompson"
+        self.sample_by(sampling)
+        self.lane = sampling
         family = {"prior": prior, "levels": levels, "reward_sd": reward_sd}
         self.belief = make_conjugate(belief, family)
         self.columns_spec = self.belief.columns_spec
@@ -140,8 +142,6 @@ class BOTS(Ranked):
 
     def build(self) -> None:
         super().build()
-        self.belief = copy.copy(self.belief)
-        self.belief.use(self.columns)
         self.adaptation = copy.deepcopy(self.adaptation)
         self.evidence_source = self._implicit_source()
 
@@ -168,23 +168,11 @@ class BOTS(Ranked):
     # ---- ask: section 3.4 ----
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
-        some = slice(None) if slots is None else slots
-        belief, mean = self.belief, self.sampling == "mean"
-        rate = belief.mean(some) if mean else belief.sample(self.rng["thompson"], some)
         if self.acquisition == "target":
-            return nearness(rate, self.target)
-        inside = np.clip(rate, 0.0, 1.0)
-        variance = belief.reward_variance(some) if mean else bernoulli_variance(inside)
-        return ACQUISITIONS[self.acquisition](inside, belief.uncertainty(some), variance)
-
-    def expected(self, slots: np.ndarray) -> np.ndarray:
-        return self.belief.mean(slots)
+            return nearness(self.rates(slots), self.target)
+        return ACQUISITIONS[self.acquisition](*self.moments(slots))
 
     # ---- tell: equations 1 to 3 ----
-
-    def observe(self, evidence: Evidence) -> None:
-        judged = evidence.where(evidence.judged)
-        self.belief.add(judged.slots, judged.scores)
 
     def end_step(self) -> None:
         slots, count, rates = self.belief.heard()

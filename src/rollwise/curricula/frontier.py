@@ -102,6 +102,7 @@ class FrontierReplay(Uniform):
         "frontier_step": (np.int64, -1),
     }
     default_rails = ROTATING_RAILS
+    extra_lanes = frozenset({"replay"})  # q_t's D is uniform, whatever is retrieved besides
 
     def __init__(
         self,
@@ -207,11 +208,6 @@ class FrontierReplay(Uniform):
         if not len(best):
             return Picks.join([])
         return Picks.of(self.rng["replay"].choice(best, size=min(k, len(best)), replace=False), "replay")
-
-    def mark(self, picks: Picks) -> None:
-        super().mark(picks)
-        replayed = np.array([lane == "replay" for lane in picks.lanes], dtype=bool)
-        self.columns["turns"][picks.slots[replayed]] -= 1  # q_t's D is uniform, whatever is retrieved besides
 
     # ---- tell: section 3.1 ----
 

@@ -130,9 +130,7 @@ class GRESO(Uniform):
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.count > 1)
-        run = self.columns["run"][judged.slots]
-        after = np.where(judged.all_good, np.maximum(run, 0) + 1, np.minimum(run, 0) - 1)
-        self.columns["run"][judged.slots] = np.where(judged.mixed, 0, after)
+        self.columns["run"][judged.slots] = judged.streaks(self.columns["run"][judged.slots])
         self.told[EASY] += int(judged.all_good.sum())
         self.told[HARD] += int(judged.all_bad.sum())
         self.told[0] += len(judged)

@@ -7,7 +7,6 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.acquisition import moment_variance
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
@@ -56,6 +55,7 @@ class SFL(Uniform):
         "buffered": (np.float64, np.nan),  # learnability of those in the buffer; NaN outside it
     }
     default_rails = ROTATING_RAILS
+    extra_lanes = frozenset({"buffer"})
 
     def __init__(
         self,
@@ -123,7 +123,7 @@ class SFL(Uniform):
 
     def _measure(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        self.columns["learnability"][judged.slots] = moment_variance(judged.mean, judged.square)
+        self.columns["learnability"][judged.slots] = judged.variance
 
     def _refresh(self) -> None:
         """The K most learnable of those measured become the buffer; equal ones by chance."""
@@ -154,11 +154,6 @@ class SFL(Uniform):
         if self.buffer_order == "best":
             return np.asarray(kept[np.lexsort((self.ties(kept), -self.columns["buffered"][kept]))[:n]])
         return np.asarray(self.rng["buffer"].choice(kept, size=n, replace=False))
-
-    def mark(self, picks: Picks) -> None:
-        super().mark(picks)
-        replay = np.array([lane == "buffer" for lane in picks.lanes], dtype=bool)
-        self.columns["turns"][picks.slots[replay]] -= 1  # the uniform share stays uniform
 
     def hold(self, slots: np.ndarray) -> None:
         super().hold(slots)

@@ -119,7 +119,7 @@ class Guard:
         n = len(pool)
         self.rails = rails
         self.columns = Columns(n, _COLUMNS)
-        self.free = np.zeros(n, dtype=bool)
+        self.n = n
         self.to_retest = {SOLVED: rails.retest_solved, UNSOLVED: rails.retest_unsolved}
         self.untested = {verdict: MaxTree(n) for verdict, count in self.to_retest.items() if count}
         self.due = {SOLVED: 0, UNSOLVED: 0}
@@ -212,7 +212,7 @@ class Guard:
             self._look_for_starved(self.codes)
 
     def _window_size(self) -> int:
-        return min(len(self.free), max(1000, 100 * len(self.names)))
+        return min(self.n, max(1000, 100 * len(self.names)))
 
     def _look_for_starved(self, codes: np.ndarray) -> None:
         total = int(self.window.sum())
@@ -253,7 +253,6 @@ class Guard:
         """These slots can't be chosen."""
         if not len(slots):
             return
-        self.free[slots] = False
         if self.longest_unasked is not None:
             self.longest_unasked.set(slots, 0)
         for verdict, tree in self.untested.items():
@@ -264,7 +263,6 @@ class Guard:
         """These slots can be chosen."""
         if not len(slots):
             return
-        self.free[slots] = True
         if self.longest_unasked is not None:
             self.longest_unasked.set(slots, self._keys("asked_at", slots))
         for verdict, tree in self.untested.items():
@@ -283,7 +281,7 @@ class Guard:
         less often theirs had contrast than the method's own. Negative: the rails found more than the method did.
         """
         tallies, columns = self.tallies, self.columns
-        waiting = tallies["asked"] - columns["asked_at"] > self.rails.starved_after * len(self.free)
+        waiting = tallies["asked"] - columns["asked_at"] > self.rails.starved_after * self.n
         numbers = {
             "rails/share": tallies["railed"] / max(1, tallies["asked"]),
             "rails/starved": float(np.count_nonzero(waiting & (columns["verdict"] != SOLVED))),

@@ -6,8 +6,8 @@ served when it is back, prompts that join later join the round that is under way
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
 
@@ -21,6 +21,8 @@ from rollwise.pool import PromptPool
 class _Rotation(Curriculum):
     columns_spec = {"turns": (np.int64, 0)}
     lane = ""
+    extra_lanes: ClassVar[frozenset[str]] = frozenset()
+    """Lanes that come besides the rotation, and use up no turn: what is drawn in rotation stays uniform."""
 
     def build(self) -> None:
         self.queue = MaxTree(len(self.pool))
@@ -34,7 +36,13 @@ class _Rotation(Curriculum):
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)
-        self.columns["turns"][picks.slots] += 1
+        extra = self.picked_by(self.extra_lanes, picks)
+        self.columns["turns"][picks.slots[~extra]] += 1
+
+    @staticmethod
+    def picked_by(lanes: Collection[str], picks: Picks) -> np.ndarray:
+        """(K,) bool, which of the picks came by one of the lanes."""
+        return np.array([lane in lanes for lane in picks.lanes], dtype=bool)
 
     def hold(self, slots: np.ndarray) -> None:
         if len(slots):

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any, Literal, Unpack
 
 import numpy as np
@@ -11,22 +10,17 @@ import numpy as np
 from rollwise.acquisition import ACQUISITIONS
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.believing import Believing
 from rollwise.curricula.rails import Rails
-from rollwise.curricula.ranked import Draw, Ranked
+from rollwise.curricula.ranked import Draw
 from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
-from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
-from rollwise.ticket import Ticket
 
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-class _BadScoresError(ConfigError):
-    """An acquisition of one's own gave no scores."""
-
-
-class Selector(Ranked):
+class Selector(Believing):
     """Scores every prompt by what is believed of it, and draws by score.
 
     Args:
@@ -77,7 +71,7 @@ class Selector(Ranked):
         if sampling not in ("mean", "thompson"):
             raise ConfigError(f"sampling must be 'mean' or 'thompson', got {sampling!r}")
         self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
-        self.sampling, self.random_scores = sampling, sampling == "thompson"
+        self.sample_by(sampling)
         self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
         name = acquisition if isinstance(acquisition, str) else getattr(acquisition, "__qualname__", repr(acquisition))
         self.belief = make_belief(estimator, estimator_options or {})
@@ -89,30 +83,12 @@ class Selector(Ranked):
 
     def build(self) -> None:
         super().build()
-        self.belief = copy.copy(self.belief)
-        self.belief.use(self.columns)
         if self.acquire not in ACQUISITIONS.values():
             mean = np.linspace(0.0, 1.0, len(self.pool))
             self._acquired(mean, (1.0 - mean) / 2.0, mean * (1.0 - mean))
 
-    def ask(
-        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
-    ) -> list[Ticket]:
-        try:
-            return super().ask(n, step=step, n_rollouts=n_rollouts, exclude=exclude)
-        except _BadScoresError:
-            self._release(np.flatnonzero(~self.ledger.open))  # the rails' picks, and the excluded
-            raise
-
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
-        some = slice(None) if slots is None else slots
-        belief = self.belief
-        if self.sampling == "thompson":
-            mean = np.clip(belief.sample(self.rng["thompson"], some), 0.0, 1.0)
-            variance = mean * (1.0 - mean)
-        else:
-            mean, variance = belief.mean(some), belief.reward_variance(some)
-        return self._acquired(mean, belief.uncertainty(some), variance)
+        return self._acquired(*self.moments(slots))
 
     def _acquired(self, mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
         """The acquisition's scores, (K,), checked."""
@@ -123,18 +99,11 @@ class Selector(Ranked):
             scores = np.empty(0)
         finite = self.draw == "top" or np.isfinite(scores).all()
         if scores.shape != mean.shape or np.isnan(scores).any() or (scores < 0).any() or not finite:
-            raise _BadScoresError(
+            raise ConfigError(
                 f"acquisition {self.lane} must give {len(mean)} numbers >= 0"
                 f"{'' if self.draw == 'top' else ', all finite'}, got {str(given)[:80]}"
             )
         return scores
-
-    def expected(self, slots: np.ndarray) -> np.ndarray:
-        return self.belief.mean(slots)
-
-    def observe(self, evidence: Evidence) -> None:
-        judged = evidence.where(evidence.judged)
-        self.belief.add(judged.slots, judged.scores)
 
     def end_step(self) -> None:
         self.belief.forget_and_learn(self.forgetting)

@@ -70,6 +70,7 @@ class VCRL(Uniform):
         "replayed": (np.int8, 0),  # whether its last ticket was a replay
     }
     default_rails = ROTATING_RAILS
+    extra_lanes = frozenset({"replay"})
 
     def __init__(
         self,
@@ -108,9 +109,8 @@ class VCRL(Uniform):
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)
-        replay = np.array([lane == "replay" for lane in picks.lanes], dtype=bool)
+        replay = self.picked_by(self.extra_lanes, picks)
         self.columns["replayed"][picks.slots] = replay
-        self.columns["turns"][picks.slots[replay]] -= 1  # a replay is not a turn of the epoch
         again = picks.slots[replay]
         self.columns["replays"][again] += 1
         self.columns["priority"][again[self.columns["replays"][again] >= self.most_replays]] = np.nan
