@@ -1,0 +1,67 @@
+"""`rollwise train`: a training run, begun or gone on with."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+from rollwise.errors import ConfigError
+from rollwise.training.config import TrainConfig
+
+HELP = "train a policy with a curriculum"
+
+_EXAMPLES = """
+examples:
+  rollwise train                                     the embedded policy on Countdown: minutes on two cores
+  rollwise train --curriculum uniform --seed 1       the baseline, another seed
+  rollwise train --gate mixed                        dynamic sampling: train on groups with contrast only
+  rollwise train --config my.yaml --steps 200        options from a file; the command line wins
+  rollwise train --resume runs/first                 go on after a crash, exactly
+  rollwise train --resume runs/first --steps 120     extend a finished run
+  rollwise train --model path/or/hub-id --learning_rate 1e-6 --prompts_per_step 16 --max_completion_length 512
+  torchrun --nproc_per_node 2 -m rollwise train      two processes, one choice of prompts
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        usage="rollwise train [--config FILE] [--OPTION VALUE ...] | rollwise train --resume RUN [--steps STEPS]",
+        description="Train a policy with a curriculum, into a run folder.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
+    parser.add_argument(
+        "--resume", type=str | None, default=None, help="Folder of a run to go on with; takes only --steps."
+    )
+    parser.add_class_arguments(TrainConfig, as_group=False)
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Train, and write the report."""
+    values = options.as_dict()  # only what was given, on the command line or in a file
+    values.pop("config", None)
+    resume = values.pop("resume", None)
+    if resume is not None:
+        changed = sorted(set(values) - {"steps"})
+        if changed:
+            raise ConfigError(
+                f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps can"
+            )
+    from rollwise.training.run import resume_run, start_run
+
+    folder = start_run(TrainConfig.from_dict(values)) if resume is None else resume_run(resume, **values)
+    _report(folder)
+    return 0
+
+
+def _report(folder: Path) -> None:
+    if int(os.environ.get("RANK", "0")) == 0:
+        from rollwise.reports import write_report
+
+        sys.stdout.write(f"report: {write_report(folder)}\n")
