@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any, Literal
 
-Purpose = Literal["train", "measure", "screen"]
+Purpose = Literal["train", "measure", "screen", "oracle"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +23,8 @@ class Ticket:
         propensity: the probability with which the draw picked it, given the picks before it in the same `ask`; None
             where the draw is not random.
         purpose: "train": train on its rollouts; "measure": they are only looked at; "screen": they are looked at first,
-            and if the curriculum asks for the prompt again, trained on together with those of that ticket.
+            and if the curriculum asks for the prompt again, trained on together with those of that ticket; "oracle":
+            they are only looked at, and not charged to the run: for measuring what could be had.
     """
 
     id: str

@@ -34,9 +34,10 @@ ALLOWED: dict[str, set[str]] = {
     "tasks": {"errors", "rng", "tasks"},
     "models": {"errors", "rng", "state", "tasks", "models"},
     "training": CORE | {"curricula", "gates", "tasks", "models", "training"},
+    "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
     "evaluation": {"errors", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
-    "cli": {"errors", "curricula", "gates", "tasks", "training", "evaluation", "reports", "cli"},
+    "cli": {"errors", "checks", "comparing", "curricula", "gates", "tasks", "training", "evaluation", "reports", "cli"},
 }
 
 

@@ -8,12 +8,13 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise import __version__
-from rollwise.cli import report, train
+from rollwise.cli import compare, report, train
 from rollwise.cli.formatting import command_parser
 from rollwise.cli.listings import CURRICULA_LISTING, GATES_LISTING, TASKS_LISTING
 
 COMMANDS: Mapping[str, Any] = {
     "train": train,
+    "compare": compare,
     "report": report,
     "curricula": CURRICULA_LISTING,
     "gates": GATES_LISTING,

@@ -19,6 +19,7 @@ from rollwise.curricula.greso import GRESO
 from rollwise.curricula.learnability import LILO, SFL
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.nested import Nested
+from rollwise.curricula.oracle import Oracle
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rails import Rails
@@ -42,6 +43,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "mixture": Mixture,
     "mopps": MoPPS,
     "nested": Nested,
+    "oracle": Oracle,
     "ordered": Ordered,
     "prioritized": PrioritizedReplay,
     "recommended": Recommended,
@@ -138,6 +140,7 @@ __all__ = [
     "Mixture",
     "MoPPS",
     "Nested",
+    "Oracle",
     "Ordered",
     "Picks",
     "PrioritizedReplay",

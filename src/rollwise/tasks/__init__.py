@@ -9,9 +9,11 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import Task
 from rollwise.tasks.countdown import Countdown
+from rollwise.tasks.reversal import Reversal
 
 TASKS: dict[str, type[Task]] = {
     "countdown": Countdown,
+    "reversal": Reversal,
 }
 
 
@@ -54,4 +56,4 @@ def _hint(word: str, known: Any) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-__all__ = ["TASKS", "Countdown", "Task", "make_task", "task_options"]
+__all__ = ["TASKS", "Countdown", "Reversal", "Task", "make_task", "task_options"]

@@ -34,6 +34,8 @@ class TrainConfig:
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They win over what the options here imply.
         steps: Optimiser steps in all.
+        max_tokens: Stop earlier, after the step in which so many tokens have been generated in all; for comparisons at
+            equal compute.
         prompts_per_step: Prompts that the curriculum is asked for at each step.
         group_size: Rollouts of each prompt; they are compared with one another.
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
@@ -43,6 +45,8 @@ class TrainConfig:
         temperature: Of the rollouts.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough.
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
+        probe_batch: Most rollouts of one call that only measures or screens prompts; by default as many as a step
+            trains on. More are quicker where memory has room.
         train_prompts: Size of the pool.
         eval_prompts: Held-out prompts to score on; 0 for no evaluation.
         eval_every: Steps between evaluations; there is one before the first step, too.
@@ -64,6 +68,7 @@ class TrainConfig:
     trainer: Literal["grpo", "rloo"] = "grpo"
     trainer_options: dict[str, Any] = field(default_factory=dict)
     steps: int = 60
+    max_tokens: int | None = None
     prompts_per_step: int = 64
     group_size: int = 8
     advantages: Literal["centred", "std"] = "centred"
@@ -72,6 +77,7 @@ class TrainConfig:
     temperature: float = 1.0
     max_completion_length: int | None = None
     micro_batch: int = 512
+    probe_batch: int | None = None
     train_prompts: int = 4000
     eval_prompts: int = 256
     eval_every: int = 10
@@ -92,8 +98,9 @@ class TrainConfig:
         check_whole("group_size", self.group_size, least=2)
         check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        if self.max_completion_length is not None:
-            check_whole("max_completion_length", self.max_completion_length, least=1)
+        for name in ("max_completion_length", "max_tokens", "probe_batch"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=1)
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
         if self.trainer not in ("grpo", "rloo"):

@@ -32,6 +32,7 @@ class Generation:
         group: rollouts of each.
         processes: orders are for so many ranks.
         step: the training step.
+        probe_batch: most rollouts of one call that only measures or screens; by default as many as are trained on.
         advantages: of whole groups, by their rewards (N,), the trainer's own advantages (N,), and the group's size.
     """
 
@@ -46,10 +47,12 @@ class Generation:
         group: int,
         processes: int,
         step: int,
+        probe_batch: int | None = None,
         advantages: Callable[[np.ndarray, np.ndarray, int], Any],
     ) -> None:
         self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
         self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
+        self.probe_batch = n_prompts * group if probe_batch is None else probe_batch
         self.batch = sampling.batch(n_prompts)
         self.advantages_of = advantages
         self.tickets: list[Ticket] = []
@@ -58,6 +61,7 @@ class Generation:
         self._parts: list[tuple[int, list[Ticket]]] = []  # of the last order
         self._rounds: list[Round] = []
         self._probes: list[tuple[Ticket, Call, slice]] = []
+        self._uncharged: dict[str, float] = {}
         self._padding = np.zeros(2, dtype=np.int64)
         self._size = 0  # rollouts of all calls that may be trained on
 
@@ -90,12 +94,12 @@ class Generation:
         )
 
     def _probe(self) -> list[Ticket]:
-        """Tickets of about as many rollouts as a batch has, so that they need no more memory."""
+        """Tickets of about as many rollouts as one call may have."""
         if not self._probing:
             return []
         n = self.curriculum.probe_rollouts or self.group
         share = share_of(n, self.processes)
-        most = max(1, self.n_prompts * self.group // n // share) * share
+        most = max(1, self.probe_batch // n // share) * share
         tickets = self.curriculum.probe(most, step=self.step, n_rollouts=self.group)
         self._probing = bool(tickets)
         return tickets
@@ -123,13 +127,14 @@ class Generation:
 
     # ---- what came of it ----
 
-    def tell(self, kept: list[Kept], calls: list[Call], *, first: bool) -> None:
+    def tell(self, kept: list[Kept], calls: list[Call], *, first: bool, seconds: float) -> None:
         """Tell the rollouts that were ordered last; `first`: of the whole training run.
 
         Args:
             kept: the screened rollouts that the order named.
             calls: one for each of its parts.
             first: whether nothing was told before.
+            seconds: that the calls took.
 
         Raises:
             SilentNoOpError: nothing in the first ones could be scored.
@@ -140,13 +145,18 @@ class Generation:
                 f"none of the {sum(len(call.rewards) for call in calls)} rollouts of the first step could be scored: "
                 "every reward function returned None or NaN, so the curriculum would never learn"
             )
-        for call in calls:
-            spare = call.lengths[call.spare]
-            self._padding += (len(spare), int(spare.sum()))
-        if self._parts[0][1][0].purpose == "train":
+        purpose = self._parts[0][1][0].purpose
+        if purpose == "oracle":
+            lengths = np.concatenate([call.lengths for call in calls])
+            spent = {"rollouts": float(len(lengths)), "tokens": float(lengths.sum()), "s": seconds}
+            self._uncharged = {name: self._uncharged.get(name, 0.0) + more for name, more in spent.items()}
+        else:
+            spare = [call.lengths[call.spare] for call in calls]
+            self._padding += (sum(map(len, spare)), sum(int(lengths.sum()) for lengths in spare))
+        if purpose == "train":
             self._tell_round(Round(self._parts, kept, calls, self.group, self._size, self.advantages_of))
         else:
-            self._tell_probes(calls)
+            self._tell_probes(calls, shown=purpose != "oracle")
         self.tell_seconds += time.perf_counter() - started
 
     def _tell_round(self, told: Round) -> None:
@@ -159,7 +169,7 @@ class Generation:
         told.admitted = self.batch.add(numbers, evidence)
         self._rounds.append(told)
 
-    def _tell_probes(self, calls: list[Call]) -> None:
+    def _tell_probes(self, calls: list[Call], *, shown: bool) -> None:
         probes = [
             (ticket, call, slice(i * n, (i + 1) * n))
             for (n, tickets), call in zip(self._parts, calls, strict=True)
@@ -169,7 +179,8 @@ class Generation:
             outcome_of(ticket, call.rewards[own], None if call.labels is None else call.labels[own])
             for ticket, call, own in probes
         )
-        self._probes += probes
+        if shown:  # an oracle's are many times the run's own
+            self._probes += probes
 
     # ---- at the end ----
 
@@ -216,6 +227,7 @@ class Generation:
                 )
                 for ticket, call, own in self._probes
             ],
+            uncharged=dict(self._uncharged),
             padding=(int(self._padding[0]), int(self._padding[1])),
             gate={**gate, "extra_rollouts": float(more * self.group)} if gated else {},
             curriculum=self.curriculum.metrics(),

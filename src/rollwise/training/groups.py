@@ -62,6 +62,7 @@ class Groups:
         screenings: P screenings, whose rollouts are the group's first and were counted when they were made; None for a
             group that was rolled out at once.
         probes: what was measured or screened before.
+        uncharged: rollouts, tokens and seconds ("s") that an oracle spent, in none of the other counts; empty without.
         padding: rollouts that gave every process as many, and their tokens; they are in no group.
         gate: the gate's counts for this generation; empty without a gate.
         curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.
@@ -83,6 +84,7 @@ class Groups:
     trained: np.ndarray
     screenings: list[Screening | None]
     probes: list[Probe]
+    uncharged: dict[str, float]
     padding: tuple[int, int]
     gate: dict[str, float]
     curriculum: dict[str, float]

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import trl
 
+from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything, Gate
@@ -47,6 +48,8 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
             rolled out in their place. Every group is told to the curriculum all the same.
         id_column: the column of `train_dataset` with durable ids; the prompts' content where there is none.
         group_observers: called on rank 0 with the `Groups` of every generation.
+        probe_batch: most rollouts of one call that only measures or screens prompts; by default as many as a step
+            trains on, so that they need no more memory. More are quicker where there is room.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
             solved; told as `Outcome.labels`. Called once for each rollout.
         **kwargs: the trainer's.
@@ -65,6 +68,7 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
         id_column: str = "id",
         group_observers: list[Callable[[Groups], None]] | None = None,
         failure_of: FailureOf | None = None,
+        probe_batch: int | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(curriculum, Curriculum):
@@ -73,6 +77,7 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
         super().__init__(*args, **kwargs)
         self.curriculum = curriculum
         self.failure_of = failure_of
+        self.probe_batch = None if probe_batch is None else check_whole("probe_batch", probe_batch, least=1)
         self.gate = self._check_gate(gate)
         self._sampling = self.gate or DynamicSampling(Everything(), max_rounds=1)
         self.group_observers = list(group_observers or [])
@@ -108,6 +113,7 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
             group=group,
             processes=processes,
             step=self.state.global_step + 1,
+            probe_batch=self.probe_batch,
             advantages=self._advantages,
         )
         trainable: list[Call] = []
@@ -121,8 +127,10 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
     def _fulfil(self, order: Order, generation: Generation) -> list[Call]:
         """Roll out an order and tell what came of it; what of it may be trained on now."""
         kept = [self._screened.take(prompt_id) for prompt_id in order.screened]
+        started = time.perf_counter()
         calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
-        self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0))
+        seconds = time.perf_counter() - started
+        self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0, seconds=seconds))
         self._generations += 1
         if order.purpose == "screen":
             self._screened.add(order, generation.step, calls)

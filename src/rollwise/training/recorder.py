@@ -40,6 +40,7 @@ class Recorder(TrainerCallback):
         self._trainer: Any = None
         self._since = 0.0
         self._evaluated = 0.0
+        self._spared = 0.0  # seconds of this step that are not charged to the run
 
     def attach(self, trainer: Any) -> None:
         """Listen to a trainer with a curriculum."""
@@ -66,8 +67,10 @@ class Recorder(TrainerCallback):
         padding = {"padding_rollouts": groups.padding[0]} if groups.padding[0] else {}
         if not groups.curriculum.get("probed"):
             probed = {}
+        uncharged = {f"uncharged_{k}": v for k, v in groups.uncharged.items()} if groups.uncharged else {}
+        self._spared += uncharged.get("uncharged_s", 0.0)
         self._open(groups.step).update(
-            {**mean, **groups.metrics(), **length, **probed, **padding, **gate, **curriculum}
+            {**mean, **groups.metrics(), **length, **probed, **uncharged, **padding, **gate, **curriculum}
         )
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -86,8 +89,8 @@ class Recorder(TrainerCallback):
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Book the step's time; its line is there also if no rollouts were generated for it."""
         now, evaluated = time.perf_counter(), self._trainer.evaluation_seconds
-        self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated)
-        self._since, self._evaluated = now, evaluated
+        self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated) - self._spared
+        self._since, self._evaluated, self._spared = now, evaluated, 0.0
         self._open(state.global_step)
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:

@@ -79,7 +79,7 @@ class RolloutMixin(TrlTrainer):
                 ("scale_rewards", "none") if self._batch_scale == "batch-std" else ("normalize_advantages", False)
             )
             settings[name] = off
-        if purpose == "measure":  # nobody needs the log-probabilities of what is not trained on
+        if purpose in ("measure", "oracle"):  # nobody needs the log-probabilities of what is not trained on
             settings |= {"beta": 0.0, "num_iterations": 1}
         elif self._screens:
             # Screened rollouts may wait for a step or more. TRL notes the log-probabilities under the policy that made

@@ -23,6 +23,7 @@ from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import embedded_policy, load_policy
 from rollwise.outcome import RewardSpec
 from rollwise.tasks import Task, make_task, task_options
+from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.config import EMBEDDED, NO_GATE, TrainConfig
 from rollwise.training.display import Display
@@ -71,7 +72,7 @@ def resume_run(path: str | os.PathLike[str], *, steps: int | None = None, consol
 def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
     console = console or Console(stderr=True)
     _hush()
-    task = _make_task(config)
+    task = task_of(config)
     curriculum = make_curriculum(
         config.curriculum,
         seed=config.seed,
@@ -81,7 +82,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
-    if checkpoint is not None and step_of(checkpoint) >= config.steps:
+    if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
         console.print(f"{folder.path} is complete: {step_of(checkpoint)} steps. Extend it with --steps.")
         return folder.path
     display = Display(console)
@@ -96,6 +97,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         trainer.remove_callback(kind)
     recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0)
     recorder.attach(trainer)
+    if config.max_tokens is not None:
+        trainer.add_callback(TokenBudget(config.max_tokens, recorder))
     display.attach(trainer)
     if resume:
         console.print(f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning"))
@@ -108,7 +111,14 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     return folder.path
 
 
-def _make_task(config: TrainConfig) -> Task:
+def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
+    """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens."""
+    spent = config.max_tokens is not None and folder.spent_by(step).tokens >= config.max_tokens
+    return step >= config.steps or spent
+
+
+def task_of(config: TrainConfig) -> Task:
+    """The task of a run, with its options; in words where the model is a pretrained one."""
     options = dict(config.task_options)
     if "style" in task_options(config.task) and config.model != EMBEDDED:
         options.setdefault("style", "tinyzero")  # words, for a model that has been pretrained on them
@@ -142,6 +152,7 @@ def _make_trainer(
         processing_class=tokenizer,
         curriculum=curriculum,
         gate=gate,
+        probe_batch=config.probe_batch,
         failure_of=task.failure if type(task).failure is not Task.failure else None,
     )
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -72,11 +72,23 @@ class RunFolder:
         for path in (self.rollouts, self.metrics):
             if path.exists():
                 last = _keep_until(path, step) or last
-        return Totals(
-            rollouts=int(last.get("rollouts", 0)),
-            tokens=int(last.get("tokens", 0)),
-            wall_s=float(last.get("wall_s", 0.0)),
-        )
+        return _totals(last)
+
+    def spent_by(self, step: int) -> Totals:
+        """What had been spent by the end of `step`, by the metrics as they stand."""
+        last: dict[str, Any] = {}
+        if self.metrics.exists():
+            for _, line in _lines(self.metrics):
+                last = line if int(line["step"]) <= step else last
+        return _totals(last)
+
+
+def _totals(line: Mapping[str, Any]) -> Totals:
+    return Totals(
+        rollouts=int(line.get("rollouts", 0)),
+        tokens=int(line.get("tokens", 0)),
+        wall_s=float(line.get("wall_s", 0.0)),
+    )
 
 
 def group_lines(groups: Groups) -> list[dict[str, Any]]:
@@ -164,20 +176,27 @@ def clean(value: Any) -> Any:
     return value if isinstance(value, str | int | bool) or value is None else str(value)
 
 
+def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every line of a log with what it says; not the last one if the run was killed while it wrote it."""
+    with open(path, encoding="utf-8") as source:
+        for number, text in enumerate(source, start=1):
+            try:
+                line = json.loads(text)
+                int(line["step"])
+            except (ValueError, KeyError, TypeError) as error:
+                if text.endswith("\n"):
+                    raise StateFileError(f"{str(path)!r}, line {number} is damaged: {error!r}") from error
+                return
+            yield text, line
+
+
 def _keep_until(path: Path, step: int) -> dict[str, Any] | None:
     """Rewrite a log without the lines after `step`; the last line kept."""
     scratch = path.with_name(f".{path.name}.tmp")
     last: dict[str, Any] | None = None
-    with open(path, encoding="utf-8") as source, open(scratch, "w", encoding="utf-8") as target:
-        for number, text in enumerate(source, start=1):
-            try:
-                line = json.loads(text)
-                after = int(line["step"]) > step
-            except (ValueError, KeyError, TypeError) as error:
-                if text.endswith("\n"):
-                    raise StateFileError(f"{str(path)!r}, line {number} is damaged: {error!r}") from error
-                break  # the run was killed while it wrote this line
-            if not after:
+    with open(scratch, "w", encoding="utf-8") as target:
+        for text, line in _lines(path):
+            if int(line["step"]) <= step:
                 target.write(text if text.endswith("\n") else text + "\n")
                 last = line
         target.flush()

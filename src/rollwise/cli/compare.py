@@ -1,0 +1,83 @@
+"""`rollwise compare`: methods x seeds on one task, then one table and one page."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.checks import check_whole
+from rollwise.cli.formatting import command_parser
+from rollwise.errors import ConfigError
+
+HELP = "train several methods with several seeds, and compare them at equal compute"
+
+_EXAMPLES = """
+examples:
+  rollwise compare examples/compare/reversal-hopeless.yaml              all methods, all seeds; begin or go on
+  rollwise compare my.yaml --methods uniform bots --seeds 0 1           some of them now, the others later
+  rollwise compare my.yaml --jobs 1                                     one after another, as on a single GPU
+  rollwise compare my.yaml --report_only                                the page of what is there so far
+
+the file:
+  name: mine
+  baseline: uniform                 # what all others are compared with
+  oracle: oracle                    # optional: what could be had if all pass rates were known
+  seeds: [0, 1, 2, 3, 4]
+  budget: {tokens: 300000}          # equal compute: a run ends when it has generated so many
+  base: {task: reversal, task_options: {broken: 0.75}, steps: 400, train_prompts: 800}   # as for rollwise train
+  methods:
+    uniform: {curriculum: uniform}
+    dynamic sampling: {curriculum: uniform, gate: mixed}
+    bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
+    oracle: {curriculum: oracle}
+
+Every rollout that a method makes to measure, to screen or to refill a batch counts as its own; an oracle's brute force
+and evaluations do not. What is interrupted or killed goes on where it was when the command is given again.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        description="Train several methods with several seeds on one task, then write one table and one page.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("plan", metavar="CONFIG", type=str, help="YAML file that says what is compared")
+    parser.add_argument("--out", type=str, help="the comparison's folder; by default comparisons/NAME")
+    parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core, or 1 with a GPU")
+    parser.add_argument("--methods", type=str, nargs="+", help="these methods of the file only")
+    parser.add_argument("--seeds", type=int, nargs="+", help="these seeds of the file only")
+    parser.add_argument("--report_only", action="store_true", help="train nothing; report what is there")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Train what is missing, and report."""
+    from rich.console import Console
+
+    from rollwise.comparing import read_plan, run_comparison
+
+    plan = read_plan(options.plan)
+    folder = Path(options.get("out") or f"comparisons/{plan.name}")
+    failed = []
+    if not options.get("report_only"):
+        jobs = check_whole("jobs", options.get("jobs") or _default_jobs(), least=1)
+        chosen = {name: options.get(name) for name in ("methods", "seeds")}
+        failed = run_comparison(plan, folder, jobs=jobs, console=Console(stderr=True), **chosen)
+    elif not folder.is_dir():
+        raise ConfigError(
+            f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
+        )
+    from rollwise.reports import write_comparison
+
+    sys.stdout.write(f"report: {write_comparison(folder)}\n")
+    return 1 if failed else 0
+
+
+def _default_jobs() -> int:
+    import torch
+
+    return 1 if torch.cuda.is_available() else max(1, os.cpu_count() or 1)

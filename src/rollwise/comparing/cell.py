@@ -1,0 +1,29 @@
+"""One run of a comparison in a process of its own: `python -m rollwise.comparing.cell OPTIONS.json`."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+from rollwise.errors import RollwiseError
+from rollwise.training.config import TrainConfig
+from rollwise.training.run import resume_run, start_run
+
+
+def main(path: str) -> int:
+    """Begin or go on with the run whose options the file holds; the exit status."""
+    config = TrainConfig.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    try:
+        if (config.folder / "config.yaml").exists():
+            resume_run(config.folder)
+        else:
+            start_run(config)
+    except RollwiseError as error:
+        sys.stderr.write(f"rollwise: {error}\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,194 @@
+"""What a comparison consists of: the YAML file of `rollwise compare`, checked before anything is run."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rollwise.checks import check_whole
+from rollwise.curricula import make_curriculum
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.gates import make_dynamic_sampling
+from rollwise.state import write_atomically
+from rollwise.training.config import NO_GATE, TrainConfig
+
+PLAN_FILE = "comparison.yaml"
+_OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run of a comparison: a method with a seed, and its folder below the comparison's."""
+
+    method: str
+    seed: int
+    folder: Path
+    config: TrainConfig
+
+    @property
+    def name(self) -> str:
+        """`METHOD seed S`."""
+        return f"{self.method} seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Methods x seeds on one task at equal compute.
+
+    Attributes:
+        name: of the comparison; its folder is `comparisons/NAME` unless another is given.
+        baseline: the method that all others are compared with.
+        oracle: the method that shows what could be had; None for none.
+        seeds: every method is run with each.
+        base: options of `rollwise train` that all runs share.
+        methods: name -> options of `rollwise train` that are this method's own: curriculum, gate, their options, ...
+        tokens: every run ends after the step in which it has generated so many; None for a number of steps alone.
+        about: what it is meant to show, for the page.
+    """
+
+    name: str
+    baseline: str
+    oracle: str | None
+    seeds: tuple[int, ...]
+    base: Mapping[str, Any]
+    methods: Mapping[str, Mapping[str, Any]]
+    tokens: int | None = None
+    about: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.methods:
+            raise ConfigError("a comparison needs methods; for example methods: {uniform: {curriculum: uniform}}")
+        for name in (self.baseline, *([self.oracle] if self.oracle else [])):
+            if name not in self.methods:
+                raise ConfigError(f"{name!r} is not one of the methods: {', '.join(self.methods)}")
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise ConfigError(f"seeds must be different whole numbers, at least one, got {list(self.seeds)!r}")
+        for seed in self.seeds:
+            check_whole("seeds", seed, least=0)
+        if self.tokens is not None:
+            check_whole("budget: tokens", self.tokens, least=1)
+        for name, options in self.methods.items():
+            if not name or any(sign in name for sign in "/\\") or name.startswith("."):
+                raise ConfigError(f"a method's name becomes a folder's, and {name!r} can't be one")
+            self._check(name, options)
+
+    def _check(self, name: str, options: Mapping[str, Any]) -> None:
+        """Refuse now what a run would refuse in an hour."""
+        taken = sorted(_OURS & {*self.base, *options})
+        if taken:
+            raise ConfigError(f"{taken[0]!r} is set by the comparison (seeds, budget: {{tokens: ...}}); leave it out")
+        try:
+            config = self.config(name, self.seeds[0], Path("."))
+            make_curriculum(config.curriculum, **config.curriculum_options)
+            if config.gate != NO_GATE:
+                make_dynamic_sampling(config.gate, **config.gate_options)
+        except ConfigError as error:
+            raise ConfigError(f"method {name!r}: {error}") from error
+
+    def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
+        """The options of one run."""
+        values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
+        return TrainConfig.from_dict(values)
+
+    def runs(self, folder: Path) -> list[Run]:
+        """Every run, one seed of all methods after another, so that what is done so far can be compared."""
+        return [
+            Run(method, seed, own, self.config(method, seed, own))
+            for seed in self.seeds
+            for method in self.methods
+            for own in [folder / "runs" / method / f"seed{seed}"]
+        ]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as in the YAML file."""
+        return {
+            "name": self.name,
+            "about": self.about,
+            "baseline": self.baseline,
+            "oracle": self.oracle,
+            "seeds": list(self.seeds),
+            "budget": {} if self.tokens is None else {"tokens": self.tokens},
+            "base": dict(self.base),
+            "methods": {name: dict(options) for name, options in self.methods.items()},
+        }
+
+    def write(self, folder: Path) -> None:
+        """Write the plan into the comparison's folder, unless another one is there.
+
+        Methods and seeds can be added to a comparison, or left out, at any time; what its runs share can't change.
+
+        Raises:
+            ConfigError: the folder holds a comparison whose runs were made with other options.
+        """
+        path = folder / PLAN_FILE
+        if path.exists():
+            before = read_plan(path)
+            _check_same("base", before.base, self.base)
+            _check_same("budget", before.tokens, self.tokens)
+            for name in before.methods.keys() & self.methods.keys():
+                _check_same(f"method {name!r}", before.methods[name], self.methods[name])
+        folder.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True).encode())
+
+
+def read_plan(path: str | Path) -> Plan:
+    """The plan that a YAML file describes.
+
+    Raises:
+        StateFileError: the file can't be read.
+        ConfigError: a key is unknown or missing, or an option does not fit; every run's options are checked.
+    """
+    try:
+        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
+    if not isinstance(values, dict):
+        raise ConfigError(f"{str(path)!r} must hold a mapping with base, methods, baseline and seeds")
+    known = [*(f.name for f in fields(Plan) if f.name != "tokens"), "budget"]
+    for key in values:
+        if key not in known:
+            close = difflib.get_close_matches(str(key), known, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise ConfigError(f"{str(path)!r} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
+    methods = _mapping(values, "methods")
+    budget = _mapping(values, "budget")
+    if not set(budget) <= {"tokens"}:
+        raise ConfigError(
+            f"budget can have tokens alone, got {budget!r}; for a number of steps give base: {{steps: N}}"
+        )
+    seeds = values.get("seeds", [0, 1, 2, 3, 4])
+    if not isinstance(seeds, list):
+        raise ConfigError(f"seeds must be a list of whole numbers, got {seeds!r}")
+    return Plan(
+        name=str(values.get("name") or Path(path).stem),
+        about=" ".join(str(values.get("about") or "").split()),
+        baseline=str(values.get("baseline") or next(iter(methods), "")),
+        oracle=values.get("oracle"),
+        seeds=tuple(seeds),
+        base=_mapping(values, "base"),
+        methods={str(name): _mapping(methods, name) for name in methods},
+        tokens=budget.get("tokens"),
+    )
+
+
+def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
+    value = values.get(key) or {}
+    if not isinstance(value, dict):
+        raise ConfigError(f"{key!r} must be a mapping, got {value!r}")
+    return value
+
+
+def _check_same(what: str, before: Any, now: Any) -> None:
+    if before == now:
+        return
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        key = next(k for k in [*before, *now] if before.get(k) != now.get(k))
+        what, before, now = f"{what}: {key}", before.get(key), now.get(key)
+    raise ConfigError(
+        f"the folder holds runs made with {what} = {before!r}, now it is {now!r}; take that back, or give another --out"
+    )

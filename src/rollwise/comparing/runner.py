@@ -1,0 +1,211 @@
+"""Runs a comparison: each run in a process of its own, several at a time, all of them resumable."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Collection, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from rollwise.comparing.plan import Plan, Run
+from rollwise.errors import ConfigError
+from rollwise.models import embedded_policy
+from rollwise.training.checkpoint import latest_complete, step_of
+from rollwise.training.config import EMBEDDED
+from rollwise.training.run import is_over, task_of
+from rollwise.training.run_folder import RunFolder
+
+_POLL_SECONDS = 0.5
+
+
+def run_comparison(
+    plan: Plan,
+    folder: Path,
+    *,
+    jobs: int,
+    console: Console,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> list[Run]:
+    """Run whatever of the plan is not done yet, and return when all of it is; the runs that failed.
+
+    A run that fails does not stop the others. Interrupted, it stops all of them; begun again, each goes on from its
+    newest checkpoint, and those that are complete are left alone.
+
+    Args:
+        plan: what to run.
+        folder: the comparison's.
+        jobs: how many runs at a time; each has its share of the cores.
+        console: where to show progress.
+        methods: those of the plan to run now; by default all.
+        seeds: likewise.
+
+    Raises:
+        ConfigError: a method or seed is not in the plan, or the folder holds runs that were made with other options.
+    """
+    _check_known("method", methods or (), plan.methods)
+    _check_known("seed", seeds or (), plan.seeds)
+    plan.write(folder)
+    runs = [
+        run
+        for run in plan.runs(folder)
+        if (methods is None or run.method in methods) and (seeds is None or run.seed in seeds)
+    ]
+    waiting = [run for run in runs if not is_done(run)]
+    done = len(runs) - len(waiting)
+    console.print(f"{folder}: {len(runs)} runs, {done} of them complete" + (f", {jobs} at a time" if waiting else ""))
+    failed: list[Run] = []
+    if waiting:
+        _warm_start(waiting, console)
+        with _display(console) as bar, _Workers(folder, jobs) as workers:
+            total = bar.add_task("all runs", total=len(runs), completed=done, what="")
+            _work(workers, waiting, failed, bar, total)
+    return failed
+
+
+def _check_known(what: str, wanted: Sequence[object], known: Collection[object]) -> None:
+    for one in wanted:
+        if one not in known:
+            raise ConfigError(f"{what} {one!r} is not in the plan; it has {', '.join(map(str, known))}")
+
+
+def is_done(run: Run) -> bool:
+    """Whether a run has done all its steps or used up its budget."""
+    if not (run.folder / "config.yaml").exists():
+        return False
+    folder = RunFolder(run.folder)
+    checkpoint = latest_complete(folder.checkpoints)
+    return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
+
+
+def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progress, total: TaskID) -> None:
+    tasks: dict[str, TaskID] = {}
+    queue = list(waiting)
+    while queue or workers.active:
+        while queue and workers.free:
+            run = queue.pop(0)
+            workers.start(run)
+            tasks[run.name] = bar.add_task(run.name, total=run.config.max_tokens or run.config.steps, what="")
+        time.sleep(_POLL_SECONDS)
+        for run in list(workers.active.values()):
+            last = _last_line(run.folder / "metrics.jsonl")
+            at = last.get("tokens" if run.config.max_tokens else "step", 0)
+            bar.update(tasks[run.name], completed=at, what=f"step {last.get('step', 0)}")
+        for run, status in workers.ended():
+            bar.remove_task(tasks.pop(run.name))
+            bar.advance(total)
+            if status:
+                failed.append(run)
+                bar.console.print(f"[red]failed[/]: {run.name}; see {workers.log(run)}", highlight=False)
+            else:
+                bar.console.print(f"done: {run.name}  {_result(run)}", highlight=False)
+
+
+class _Workers:
+    """The processes; all of them are ended when it is left."""
+
+    def __init__(self, folder: Path, jobs: int) -> None:
+        self.logs = folder / "logs"
+        self.logs.mkdir(parents=True, exist_ok=True)
+        self.jobs = jobs
+        self.active: dict[subprocess.Popen[bytes], Run] = {}
+        # Each its share of the cores: threads of several runs that wait for one another slow all of them.
+        threads = str(max(1, (os.cpu_count() or 1) // jobs))
+        self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+
+    @property
+    def free(self) -> bool:
+        return len(self.active) < self.jobs
+
+    def log(self, run: Run) -> Path:
+        return self.logs / f"{run.method}-seed{run.seed}.log"
+
+    def start(self, run: Run) -> None:
+        options = self.logs / f"{run.method}-seed{run.seed}.json"
+        options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
+        command = [sys.executable, "-m", "rollwise.comparing.cell", str(options)]
+        with open(self.log(run), "ab") as log:
+            process = subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+        self.active[process] = run
+
+    def ended(self) -> Iterator[tuple[Run, int]]:
+        """(run, exit status) of the processes that have ended since."""
+        for process in [p for p in self.active if p.poll() is not None]:
+            yield self.active.pop(process), process.returncode
+
+    def __enter__(self) -> _Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self.active:
+            process.terminate()
+        for process in self.active:
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()
+
+
+def _warm_start(runs: list[Run], console: Console) -> None:
+    """Make the embedded policies once, before several runs would each make their own."""
+    made: set[str] = set()
+    for run in runs:
+        if run.config.model != EMBEDDED:
+            continue
+        task = task_of(run.config)
+        if (key := json.dumps(task.fingerprint(), sort_keys=True)) not in made:
+            made.add(key)
+            with _display(console) as bar:
+                bar_task = bar.add_task(f"warm start: {task.name}", total=None, what="", visible=False)
+                embedded_policy(task, progress=_advance(bar, bar_task))
+
+
+def _advance(bar: Progress, task: TaskID) -> Callable[[int, int], None]:
+    return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+
+
+@contextmanager
+def _display(console: Console) -> Iterator[Progress]:
+    columns = (
+        TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
+        TextColumn("<"), TimeRemainingColumn(), TextColumn("{task.fields[what]}"),
+    )  # fmt: skip
+    with Progress(*columns, console=console) as bar:
+        yield bar
+
+
+def _last_line(path: Path) -> dict[str, Any]:
+    """The last whole line of a run's metrics; empty where there is none yet."""
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 16384))
+            lines = file.read().split(b"\n")[:-1]
+        found = json.loads(lines[-1])
+    except (OSError, IndexError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _result(run: Run) -> str:
+    last = _last_line(run.folder / "metrics.jsonl")
+    score = last.get("eval/pass@1")
+    scored = "" if score is None else f"pass@1 {score:.3f}, "
+    return f"{scored}{last.get('step', 0)} steps, {last.get('tokens', 0):,} tokens"

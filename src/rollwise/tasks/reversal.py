@@ -1,0 +1,216 @@
+"""Reversal: write a string of digits backwards. The task that tells curricula apart in minutes.
+
+Its difficulty is one number, the length, and what is learnt on shorter strings carries over to longer ones, so the
+frontier of what a policy can learn from moves through the pool for the whole of a run. As real data do, it can hold
+prompts that nobody can solve: with a wrong answer recorded, or of a kind that the policy is not up to.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar
+
+from rollwise.errors import ConfigError, TaskError
+from rollwise.rng import check_seed
+from rollwise.tasks.base import Task, Text, completion_text
+from rollwise.tasks.countdown_items import in_share, rng_for
+
+# Left where a length has no more strings to give: 8 of one digit are all there are.
+_GIVE_UP = 200
+_WRONG = "?"
+CLEAN, BROKEN, FOREIGN = "clean", "broken", "foreign"
+
+
+class Reversal(Task):
+    """Strings of digits and their reversals; reward 1.0 for the exact answer, else 0.0.
+
+    A prompt reads `73512=`, its answer `21537`. Held-out strings never occur in training, whatever the seeds: the hash
+    of a string decides on which side it is. Held-out prompts are clean, all lengths alike.
+
+    Args:
+        longest: Lengths go from 1 to this one.
+        skew: How often a length is drawn for training: proportional to length to the power of this. 0: all alike;
+            2: most strings are long, out of reach until late.
+        broken: The share of training prompts with a wrong answer on record, one that nobody gives. Nothing else tells
+            them from clean ones.
+        foreign: The share of training prompts of another kind, `73512:`, that can't be solved; their category and their
+            embedding say so, so that a method that generalises can learn it.
+        digit_errors: The share of random digits in the demonstrations, which leaves reinforcement something to do.
+        eval_share: The share of all strings that is held out.
+
+    Raises:
+        ConfigError: an option is out of its range.
+
+    >>> task = Reversal(longest=5)
+    >>> task.reward(["123="], ["321"], answer=["321"])
+    [1.0]
+    """
+
+    name: ClassVar[str] = "reversal"
+
+    def __init__(
+        self,
+        *,
+        longest: int = 16,
+        skew: float = 0.0,
+        broken: float = 0.0,
+        foreign: float = 0.0,
+        digit_errors: float = 0.42,
+        eval_share: float = 0.2,
+    ) -> None:
+        if isinstance(longest, bool) or not isinstance(longest, int) or not 1 <= longest <= 60:
+            raise ConfigError(f"longest must be a whole number in [1, 60], got {longest!r}")
+        self.longest = longest
+        self.skew = _checked("skew", skew, 0.0, 10.0)
+        self.broken = _checked("broken", broken, 0.0, 1.0)
+        self.foreign = _checked("foreign", foreign, 0.0, 1.0)
+        if self.broken + self.foreign > 1.0:
+            raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
+        self.digit_errors = _checked("digit_errors", digit_errors, 0.0, 1.0)
+        self.eval_share = _checked("eval_share", eval_share, 0.01, 0.9)
+
+    @property
+    def max_completion_length(self) -> int:
+        """The longest answer and the end of text, with two to spare."""
+        return self.longest + 3
+
+    def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """Up to `n` training records with the column `answer`; fewer only where all strings are used up.
+
+        Raises:
+            ConfigError: `n` or `seed` is out of its range.
+        """
+        rng = rng_for(check_seed(seed), "reversal/train")
+        strings = self._distinct(_counted(n), rng, held_out=False, skew=self.skew)
+        kinds = [BROKEN] * round(self.broken * len(strings)) + [FOREIGN] * round(self.foreign * len(strings))
+        kinds = [*kinds, *[CLEAN] * (len(strings) - len(kinds))][: len(strings)]
+        rng.shuffle(kinds)
+        return [self._record(digits, kind) for digits, kind in zip(strings, kinds, strict=True)]
+
+    def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """Up to `n` clean held-out records.
+
+        Raises:
+            ConfigError: `n` or `seed` is out of its range.
+        """
+        rng = rng_for(check_seed(seed), "reversal/eval")
+        strings = self._distinct(_counted(n), rng, held_out=True, skew=0.0)
+        return [self._record(digits, CLEAN) for digits in strings]
+
+    def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
+        """`n` answers of a noisy demonstrator to clean training prompts of all lengths alike; prompts may repeat.
+
+        Each digit is a random one with probability `digit_errors` (or 1 - `accuracy`), so a long answer is seldom right
+        as a whole, yet every digit of it is right more often than not.
+
+        Raises:
+            ConfigError: `n`, `seed` or `accuracy` is out of its range.
+        """
+        errors = self.digit_errors if accuracy is None else 1.0 - _checked("accuracy", accuracy, 0.0, 1.0)
+        rng = rng_for(check_seed(seed), "reversal/demonstrations")
+        demos: list[dict[str, Any]] = []
+        while len(demos) < _counted(n):
+            digits = _draw(1 + len(demos) % self.longest, rng)
+            if not self.held_out(digits):
+                said = "".join(rng.choice("0123456789") if rng.random() < errors else d for d in digits[::-1])
+                demos.append({"prompt": f"{digits}=", "completion": said})
+        return demos
+
+    def held_out(self, digits: str) -> bool:
+        """Whether this string belongs to the held-out side."""
+        return in_share(f"reversal|{digits}", self.eval_share)
+
+    def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
+        """1.0 where the completion, without space around it, is the recorded answer; else 0.0.
+
+        Raises:
+            TaskError: the column `answer` is missing or not one for each completion.
+        """
+        answers = columns.get("answer")
+        if answers is None or len(answers) != len(completions):
+            raise TaskError("the reward of 'reversal' needs the column 'answer', one for each completion")
+        pairs = zip(completions, answers, strict=True)
+        return [float(completion_text(said).strip() == answer) for said, answer in pairs]
+
+    def failure(self, completion: Text, record: Mapping[str, Any]) -> str | None:
+        """`wrong-length` or `wrong-digits`; None if it is solved.
+
+        >>> Reversal().failure("32", {"answer": "321"})
+        'wrong-length'
+        """
+        said, answer = completion_text(completion).strip(), record.get("answer")
+        if not isinstance(answer, str):
+            raise TaskError(f"a failure of 'reversal' needs the record's answer, got {sorted(record)}")
+        if said == answer:
+            return None
+        return "wrong-digits" if len(said) == len(answer.removeprefix(_WRONG)) else "wrong-length"
+
+    def fingerprint(self) -> dict[str, Any]:
+        """What decides the demonstrations: the same policy serves every mix of clean, broken and foreign prompts."""
+        return {
+            "task": self.name,
+            "version": 1,  # to be raised when the same options come to give other demonstrations
+            "longest": self.longest,
+            "digit_errors": self.digit_errors,
+            "eval_share": self.eval_share,
+        }
+
+    def _distinct(self, n: int, rng: random.Random, *, held_out: bool, skew: float) -> list[str]:
+        """Up to `n` different strings of one side, in random order."""
+        weights = [length**skew for length in range(1, self.longest + 1)]
+        seen: dict[str, None] = {}
+        misses = 0
+        while len(seen) < n and misses < _GIVE_UP * self.longest:
+            digits = _draw(rng.choices(range(1, self.longest + 1), weights)[0], rng)
+            if digits in seen or self.held_out(digits) is not held_out:
+                misses += 1
+                continue
+            seen[digits] = None
+            misses = 0
+        return list(seen)
+
+    def _record(self, digits: str, kind: str) -> dict[str, Any]:
+        clean, sign = kind == CLEAN, ":" if kind == FOREIGN else "="
+        low = len(digits) - (len(digits) - 1) % 2
+        what = "foreign" if kind == FOREIGN else "reverse"
+        return {
+            "id": f"{digits}{sign}",
+            "prompt": f"{digits}{sign}",
+            "category": f"{what} {low:02d}-{low + 1:02d}",
+            "difficulty": float(len(digits)),
+            "embedding": reversal_embedding(len(digits), self.longest, foreign=kind == FOREIGN),
+            "answer": ("" if clean else _WRONG) + digits[::-1],
+        }
+
+
+def reversal_embedding(length: int, longest: int, *, foreign: bool) -> list[float]:
+    """A unit vector that is near those of prompts of like length and of the same kind, (longest + 2,).
+
+    A bump of width 1.5 around the length, and one of two entries for the kind, the two parts of equal norm.
+
+    >>> vector = reversal_embedding(3, 16, foreign=False)
+    >>> len(vector), round(sum(x * x for x in vector), 6)
+    (18, 1.0)
+    """
+    bump = [math.exp(-(((place - length) / 1.5) ** 2) / 2) for place in range(1, longest + 1)]
+    norm = math.sqrt(2.0 * sum(x * x for x in bump))
+    half = math.sqrt(0.5)
+    return [*(x / norm for x in bump), 0.0 if foreign else half, half if foreign else 0.0]
+
+
+def _draw(length: int, rng: random.Random) -> str:
+    return "".join(rng.choices("0123456789", k=length))
+
+
+def _checked(name: str, value: object, low: float, high: float) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
+        raise ConfigError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}")
+    return float(value)
+
+
+def _counted(n: object) -> int:
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ConfigError(f"n must be a whole number >= 1, got {n!r}")
+    return n

@@ -1,0 +1,100 @@
+"""The file of `rollwise compare`: what it says is checked before anything is run."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rollwise.comparing import read_plan
+from rollwise.errors import ConfigError, StateFileError
+
+PLAN: dict[str, Any] = {
+    "name": "small",
+    "baseline": "uniform",
+    "seeds": [0, 2],
+    "budget": {"tokens": 500},
+    "base": {"task": "reversal", "steps": 3},
+    "methods": {"uniform": {"curriculum": "uniform"}, "dynamic": {"curriculum": "uniform", "gate": "mixed"}},
+}
+
+
+def written(folder: Path, **changes: Any) -> Path:
+    path = folder / "plan.yaml"
+    path.write_text(yaml.safe_dump({**PLAN, **changes}, sort_keys=False))
+    return path
+
+
+def test_every_method_runs_with_every_seed(tmp_path: Path) -> None:
+    runs = read_plan(written(tmp_path)).runs(tmp_path / "out")
+    names = [(r.method, r.seed) for r in runs]
+    assert names == [("uniform", 0), ("dynamic", 0), ("uniform", 2), ("dynamic", 2)]
+    last = runs[-1]
+    assert last.folder == tmp_path / "out/runs/dynamic/seed2"
+    assert (last.config.gate, last.config.max_tokens, last.config.steps, last.config.seed) == ("mixed", 500, 3, 2)
+    assert last.config.folder == last.folder
+
+
+def test_the_plan_is_kept_and_can_be_added_to(tmp_path: Path) -> None:
+    read_plan(written(tmp_path)).write(tmp_path / "out")
+    more = {**PLAN["methods"], "sec": {"curriculum": "sec"}}
+    grown = read_plan(written(tmp_path, methods=more, seeds=[0, 2, 3]))
+    grown.write(tmp_path / "out")
+    assert read_plan(tmp_path / "out/comparison.yaml") == grown
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"base": {"task": "reversal", "steps": 4}}, "base: steps = 3, now it is 4"),
+        ({"budget": {"tokens": 501}}, "budget = 500, now it is 501"),
+        ({"methods": {**PLAN["methods"], "dynamic": {"curriculum": "sec"}}}, "method 'dynamic': curriculum = 'uniform'"),
+    ],
+)
+def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    read_plan(written(tmp_path)).write(tmp_path / "out")
+    before = (tmp_path / "out/comparison.yaml").read_bytes()
+    with pytest.raises(ConfigError, match=said):
+        read_plan(written(tmp_path, **changes)).write(tmp_path / "out")
+    assert (tmp_path / "out/comparison.yaml").read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"methods": {}}, "needs methods"),
+        ({"baseline": "bots"}, "'bots' is not one of the methods: uniform, dynamic"),
+        ({"oracle": "oracle"}, "'oracle' is not one of the methods"),
+        ({"seeds": [0, 0]}, "seeds must be different"),
+        ({"seeds": 3}, "seeds must be a list"),
+        ({"seeds": [-1]}, "seeds must be"),
+        ({"budget": {"rollouts": 3}}, "budget can have tokens alone"),
+        ({"budget": {"tokens": 0}}, "budget: tokens must be"),
+        ({"base": {"seed": 3}}, "'seed' is set by the comparison"),
+        ({"base": [1]}, "'base' must be a mapping"),
+        ({"methods": {"uniform": {"curriculum": "unifrom"}}}, "method 'uniform': unknown curriculum 'unifrom'"),
+        ({"methods": {"uniform": {"curiculum": "uniform"}}}, "method 'uniform': unknown option 'curiculum'"),
+        ({"methods": {"uniform": {"gate": "mixd"}}}, "method 'uniform': .*mixd"),
+        ({"methods": {"uniform": {}, "a/b": {}}}, "'a/b' can't be one"),
+        ({"metods": {}}, "unknown key 'metods' \\(did you mean 'methods'\\?\\)"),
+    ],
+)
+def test_what_does_not_fit_is_said_at_once(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    with pytest.raises(ConfigError, match=said):
+        read_plan(written(tmp_path, **changes))
+
+
+def test_a_file_that_is_none(tmp_path: Path) -> None:
+    with pytest.raises(StateFileError, match="can't be read"):
+        read_plan(tmp_path / "absent.yaml")
+    (tmp_path / "list.yaml").write_text("- 1\n")
+    with pytest.raises(ConfigError, match="must hold a mapping"):
+        read_plan(tmp_path / "list.yaml")
+
+
+@pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "examples/compare").glob("*.yaml")), ids=str)
+def test_the_shipped_plans_are_sound(path: Path) -> None:
+    plan = read_plan(path)
+    assert plan.name == path.stem
+    assert len(plan.seeds) >= 5
+    assert plan.about
