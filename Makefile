@@ -2,8 +2,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN ?= runs/demo
+PLANS ?= $(sort $(wildcard examples/compare/*.yaml))
 
-.PHONY: demo test lint bench clean
+.PHONY: demo test lint bench compare clean
 
 demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with prioritized replay; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
@@ -14,6 +15,9 @@ test: $(VENV)/.installed lint  ## Lint, types, and every test
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+
+compare: $(VENV)/.installed  ## Methods x seeds on the tasks that tell them apart (hours; PLANS=FILE for one); goes on where it was
+	@for plan in $(PLANS); do $(BIN)/rollwise compare $$plan || exit 1; done
 
 bench: $(VENV)/.installed  ## Speed and memory at a thousand to a million prompts (minutes)
 	$(BIN)/python benchmarks/scale.py

@@ -56,6 +56,7 @@ METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "adcl": lambda pool: rw.ADCL(pool),
     "sfl": lambda pool: rw.SFL(pool),
     "lilo": lambda pool: rw.LILO(pool),
+    "oracle": lambda pool: rw.Oracle(pool),
     "vcrl": lambda pool: rw.VCRL(pool, first_steps=0),
     "greso": lambda pool: rw.GRESO(pool),
     "speed": lambda pool: rw.SPEED(pool),

@@ -120,6 +120,7 @@ OWN = {
     "lilo": {"candidates": "12", "probe_rollouts": "2"},
     "sfl": {"candidates": "12", "probe_rollouts": "2", "buffer": "8"},
     "adcl": {"probe_rollouts": "2"},
+    "oracle": {"candidates": "12", "probe_rollouts": "2"},
     "speed": {"screen_rollouts": "2", "screen": "24"},
 }
 

@@ -48,7 +48,10 @@ def test_the_plan_is_kept_and_can_be_added_to(tmp_path: Path) -> None:
     [
         ({"base": {"task": "reversal", "steps": 4}}, "base: steps = 3, now it is 4"),
         ({"budget": {"tokens": 501}}, "budget = 500, now it is 501"),
-        ({"methods": {**PLAN["methods"], "dynamic": {"curriculum": "sec"}}}, "method 'dynamic': curriculum = 'uniform'"),
+        (
+            {"methods": {**PLAN["methods"], "dynamic": {"curriculum": "sec"}}},
+            "method 'dynamic': curriculum = 'uniform'",
+        ),
     ],
 )
 def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], said: str) -> None:

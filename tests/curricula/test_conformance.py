@@ -108,6 +108,11 @@ class TestLILO(CurriculumConformance):
         return rw.LILO(pool, candidates=8, **core)
 
 
+class TestOracle(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Oracle(pool, candidates=8, **core)
+
+
 class TestADCL(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.ADCL(pool, chunks=3, **core)

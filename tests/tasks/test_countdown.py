@@ -217,3 +217,13 @@ def test_refuses_bad_counts_and_seeds(task: Countdown, n: Any, seed: Any) -> Non
 
 def test_difficulty_rises_with_the_level(task: Countdown) -> None:
     assert all(a < b for a, b in pairwise(sorted({r["difficulty"] for r in task.train_records(60, seed=0)})))
+
+
+def test_held_out_puzzles_of_other_levels() -> None:
+    task = Countdown(levels=(1, 6, 6, 6), eval_levels=(1, 2))
+    assert {r["category"] for r in task.train_records(40, seed=0)} == {"L1", "L6"}
+    assert {r["category"] for r in task.eval_records(40, seed=0)} == {"L1", "L2"}
+    assert task.fingerprint() == Countdown(levels=(1, 6, 6, 6)).fingerprint()  # the same demonstrations
+    assert Countdown(levels=(3,)).eval_records(5, seed=0) == Countdown(levels=(3,), eval_levels=(3,)).eval_records(5, 0)
+    with pytest.raises(ConfigError, match="levels must be"):
+        Countdown(eval_levels=(9,))

@@ -55,7 +55,7 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="known tasks: countdown"):
         task_options("zzz")
     with pytest.raises(
-        ConfigError, match=r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, style"
+        ConfigError, match=r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, eval_levels, style"
     ):
         make_task("countdown", level=(1,))
 

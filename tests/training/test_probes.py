@@ -204,3 +204,52 @@ def test_failures_are_named_told_and_written(tmp_path: Path) -> None:
     assert labels == written
     assert any(any(own) for own in labels)
     assert any(None in line["rewards"] for line in lines)  # some could not be scored
+
+
+@pytest.mark.parametrize("kind", [NotingGRPO, NotingRLOO])
+def test_an_oracles_probes_are_counted_apart_and_written_nowhere(kind: type, tmp_path: Path) -> None:
+    folder, seen = RunFolder(tmp_path / "run"), []
+    oracle = rw.Oracle(candidates=CANDIDATES, probe_rollouts=MEASURING, seed=3)
+    trainer = probing(tmp_path / "out", kind=kind, curriculum=oracle, seen=seen, max_steps=3)
+    Recorder(folder).attach(trainer)
+    trainer.train()
+    lines = [json.loads(line) for line in folder.rollouts.read_text().splitlines()]
+    metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
+    assert {line["purpose"] for line in lines} == {"train"}
+    assert [m["uncharged_rollouts"] for m in metrics] == [CANDIDATES * MEASURING] * 3
+    assert all(m["uncharged_tokens"] > 0 and m["uncharged_s"] > 0 for m in metrics)
+    assert metrics[-1]["rollouts"] == 3 * PROMPTS * GROUP
+    assert metrics[-1]["tokens"] == sum(sum(line["tokens"]) for line in lines)
+    assert all(groups.probes == [] and groups.probed() == (0, 0) for groups in seen)
+    assert oracle.metrics()["probed"] == 3 * CANDIDATES
+
+
+def test_an_oracles_seconds_are_not_the_runs(tmp_path: Path) -> None:
+    """Said to have taken 1000 s a step, they are taken off: the run's own time would be less than none."""
+    folder = RunFolder(tmp_path / "run")
+    oracle = rw.Oracle(candidates=CANDIDATES, probe_rollouts=MEASURING, seed=3)
+    trainer = probing(tmp_path / "out", curriculum=oracle, max_steps=2)
+    trainer.group_observers.append(lambda groups: groups.uncharged.update(s=1000.0))
+    Recorder(folder).attach(trainer)
+    trainer.train()
+    metrics = [json.loads(line) for line in folder.metrics.read_text().splitlines()]
+    assert [m["uncharged_s"] for m in metrics] == [1000.0, 1000.0]
+    assert -2000 < metrics[-1]["wall_s"] < -1000
+
+
+def test_more_rollouts_in_a_probing_call_are_the_same_rollouts_in_fewer_calls(tmp_path: Path) -> None:
+    calls: list[int] = []
+    for batch, expected in ((None, [8, 8]), (24, [24]), (1, [3] * CANDIDATES)):
+        calls.clear()
+        trainer = probing(tmp_path / str(batch), max_steps=1, extra={"probe_batch": batch})
+        roll_out = trainer._roll_out
+        trainer._roll_out = lambda rows, n, purpose, roll_out=roll_out: (
+            calls.append(len(rows) * n) if purpose == "measure" else None,
+            roll_out(rows, n, purpose),
+        )[1]
+        trainer.train()
+        assert sum(calls) == CANDIDATES * MEASURING
+        if batch is not None:
+            assert calls == expected
+    with pytest.raises(rw.ConfigError, match="probe_batch"):
+        probing(tmp_path / "none", extra={"probe_batch": 0})

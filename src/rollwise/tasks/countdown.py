@@ -39,6 +39,8 @@ class Countdown(Task):
         levels: Levels to generate, in equal parts; a level given twice counts double. 1: two numbers to 9, + - *.
             2: three to 9, + -. 3: three to 20, + - *. 4: three to 50. 5: four to 20. 6: four to 99, + - * /, target
             10 to 100 (the public set's kind). Not used where `data_file` is given.
+        eval_levels: Levels of the held-out puzzles; by default those of training. Easier ones alone measure what can be
+            learnt, where most of the training puzzles are out of reach.
         style: `compact` (`7,3,5:22=`, for the embedded policy), `tinyzero` (text) or `tinyzero-chat` (messages).
         data_file: A .jsonl or .parquet file with columns `target` and `nums` to train on.
         eval_file: Another such file to evaluate on; its puzzles are taken out of training.
@@ -61,6 +63,7 @@ class Countdown(Task):
         self,
         *,
         levels: Sequence[int] = (1, 2, 3, 4),
+        eval_levels: Sequence[int] | None = None,
         style: str = "compact",
         data_file: str | Path | None = None,
         eval_file: str | Path | None = None,
@@ -68,6 +71,7 @@ class Countdown(Task):
         demo_accuracy: float = 0.6,
     ) -> None:
         self.levels = _checked_levels(levels)
+        self.eval_levels = self.levels if eval_levels is None else _checked_levels(eval_levels)
         if style not in STYLES:
             raise ConfigError(f"style must be one of {', '.join(STYLES)}, got {style!r}")
         if not 0 < eval_share < 1:
@@ -127,13 +131,14 @@ class Countdown(Task):
 
     def _generated(self, split: str, seed: int, wanted: Callable[[str], bool]) -> Iterator[Item]:
         """One puzzle from each level in turn, until all are exhausted."""
+        levels = self.levels if split == "train" else self.eval_levels
         seen: set[str] = set()
         sources = {
             level: distinct(level, rng_for(seed, f"countdown/{split}/L{level}"), wanted, seen)
-            for level in dict.fromkeys(self.levels)
+            for level in dict.fromkeys(levels)
         }
         while sources:
-            for level in self.levels:
+            for level in levels:
                 if level not in sources:
                     continue
                 item = next(sources[level], None)

@@ -1,0 +1,112 @@
+"""`rollwise compare` for real: methods x seeds in processes of their own, killed, gone on with, reported."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rollwise.cli import main
+from rollwise.models import EmbeddedConfig, embedded_policy
+from rollwise.tasks import make_task
+
+TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
+
+
+@pytest.fixture(scope="module")
+def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("plan")
+    policy = embedded_policy(make_task("reversal", longest=4), config=TINY, cache_dir=folder / "cache")
+    base = {
+        "task": "reversal", "task_options": {"longest": 4, "broken": 0.5}, "model": str(policy), "steps": 40,
+        "prompts_per_step": 4, "group_size": 4, "train_prompts": 40, "eval_prompts": 8, "eval_every": 4,
+        "eval_samples": 2, "save_every": 2, "keep_checkpoints": 1,
+    }  # fmt: skip
+    methods: dict[str, Any] = {
+        "uniform": {"curriculum": "uniform"},
+        "gated": {"curriculum": "uniform", "gate": "mixed", "gate_options": {"max_rounds": 2}},
+        "oracle": {"curriculum": "oracle", "curriculum_options": {"candidates": 12, "probe_rollouts": 4}},
+    }
+    values = {"baseline": "uniform", "oracle": "oracle", "seeds": [0, 1], "budget": {"tokens": 500}}
+    path = folder / "tiny.yaml"
+    path.write_text(yaml.safe_dump({"name": "tiny", **values, "base": base, "methods": methods}))
+    return path
+
+
+def metrics(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_killed_and_gone_on_with_then_compared_at_equal_compute(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    command = [sys.executable, "-m", "rollwise", "compare", str(plan), "--out", str(out), "--jobs", "2"]
+    process = subprocess.Popen(command, start_new_session=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    first = out / "runs/uniform/seed0"
+    deadline = time.monotonic() + 200
+    while not list(first.glob("checkpoints/*/rollwise_complete.json")):
+        assert process.poll() is None, process.communicate()[0].decode()[-3000:]
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+    os.killpg(process.pid, signal.SIGKILL)  # the comparison and its runs, all at once
+    process.wait()
+
+    done = subprocess.run(command, capture_output=True, text=True, timeout=500)
+    assert done.returncode == 0, done.stderr[-3000:]
+    for method in ("uniform", "gated", "oracle"):
+        for seed in (0, 1):
+            lines = metrics(out / f"runs/{method}/seed{seed}")
+            assert [line["step"] for line in lines] == list(range(len(lines)))
+            assert lines[-2]["tokens"] < 500 <= lines[-1]["tokens"]
+            assert "eval/pass@1" in lines[-1]
+    assert f"report: {out / 'report.html'}" in done.stdout
+    results = json.loads((out / "results.json").read_text())
+    assert set(results["methods"]) == {"uniform", "gated", "oracle"}
+
+    before = (out / "runs/gated/seed1/metrics.jsonl").read_bytes()
+    assert main(["compare", str(plan), "--out", str(out)]) == 0  # nothing left to train
+    assert (out / "runs/gated/seed1/metrics.jsonl").read_bytes() == before
+    assert "6 runs, 6 of them complete" in capsys.readouterr().err
+
+
+def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = yaml.safe_load(plan.read_text())
+    values["methods"] = {
+        "uniform": {},
+        "impossible": {"curriculum": "adarft", "curriculum_options": {"column": "none"}},
+    }
+    values |= {"oracle": None, "seeds": [0], "budget": {"tokens": 100}}
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
+    assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
+    said = capsys.readouterr().err
+    assert "failed: impossible seed 0; see" in said
+    assert "column 'none'" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
+    assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
+
+
+@pytest.mark.parametrize(
+    ("arguments", "reason"),
+    [
+        (["--methods", "nobody"], "method 'nobody' is not in the plan; it has"),
+        (["--seeds", "7"], "seed 7 is not in the plan; it has 0, 1"),
+        (["--jobs", "0"], "jobs must be"),
+        (["--report_only", "--out", "/nowhere"], "'/nowhere' holds no comparison yet"),
+    ],
+)
+def test_errors_are_one_line(
+    arguments: list[str], reason: str, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["compare", str(plan), "--out", str(tmp_path / "out"), *arguments]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("rollwise: ")
+    assert reason in said
+    assert not (tmp_path / "out").exists()

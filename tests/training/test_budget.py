@@ -1,0 +1,48 @@
+"""A run with a budget of tokens ends when it is used up, with an evaluation, and counts as complete then."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollwise.models import EmbeddedConfig, embedded_policy
+from rollwise.tasks import make_task
+from rollwise.training.config import TrainConfig
+from rollwise.training.run import resume_run, start_run
+
+TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
+
+
+@pytest.fixture(scope="module")
+def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return embedded_policy(make_task("reversal", longest=4), config=TINY, cache_dir=tmp_path_factory.mktemp("cache"))
+
+
+def config(policy: Path, out: Path, **options: Any) -> TrainConfig:
+    values = {
+        "task": "reversal", "task_options": {"longest": 4}, "model": str(policy), "curriculum": "uniform",
+        "steps": 20, "prompts_per_step": 4, "group_size": 4, "train_prompts": 40, "eval_prompts": 4, "eval_every": 50,
+        "eval_samples": 2, "save_every": 50, "out": str(out),
+    }  # fmt: skip
+    return TrainConfig.from_dict({**values, **options})
+
+
+def metrics(run: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+
+
+def test_it_ends_after_the_step_that_uses_the_budget_up(policy: Path, tmp_path: Path) -> None:
+    run = start_run(config(policy, tmp_path / "run", max_tokens=250))
+    tokens = [line["tokens"] for line in metrics(run)]
+    assert tokens[-2] < 250 <= tokens[-1]
+    assert len(tokens) < 20
+    assert "eval/pass@1" in metrics(run)[-1]
+    before = (run / "metrics.jsonl").read_bytes()
+    resume_run(run)  # complete: nothing to do
+    assert (run / "metrics.jsonl").read_bytes() == before
+
+
+def test_without_a_budget_steps_decide(policy: Path, tmp_path: Path) -> None:
+    run = start_run(config(policy, tmp_path / "run", steps=3))
+    assert metrics(run)[-1]["step"] == 3
