@@ -37,7 +37,8 @@ ALLOWED: dict[str, set[str]] = {
     "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
     "evaluation": {"errors", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
-    "cli": {"errors", "checks", "comparing", "curricula", "gates", "tasks", "training", "evaluation", "reports", "cli"},
+    "watching": {"errors", "checks", "evaluation", "watching"},
+    "cli": CORE | {"comparing", "curricula", "gates", "tasks", "training", "evaluation", "reports", "watching", "cli"},
 }
 
 

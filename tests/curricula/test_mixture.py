@@ -115,3 +115,17 @@ def test_one_lane_may_probe_and_two_may_not() -> None:
     assert [t.prompt_id for t in mixture.ask(2) if t.lane == "measured/buffer"] == [probes[0].prompt_id]
     with pytest.raises(rw.ConfigError, match="only one"):
         rw.Mixture(lanes={"a": (1, rw.LILO()), "b": (1, rw.SFL())})
+
+
+def test_a_ticket_says_what_its_lane_believes_and_where_it_believes_nothing_what_another_does() -> None:
+    """One prompt told 3 of 4: a Beta belief from (1, 1) without forgetting has the mean (1 + 3) / (2 + 4) = 2/3."""
+    lanes = {"uniform": (1, rw.Uniform()), "bots": (1, rw.BOTS(implicit="none", forgetting=0.0, sampling="mean"))}
+    mixture = rw.Mixture(rw.PromptPool(ids=["p"]), lanes=lanes, rails=None)
+    first = mixture.ask(1)[0]
+    mixture.tell([rw.Outcome(first.id, [1, 1, 1, 0])])
+    later = [mixture.ask(1)[0]]
+    mixture.tell([rw.Outcome(later[0].id, [])])
+    later += mixture.ask(1)
+    assert {t.lane.split("/")[0] for t in later} == {"uniform", "bots"}
+    assert [t.predicted for t in later] == pytest.approx([2 / 3, 2 / 3])
+    assert rw.Recommended(rw.PromptPool(ids=["p", "q"])).ask(2)[0].predicted is not None

@@ -8,7 +8,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise import __version__
-from rollwise.cli import compare, report, train
+from rollwise.cli import compare, report, train, watch
 from rollwise.cli.formatting import command_parser
 from rollwise.cli.listings import CURRICULA_LISTING, GATES_LISTING, TASKS_LISTING
 
@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, Any] = {
     "train": train,
     "compare": compare,
     "report": report,
+    "watch": watch,
     "curricula": CURRICULA_LISTING,
     "gates": GATES_LISTING,
     "tasks": TASKS_LISTING,

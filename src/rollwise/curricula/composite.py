@@ -104,6 +104,12 @@ class Composite(Curriculum):
         for child in self.children.values():
             child.release(slots)
 
+    def expected(self, slots: np.ndarray) -> np.ndarray:
+        found = np.full(len(slots), np.nan)
+        for child in self.children.values():  # of those that have a belief, the first
+            found = np.where(np.isnan(found), child.expected(slots), found)
+        return found
+
     def own_metrics(self) -> dict[str, float]:
         return {
             f"{name}/{key}": value

@@ -98,7 +98,8 @@ class Mixture(Composite):
         child.mark(picks)
         child.counters["asked"] += len(picks)
         self.hold(picks.slots)
-        return replace(picks, lanes=[f"{name}/{lane}" for lane in picks.lanes])
+        believed = np.where(np.isnan(picks.predicted), child.expected(picks.slots), picks.predicted)
+        return replace(picks, predicted=believed, lanes=[f"{name}/{lane}" for lane in picks.lanes])
 
     def own_state(self) -> dict[str, Any]:
         return {**super().own_state(), "owed": dict(self.owed)}

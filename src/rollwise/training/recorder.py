@@ -92,6 +92,8 @@ class Recorder(TrainerCallback):
         self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated) - self._spared
         self._since, self._evaluated, self._spared = now, evaluated, 0.0
         self._open(state.global_step)
+        for name in ("rollouts", "tokens", "wall_s"):  # for the trackers that TRL logs to
+            self._trainer._metrics["train"][f"spent/{name}"].append(float(getattr(self.totals, name)))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Take the trainer's own numbers."""

@@ -14,6 +14,7 @@ from datasets import Dataset
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from transformers import PrinterCallback, ProgressCallback
+from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig, RLOOConfig
 
@@ -158,6 +159,7 @@ def _make_trainer(
 
 
 def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> Any:
+    _check_report_to(config.report_to)
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     per_pass, passes = config.batch(processes)
     cpu = not torch.cuda.is_available()
@@ -183,6 +185,8 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> An
         "save_total_limit": config.keep_checkpoints,
         "logging_steps": 1,
         "report_to": config.report_to,
+        "run_name": str(folder.path),
+        "project": "rollwise",
         "disable_tqdm": True,
         "seed": config.seed,
         "use_cpu": cpu,
@@ -198,6 +202,16 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> An
     if unknown:
         raise ConfigError(f"{kind.__name__} has no option {unknown[0]!r} (trainer_options)")
     return kind(**{**implied, **config.trainer_options})
+
+
+def _check_report_to(name: str) -> None:
+    """Say at once, and in one line, what transformers says only when the model has been loaded."""
+    usable = ["none", "all", *sorted(get_available_reporting_integrations())]
+    if name not in usable:
+        raise ConfigError(
+            f"report_to {name!r} is not installed, or no tracker that transformers knows; install it, or choose one of "
+            f"{usable}"
+        )
 
 
 def _hush() -> None:

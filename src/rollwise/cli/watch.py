@@ -1,0 +1,52 @@
+"""`rollwise watch`: runs in the terminal while they go on."""
+
+from __future__ import annotations
+
+import sys
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+
+HELP = "watch runs in the terminal while they go on"
+
+_EXAMPLES = """
+examples:
+  rollwise watch runs/first                 in another terminal, or over ssh; the run need not have begun
+  rollwise watch runs/first --once          one snapshot, also what a pipe or a log file gets
+  rollwise watch runs/*                     several runs, one row each
+  rollwise watch runs/comparison            a comparison's folder: a row for each of its runs
+
+It ends when all configured steps are done, or with Ctrl-C; training never notices.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        description="Show what the report shows, live: score, effective task ratio, lanes, pools, cost, groups.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("runs", nargs="+", type=str, metavar="RUN", help="folder of a run, or of a comparison")
+    parser.add_argument("--once", action="store_true", help="print one snapshot and end")
+    parser.add_argument("--keep", action="store_true", help="go on when the run is complete")
+    parser.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds between two looks")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters alone")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Watch; Ctrl-C is how one leaves, so it is no error."""
+    from rich.console import Console
+
+    from rollwise.watching import WatchOptions, watch
+
+    values = options.as_dict()
+    runs = values.pop("runs")
+    if hasattr(sys.stdout, "reconfigure"):
+        sys.stdout.reconfigure(errors="replace")  # a prompt may hold what the terminal's encoding does not
+    try:
+        watch(runs, Console(highlight=False), WatchOptions(**values))
+    except KeyboardInterrupt:
+        return 0
+    return 0

@@ -1,0 +1,71 @@
+"""How fast a run goes, and how long it will take."""
+
+from __future__ import annotations
+
+import statistics
+
+from rollwise.watching.history import History, Series
+
+# Steps whose pace is the pace now.
+RECENT_PACE = 20
+
+
+def time_left(history: History, steps: int | None, eval_every: int | None) -> float | None:
+    """Seconds to the last step: the steps to come at the last steps' pace, and the evaluations to come.
+
+    The hours between a kill and a resume are in neither.
+    """
+    pace, step = step_seconds(history), history.step
+    if steps is None or step is None or pace is None:
+        return None
+    evaluation = evaluation_seconds(history)
+    evaluations = steps // eval_every - step // eval_every if eval_every and evaluation is not None else 0
+    return max(0, steps - step) * pace + max(0, evaluations) * (evaluation or 0.0)
+
+
+def evaluation_seconds(history: History) -> float | None:
+    """Seconds of an evaluation, the median over those of which the step before is known; None without one.
+
+    A line's `wall_s` is training alone, `time` is all. A checkpoint's time is in it as well.
+    """
+    wall, clock_time = history.signal("wall_s"), history.signal("time")
+    rests = []
+    for at in {step for name, series in history.series.items() if name.startswith("eval/") for step in series.steps}:
+        total, training = _between(clock_time, at - 1, at), _between(wall, at - 1, at)
+        if total is not None and training is not None:
+            rests.append(max(0.0, total - training))
+    return statistics.median(rests) if rests else None
+
+
+def rate(amount: Series, seconds: Series) -> float | None:
+    """`amount` a second over the last steps; None where there is too little."""
+    newest = seconds.steps[-RECENT_PACE - 1 :]
+    if len(newest) < 2:
+        return None
+    took, made = (_between(series, newest[0], newest[-1]) for series in (seconds, amount))
+    return made / took if took and made is not None else None
+
+
+def step_seconds(history: History) -> float | None:
+    """Seconds of training a step, over the last steps."""
+    wall = history.signal("wall_s")
+    newest = wall.steps[-RECENT_PACE - 1 :]
+    took = _between(wall, newest[0], newest[-1]) if len(newest) > 1 else None
+    return None if took is None else took / (newest[-1] - newest[0])
+
+
+def _between(series: Series, first: int, last: int) -> float | None:
+    """By how much a signal rose; None where it lacks either step."""
+    start, end = series.at(first), series.at(last)
+    return None if start is None or end is None else end - start
+
+
+def clock(seconds: float) -> str:
+    """Seconds as `m:ss` or `h:mm:ss`, days too.
+
+    >>> clock(75), clock(3600 * 26 + 61)
+    ('1:15', '26:01:01')
+    """
+    minutes, second = divmod(round(seconds), 60)
+    hours, minute = divmod(minutes, 60)
+    return f"{hours}:{minute:02}:{second:02}" if hours else f"{minute}:{second:02}"

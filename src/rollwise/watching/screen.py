@@ -1,0 +1,223 @@
+"""One run on the screen: blocks of rich, each row of which is one line, so that their height is known beforehand."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rich.console import Group, JustifyMethod, OverflowMethod, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from rollwise.watching.glyphs import Glyphs, sparkline
+from rollwise.watching.history import GroupLine
+from rollwise.watching.pace import clock
+from rollwise.watching.state import RECENT_STEPS, Signal, Snapshot
+
+# Lines of a snapshot that no screen bounds.
+TALL = 44
+STATUS_STYLES = {"running": "green", "complete": "bold green", "quiet": "bold yellow"}
+_LABEL, _NUMBER = 11, 7
+_WIDEST_SPARKLINE = 120
+_FEWEST_ROWS, _MOST_ROWS = 3, 12
+_MOST_ALARMS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Canvas:
+    """Where it is drawn: columns, lines, and the characters to draw with."""
+
+    width: int
+    height: int
+    glyphs: Glyphs
+
+    def table(self, *columns: tuple[str, int | None], gap: int = 2) -> Table:
+        """A table without lines whose rows never wrap.
+
+        Args:
+            *columns: header and width of each; one that begins with `>` is right-justified, None is as wide as needed.
+            gap: blanks between two columns.
+        """
+        table = Table(box=None, padding=(0, gap, 0, 0), pad_edge=False, header_style="dim")
+        for header, width in columns:
+            justify: JustifyMethod = "right" if header.startswith(">") else "left"
+            table.add_column(
+                header.removeprefix(">"), width=width, justify=justify, no_wrap=True, overflow=self.overflow
+            )
+        return table
+
+    @property
+    def overflow(self) -> OverflowMethod:
+        """What becomes of text that is too long."""
+        return "crop" if self.glyphs.ascii else "ellipsis"
+
+    def line(self, text: Text) -> Text:
+        """One line, cut to the width."""
+        text.truncate(self.width, overflow=self.overflow)
+        text.no_wrap = True
+        return text
+
+    def join(self, facts: Sequence[str]) -> str:
+        """Facts beside one another."""
+        return f" {self.glyphs.dot} ".join(facts)
+
+
+@dataclass(frozen=True, slots=True)
+class Block:
+    """Something of a known height."""
+
+    body: RenderableType
+    height: int
+
+
+def render_run(snapshot: Snapshot, canvas: Canvas) -> RenderableType:
+    """A run's screen, of at most the canvas's lines."""
+    blocks = [_top(snapshot, canvas)]
+    if snapshot.signals:
+        blocks.append(_signals(snapshot.signals, canvas))
+    blocks.append(_facts(snapshot, canvas))
+    free = canvas.height - sum(block.height for block in blocks)
+    rows = min(max(len(snapshot.lanes), len(snapshot.categories)), max(_FEWEST_ROWS, free // 2), _MOST_ROWS, free - 1)
+    if rows > 0:
+        blocks.append(_shares(snapshot, canvas, rows))
+        free -= blocks[-1].height
+    spaced = free - len(blocks) >= _FEWEST_ROWS + 1
+    groups = min(len(snapshot.groups), free - 1 - (len(blocks) if spaced else 0))
+    if groups > 0:
+        blocks.append(_groups(snapshot.groups[:groups], canvas))
+    gap = [Text("")] if spaced else []
+    return Group(blocks[0].body, *(part for block in blocks[1:] if block.height for part in (*gap, block.body)))
+
+
+def bar(done: float, width: int, glyphs: Glyphs) -> Text:
+    """A bar of `width` columns of which the share `done` is done; heavy and light, so that it needs no colour."""
+    full = int(done * width)
+    return Text.assemble((glyphs.done * full, "green"), (glyphs.open * (width - full), "dim"))
+
+
+def _top(snapshot: Snapshot, canvas: Canvas) -> Block:
+    title = Table.grid(expand=True, padding=(0, 1))
+    title.add_column(no_wrap=True, overflow=canvas.overflow, ratio=1)
+    title.add_column(no_wrap=True, justify="right")
+    facts = canvas.join(["", *snapshot.facts]) if snapshot.facts else ""
+    status = Text(snapshot.status, style=STATUS_STYLES.get(snapshot.status, ""))
+    title.add_row(Text.assemble((snapshot.name, "bold"), (facts, "dim")), status)
+    return Block(Group(title, canvas.line(_progress(snapshot, canvas))), 2)
+
+
+def _progress(snapshot: Snapshot, canvas: Canvas) -> Text:
+    if snapshot.status == "waiting":
+        return Text("nothing there yet: waiting for the run to begin")
+    if snapshot.step is None:
+        return Text("no step yet: the model is being loaded or made, or the first evaluation goes on")
+    if snapshot.steps is None or snapshot.done is None:
+        return Text(f"step {snapshot.step:,}")
+    left = "" if snapshot.left_s is None or snapshot.status == "complete" else f"  about {clock(snapshot.left_s)} left"
+    before, after = f"step {snapshot.step}/{snapshot.steps} ", f" {snapshot.done:4.0%}{left}"
+    width = max(5, canvas.width - len(before) - len(after))
+    return Text.assemble(before, bar(snapshot.done, width, canvas.glyphs), after)
+
+
+def _signals(signals: Sequence[Signal], canvas: Canvas) -> Block:
+    room = min(_WIDEST_SPARKLINE, canvas.width - _LABEL - 2 - 4 * (_NUMBER + 2))
+    numbers = [(name, _NUMBER) for name in (">last", ">first", ">low", ">high")]
+    table = canvas.table(("", _LABEL), *numbers, ("first step to last", None))
+    for signal in signals:
+        values = signal.values
+        last, *others = [number(value) for value in (values[-1], values[0], min(values), max(values))]
+        line = sparkline(values, max(1, room), canvas.glyphs, low=signal.low, high=signal.high)
+        table.add_row(signal.name, Text(last, style="bold"), *others, Text(line, style="cyan"))
+    return Block(table, len(signals) + 1)
+
+
+def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
+    spent, found = snapshot.spent, snapshot.calibration
+    pool = [f"{name} {size:,.0f}" for name, size in snapshot.pool.items()]
+    if snapshot.coverage is not None:
+        pool.append(f"coverage {snapshot.coverage:.0%}")
+    belief = []
+    if found is not None:
+        correlation = "unknown" if math.isnan(found.correlation) else f"{found.correlation:.2f}"
+        belief = [
+            f"Brier {found.brier:.3f} (constant {found.constant:.3f})",
+            f"correlation {correlation}",
+            f"last {found.groups:,} groups",
+        ]
+    cost = [f"{value:,.0f} {noun}" for value, noun in ((spent.rollouts, "rollouts"), (spent.tokens, "tokens")) if value]
+    if spent.probes:
+        cost[0] += f" ({spent.probes:,.0f} probes)"
+    cost += [f"{clock(spent.wall_s)} training"] if spent.wall_s else []
+    speed = [f"{spent.tokens_per_s:,.0f} tokens/s"] if spent.tokens_per_s else []
+    speed += [f"{spent.step_s:.2g} s a step"] if spent.step_s else []
+    speed += [f"overhead {100 * spent.overhead:.2g}%"] if spent.overhead is not None else []
+    named = [("pool", pool), ("belief", belief), ("spent", cost), ("speed", speed)]
+    lines = [Text.assemble((f"{name:<{_LABEL + 2}}", "dim"), canvas.join(facts)) for name, facts in named if facts]
+    lines += [Text(f"! {alarm}", style="bold yellow") for alarm in snapshot.alarms[:_MOST_ALARMS]]
+    return Block(Group(*(canvas.line(line) for line in lines)), len(lines))
+
+
+def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:
+    """Lanes and, beside them, categories; where there are more than rows, the last row is the sum of the others."""
+    lanes = canvas.table((f"lanes, last {RECENT_STEPS} steps", None), (">share", 5))
+    listed = snapshot.lanes if len(snapshot.lanes) <= rows else snapshot.lanes[: rows - 1]
+    for lane, share in listed:
+        lanes.add_row(Text(lane), percent(share))
+    rest = snapshot.lanes[len(listed) :]
+    if rest:
+        lanes.add_row(f"{len(rest)} others", percent(sum(share for _, share in rest)))
+    if not snapshot.categories:
+        return Block(lanes, rows + 1)
+    categories = canvas.table(("category", None), (">share", 5), (">pass rate", 9), (">mixed", 5))
+    chosen = list(snapshot.categories)
+    if len(chosen) > rows:
+        chosen = sorted(chosen, key=lambda category: (-category.share, category.name))
+    kept = chosen if len(chosen) <= rows else chosen[: rows - 1]
+    for category in kept:
+        shares = [percent(value) for value in (category.share, category.pass_rate, category.mixed)]
+        categories.add_row(Text(category.name), *shares)
+    if others := chosen[len(kept) :]:
+        categories.add_row(f"{len(others)} others", percent(sum(category.share for category in others)))
+    side = Table.grid(padding=(0, 4, 0, 0))
+    side.add_row(lanes, categories)
+    return Block(side, rows + 1)
+
+
+def _groups(groups: Sequence[GroupLine], canvas: Canvas) -> Block:
+    """The newest groups; `said` is the mean score that was predicted, where one was."""
+    said = any(group.predicted is not None for group in groups)
+    lane = min(max(len(group.lane) for group in groups), max(10, canvas.width // 4))
+    rollouts = min(max(7, *(len(group.rewards) for group in groups)), max(8, canvas.width // 8))
+    step = max(4, len(str(groups[0].step)))
+    columns = [(">step", step), ("lane", max(4, lane)), (">said", 4), (">got", 4), ("rewards", rollouts)]
+    kept = [column for column in columns if said or column[0] != ">said"]
+    table = canvas.table(*kept, ("prompt and first completion", None))
+    for group in groups:
+        rewards = [math.nan if reward is None else reward for reward in group.rewards]
+        got = sum(group.scored) / len(group.scored) if group.scored else math.nan
+        believed = [] if not said else ["" if group.predicted is None else f"{group.predicted:.2f}"]
+        table.add_row(
+            str(group.step),
+            Text(group.lane),
+            *believed,
+            "" if math.isnan(got) else f"{got:.2f}",
+            Text(sparkline(rewards, rollouts, canvas.glyphs, low=0.0, high=1.0), style="cyan"),
+            Text.assemble(group.prompt, (f" {canvas.glyphs.to} ", "dim"), group.text),
+        )
+    return Block(table, len(groups) + 1)
+
+
+def number(value: float) -> str:
+    """Three decimals for a share or a small number, fewer for a large one."""
+    return f"{value:.3f}" if abs(value) < 1000 else f"{value:.3g}"
+
+
+def percent(share: float) -> str:
+    """A share in percent; nothing where it is not known.
+
+    >>> percent(0.25), percent(0.004), percent(float("nan"))
+    ('25%', '<1%', '')
+    """
+    if math.isnan(share):
+        return ""
+    return "<1%" if 0 < share < 0.005 else f"{share:.0%}"

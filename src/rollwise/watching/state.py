@@ -1,0 +1,280 @@
+"""What is shown of a run, as plain values: each a pure function of its history and the time."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rollwise.watching.calibration import Calibration, calibrate
+from rollwise.watching.history import SOLVED_AT, GroupLine, History
+from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left
+
+# Steps whose groups are counted for lanes and categories.
+RECENT_STEPS = 10
+# No line for so long, and for so many times as long as a step or an evaluation takes, is worth a word.
+QUIET_S = 60.0
+QUIET_TIMES = 10.0
+# A category counts as starved when the last steps, had they been as those before, would have asked for it so often.
+STARVED_AFTER = 5.0
+NEWEST_GROUPS = 40
+POOLS = ("heap", "solved", "unsolved", "unseen")
+
+
+@dataclass(frozen=True, slots=True)
+class Signal:
+    """One row of the screen: a name, its values from the first step to the last, and the ends of its scale.
+
+    Attributes:
+        name: as shown.
+        values: (S,), oldest first; not empty.
+        low: the value at a sparkline's foot; None for the lowest.
+        high: the value at its top; None for the highest.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Category:
+    """One category over the last steps; shares in [0, 1], NaN where it has no group there."""
+
+    name: str
+    share: float
+    pass_rate: float
+    mixed: float
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What the run has cost; None where it was not logged. Seconds are of training, without evaluation.
+
+    Attributes:
+        rollouts: completions generated, of whatever purpose.
+        probes: those of them that were made to measure or screen.
+        tokens: generated.
+        wall_s: seconds.
+        tokens_per_s: over the last steps.
+        step_s: seconds a step, over the last steps.
+        overhead: share of the seconds that was spent in ask and tell.
+    """
+
+    rollouts: float | None = None
+    probes: float | None = None
+    tokens: float | None = None
+    wall_s: float | None = None
+    tokens_per_s: float | None = None
+    step_s: float | None = None
+    overhead: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Snapshot:
+    """A run at one moment.
+
+    Attributes:
+        name: the run's.
+        facts: its task, curriculum and so on, for the title.
+        step: the last step done; None before the first evaluation or step.
+        steps: how many there will be, see `steps_to_do`; None if that is not known.
+        status: `waiting` (nothing there yet), `starting` (no step yet), `running`, `quiet` (no line for long), or
+            `complete`.
+        quiet_s: seconds since the last line.
+        left_s: seconds to the end; None if that can't be told.
+        signals: those that were logged.
+        pool: sizes of the pool's parts, and the like, by name.
+        coverage: share of the pool asked for so far; None if not logged.
+        lanes: share of the last steps' groups by lane, greatest first.
+        categories: by name.
+        calibration: None where too few groups had a prediction.
+        spent: what it has cost.
+        alarms: what is worth a look, one line each.
+        groups: the newest groups, newest first.
+    """
+
+    name: str
+    facts: tuple[str, ...]
+    step: int | None
+    steps: int | None
+    status: str
+    quiet_s: float
+    left_s: float | None
+    signals: tuple[Signal, ...]
+    pool: Mapping[str, float]
+    coverage: float | None
+    lanes: tuple[tuple[str, float], ...]
+    categories: tuple[Category, ...]
+    calibration: Calibration | None
+    spent: Spent
+    alarms: tuple[str, ...]
+    groups: tuple[GroupLine, ...]
+
+    @property
+    def done(self) -> float | None:
+        """Share of the steps done; None if not known."""
+        return None if self.steps is None or self.step is None else min(1.0, self.step / self.steps)
+
+
+def take_snapshot(name: str, history: History, now: float) -> Snapshot:
+    """The run at `now` (seconds since the epoch)."""
+    config, step = history.config, history.step
+    steps = steps_to_do(config, history)
+    quiet_s = max(0.0, now - values[-1]) if (values := history.signal("time").values) else 0.0
+    status = _status(history, steps, quiet_s)
+    recent = recent_groups(history.groups)
+    trained = [group for group in recent if group.purpose == "train"]
+    categories = by_category(trained, history.categories)
+    return Snapshot(
+        name=name,
+        facts=_facts(config),
+        step=step,
+        steps=steps,
+        status=status,
+        quiet_s=quiet_s,
+        left_s=time_left(history, steps, _whole(config.get("eval_every"))),
+        signals=_signals(history),
+        pool=pool_sizes(history.latest),
+        coverage=history.latest.get("curriculum/coverage"),
+        lanes=lane_shares(recent),
+        categories=categories,
+        calibration=calibrate(history.groups),
+        spent=_spent(history),
+        alarms=_alarms(history, trained, categories, status, quiet_s),
+        groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
+    )
+
+
+def steps_to_do(config: Mapping[str, object], history: History) -> int | None:
+    """The steps that a run will take: as many as are configured, or until its budget of tokens is used up.
+
+    How many the budget is enough for is estimated from the tokens a step so far. None where nothing is configured.
+    """
+    steps, budget = _whole(config.get("steps")), _whole(config.get("max_tokens"))
+    tokens, step = history.latest.get("tokens", 0.0), history.step
+    if steps is None or budget is None or not step or not tokens:
+        return steps
+    enough = step if tokens >= budget else max(step + 1, math.ceil(step * budget / tokens))
+    return min(steps, enough)
+
+
+def recent_groups(groups: Sequence[GroupLine], steps: int = RECENT_STEPS) -> list[GroupLine]:
+    """The groups of the last `steps` steps that have any."""
+    kept = sorted({group.step for group in groups})[-steps:]
+    return [group for group in groups if kept and group.step >= kept[0]]
+
+
+def lane_shares(groups: Sequence[GroupLine]) -> tuple[tuple[str, float], ...]:
+    """Each lane's share of the groups, greatest first; probes are lanes of their own."""
+    counts = Counter(g.lane if g.purpose == "train" else f"{g.lane} ({g.purpose})" for g in groups)
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return tuple((lane, count / len(groups)) for lane, count in ranked)
+
+
+def by_category(groups: Sequence[GroupLine], known: Iterable[str]) -> tuple[Category, ...]:
+    """Share of the groups, pass rate over rollouts, and share of mixed groups; a row for each of the `known`."""
+    rows = []
+    for name in sorted(known):
+        own = [group for group in groups if group.category == name]
+        scored = [reward for group in own for reward in group.scored]
+        rows.append(
+            Category(
+                name=name,
+                share=len(own) / len(groups) if groups else math.nan,
+                pass_rate=sum(reward >= SOLVED_AT for reward in scored) / len(scored) if scored else math.nan,
+                mixed=sum(group.mixed for group in own) / len(own) if own else math.nan,
+            )
+        )
+    return tuple(rows)
+
+
+def pool_sizes(latest: Mapping[str, float]) -> dict[str, float]:
+    """The pool's parts by name; those of a curriculum within another are named by their path."""
+    sizes = {}
+    for name, value in latest.items():
+        parts = name.split("/")
+        if parts[0] == "curriculum" and parts[-1] in POOLS:
+            sizes["/".join(parts[1:])] = value
+    return sizes
+
+
+def _facts(config: Mapping[str, Any]) -> tuple[str, ...]:
+    named = [str(config[name]) for name in ("task", "curriculum", "model") if isinstance(config.get(name), str)]
+    gate = [f"gate {config['gate']}"] if config.get("gate") not in (None, "none") else []
+    seed = [f"seed {config['seed']}"] if "seed" in config else []
+    return (*named, *gate, *seed)
+
+
+def _status(history: History, steps: int | None, quiet_s: float) -> str:
+    step = history.step
+    if step is None:
+        return "starting" if history.config else "waiting"
+    if steps is not None and step >= steps:
+        return "complete"
+    longest = max(step_seconds(history) or QUIET_S, evaluation_seconds(history) or 0.0)
+    return "quiet" if quiet_s > max(QUIET_S, QUIET_TIMES * longest) else "running"
+
+
+def _signals(history: History) -> tuple[Signal, ...]:
+    names = [name for name in history.series if name.startswith("eval/pass@")]
+    k = sorted((name for name in names if name != "eval/pass@1"), key=lambda name: (len(name), name))[-1:]
+    rows: list[tuple[str, str, float | None, float | None]] = [
+        ("eval/pass@1", "pass@1", None, None),
+        *((name, name.removeprefix("eval/"), None, None) for name in k),
+        ("frac_mixed", "mixed", 0.0, 1.0),
+        ("frac_all_good", "all solved", 0.0, 1.0),
+        ("frac_all_bad", "all failed", 0.0, 1.0),
+        ("abs_advantage", "mean |A|", None, None),
+        ("reward", "reward", None, None),
+    ]
+    found = [Signal(shown, tuple(history.signal(name).values), low, high) for name, shown, low, high in rows]
+    return tuple(signal for signal in found if signal.values)
+
+
+def _spent(history: History) -> Spent:
+    totals = {
+        name: (values[-1] if (values := history.signal(name).values) else None)
+        for name in ("rollouts", "tokens", "wall_s")
+    }
+    wall, probes = totals["wall_s"], history.signal("probe_rollouts").values
+    inside = sum(history.signal("ask_s").values) + sum(history.signal("tell_s").values)
+    return Spent(
+        **totals,
+        probes=sum(probes) if probes else None,
+        tokens_per_s=rate(history.signal("tokens"), history.signal("wall_s")),
+        step_s=step_seconds(history),
+        overhead=inside / wall if wall else None,
+    )
+
+
+def _alarms(
+    history: History, recent: Sequence[GroupLine], categories: Sequence[Category], status: str, quiet_s: float
+) -> tuple[str, ...]:
+    alarms = []
+    asked = max(1, history.categories.total())
+    expected = {name: count / asked * len(recent) for name, count in history.categories.items()}
+    if status == "quiet":
+        alarms.append(f"no new line for {clock(quiet_s)}; if training was stopped: rollwise train --resume RUN")
+    mixed = history.signal("frac_mixed").values[-RECENT_STEPS:]
+    if len(mixed) == RECENT_STEPS and not any(mixed):
+        alarms.append(f"no group had contrast in the last {RECENT_STEPS} steps: nothing is being learnt")
+    for name, value in history.latest.items():
+        path = name.split("/")
+        if path[-1] == "starved" and value > 0:
+            alarms.append(f"starved prompts: {value:,.0f} (unsolved, and not asked for in long)")
+        if name == "curriculum/failed" and value > 0:
+            alarms.append(f"rollouts that could not be scored: {value:,.0f}")
+    starved = [c.name for c in categories if c.share == 0 and expected.get(c.name, 0.0) >= STARVED_AFTER]
+    if starved:
+        alarms.append(f"categories not asked for in the last {RECENT_STEPS} steps: {', '.join(starved)}")
+    if history.damaged:
+        alarms.append(f"damaged lines in the logs, left out: {history.damaged:,}")
+    return tuple(alarms)
+
+
+def _whole(value: object) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) and value > 0 else None

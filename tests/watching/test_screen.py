@@ -1,0 +1,106 @@
+"""A real run on terminals of every size."""
+
+import io
+import json
+from pathlib import Path
+
+import pytest
+from rich.console import Console, RenderableType
+
+from rollwise.watching.follow import RunFollower
+from rollwise.watching.glyphs import ASCII, BLOCKS, Glyphs, sparkline
+from rollwise.watching.rows import render_rows
+from rollwise.watching.screen import Canvas, render_run
+from rollwise.watching.state import Snapshot, take_snapshot
+
+
+def snapshot(path: Path) -> Snapshot:
+    follower = RunFollower(path)
+    follower.look()
+    return take_snapshot(follower.name, follower.history, now=0.0)
+
+
+def drawn(body: RenderableType, width: int, encoding: str = "utf-8") -> list[str]:
+    file = io.TextIOWrapper(io.BytesIO(), encoding=encoding, newline="\n")
+    Console(file=file, width=width, color_system=None, highlight=False).print(body)
+    file.seek(0)
+    return file.read().splitlines()
+
+
+@pytest.mark.parametrize("size", [(80, 24), (100, 30), (120, 40), (200, 60)])
+@pytest.mark.parametrize("glyphs", [BLOCKS, ASCII])
+def test_a_run_fits_its_terminal(size: tuple[int, int], glyphs: Glyphs, real_run: Path) -> None:
+    width, height = size
+    lines = drawn(render_run(snapshot(real_run), Canvas(width, height, glyphs)), width, "utf-8")
+    assert 20 < len(lines) <= height
+    assert max(map(len, lines)) <= width
+    text = "\n".join(lines)
+    assert "real" in lines[0]
+    assert "complete" in lines[0]
+    assert "step 6/6" in lines[1]
+    for word in ("pass@1", "mixed", "all solved", "mean |A|", "pool", "coverage", "belief", "tokens/s", "overhead"):
+        assert word in text
+    assert "priority" in text  # a lane
+    assert "c1" in text  # a category
+    assert "task " in text  # a prompt
+    assert "~" not in "".join(lines[2:10])  # nothing of the signals is cut
+    assert "…" not in "".join(lines[2:10])
+    assert text.isascii() == (glyphs is ASCII)
+
+
+@pytest.mark.parametrize("size", [(20, 5), (40, 10), (1, 1)])
+def test_a_terminal_that_is_too_small_is_no_error(size: tuple[int, int], real_run: Path) -> None:
+    shown = snapshot(real_run)
+    assert drawn(render_run(shown, Canvas(*size, BLOCKS)), size[0])
+    assert drawn(render_rows([shown, shown], Canvas(*size, BLOCKS)), size[0])
+
+
+def test_the_numbers_are_the_files(real_run: Path) -> None:
+    rows = [json.loads(text) for text in (real_run / "metrics.jsonl").read_text().splitlines()]
+    lines = drawn(render_run(snapshot(real_run), Canvas(120, 40, BLOCKS)), 120)
+    last = next(line for line in lines if line.startswith("mixed")).split()[1:5]
+    mixed = [row["frac_mixed"] for row in rows if "frac_mixed" in row]
+    assert last == [f"{value:.3f}" for value in (mixed[-1], mixed[0], min(mixed), max(mixed))]
+    spent = next(line for line in lines if line.startswith("spent"))
+    assert f"{rows[-1]['rollouts']:,} rollouts" in spent
+    assert f"{rows[-1]['tokens']:,} tokens" in spent
+
+
+def test_a_text_with_markup_is_shown_as_it_is(tmp_path: Path) -> None:
+    row = {"step": 1, "lane": "[red]", "rewards": [0, 1], "prompt": "[/b] :smile:", "texts": ["[bold]x[/bold]"]}
+    (tmp_path / "metrics.jsonl").write_text('{"step": 1, "reward": 0.5}\n')
+    (tmp_path / "rollouts.jsonl").write_text(json.dumps(row) + "\n")
+    text = "\n".join(drawn(render_run(snapshot(tmp_path), Canvas(100, 30, BLOCKS)), 100))
+    assert "[/b] :smile: → [bold]x[/bold]" in text
+    assert "[red]" in text
+
+
+def test_before_the_first_step(tmp_path: Path) -> None:
+    assert "waiting for the run to begin" in drawn(render_run(snapshot(tmp_path), Canvas(80, 24, BLOCKS)), 80)[1]
+    (tmp_path / "config.yaml").write_text("steps: 9\n")
+    assert "no step yet" in drawn(render_run(snapshot(tmp_path), Canvas(80, 24, BLOCKS)), 80)[1]
+
+
+@pytest.mark.parametrize("width", [80, 120])
+def test_several_runs_are_rows(width: int, real_run: Path, tmp_path: Path) -> None:
+    shown = [snapshot(real_run), snapshot(tmp_path)]
+    lines = drawn(render_rows(shown, Canvas(width, 24, BLOCKS)), width)
+    assert lines[0].strip() == "1 of 2 runs complete"
+    assert "6/6" in lines[2]
+    assert "complete" in lines[2]
+    assert "waiting" in lines[3]
+    assert max(map(len, lines)) <= width
+
+
+def test_of_more_runs_than_lines_those_that_go_on_are_shown(real_run: Path, tmp_path: Path) -> None:
+    lines = drawn(render_rows([snapshot(real_run)] * 9 + [snapshot(tmp_path)], Canvas(80, 6, BLOCKS)), 80)
+    assert len(lines) == 6
+    assert lines[-1].strip() == "and 7 more"
+
+
+def test_sparkline_by_hand() -> None:
+    """On [0, 1], 0.5 is at 3.5 of 7 steps, rounded to even 4; four values in two columns are two means, 1 and 6."""
+    assert sparkline([0.0, 0.5, 1.0, float("nan"), 2.0], 9, BLOCKS, low=0.0, high=1.0) == "▁▅█ █"
+    assert sparkline([0.0, 2.0, 5.0, 7.0], 2, BLOCKS) == "▁█"
+    assert sparkline([], 5, BLOCKS) == ""
+    assert sparkline([float("nan")], 5, BLOCKS) == " "

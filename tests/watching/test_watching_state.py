@@ -1,0 +1,173 @@
+"""What is shown, as numbers worked out by hand."""
+
+import math
+
+import pytest
+
+from rollwise.watching.calibration import calibrate
+from rollwise.watching.history import GroupLine, History, one_line
+from rollwise.watching.pace import evaluation_seconds, rate, step_seconds, time_left
+from rollwise.watching.state import by_category, lane_shares, pool_sizes, recent_groups, steps_to_do, take_snapshot
+
+
+def group(rewards: tuple[float | None, ...] = (0.0, 1.0), **values: object) -> GroupLine:
+    defaults = {"step": 1, "lane": "a", "category": None, "purpose": "train", "predicted": None}
+    return GroupLine(**{**defaults, "prompt": "", "text": "", **values}, rewards=rewards)  # type: ignore[arg-type]
+
+
+def history(*rows: dict[str, float], **config: object) -> History:
+    made = History()
+    made.config = config
+    for row in rows:
+        made.add_metrics(row)
+    return made
+
+
+def test_calibration_by_hand() -> None:
+    """Eight groups of two: four predicted 0.75 scored (1, 1), four predicted 0.25 scored (0, 1).
+
+    The means are 1 and 0.5, so all eight differ by 0.25: Brier 0.0625. The means' mean is 0.75, from which all eight
+    differ by 0.25 too: variance 0.0625. High predictions go with high means, on two points: correlation 1.
+    """
+    groups = [group((1.0, 1.0), predicted=0.75)] * 4 + [group((0.0, 1.0), predicted=0.25)] * 4
+    found = calibrate(groups)
+    assert found is not None
+    assert (found.groups, found.brier, found.constant) == (8, 0.0625, 0.0625)
+    assert found.correlation == pytest.approx(1.0)
+
+
+def test_what_is_no_prediction_is_not_judged() -> None:
+    good = [group((1.0, 1.0), predicted=1.0)] * 8
+    left_out = [
+        group(predicted=None),
+        group(predicted=0.5, purpose="measure"),
+        group((None, None), predicted=0.5),
+        group((-1.0, 1.0), predicted=0.5),  # no scores in [0, 1]
+    ]
+    found = calibrate(good + left_out)
+    assert found is not None
+    assert (found.groups, found.brier, found.constant) == (8, 0.0, 0.0)
+    assert math.isnan(found.correlation)
+    assert calibrate(good[:7]) is None
+    assert calibrate(good * 100, most=10).groups == 10  # type: ignore[union-attr]
+
+
+def timed(*rows: tuple[int, float, float, float], evaluated: tuple[int, ...] = ()) -> History:
+    """Rows of step, wall_s, time and tokens."""
+    scores = {step: {"eval/pass@1": 0.5} for step in evaluated}
+    return history(
+        *({"step": s, "wall_s": w, "time": t, "tokens": n, "loss": 0.0, **scores.get(s, {})} for s, w, t, n in rows)
+    )
+
+
+def test_pace_and_time_left_by_hand() -> None:
+    """Steps of 2 s; step 2 has an evaluation of 5 s (7 s between the lines, 2 of them training).
+
+    From step 3 to 10 there are 7 steps of 2 s, and evaluations at 4, 6, 8 and 10: 7 * 2 + 4 * 5 = 34 s; without
+    evaluations 14 s. 30 tokens a step are 15 a second.
+    """
+    run = timed((0, 0, 100, 0), (1, 2, 102, 30), (2, 4, 109, 60), (3, 6, 111, 90), evaluated=(0, 2))
+    assert step_seconds(run) == 2.0
+    assert evaluation_seconds(run) == 5.0
+    assert rate(run.signal("tokens"), run.signal("wall_s")) == 15.0
+    assert time_left(run, 10, 2) == 34.0
+    assert time_left(run, 10, None) == 14.0
+    assert time_left(run, None, 2) is None
+
+
+def test_the_hours_between_a_kill_and_a_resume_are_not_a_steps_time() -> None:
+    """As above, but step 3 comes an hour late: no evaluation belongs to it, so nothing changes."""
+    run = timed((0, 0, 100, 0), (1, 2, 102, 30), (2, 4, 109, 60), (3, 6, 3711, 90), evaluated=(0, 2))
+    assert time_left(run, 10, 2) == 34.0
+
+
+def test_too_little_for_a_pace() -> None:
+    assert time_left(timed((0, 0, 100, 0)), 10, 2) is None
+    assert rate(History().signal("tokens"), History().signal("wall_s")) is None
+
+
+def test_shares_by_hand() -> None:
+    """Four groups: lane a twice (one a probe), b twice; category x three times: 4 of 6 rollouts solved, 2 mixed."""
+    groups = [
+        group((1.0, 0.0), category="x"),
+        group((1.0, 0.0), category="x", lane="b"),
+        group((1.0, 1.0), category="x", lane="b"),
+        group((0.1, 0.1), category="y", purpose="measure"),
+    ]
+    assert lane_shares(groups) == (("b", 0.5), ("a", 0.25), ("a (measure)", 0.25))
+    x, y, z = by_category(groups, ["z", "y", "x"])
+    assert (x.share, x.pass_rate, x.mixed) == (0.75, pytest.approx(4 / 6), pytest.approx(2 / 3))
+    assert (y.share, y.pass_rate, y.mixed) == (0.25, 0.0, 0.0)
+    assert z.share == 0
+    assert math.isnan(z.pass_rate)
+
+
+def test_the_last_steps_are_those_that_have_groups() -> None:
+    groups = [group(step=step) for step in (1, 1, 4, 9)]
+    assert [g.step for g in recent_groups(groups, steps=2)] == [4, 9]
+    assert recent_groups([], steps=2) == []
+
+
+def test_pools_also_of_a_curriculum_within_another() -> None:
+    latest = {"curriculum/heap": 3.0, "curriculum/replay/solved": 2.0, "curriculum/asked": 9.0, "gate/solved": 1.0}
+    assert pool_sizes(latest) == {"heap": 3.0, "replay/solved": 2.0}
+
+
+def test_a_step_that_is_written_again_replaces_what_came_after() -> None:
+    """A log that nobody rolled back; the late evaluation of step 1 joins it and drops nothing."""
+    run = history(*({"step": s, "reward": s / 10, "time": float(s)} for s in (1, 2, 3)))
+    run.add_metrics({"step": 2, "reward": 0.9, "time": 8.0})
+    assert run.signal("reward").values == [0.1, 0.9]
+    assert run.step == 2
+    run.add_metrics({"step": 1, "time": 9.0, "eval/pass@1": 0.5})
+    assert run.signal("time").values == [1.0, 8.0]
+    assert run.signal("eval/pass@1").values == [0.5]
+
+
+def status(now: float, *rows: dict[str, float], **config: object) -> str:
+    return take_snapshot("run", history(*rows, **config), now).status
+
+
+def test_status() -> None:
+    """Steps of 30 s: ten times that without a line is quiet; where the pace is not known, ten times a minute."""
+    steps = [{"step": s, "time": 30.0 * s, "wall_s": 30.0 * s, "loss": 0.0} for s in (1, 2, 3)]
+    assert status(0.0) == "waiting"
+    assert status(0.0, steps=9) == "starting"
+    assert status(90.0 + 300.0, *steps, steps=9) == "running"
+    assert status(90.0 + 301.0, *steps, steps=9) == "quiet"
+    assert status(30.0 + 600.0, steps[0], steps=9) == "running"
+    assert status(1e9, *steps, steps=3) == "complete"
+
+
+def test_alarms() -> None:
+    rows = [
+        {"step": s, "time": float(s), "wall_s": float(s), "frac_mixed": 0.0, "curriculum/rails/starved": 12.0}
+        for s in range(1, 11)
+    ]
+    run = history(*rows, steps=100)
+    for step in range(1, 21):  # category y is asked for at first, then no more
+        for category in ("x", "y" if step <= 10 else "x"):
+            run.add_group({"step": step, "rewards": [0, 1], "category": category})
+    alarms = take_snapshot("run", run, now=10.0 + 3600).alarms
+    assert alarms[0].startswith("no new line for 1:00:00")
+    assert "no group had contrast in the last 10 steps" in alarms[1]
+    assert alarms[2].startswith("starved prompts: 12")
+    assert alarms[3] == "categories not asked for in the last 10 steps: y"  # 10 of 40 before: 5 of the last 20 expected
+    assert len(alarms) == 4
+
+
+def test_text_that_could_move_the_cursor_is_made_harmless() -> None:
+    assert one_line("a\x1b[2Jb\r\n\tc\x07") == "a [2Jb c"
+    assert one_line([{"role": "user", "content": [{"type": "text", "text": "1+1"}]}]) == "1+1"
+    assert len(one_line("x" * 10_000)) == 300
+
+
+def test_a_budget_of_tokens_ends_a_run_before_its_steps() -> None:
+    """1000 tokens, of which 4 steps have made 300: 4 * 1000 / 300 = 13.3, so 14 steps; it is done at step 14."""
+    rows = [{"step": 4, "tokens": 300.0, "loss": 0.0}]
+    assert steps_to_do({"steps": 100, "max_tokens": 1000}, history(*rows)) == 14
+    assert steps_to_do({"steps": 9, "max_tokens": 1000}, history(*rows)) == 9
+    assert steps_to_do({"steps": 100}, history(*rows)) == 100
+    over = history(*rows, {"step": 14, "tokens": 1020.0, "loss": 0.0}, steps=100, max_tokens=1000)
+    assert steps_to_do(over.config, over) == 14
+    assert take_snapshot("run", over, now=0.0).done == 1.0
