@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 
 from rollwise.errors import StateFileError
-from rollwise.evaluation import read_json_lines, read_run
+from rollwise.evaluation import Faults, read_json_lines, read_run
+from rollwise.evaluation.json_lines import read_lines_at
 
 
 def write_lines(folder: Path, rows: list[Any], name: str = "metrics.jsonl", tail: str = "") -> Path:
@@ -149,3 +150,87 @@ def test_without_pyyaml_the_text_remains(tmp_path: Path, monkeypatch: pytest.Mon
     run = read_run(tmp_path)
     assert run.config == {}
     assert run.config_text == "seed: 3\n"
+
+
+def test_a_reader_that_notes_faults_goes_on_without_damaged_lines(tmp_path: Path) -> None:
+    bad = ['{"step": 2, "rew', "[1, 2]", {"reward": 1.0}, {"step": -1}, '{"step": 3, "caf\ufffd']
+    write_lines(tmp_path, [{"step": 1, "reward": 0.5}, *bad, {"step": 6, "reward": 0.7}], tail='{"step": 7, "r')
+    write_lines(tmp_path, ["{", {"step": 1, "lane": "a"}, "", "x", {"step": 6}], name="rollouts.jsonl")
+    faults = Faults()
+    run = read_run(tmp_path, faults)
+    assert run.steps.tolist() == [1, 6]
+    assert list(run.rollout_lines(faults)) == [(2, {"step": 1, "lane": "a"}), (5, {"step": 6})]
+    assert faults.sentences() == [
+        "metrics.jsonl: lines 2 and 6 could not be read (not valid JSON).",
+        "metrics.jsonl: line 3 could not be read (not a JSON object).",
+        "metrics.jsonl: lines 4 and 5 could not be read (no whole number as step).",
+        "rollouts.jsonl: lines 1 and 4 could not be read (not valid JSON).",
+        "config.yaml is not there.",
+        "metrics.jsonl has a torn last line (8), still being written or cut off; it was left out.",
+    ]
+    assert len(faults) == 9
+
+
+def test_many_damaged_lines_are_counted(tmp_path: Path) -> None:
+    write_lines(tmp_path, ["no"] * 5000 + [{"step": 1}])
+    faults = Faults()
+    assert read_run(tmp_path, faults).steps.tolist() == [1]
+    sentence = next(s for s in faults.sentences() if "lines" in s)
+    assert "lines 1, 2, 3" in sentence
+    assert "12 and 4,988 more could not be read" in sentence
+    assert len(sentence) < 150
+
+
+@pytest.mark.parametrize("name", ["metrics.jsonl", "rollouts.jsonl", "config.yaml"])
+def test_one_file_is_a_run_for_a_reader_that_notes_faults(tmp_path: Path, name: str) -> None:
+    write_lines(tmp_path, [], name=name)
+    faults = Faults()
+    run = read_run(tmp_path, faults)
+    assert run.steps.tolist() == []
+    assert list(run.rollout_lines(faults)) == []
+    assert sum("is not there" in sentence for sentence in faults.sentences()) == 2
+
+
+def test_no_file_is_no_run_for_anyone(tmp_path: Path) -> None:
+    with pytest.raises(StateFileError, match="give a run's folder"):
+        read_run(tmp_path, Faults())
+
+
+def test_files_that_can_not_be_opened(tmp_path: Path) -> None:
+    write_lines(tmp_path, [], name="rollouts.jsonl")
+    for name in ("metrics.jsonl", "config.yaml"):
+        (tmp_path / name).mkdir()
+    faults = Faults()
+    assert read_run(tmp_path, faults).config == {}
+    assert {s.split("(")[0] for s in faults.sentences()} == {
+        "config.yaml can't be read ",
+        "metrics.jsonl can't be read ",
+    }
+    with pytest.raises(StateFileError, match=r"has no metrics\.jsonl"):
+        read_run(tmp_path)
+    (tmp_path / "metrics.jsonl").rmdir()
+    write_lines(tmp_path, [{"step": 1}])
+    with pytest.raises(StateFileError, match=r"config\.yaml can't be read"):
+        read_run(tmp_path)
+
+
+@pytest.mark.parametrize("bad", ["- a\n- b\n", "a: [1\n", "a: 2025-99-99\n"])
+def test_a_config_that_can_not_be_read_is_a_fault(tmp_path: Path, bad: str) -> None:
+    pytest.importorskip("yaml")
+    write_lines(tmp_path, [{"step": 1}])
+    (tmp_path / "config.yaml").write_text(bad)
+    faults = Faults()
+    run = read_run(tmp_path, faults)
+    assert (run.config, run.config_text) == ({}, bad)
+    assert len(faults.sentences()) == 1
+    assert "\n" not in faults.sentences()[0]
+    with pytest.raises(StateFileError, match=r"config\.yaml"):
+        read_run(tmp_path)
+
+
+def test_lines_are_found_again_by_number(tmp_path: Path) -> None:
+    path = write_lines(tmp_path, [{"step": 1}, "no", {"step": 3}, {"step": 4}]) / "metrics.jsonl"
+    assert read_lines_at(path, {2, 3, 9}) == {3: {"step": 3}}
+    assert read_lines_at(path, set()) == {}
+    with pytest.raises(StateFileError, match="can't be read"):
+        read_lines_at(tmp_path / "absent", {1})

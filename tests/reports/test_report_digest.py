@@ -11,7 +11,7 @@ import pytest
 
 from rollwise.evaluation import read_run
 from rollwise.reports.digest import LONGEST_PROMPT, MOST_LINES, digest_rollouts, duration, headlines, prompt_text
-from rollwise.reports.page import config_name, format_rewards
+from rollwise.reports.page import config_name
 from rollwise.reports.series import (
     cumulative,
     moving_mean,
@@ -19,6 +19,7 @@ from rollwise.reports.series import (
     thin_evenly,
     thin_extremes,
 )
+from rollwise.reports.words import format_rewards
 
 
 def test_moving_mean_of_columns_by_hand() -> None:
@@ -81,7 +82,7 @@ def test_what_was_measured_is_counted_apart(make_run: Callable[..., Path]) -> No
     digest = digest_rollouts(lines)
     assert (digest.groups, digest.probes) == (1, 3)
     assert [group.completion for group in digest.last] == ["yes"]
-    assert digest.lanes == {1: {"buffer": 1}}
+    assert digest.lane_shares()[0] == ["buffer"]
     metrics = [{"step": s, "rollouts": 60 * s, "probe_rollouts": 30 * (s == 1)} for s in (1, 2)]
     run = read_run(make_run(metrics, lines))
     rows = {row.label: row for row in headlines(run, digest)}

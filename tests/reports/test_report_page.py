@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import re
 import subprocess
 import sys
@@ -21,7 +22,10 @@ from rollwise.reports.figures import build_figures
 
 RunMaker = Callable[..., Path]
 Rows = Callable[..., list[dict[str, Any]]]
-FIGURES = ["advantage", "effective_task_ratio", "lanes", "outcomes", "pools", "score"]
+FIGURES = [
+    "advantage", "belief_over_steps", "categories", "coverage", "effective_task_ratio", "lanes", "last_outcomes",
+    "outcomes", "overhead", "pools", "reliability", "score", "success_rates",
+]  # fmt: skip
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
 
@@ -71,16 +75,18 @@ def read_page(path: Path) -> tuple[str, Page]:
 
 def test_whole_report(whole_run: Path) -> None:
     text, page = read_page(whole_run / "report.html")
-    assert "script" not in page.tags
-    assert page.tags.count("svg") == 10
+    assert page.tags.count("script") == 2  # the rollouts and the page's own
+    assert page.tags.count("svg") == 23  # score and ratio on four axes, four pairs, seven single panels
     assert len(page.ids) == len(set(page.ids))
     for said in ["countdown-replay-7", "prioritized-replay", "grpo", "pass@1", "curriculum overhead", "51,200"]:
         assert said in page.text
     for source in ["metrics.jsonl", "rollouts.jsonl", "config.yaml", "201 steps from 0 to 200", "3,200 groups"]:
         assert source in page.text
-    assert page.text.count("centred moving mean over 11 steps") == 6
+    assert page.text.count("centred moving mean over 11 steps") == 9
+    assert "Damaged or missing" not in page.text
+    assert "Not drawn" not in page.text
     assert "# a made-up run, for tests" in page.text
-    assert len(text) < 500_000
+    assert len(text) < 2_000_000
 
 
 def test_page_asks_for_nothing(whole_run: Path) -> None:
@@ -121,14 +127,21 @@ def test_texts_are_escaped(make_run: RunMaker) -> None:
             "rewards": [1.0, None],
             "predicted": 0.5,
         },
-        {"step": 1, "lane": "_hidden", "prompt_id": attack, "rewards": [float("inf")]},
+        {"step": 1, "lane": "_hidden", "prompt_id": attack, "category": attack, "rewards": [float("inf")]},
     ]
     config = f"task: '{attack[:24]}'\n# </pre></details>{attack[:50]}\n"
     run = make_run([{"step": 1, "frac_mixed": 0.5}], rollouts, config, name="a<i>b&c")
     text, page = read_page(write_report(run))
-    assert not re.search("<script|<img", text)
-    assert not {"b", "i", "img", "script"} & set(page.tags)
+    assert len(re.findall("<script", text)) == 2
+    assert "<img" not in text
+    assert not {"i", "img"} & set(page.tags)
     assert page.text.count("<script>alert(1)</script>") >= 4
+    data = re.search(r'<script type="application/json" id="rollouts-data">(.*?)</script>', text, flags=re.DOTALL)
+    assert data is not None
+    (first, second) = json.loads(data[1])["groups"]
+    assert first[2] == f"{attack}: {attack}"  # the half surrogate too
+    assert first[-1] == [[1.0, f"</pre></td>{attack}", "", 1], [None, None, "", 1]]
+    assert second[1] == attack
     assert "a<i>b&c" in page.text
     assert "_hidden" in page.text
 
@@ -145,8 +158,8 @@ def test_one_whole_step(
 ) -> None:
     run = make_run(metric_rows(1, seed=0)[1:], rollout_rows(1, groups=2, seed=0))
     _, page = read_page(write_report(run))
-    assert page.tags.count("svg") == 10
-    assert "Not drawn" not in page.text
+    assert page.tags.count("svg") == 20
+    assert re.findall(r"(belief[^()]*) \(needs", page.text) == ["belief against outcome", "belief over the steps"]
     assert not recwarn.list
 
 
@@ -171,8 +184,17 @@ def test_missing_keys_and_values_that_are_not_finite(make_run: RunMaker, recwarn
 def test_curriculum_that_reports_nothing_has_no_pools(make_run: RunMaker, metric_rows: Rows) -> None:
     metrics = [{k: v for k, v in row.items() if not k.startswith("curriculum/")} for row in metric_rows(30, seed=0)]
     specs, lacking = build_figures(read_run(make_run(metrics)), RolloutDigest())
-    assert [spec.name for spec in specs] == ["score", "effective_task_ratio", "outcomes", "advantage"]
-    assert [needs.split(" (")[0] for needs in lacking] == ["sizes of the pools", "lanes"]
+    assert [spec.name for spec in specs] == ["score", "effective_task_ratio", "outcomes", "advantage", "overhead"]
+    assert [needs.split(" (")[0] for needs in lacking] == [
+        "success rates of the sampled prompts",
+        "sizes of the pools",
+        "prompts by their last outcome",
+        "lanes",
+        "categories",
+        "belief against outcome",
+        "belief over the steps",
+        "coverage of the pool",
+    ]
 
 
 def test_out_and_the_same_page_again(make_run: RunMaker, tmp_path: Path) -> None:

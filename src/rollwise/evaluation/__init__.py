@@ -1,5 +1,6 @@
 """What a run achieved: reading a run's folder, and the field's measures of it. Needs numpy alone."""
 
+from rollwise.evaluation.json_lines import Faults, read_json_lines
 from rollwise.evaluation.metrics import (
     GroupOutcomes,
     baseline_target,
@@ -11,9 +12,10 @@ from rollwise.evaluation.metrics import (
     relative_time_to_baseline,
     time_to_baseline,
 )
-from rollwise.evaluation.run_files import RunData, read_json_lines, read_run
+from rollwise.evaluation.run_files import RunData, read_run
 
 __all__ = [
+    "Faults",
     "GroupOutcomes",
     "RunData",
     "baseline_target",

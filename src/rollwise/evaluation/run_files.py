@@ -1,12 +1,13 @@
 """Reading a run's folder: `config.yaml`, `metrics.jsonl` and `rollouts.jsonl`.
 
 The run may still be going, may have been killed in the middle of a line, and may have been resumed from a checkpoint
-older than its last line; a reader sees the one history that led to the policy.
+older than its last line; a reader sees the one history that led to the policy. A file may also have been damaged: a
+reader that gives a `Faults` goes on without the lines that can't be read, and finds them named there; one that doesn't
+gets an error.
 """
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,12 +17,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import StateFileError
+from rollwise.evaluation.json_lines import Faults, read_json_lines
 
 FloatArray = NDArray[np.float64]
 
 CONFIG_FILE = "config.yaml"
 METRICS_FILE = "metrics.jsonl"
 ROLLOUTS_FILE = "rollouts.jsonl"
+ABSENT = "is not there"
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
 _CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens"})
@@ -67,13 +70,19 @@ class RunData:
         Raises:
             StateFileError: A line other than the last is malformed.
         """
+        for _, row in self.rollout_lines():
+            yield row
+
+    def rollout_lines(self, faults: Faults | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+        """As `rollouts`, each group with its line number, from 1; what can't be read goes to `faults`, where given."""
         path = self.path / ROLLOUTS_FILE
         if path.exists():
-            for _, row in read_json_lines(path):
-                yield row
+            yield from read_json_lines(path, faults)
+        elif faults is not None:
+            faults.add_file(ROLLOUTS_FILE, ABSENT)
 
 
-def read_run(path: str | Path) -> RunData:
+def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
     """Read a run's folder; the rollouts are streamed later, by `RunData.rollouts`.
 
     A step that is written twice (a run resumed from an older checkpoint) counts once, as last written, and what the
@@ -81,78 +90,69 @@ def read_run(path: str | Path) -> RunData:
 
     Args:
         path: The folder that holds `metrics.jsonl`.
+        faults: Where to note missing files and lines that can't be read, and go on without them; None to raise.
 
     Raises:
-        StateFileError: The folder or its `metrics.jsonl` is missing, or a line other than the last is malformed.
+        StateFileError: The folder is no run's: it is missing, or holds none of the three files. Without `faults` also:
+            its `metrics.jsonl` is missing, a line other than the last is malformed, or a file can't be read.
     """
     folder = Path(path)
-    metrics_path = folder / METRICS_FILE
-    if not metrics_path.is_file():
+    needed = [METRICS_FILE] if faults is None else [METRICS_FILE, ROLLOUTS_FILE, CONFIG_FILE]
+    if not any((folder / name).is_file() for name in needed):
         reason = f"has no {METRICS_FILE}" if folder.is_dir() else "is not a folder"
         raise StateFileError(f"{str(folder)!r} {reason}; give a run's folder, such as runs/<name>")
-    text, config = _read_config(folder / CONFIG_FILE)
-    return RunData(path=folder, config=config, config_text=text, metrics=_read_metrics(metrics_path))
+    text, config = _read_config(folder / CONFIG_FILE, faults)
+    metrics = _read_metrics(folder / METRICS_FILE, faults)
+    return RunData(path=folder, config=config, config_text=text, metrics=metrics)
 
 
-def read_json_lines(path: Path) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Stream (line number from 1, object) from a file of one JSON object a line.
-
-    A malformed last line is one that is still being written, or whose writer was killed: it is left out silently.
-    Blank lines are left out too.
-
-    Raises:
-        StateFileError: A line other than the last is not a JSON object.
-    """
-    fault: tuple[int, str] | None = None
-    with path.open("rb") as file:  # bytes, as a torn line may end inside a character
-        for number, line in enumerate(file, start=1):
-            if not line.strip():
-                continue
-            if fault is not None:
-                raise _line_error(path, *fault)
-            try:
-                row = json.loads(line.decode("utf-8"))
-            except (ValueError, RecursionError) as error:
-                fault = number, f"is not valid JSON ({error})"
-                continue
-            if isinstance(row, dict):
-                yield number, row
-            else:
-                fault = number, f"holds a {type(row).__name__}, not an object"
-
-
-def _line_error(path: Path, number: int, reason: str) -> StateFileError:
-    return StateFileError(f"{path}, line {number}: {reason}; mend or delete that line")
-
-
-def _read_config(path: Path) -> tuple[str, dict[str, Any]]:
+def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]]:
     if not path.exists():
+        if faults is not None:
+            faults.add_file(path.name, ABSENT)
         return "", {}
-    text = path.read_text(encoding="utf-8", errors="replace")
+    try:
+        text = path.read_text(encoding="utf-8", errors="replace")
+    except OSError as error:
+        return "", _no_config(path, f"can't be read ({error.strerror})", faults)
     try:
         import yaml  # optional: without it the report still shows the text
     except ImportError:
         return text, {}
     try:
         config = yaml.safe_load(text)
-    except yaml.YAMLError as error:
-        raise StateFileError(f"{path} is not valid YAML ({error}); mend it or move it away") from error
+    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2025-99-99
+        return text, _no_config(path, f"is not valid YAML ({' '.join(str(error).split())})", faults)
     if config is None:
         return text, {}
     if not isinstance(config, dict):
-        raise StateFileError(f"{path} holds a {type(config).__name__}, not a mapping; mend it or move it away")
+        return text, _no_config(path, f"holds a {type(config).__name__}, not a mapping", faults)
     return text, {str(key): value for key, value in config.items()}
 
 
-def _read_metrics(path: Path) -> dict[str, FloatArray]:
+def _no_config(path: Path, reason: str, faults: Faults | None) -> dict[str, Any]:
+    if faults is None:
+        raise StateFileError(f"{path} {reason}; mend it or move it away")
+    faults.add_file(path.name, reason)
+    return {}
+
+
+def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:
     rows: dict[int, dict[str, float]] = {}
     last_trained = -1
-    for number, raw in read_json_lines(path):
+    if faults is not None and not path.exists():
+        faults.add_file(path.name, ABSENT)
+        return _as_columns(rows)
+    for number, raw in read_json_lines(path, faults):
         step = raw.get("step")
         if isinstance(step, float) and step.is_integer():
             step = int(step)
         if isinstance(step, bool) or not isinstance(step, int) or not 0 <= step < 2**53:
-            raise _line_error(path, number, f"'step' must be a whole number >= 0, got {step!r}")
+            reason = f"'step' must be a whole number >= 0, got {step!r}"
+            if faults is None:
+                raise StateFileError(f"{path}, line {number}: {reason}; mend or delete that line")
+            faults.add_line(path.name, number, "no whole number as step")
+            continue
         row = {key: _number(value) for key, value in raw.items() if _is_number(value)}
         # A late evaluation's line joins its step; a training step before the last one means that the run was resumed.
         if any(key not in _CLOCK_KEYS and not key.startswith("eval/") for key in row):

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections import Counter, deque
-from collections.abc import Iterable, Mapping
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,6 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.dynamics import sums_by_step
+from rollwise.evaluation.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
+from rollwise.reports.budgets import evaluation_columns
 from rollwise.reports.series import FloatArray, cumulative
 
 LAST_GROUPS = 6
@@ -37,50 +40,55 @@ class Group:
 
 @dataclass
 class RolloutDigest:
-    """The rollouts in small: how many groups, each step's groups by lane, and the last few groups.
+    """The rollouts in small: every group's numbers as columns, and the last few groups as they are.
 
     What was measured or screened, and not trained on by itself, is counted apart, in `probes`.
     """
 
-    groups: int = 0
-    probes: int = 0
-    lanes: dict[int, Counter[str]] = field(default_factory=dict)
+    table: GroupTable = field(default_factory=lambda: group_table([]))
     last: list[Group] = field(default_factory=list)
+
+    @property
+    def groups(self) -> int:
+        """How many groups were asked for to train on."""
+        return int(np.count_nonzero(self.table.train))
+
+    @property
+    def probes(self) -> int:
+        """How many were asked for to measure or screen."""
+        return len(self.table) - self.groups
 
     def lane_shares(self) -> tuple[list[str], FloatArray, FloatArray]:
         """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
-        totals: Counter[str] = Counter()
-        for counts in self.lanes.values():
-            totals.update(counts)
-        names = sorted(totals, key=lambda name: (-totals[name], name))
-        if len(names) > MOST_LANES:
-            names = [*names[: MOST_LANES - 1], OTHER_LANES]
-        place = {name: i for i, name in enumerate(names)}
-        steps = sorted(self.lanes)
-        shares = np.zeros((len(steps), len(names)))
-        for row, step in enumerate(steps):
-            for lane, count in self.lanes[step].items():
-                shares[row, place.get(lane, len(names) - 1)] += count
-        if steps:
-            shares /= shares.sum(axis=1, keepdims=True)
-        return names, np.array(steps, dtype=np.float64), shares
+        table = self.table
+        kept = table.train & (table.step != NO_STEP) & (table.lane != NO_NAME)
+        totals = np.bincount(table.lane[kept], minlength=len(table.lanes))
+        order = sorted(np.flatnonzero(totals).tolist(), key=lambda i: (-totals[i], table.lanes[i]))
+        shown = order if len(order) <= MOST_LANES else order[: MOST_LANES - 1]
+        place = np.full(len(table.lanes), len(shown))
+        place[shown] = np.arange(len(shown))
+        names = [table.lanes[i] for i in shown] + ([OTHER_LANES] if len(shown) < len(order) else [])
+        steps, counts = sums_by_step(table.step[kept], place[table.lane[kept]], len(names))
+        return names, steps.astype(np.float64), counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
 
 
 def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
-    """Read the groups once, holding counts and the last few alone, so that 10^6 lines need little memory."""
-    digest = RolloutDigest()
+    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory."""
+    return digest_lines(enumerate(rows, start=1))
+
+
+def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> RolloutDigest:
+    """As `digest_rollouts`, from (line number, group) pairs, so that lines can be found again."""
     last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
-    for row in rows:
-        if row.get("purpose", "train") != "train":
-            digest.probes += 1
-            continue
-        digest.groups += 1
-        last.append(row)
-        step, lane = row.get("step"), row.get("lane")
-        if isinstance(step, int) and lane is not None:
-            digest.lanes.setdefault(step, Counter())[str(lane)] += 1
-    digest.last = [_as_group(row) for row in last]
-    return digest
+
+    def watched() -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for number, row in lines:
+            if row.get("purpose", "train") == "train":
+                last.append(row)
+            yield number, row
+
+    table = group_table(watched())
+    return RolloutDigest(table, [_as_group(row) for row in last])
 
 
 def _as_group(row: Mapping[str, Any]) -> Group:
@@ -89,11 +97,11 @@ def _as_group(row: Mapping[str, Any]) -> Group:
     lane = row.get("lane")
     return Group(
         step=step if isinstance(step, int) else None,
-        prompt=_cut(prompt_text(row.get("prompt", row.get("prompt_id"))), LONGEST_PROMPT),
+        prompt=cut(prompt_text(row.get("prompt", row.get("prompt_id"))), LONGEST_PROMPT),
         lane="" if lane is None else str(lane),
-        predicted=float(predicted) if isinstance(predicted, int | float) else None,
-        rewards=tuple(float(r) if isinstance(r, int | float) else None for r in _as_list(row.get("rewards"))),
-        completion=_cut(texts[0], LONGEST_COMPLETION) if texts else "",
+        predicted=float(predicted) if is_real(predicted) else None,
+        rewards=tuple(float(r) if is_real(r) else None for r in _as_list(row.get("rewards"))),
+        completion=cut(texts[0], LONGEST_COMPLETION) if texts else "",
     )
 
 
@@ -120,7 +128,8 @@ def _as_list(value: object) -> list[Any]:
     return value if isinstance(value, list) else []
 
 
-def _cut(text: str, longest: int) -> str:
+def cut(text: str, longest: int) -> str:
+    """The beginning of a text, in few lines, with an ellipsis where it goes on."""
     lines = text[: longest + 1].split("\n")
     if len(text) <= longest and len(lines) <= MOST_LINES:
         return text
@@ -139,7 +148,7 @@ class Headline:
 def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     """The run's headline numbers; a number whose columns are absent is left out."""
     steps = run.metrics["step"]
-    rows = [_evaluation(run), *_task_ratio(run)]
+    rows = [*_evaluations(run), *_task_ratio(run)]
     for key, label, note in [
         ("rollouts", "rollouts", "completions generated"),
         ("tokens", "generated tokens", "over all completions"),
@@ -154,21 +163,22 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     coverage = _finite(run.column("curriculum/coverage"))
     if coverage.size:
         rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for at least once"))
-    return [row for row in rows if row is not None]
+    return rows
 
 
-def _evaluation(run: RunData) -> Headline | None:
-    for key, label in [("eval/pass@1", "pass@1"), ("eval/reward", "evaluation reward")]:
-        scores = run.column(key)
-        steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
-        if scores.size == 1:
-            return Headline(label, f"{scores[0]:.3f}", f"the only evaluation, at step {steps[0]:.0f}")
-        if scores.size:
-            best = int(np.argmax(scores))
-            value = f"{scores[0]:.3f} → {scores[-1]:.3f}"
-            note = f"step {steps[0]:.0f} → step {steps[-1]:.0f}; best {scores[best]:.3f} at step {steps[best]:.0f}"
-            return Headline(label, value, note)
-    return None
+def _evaluations(run: RunData) -> list[Headline]:
+    return [_evaluation(run, key) for key in evaluation_columns(run)]
+
+
+def _evaluation(run: RunData, key: str) -> Headline:
+    label = "evaluation reward" if key == "eval/reward" else key.removeprefix("eval/")
+    scores = run.column(key)
+    steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
+    if scores.size == 1:
+        return Headline(label, f"{scores[0]:.3f}", f"the only evaluation, at step {steps[0]:.0f}")
+    best = int(np.argmax(scores))
+    note = f"step {steps[0]:.0f} → step {steps[-1]:.0f}; best {scores[best]:.3f} at step {steps[best]:.0f}"
+    return Headline(label, f"{scores[0]:.3f} → {scores[-1]:.3f}", note)
 
 
 def _task_ratio(run: RunData) -> list[Headline]:

@@ -14,6 +14,9 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.patches import Patch, PathPatch
+from matplotlib.path import Path as Outline
+from matplotlib.ticker import EngFormatter, MaxNLocator
 
 from rollwise.reports.series import (
     FloatArray,
@@ -37,6 +40,13 @@ CSS_NAMES = {
 
 # Below this many points a line carries markers, and a stack is bars: one point makes neither line nor area.
 FEW_POINTS = 12
+# A legend entry longer than this is cut; a legend row has room for so many characters, counting a handle as 8.
+LONGEST_LABEL = 32
+LEGEND_ROW = 58
+LEGEND_HANDLE = 8
+# A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
+HEAT_LEVELS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.18, 0.25, 0.4)
+HEAT_OPACITIES = (0.04, 0.12, 0.23, 0.36, 0.5, 0.66, 0.83, 1.0)
 
 _STYLE: dict[Any, Any] = {
     "svg.fonttype": "none", "text.parse_math": False, "font.size": 9.0, "axes.labelsize": 9.0, "legend.fontsize": 8.5,
@@ -59,6 +69,7 @@ class FigureSpec:
         caption: One sentence: what it shows and how it was computed.
         panels: What draws each panel on its axes.
         width: A panel's width in inches; its height is 2.9.
+        tabs: A short name for each panel, where the page shows one at a time behind buttons; empty for all at once.
     """
 
     name: str
@@ -66,6 +77,7 @@ class FigureSpec:
     caption: str
     panels: tuple[Callable[[Axes], None], ...]
     width: float = 4.0
+    tabs: tuple[str, ...] = ()
 
 
 def save_figure(spec: FigureSpec, folder: Path) -> None:
@@ -76,6 +88,7 @@ def save_figure(spec: FigureSpec, folder: Path) -> None:
         for draw, ax in zip(spec.panels, axes, strict=True):
             draw(ax)
         figure.savefig(folder / f"{spec.name}.png", dpi=150)
+        figure.set_layout_engine("none")  # laid out by now, which is half the work
         (folder / f"{spec.name}.svg").write_text(_svg(figure), encoding="utf-8")
 
 
@@ -142,3 +155,72 @@ def draw_stack(ax: Axes, x: FloatArray, parts: FloatArray, *, labels: Sequence[s
     x, smooth = thin_evenly(x, moving_mean(parts, smoothing_window(len(x))))
     ax.stackplot(x, smooth.T, labels=list(labels), colors=list(colors), linewidth=0.6, edgecolor=PAPER)
     ax.set_xlim(x[0], x[-1])
+
+
+def draw_heatmap(ax: Axes, x_edges: FloatArray, y_edges: FloatArray, shares: FloatArray, *, color: str) -> None:
+    """Shares (Y, X) as cells between edges (Y + 1,) and (X + 1,), the greater the stronger; 0 and NaN are left blank.
+
+    Each level is one path of one colour and an opacity, so that the page can give it the colour of its scheme.
+    """
+    levels = [*HEAT_LEVELS[1:], np.inf]
+    for low, high, opacity in zip(HEAT_LEVELS, levels, HEAT_OPACITIES, strict=True):
+        rows, columns = np.nonzero((shares > low if low == 0 else shares >= low) & (shares < high))
+        cells = [
+            Outline([(x_edges[i], y_edges[j]), (x_edges[i + 1], y_edges[j]), (x_edges[i + 1], y_edges[j + 1]),
+                     (x_edges[i], y_edges[j + 1]), (x_edges[i], y_edges[j])])
+            for j, i in zip(rows.tolist(), columns.tolist(), strict=True)
+        ]  # fmt: skip
+        if cells:
+            path = Outline.make_compound_path(*cells)
+            ax.add_patch(PathPatch(path, facecolor=color, alpha=opacity, linewidth=0))
+    ax.grid(visible=False)
+    ax.set_xlim(x_edges[0], x_edges[-1])
+    ax.set_ylim(y_edges[0], y_edges[-1])
+
+
+def heatmap_legend(ax: Axes, *, color: str) -> None:
+    """The levels of a heatmap, above the axes: from which share on, in percent."""
+    names = ["<2", *(f"{100 * low:.0f}" for low in HEAT_LEVELS[1:-1]), f"{100 * HEAT_LEVELS[-1]:.0f}% or more"]
+    handles = [Patch(facecolor=color, alpha=a, label=n) for a, n in zip(HEAT_OPACITIES, names, strict=True)]
+    ax.legend(
+        handles=handles, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(handles), borderaxespad=0.2,
+        columnspacing=0.7, handlelength=0.9, handletextpad=0.3,
+    )  # fmt: skip
+
+
+def finish_axes(ax: Axes, x_label: str, y_label: str, legend: bool = False) -> None:
+    """Labels, ticks, and the legend above the axes, where it can hide no data."""
+    ax.set_xlabel(x_label)
+    ax.set_ylabel(y_label)
+    by_step = x_label == "training step"
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=by_step))
+    low, high = ax.dataLim.intervalx
+    if by_step and high - low < 1:
+        ax.set_xlim((low + high) / 2 - 1.5, (low + high) / 2 + 1.5)  # one step: no fractions of a step on the axis
+    if x_label in ("generated tokens", "rollouts"):
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
+    if legend:
+        labels = ax.get_legend_handles_labels()[1]
+        longest = max(len(label) for label in labels) + LEGEND_HANDLE
+        columns = len(labels) if sum(map(len, labels)) + LEGEND_HANDLE * len(labels) <= LEGEND_ROW else 0
+        ax.legend(
+            loc="lower left",
+            bbox_to_anchor=(0, 1),
+            ncols=columns or max(1, LEGEND_ROW // longest),
+            borderaxespad=0.2,
+            columnspacing=1.2,
+            handlelength=1.6,
+        )
+
+
+def from_zero(ax: Axes, values: FloatArray) -> None:
+    """Start the y axis at 0, unless there are values below."""
+    finite = values[np.isfinite(values)]
+    if finite.min() >= 0:
+        ax.set_ylim(0, 1.06 * (float(finite.max()) or 1.0))
+
+
+def legend_label(name: str) -> str:
+    """A name of the user's as matplotlib shows it in a legend, cut where it is long."""
+    name = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
+    return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"

@@ -1,58 +1,90 @@
-"""The report as one HTML page: no script, no request, readable on a phone, in print and in the dark."""
+"""The report as one HTML page: no request, readable on a phone, in print and in the dark, and without its script."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, ROLLOUTS_FILE
-from rollwise.reports.digest import Group, Headline, RolloutDigest, count
+from rollwise.reports.browser import Sample
+from rollwise.reports.digest import Headline, RolloutDigest, count
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.page_style import CSS
+from rollwise.reports.rollouts_section import rollouts_section
 
-# More rewards than this are counted instead of listed.
-MOST_REWARDS = 16
-NOTHING = "&ndash;"
 # Where a part of the config names what it configures.
 _NAME_KEYS = ("name", "method", "kind", "type", "id")
 
 
-def render_page(
-    run: RunData,
-    digest: RolloutDigest,
-    numbers: Sequence[Headline],
-    figures: Sequence[tuple[FigureSpec, Sequence[str]]],
-    lacking: Sequence[str],
-) -> str:
-    """The whole page.
+@dataclass(frozen=True)
+class PageParts:
+    """What a page is made of.
 
-    Args:
+    Attributes:
         run: The run's config and metrics.
         digest: Its rollouts in small.
         numbers: The rows of the headline table.
         figures: Each figure with its panels as `<svg>` elements.
-        lacking: The figures that could not be drawn, each with the columns it needs.
+        lacking: The figures that could not be drawn, each with what it needs.
+        problems: What could not be read, a sentence each.
+        details: HTML that stands under a figure's caption, by the figure's name.
+        sections: Further sections after the figures, as title and HTML.
+        sample: The groups that the page can search.
     """
-    sections = [_header(run), _headline_table(numbers)]
-    sections += [_figure(spec, panels) for spec, panels in figures]
-    if lacking:
-        items = "".join(f"<li>{escape(item)}</li>" for item in lacking)
+
+    run: RunData
+    digest: RolloutDigest
+    numbers: Sequence[Headline]
+    figures: Sequence[tuple[FigureSpec, Sequence[str]]]
+    lacking: Sequence[str]
+    problems: Sequence[str] = ()
+    details: Mapping[str, str] = field(default_factory=dict)
+    sections: Sequence[tuple[str, str]] = ()
+    sample: Sample = field(default_factory=lambda: Sample([], 0))
+
+
+def render_page(parts: PageParts) -> str:
+    """The whole page."""
+    sections = [_header(parts.run), _problems(parts.problems), _headline_table(parts.numbers)]
+    sections += [_figure(spec, panels, parts.details.get(spec.name, "")) for spec, panels in parts.figures]
+    sections += [f'<section class="wide"><h2>{escape(title)}</h2>{body}</section>' for title, body in parts.sections]
+    if parts.lacking:
+        items = "".join(f"<li>{escape(item)}</li>" for item in parts.lacking)
         sections.append(f"<section><h2>Not drawn</h2><p>The files lack the data for:</p><ul>{items}</ul></section>")
-    sections += [_last_groups(digest.last), _config(run), _sources(run, digest)]
-    title = escape(f"{run.name}: rollwise report")
+    sections += [rollouts_section(parts.sample, parts.digest.last), _config(parts.run), _sources(parts)]
+    return html_page(f"{parts.run.name}: rollwise report", sections)
+
+
+def html_page(title: str, sections: Sequence[str]) -> str:
+    """A whole document around its sections (HTML), with the style sheet and the script within it."""
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>{CSS}</style>\n</head>\n<body>\n<main>\n"
+        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n<main>\n"
         + "\n".join(section for section in sections if section)
-        + "\n</main>\n</body>\n</html>\n"
+        + f"\n</main>\n<script>{_script()}</script>\n</body>\n</html>\n"
+    )
+
+
+def _script() -> str:
+    return files("rollwise.reports").joinpath("page.js").read_text(encoding="utf-8")
+
+
+def _problems(sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return (
+        '<section class="problems"><h2>Damaged or missing</h2><p>The page was made from the rest; this is not in '
+        f"its numbers:</p><ul>{items}</ul></section>"
     )
 
 
@@ -87,56 +119,30 @@ def _headline_table(numbers: Sequence[Headline]) -> str:
     return f'<section><h2>In numbers</h2><table class="numbers"><tbody>{rows}</tbody></table></section>'
 
 
-def _figure(spec: FigureSpec, panels: Sequence[str]) -> str:
+def _figure(spec: FigureSpec, panels: Sequence[str], details: str) -> str:
     label = escape(spec.title, quote=True)
-    drawn = "".join(f'<div class="panel" role="img" aria-label="{label}, panel {i}">{panel}</div>'
-                    for i, panel in enumerate(panels, start=1))  # fmt: skip
-    kind = "figure wide" if len(panels) > 1 else "figure"
+    drawn = []
+    for i, panel in enumerate(panels):
+        name = spec.tabs[i] if spec.tabs else f"panel {i + 1}"
+        tab = f' data-tab="{escape(name, quote=True)}"' if spec.tabs else ""
+        chosen = " chosen" if spec.tabs and i == 0 else ""
+        said = f"{label}, {escape(name, quote=True)}"
+        drawn.append(f'<div class="panel{chosen}"{tab} role="img" aria-label="{said}">{panel}</div>')
+    kind = "figure wide" if len(panels) > 1 and not spec.tabs else "figure tabbed" if spec.tabs else "figure"
     return (
-        f'<section class="{kind}"><h2>{escape(spec.title)}</h2><figure><div class="panels">{drawn}</div>'
-        f"<figcaption>{escape(spec.caption)}</figcaption></figure></section>"
+        f'<section class="{kind}" id="{spec.name}"><h2>{escape(spec.title)}</h2><figure>{_tabs(spec)}'
+        f'<div class="panels">{"".join(drawn)}</div><figcaption>{escape(spec.caption)}</figcaption></figure>'
+        f"{details}</section>"
     )
 
 
-def _last_groups(groups: Sequence[Group]) -> str:
-    if not groups:
-        return ""
-    names = ("step", "prompt", "lane", "rewards", "first completion")
-    head = "".join(f'<th scope="col">{name}</th>' for name in names)
-    rows = "".join(_group_row(group, names) for group in reversed(groups))
-    return (
-        f'<section class="wide"><h2>Last rollout groups</h2><table class="groups"><thead><tr>{head}</tr></thead>'
-        f'<tbody>{rows}</tbody></table><p class="note">The last {len(groups)} groups of {ROLLOUTS_FILE}, the latest '
-        "first; long texts are cut. Expected is the pass rate that the curriculum predicted when it asked.</p>"
-        "</section>"
+def _tabs(spec: FigureSpec) -> str:
+    buttons = "".join(
+        f'<button type="button" data-tab="{escape(name, quote=True)}" aria-pressed="{str(i == 0).lower()}">'
+        f"{escape(name)}</button>"
+        for i, name in enumerate(spec.tabs)
     )
-
-
-def _group_row(group: Group, names: Sequence[str]) -> str:
-    expected = "" if group.predicted is None else f"<br>expected {group.predicted:.2f}"
-    cells = (
-        NOTHING if group.step is None else str(group.step),
-        f'<div class="text">{escape(group.prompt)}</div>',
-        f"{escape(group.lane) or NOTHING}{expected}",
-        escape(format_rewards(group.rewards)),
-        f'<div class="text">{escape(group.completion) or NOTHING}</div>',
-    )
-    return "<tr>" + "".join(f'<td data-name="{n}">{c}</td>' for n, c in zip(names, cells, strict=True)) + "</tr>"
-
-
-def format_rewards(rewards: Sequence[float | None]) -> str:
-    """The rewards as a short line; many of them as mean and count.
-
-    >>> format_rewards([1.0, 0.0, None, 0.25])
-    '1, 0, failed, 0.25'
-    """
-    if not rewards:
-        return "none"
-    if len(rewards) <= MOST_REWARDS:
-        return ", ".join("failed" if reward is None else f"{reward:.3g}" for reward in rewards)
-    valid = [reward for reward in rewards if reward is not None and math.isfinite(reward)]
-    mean = f"mean {sum(valid) / len(valid):.3g} of {len(valid)}" if valid else "no valid reward"
-    return f"{mean} ({len(rewards) - len(valid)} failed)" if len(valid) < len(rewards) else mean
+    return f'<div class="tabs" role="group" aria-label="x axis">{buttons}</div>' if buttons else ""
 
 
 def _config(run: RunData) -> str:
@@ -146,7 +152,8 @@ def _config(run: RunData) -> str:
     return f"<section><h2>Config</h2><details><summary>{CONFIG_FILE}</summary><pre>{text}</pre></details></section>"
 
 
-def _sources(run: RunData, digest: RolloutDigest) -> str:
+def _sources(parts: PageParts) -> str:
+    run, digest = parts.run, parts.digest
     steps = run.steps
     span = f"{count(len(steps), 'step')} from {steps[0]} to {steps[-1]}" if len(steps) else "no line yet"
     times = run.column("time")

@@ -17,10 +17,10 @@ html { -webkit-text-size-adjust: 100%; }
 body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 var(--font); }
 main {
   max-width: 1180px; margin: 0 auto; padding: 24px 16px 40px;
-  display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); gap: 16px;
+  display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); grid-auto-flow: dense; gap: 16px;
 }
 main > * { grid-column: 1 / -1; min-width: 0; }
-main > .figure:not(.wide) { grid-column: auto; }
+main > .figure:not(.wide):not(.tabbed) { grid-column: auto; }
 header p { margin: 0; color: var(--soft); }
 h1 { margin: 0 0 8px; font-size: 28px; line-height: 1.2; overflow-wrap: anywhere; }
 h2 { margin: 0 0 8px; font-size: 18px; line-height: 1.3; }
@@ -41,13 +41,45 @@ tbody:first-child tr:first-child > *, thead th { border-top: 0; }
 .numbers th { font-weight: 400; white-space: nowrap; }
 .numbers .value { font-weight: 600; font-variant-numeric: tabular-nums; white-space: nowrap; }
 .numbers .note { width: 60%; }
-.groups { font-size: 14px; table-layout: fixed; }
-.groups th:nth-child(1) { width: 6%; } .groups th:nth-child(2) { width: 34%; }
-.groups th:nth-child(3) { width: 13%; } .groups th:nth-child(4) { width: 13%; }
-.groups td { overflow-wrap: anywhere; }
+.rows { font-size: 14px; }
+.rows td { overflow-wrap: anywhere; }
+.counts td:not(:first-child), .prompts td:nth-child(n+3):nth-child(-n+5) { font-variant-numeric: tabular-nums; }
+.counts th, .prompts th { white-space: nowrap; }
+.measures td:nth-child(2) { white-space: nowrap; }
+.last { table-layout: fixed; }
+.last th:nth-child(1) { width: 6%; } .last th:nth-child(2) { width: 34%; }
+.last th:nth-child(3) { width: 13%; } .last th:nth-child(4) { width: 13%; }
+figure + .rows, p + .rows { margin-top: 12px; }
+.problems { border-left: 4px solid var(--vermillion); }
+.problems p, .problems ul { margin: 0 0 4px; }
+.tabs, .scripted { display: none; }
+button, input, select {
+  font: inherit; font-size: 14px; color: inherit; background: var(--page); border: 1px solid var(--grid);
+  border-radius: 6px; padding: 5px 10px; max-width: 100%;
+}
+button { cursor: pointer; }
+button:disabled { color: var(--soft); cursor: default; opacity: 0.6; }
+button[aria-pressed="true"] { border-color: var(--blue); box-shadow: inset 0 0 0 1px var(--blue); font-weight: 600; }
+:focus-visible { outline: 2px solid var(--blue); outline-offset: 1px; }
+.tabs { flex-wrap: wrap; gap: 6px; margin-bottom: 8px; }
+.controls { flex-wrap: wrap; gap: 10px 14px; align-items: end; display: flex; margin-top: 10px; }
+.controls label { display: flex; flex-direction: column; font-size: 13px; color: var(--soft); min-width: 0; }
+.controls input, .controls select { color: var(--ink); }
+.controls input, .controls select { height: 36px; }
+.controls .search { flex: 1 1 240px; }
+.controls [type=number] { width: 6.5em; }
+.status { margin: 10px 0 4px; font-weight: 600; }
+.turn { display: flex; gap: 8px; margin: 12px 0 0; }
+.group { border-top: 1px solid var(--grid); padding: 10px 0; font-size: 14px; }
+.facts { margin: 0; color: var(--soft); font-size: 13px; overflow-wrap: anywhere; }
+.facts .outcome { color: var(--ink); font-weight: 600; }
+.prompt { margin: 2px 0; max-height: 20em; overflow-y: auto; }
+.rollout { border-left: 2px solid var(--grid); margin: 8px 0 0 4px; padding-left: 10px; }
+.rollout .text { max-height: 24em; overflow-y: auto; }
+mark { background: var(--orange); color: #1f2328; border-radius: 2px; }
 .text { white-space: pre-wrap; overflow-wrap: anywhere; }
 pre { margin: 8px 0 0; font-size: 13px; white-space: pre-wrap; overflow-wrap: anywhere; }
-summary { cursor: pointer; }
+summary { cursor: pointer; overflow-wrap: anywhere; }
 footer { color: var(--soft); font-size: 14px; }
 @media screen and (max-width: 760px) {
   main { display: block; padding: 16px 10px 32px; }
@@ -58,11 +90,23 @@ footer { color: var(--soft); font-size: 14px; }
   .numbers th, .numbers td { border: 0; padding: 6px 0 0; white-space: normal; }
   .numbers .value { text-align: right; }
   .numbers .note { grid-column: 1 / -1; width: auto; padding: 0 0 6px; }
-  .groups thead { display: none; }
-  .groups tr { display: block; padding: 10px 0; border-top: 1px solid var(--grid); }
-  .groups tr:first-child { border-top: 0; }
-  .groups td { display: block; border: 0; padding: 2px 0; }
-  .groups td::before { content: attr(data-name) ": "; color: var(--soft); }
+  .rows thead { display: none; }
+  .rows tr { display: block; padding: 10px 0; border-top: 1px solid var(--grid); }
+  .rows tr:first-child { border-top: 0; }
+  .rows td { display: block; border: 0; padding: 2px 0; }
+  .rows td::before { content: attr(data-name) ": "; color: var(--soft); }
+  .counts tr, .prompts tr { display: grid; grid-template-columns: 1fr 1fr; column-gap: 12px; }
+  .counts td:first-child { grid-column: 1 / -1; font-weight: 600; }
+  .counts td:first-child::before { font-weight: 400; }
+  .prompts td:nth-child(-n+2) { grid-column: 1 / -1; }
+  .prompts .text { display: inline; }
+  input, select { font-size: 16px; }
+}
+@media screen {
+  .js main > .tabbed { grid-column: auto; }
+  .js .tabs { display: flex; }
+  .js .scripted { display: block; }
+  .js .unscripted, .js .tabbed .panel:not(.chosen) { display: none; }
 }
 @media print {
   body { background: #ffffff; font-size: 11pt; }
@@ -71,7 +115,8 @@ footer { color: var(--soft); font-size: 14px; }
   .wide { break-inside: auto; }
   h2, thead { break-after: avoid; }
   figcaption { break-before: avoid; }
-  .panel, .groups tr { break-inside: avoid; }
+  .panel, .rows tr { break-inside: avoid; }
+  .prompt, .rollout .text { max-height: none; }
   details::details-content { content-visibility: visible; height: auto; }
 }
 """

@@ -6,9 +6,15 @@ import importlib.util
 import os
 from pathlib import Path
 
-from rollwise.errors import MissingExtraError
-from rollwise.evaluation import read_run
-from rollwise.reports.digest import digest_rollouts, headlines
+from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.evaluation import RunData, read_run
+from rollwise.evaluation.json_lines import Faults, read_lines_at
+from rollwise.evaluation.run_files import ROLLOUTS_FILE
+from rollwise.reports.browser import Sample, make_sample, sampled_rows
+from rollwise.reports.digest import RolloutDigest, digest_lines, headlines
+from rollwise.reports.problems import find_problems
+from rollwise.reports.starved import find_waiting
+from rollwise.reports.tables import belief_table, kinds_table, waiting_section
 
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
@@ -17,10 +23,11 @@ FIGURES_FOLDER = "figures"
 def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     """Write a run's report: one HTML file that needs nothing else, and its figures as PNG and SVG.
 
-    Works from the run's files alone, while the run is going or after; the same files give the same page.
+    Works from the run's files alone, while the run is going or after; the same files give the same page. Files that
+    are missing and lines that can't be read are named on the page, which is made from the rest.
 
     Args:
-        run_path: The run's folder, which holds `metrics.jsonl`.
+        run_path: The run's folder.
         out: The page's path; `<run_path>/report.html` unless given. Figures go to `<run_path>/figures/`.
 
     Returns:
@@ -28,26 +35,59 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
     Raises:
         MissingExtraError: matplotlib is not installed.
-        StateFileError: The folder is not a run's, or one of its files is malformed.
+        StateFileError: The folder is not a run's, or the page can't be written.
     """
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
     # Only now, so that `import rollwise.reports` works without matplotlib and costs no time with it.
     from rollwise.reports.drawing import inline_panels, save_figure
     from rollwise.reports.figures import build_figures
-    from rollwise.reports.page import render_page
+    from rollwise.reports.page import PageParts, render_page
 
-    run = read_run(run_path)
-    digest = digest_rollouts(run.rollouts())
+    faults = Faults()
+    run = read_run(run_path, faults)
+    digest = digest_lines(run.rollout_lines(faults))
     specs, lacking = build_figures(run, digest)
-    folder = run.path / FIGURES_FOLDER
-    folder.mkdir(exist_ok=True)
-    for spec in specs:
-        save_figure(spec, folder)
-    page = render_page(run, digest, headlines(run, digest), [(spec, inline_panels(spec)) for spec in specs], lacking)
+    details, sections, sample = _from_rollouts(run, digest)
+    parts = PageParts(
+        run=run,
+        digest=digest,
+        numbers=headlines(run, digest),
+        figures=[(spec, inline_panels(spec)) for spec in specs],
+        lacking=lacking,
+        problems=find_problems(run, digest.table, faults),
+        details=details,
+        sections=sections,
+        sample=sample,
+    )
     target = run.path / REPORT_FILE if out is None else Path(out)
-    _write_whole(target, page)
+    try:
+        folder = run.path / FIGURES_FOLDER
+        folder.mkdir(exist_ok=True)
+        for spec in specs:
+            save_figure(spec, folder)
+        _write_whole(target, render_page(parts))
+    except OSError as error:
+        where = error.filename or target
+        raise StateFileError(f"the report can't be written to {str(where)!r}: {error.strerror or error}") from error
     return target
+
+
+def _from_rollouts(run: RunData, digest: RolloutDigest) -> tuple[dict[str, str], list[tuple[str, str]], Sample]:
+    """Tables under figures, a section of their own, and the groups to search, whose lines are read a second time."""
+    groups = digest.table
+    chosen = sampled_rows(groups)
+    waiting = find_waiting(run, groups)
+    named = [] if waiting is None else [prompt.line for prompt in waiting.longest]
+    path = run.path / ROLLOUTS_FILE
+    lines = read_lines_at(path, {*groups.line[chosen].tolist(), *named}) if len(groups) else {}
+    details = {
+        "lanes": kinds_table(groups, groups.lane, groups.lanes, "lane"),
+        "categories": kinds_table(groups, groups.category, groups.categories, "category"),
+        "reliability": belief_table(groups),
+    }
+    sections = [] if waiting is None else [("Prompts left waiting", waiting_section(waiting, lines))]
+    return details, sections, make_sample(groups, chosen, lines)
 
 
 def _write_whole(path: Path, text: str) -> None:

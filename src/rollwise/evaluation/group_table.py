@@ -1,0 +1,197 @@
+"""A run's rollout groups as columns: one streaming pass, some hundred bytes a group, whatever their texts weigh."""
+
+from __future__ import annotations
+
+import json
+import math
+from array import array
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollwise.evaluation.metrics import SAME_REWARD
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+PURPOSES = ("train", "measure", "screen")
+NO_NAME = -1
+NO_STEP = -1
+_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "at_best")
+_REAL = ("mean", "low", "best", "predicted", "own_mean")
+
+
+@dataclass(frozen=True)
+class GroupTable:
+    """M rollout groups in the order of `rollouts.jsonl`.
+
+    Rewards are raw. A group's are those of its own rollouts and of the ones that were screened for it before; failed
+    rollouts have none.
+
+    Attributes:
+        line: (M,) its line in the file, from 1.
+        step: (M,) the training step; -1 where the line names none.
+        prompt: (M,) which of `prompts`.
+        lane: (M,) which of `lanes`; -1 where the line names none.
+        category: (M,) which of `categories`; -1 where the line names none.
+        purpose: (M,) which of `PURPOSES`.
+        count: (M,) rollouts with a reward.
+        mean: (M,) mean reward; NaN where there is none.
+        low: (M,) least reward; NaN where there is none.
+        best: (M,) greatest reward; NaN where there is none.
+        solved: (M,) share of the rewards that reach `solved_at`; NaN where there is none.
+        predicted: (M,) the mean score expected when it was asked for; NaN where nothing was.
+        own_mean: (M,) mean reward of the ticket's own rollouts, which `predicted` was about.
+        prompts: ids.
+        lanes: names.
+        categories: names.
+        solved_at: The reward from which a rollout counts as solved; see `solved_mark`.
+    """
+
+    line: IntArray
+    step: IntArray
+    prompt: IntArray
+    lane: IntArray
+    category: IntArray
+    purpose: IntArray
+    count: IntArray
+    mean: FloatArray
+    low: FloatArray
+    best: FloatArray
+    solved: FloatArray
+    predicted: FloatArray
+    own_mean: FloatArray
+    prompts: list[str]
+    lanes: list[str]
+    categories: list[str]
+    solved_at: float
+
+    def __len__(self) -> int:
+        return len(self.line)
+
+    @property
+    def judged(self) -> NDArray[np.bool_]:
+        """(M,) whether any rollout has a reward; every such group is mixed, all good or all bad."""
+        return np.asarray(self.count > 0)
+
+    @property
+    def mixed(self) -> NDArray[np.bool_]:
+        """(M,) whether the rewards differ."""
+        return np.asarray(self.judged & (self.best - self.low > SAME_REWARD))
+
+    @property
+    def all_good(self) -> NDArray[np.bool_]:
+        """(M,) whether the rewards agree and are solved."""
+        return np.asarray(self.judged & ~self.mixed & (self.solved >= 1))
+
+    @property
+    def all_bad(self) -> NDArray[np.bool_]:
+        """(M,) whether the rewards agree and are not solved."""
+        return np.asarray(self.judged & ~self.mixed & ~self.all_good)
+
+    @property
+    def train(self) -> NDArray[np.bool_]:
+        """(M,) whether it was asked for to train on, not to measure or screen."""
+        return np.asarray(self.purpose == PURPOSES.index("train"))
+
+    @property
+    def in_unit_range(self) -> bool:
+        """Whether all rewards lie in [0, 1], so that rewards are scores."""
+        seen = self.judged
+        return bool(np.all(self.low[seen] >= -SAME_REWARD) and np.all(self.best[seen] <= 1 + SAME_REWARD))
+
+
+def solved_mark(greatest: float) -> float:
+    """The reward from which a rollout counts as solved, which a run's files do not say.
+
+    1, as rollwise's own default has it; where a reward of more than 1 was given, the greatest reward.
+
+    >>> solved_mark(0.8), solved_mark(10.0)
+    (1.0, 10.0)
+    """
+    return greatest if math.isfinite(greatest) and greatest > 1 + SAME_REWARD else 1.0
+
+
+def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> GroupTable:
+    """Read (line number, group) pairs once, as `RunData.rollout_lines` gives them; odd values count as absent."""
+    columns: dict[str, array[Any]] = {name: array("q") for name in _WHOLE} | {name: array("d") for name in _REAL}
+    names: dict[str, dict[str, int]] = {"prompt": {}, "lane": {}, "category": {}}
+    for number, row in lines:
+        for name, value in _facts(number, row, names).items():
+            columns[name].append(value)
+    whole = {name: np.array(columns[name], dtype=np.int64) for name in _WHOLE}
+    real = {name: np.array(columns[name], dtype=np.float64) for name in _REAL}
+    best, at_best = real["best"], whole["at_best"]
+    solved_at = solved_mark(float(np.nanmax(best, initial=-math.inf))) if np.isfinite(best).any() else 1.0
+    reached = np.where(best >= solved_at - SAME_REWARD, at_best / np.maximum(whole["count"], 1), 0.0)
+    return GroupTable(
+        line=whole["line"],
+        step=whole["step"],
+        prompt=whole["prompt"],
+        lane=whole["lane"],
+        category=whole["category"],
+        purpose=whole["purpose"],
+        count=whole["count"],
+        mean=real["mean"],
+        low=real["low"],
+        best=best,
+        predicted=real["predicted"],
+        own_mean=real["own_mean"],
+        solved=np.where(whole["count"] > 0, reached, np.nan),
+        prompts=list(names["prompt"]),
+        lanes=list(names["lane"]),
+        categories=list(names["category"]),
+        solved_at=solved_at,
+    )
+
+
+def _facts(number: int, row: Mapping[str, Any], names: dict[str, dict[str, int]]) -> dict[str, float]:
+    own = numbers_in(row.get("rewards"))
+    screened = row.get("screened")
+    rewards = own + numbers_in(screened.get("rewards")) if isinstance(screened, Mapping) else own
+    step, predicted, purpose = row.get("step"), row.get("predicted"), row.get("purpose", "train")
+    best = max(rewards, default=math.nan)
+    return {
+        "line": number,
+        "step": step if _is_whole(step) else NO_STEP,
+        "prompt": _code(names["prompt"], _prompt_id(row)),
+        "lane": _code(names["lane"], row.get("lane")),
+        "category": _code(names["category"], row.get("category")),
+        "purpose": PURPOSES.index(purpose) if purpose in PURPOSES else 0,
+        "count": len(rewards),
+        "at_best": sum(reward >= best - SAME_REWARD for reward in rewards),
+        "mean": sum(rewards) / len(rewards) if rewards else math.nan,
+        "low": min(rewards, default=math.nan),
+        "best": best,
+        "predicted": predicted if is_real(predicted) else math.nan,
+        "own_mean": sum(own) / len(own) if own else math.nan,
+    }
+
+
+def numbers_in(values: object) -> list[float]:
+    """The finite numbers of a list; nothing for anything else."""
+    return [float(value) for value in values if is_real(value)] if isinstance(values, list) else []
+
+
+def is_real(value: object) -> TypeGuard[float]:
+    """Whether it is a number that a float can hold."""
+    try:
+        return isinstance(value, int | float) and math.isfinite(value)
+    except OverflowError:  # a whole number beyond a float's range
+        return False
+
+
+def _is_whole(value: object) -> TypeGuard[int]:
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value < 2**53
+
+
+def _prompt_id(row: Mapping[str, Any]) -> str:
+    name = row.get("prompt_id", row.get("prompt"))
+    return name if isinstance(name, str) else json.dumps(name, sort_keys=True, default=str)
+
+
+def _code(codes: dict[str, int], name: object) -> int:
+    return NO_NAME if name is None else codes.setdefault(str(name), len(codes))

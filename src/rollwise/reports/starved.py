@@ -1,0 +1,103 @@
+"""Which prompts a run left waiting, and which it never asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.evaluation import RunData
+from rollwise.evaluation.coverage import starved, visits, waiting
+from rollwise.evaluation.group_table import NO_STEP, GroupTable
+from rollwise.reports.pool_size import pool_size
+
+# The table names so many prompts.
+MOST_WAITING = 12
+
+
+@dataclass(frozen=True)
+class WaitingPrompt:
+    """A prompt that was asked for and then left waiting.
+
+    Attributes:
+        name: its id.
+        line: the line of its last group in `rollouts.jsonl`.
+        asked: how often it was asked for.
+        last_step: when last; None where the line names no step.
+        passes: how many times uniform sampling would have come to it since.
+        mixed: whether the rewards of its last group differ.
+    """
+
+    name: str
+    line: int
+    asked: int
+    last_step: int | None
+    passes: float
+    mixed: bool
+
+
+@dataclass(frozen=True)
+class Waiting:
+    """Who waits at the end of a run, of the prompts asked for to train on.
+
+    Attributes:
+        pool: size of the pool; None where the files don't tell, and then the prompts asked for stand for it.
+        asked: prompts asked for at least once.
+        tickets: how many tickets there were.
+        solved: prompts that wait for a pass over the pool or more, but whose last group was all solved.
+        unsolved: prompts that wait as long, and whose last group was not.
+        starved: of these, those that wait for more than five passes.
+        longest: the unsolved ones that wait longest, longest first.
+    """
+
+    pool: int | None
+    asked: int
+    tickets: int
+    solved: int
+    unsolved: int
+    starved: int
+    longest: list[WaitingPrompt]
+
+    @property
+    def never(self) -> int | None:
+        """Prompts never asked for; None where the pool's size is not known."""
+        return None if self.pool is None else self.pool - self.asked
+
+
+def find_waiting(run: RunData, groups: GroupTable) -> Waiting | None:
+    """Who waits at the end of the run; None if nothing was asked for."""
+    rows = np.flatnonzero(groups.train)
+    if not rows.size:
+        return None
+    prompts = groups.prompt[rows]
+    counts = visits(prompts, len(groups.prompts))
+    known = np.flatnonzero(counts)
+    last = np.zeros(len(groups.prompts), dtype=np.int64)
+    last[prompts] = rows  # the last group of each, as later ones overwrite earlier ones
+    last = last[known]
+    waited = waiting(prompts, len(groups.prompts))[known]
+    size = pool_size(run, groups)
+    pool = size or len(known)
+    solved = groups.all_good[last]
+    due = waited >= pool
+    order = np.flatnonzero(due & ~solved)
+    order = order[np.argsort(-waited[order], kind="stable")][:MOST_WAITING]
+    return Waiting(
+        pool=size,
+        asked=len(known),
+        tickets=len(rows),
+        solved=int(np.count_nonzero(due & solved)),
+        unsolved=int(np.count_nonzero(due & ~solved)),
+        starved=int(np.count_nonzero(starved(waited, solved, pool=pool))),
+        longest=[
+            WaitingPrompt(
+                name=groups.prompts[known[i]],
+                line=int(groups.line[last[i]]),
+                asked=int(counts[known[i]]),
+                last_step=None if groups.step[last[i]] == NO_STEP else int(groups.step[last[i]]),
+                passes=float(waited[i] / pool),
+                mixed=bool(groups.mixed[last[i]]),
+            )
+            for i in order.tolist()
+        ],
+    )
