@@ -32,13 +32,15 @@ ALLOWED: dict[str, set[str]] = {
     "testing": CORE | {"curricula", "testing"},
     "simulation": CORE | {"curricula", "simulation"},
     "tasks": {"errors", "rng", "tasks"},
-    "models": {"errors", "rng", "state", "tasks", "models"},
-    "training": CORE | {"curricula", "gates", "tasks", "models", "training"},
+    "models": {"checks", "errors", "rng", "state", "tasks", "models"},
+    "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
+    "training": CORE | {"curricula", "gates", "tasks", "models", "profiling", "training"},
     "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
     "evaluation": {"errors", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
     "watching": {"errors", "checks", "evaluation", "watching"},
-    "cli": CORE | {"comparing", "curricula", "gates", "tasks", "training", "evaluation", "reports", "watching", "cli"},
+    "cli": CORE
+    | {"comparing", "curricula", "gates", "tasks", "training", "evaluation", "reports", "profiling", "watching", "cli"},
 }
 
 

@@ -8,11 +8,12 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise import __version__
-from rollwise.cli import compare, report, train, watch
+from rollwise.cli import compare, profile, report, train, watch
 from rollwise.cli.formatting import command_parser
 from rollwise.cli.listings import CURRICULA_LISTING, GATES_LISTING, TASKS_LISTING
 
 COMMANDS: Mapping[str, Any] = {
+    "profile": profile,
     "train": train,
     "compare": compare,
     "report": report,

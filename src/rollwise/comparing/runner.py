@@ -25,9 +25,8 @@ from rich.progress import (
 
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
-from rollwise.models import embedded_policy
+from rollwise.models import EMBEDDED, embedded_policy
 from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.config import EMBEDDED
 from rollwise.training.run import is_over, task_of
 from rollwise.training.run_folder import RunFolder
 

@@ -11,8 +11,8 @@ from typing import Any, Literal
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
+from rollwise.models import EMBEDDED
 
-EMBEDDED = "embedded"
 NO_GATE = "none"
 
 
@@ -48,6 +48,8 @@ class TrainConfig:
         probe_batch: Most rollouts of one call that only measures or screens prompts; by default as many as a step
             trains on. More are quicker where memory has room.
         train_prompts: Size of the pool.
+        profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
+            reference pass rates, which ADCL, AdaRFT, Ordered and BOTS take.
         eval_prompts: Held-out prompts to score on; 0 for no evaluation.
         eval_every: Steps between evaluations; there is one before the first step, too.
         eval_samples: Rollouts of each held-out prompt.
@@ -79,6 +81,7 @@ class TrainConfig:
     micro_batch: int = 512
     probe_batch: int | None = None
     train_prompts: int = 4000
+    profile: str | None = None
     eval_prompts: int = 256
     eval_every: int = 10
     eval_samples: int = 4

@@ -21,12 +21,13 @@ from trl import GRPOConfig, RLOOConfig
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
-from rollwise.models import embedded_policy, load_policy
+from rollwise.models import EMBEDDED, embedded_policy, load_policy, task_for
 from rollwise.outcome import RewardSpec
-from rollwise.tasks import Task, make_task, task_options
+from rollwise.profiling import add_pass_rates
+from rollwise.tasks import Task
 from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.config import EMBEDDED, NO_GATE, TrainConfig
+from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.recorder import Recorder
 from rollwise.training.run_folder import RunFolder
@@ -120,10 +121,7 @@ def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
 
 def task_of(config: TrainConfig) -> Task:
     """The task of a run, with its options; in words where the model is a pretrained one."""
-    options = dict(config.task_options)
-    if "style" in task_options(config.task) and config.model != EMBEDDED:
-        options.setdefault("style", "tinyzero")  # words, for a model that has been pretrained on them
-    return make_task(config.task, **{k: tuple(v) if isinstance(v, list) else v for k, v in options.items()})
+    return task_for(config.model, config.task, config.task_options)
 
 
 def _write_config(folder: RunFolder, config: TrainConfig, processes: PartialState) -> None:
@@ -143,6 +141,8 @@ def _make_trainer(
     source = config.model if config.model != EMBEDDED else _embedded(task, console)
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
+    if config.profile is not None:
+        train = add_pass_rates(train, config.profile)
     held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
     return _TRAINERS[config.trainer][0](
         model=model,

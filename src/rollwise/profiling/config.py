@@ -1,0 +1,107 @@
+"""Every option of `rollwise profile`, in one dataclass. Imports nothing heavy, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.models import EMBEDDED
+
+
+@dataclass(kw_only=True)
+class ProfileConfig:
+    """Options of a profile.
+
+    Args:
+        data: The name of a task (`rollwise tasks` lists them), or a .jsonl, .json or .parquet file with a column
+            `prompt` (text or chat messages) and the columns that the reward needs.
+        task: The task whose verifier scores the file's prompts.
+        task_options: The task's own options, for example `--task_options.levels [1,2]`.
+        reward: Instead of a task: a reward function of TRL's signature, as `rewards.py:accuracy` or
+            `package.module:accuracy`.
+        reward_low: The least reward of that function.
+        reward_high: Its greatest.
+        solved_at: The reward from which on a rollout counts as solved; by default the greatest.
+        model: "embedded" is a task's own tiny policy; else a folder or hub id of any causal LM of transformers.
+        rollouts: Rollouts of each prompt.
+        sample: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them. A
+            larger sample goes on where a smaller one ended.
+        prompts: Size of a task's pool, as `--train_prompts` of `rollwise train`; a file has those that it has.
+        id: The file's column of ids; without one a prompt's id is the hash of its content.
+        category: The column of categories; by default `category`, if it is there.
+        answer: The column of recorded answers, to find answers that the reward does not recognise; by default
+            `answer`, `ground_truth`, `solution` or the like.
+        temperature: Of the rollouts.
+        top_p: The least set of tokens with this probability is drawn from.
+        max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
+        batch_size: Rollouts generated at once; smaller needs less memory.
+        group_size: Rollouts of a prompt in the training that is planned.
+        steps: Its steps, if known: with prompts_per_step they say how often a prompt comes by, on which the
+            recommendation depends.
+        prompts_per_step: Its prompts a step.
+        seed: Root of everything random: the pool of a task, the sample, the rollouts.
+        join: Folder of another model's profile of the same data: the table gets both, as `reference_pass_rates`.
+        out: The profile's folder; by default profiles/NAME.
+    """
+
+    data: str = ""
+    task: str | None = None
+    task_options: dict[str, Any] = field(default_factory=dict)
+    reward: str | None = None
+    reward_low: float = 0.0
+    reward_high: float = 1.0
+    solved_at: float | None = None
+    model: str = EMBEDDED
+    rollouts: int = 8
+    sample: int | Literal["all"] = 500
+    prompts: int = 4000
+    id: str = "id"
+    category: str | None = None
+    answer: str | None = None
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_completion_length: int | None = None
+    batch_size: int = 128
+    group_size: int = 8
+    steps: int | None = None
+    prompts_per_step: int = 64
+    seed: int = 0
+    join: str | None = None
+    out: str | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("rollouts", self.rollouts, least=2)
+        check_whole("group_size", self.group_size, least=2)
+        for name in ("prompts", "batch_size", "prompts_per_step"):
+            check_whole(name, getattr(self, name), least=1)
+        check_whole("seed", self.seed, least=0)
+        if self.sample != "all":
+            check_whole("sample", self.sample, least=2)
+        for name in ("steps", "max_completion_length"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=1)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        if self.task is not None and self.reward is not None:
+            raise ConfigError(
+                f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
+            )
+        if self.reward is None and (self.reward_low, self.reward_high, self.solved_at) != (0.0, 1.0, None):
+            raise ConfigError("reward_low, reward_high and solved_at describe --reward; a task knows its own range")
+
+    @property
+    def folder(self) -> Path:
+        """The profile's folder."""
+        return Path(self.out or f"profiles/{Path(self.data).stem}")
+
+    def sampling(self) -> dict[str, Any]:
+        """The options that decide the rollouts: a folder goes on with the same ones only."""
+        free = {"sample", "answer", "batch_size", "group_size", "steps", "prompts_per_step", "join", "out"}
+        return {name: value for name, value in asdict(self).items() if name not in free}
+
+    def visits(self, population: int) -> float | None:
+        """How often a prompt comes by in the training planned, under uniform sampling; None if that is not known."""
+        return None if self.steps is None else self.steps * self.prompts_per_step / population

@@ -1,0 +1,152 @@
+"""A profile in the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.markup import escape
+from rich.table import Table
+
+from rollwise.profiling.answers import MEANINGS
+
+_BAR = 40
+_SUSPECTS_SHOWN = 5
+
+
+def show(numbers: Mapping[str, Any], console: Console) -> None:
+    """Print the contents of `profile.json` as tables."""
+    population, sampled = numbers["population"], numbers["sampled"]
+    drawn = "all" if sampled == population else f"{sampled:,} of {population:,}"
+    console.print(
+        f"\n[bold]{escape(numbers['data'])}[/bold] with [bold]{escape(numbers['model'])}[/bold]: {drawn} prompts, "
+        f"{numbers['rollouts']} rollouts each"
+    )
+    if numbers["unscored"]:
+        console.print(f"{numbers['unscored']} prompts were never scored (the reward gave None) and are left out")
+    _histogram(numbers, console)
+    _shares(numbers, console)
+    _categories(numbers, console)
+    _cost(numbers, console)
+    _suspects(numbers, console)
+    _methods(numbers, console)
+    _recommendation(numbers["recommendation"], console)
+
+
+def _histogram(numbers: Mapping[str, Any], console: Console) -> None:
+    table = Table("solved", "prompts", "", title="Pass rates", title_justify="left", box=None)
+    most = max(numbers["histogram"]) or 1
+    for k, count in enumerate(numbers["histogram"]):
+        bar = "█" * round(_BAR * count / most)
+        table.add_row(f"{k} of {numbers['rollouts']}", str(count), bar or ("▏" if count else ""))
+    console.print(table)
+
+
+def _shares(numbers: Mapping[str, Any], console: Console) -> None:
+    table = Table("", "share", "95 %", "", title="\nShares of the prompts", title_justify="left", box=None)
+    shares, estimate = numbers["shares"], numbers["estimate"]
+    n, group = numbers["rollouts"], numbers["group_size"]
+    rows = [
+        ("solved", shares["solved"], f"all {n} right"),
+        ("learnable", shares["learnable"], "some right"),
+        ("hopeless", shares["hopeless"], "none right"),
+        ("truly solved", estimate["solved"], "fitted: pass rate > 0.99"),
+        ("truly hopeless", estimate["hopeless"], "fitted: pass rate < 0.01"),
+        ("effective task ratio", estimate["effective"], f"uniform groups of {group} with contrast"),
+    ]
+    if estimate["effective_measured"]:
+        rows.append(("", estimate["effective_by_fit"], "the same, by the fitted pass rates"))
+    known = numbers["sampled"] == numbers["population"]  # then these rollouts' shares have no error of sampling
+    for name, share, note in rows:
+        interval = "" if known and "fitted" not in note else _interval(share)
+        table.add_row(name, f"{share['share']:.3f}", interval, note)
+    rate = numbers["pass_rate"]
+    table.add_row("mean pass rate", f"{rate['mean']:.3f}", "" if known else _interval(rate), "")
+    console.print(table)
+
+
+def _categories(numbers: Mapping[str, Any], console: Console) -> None:
+    if not numbers["categories"]:
+        return
+    table = Table(title="\nBy category", title_justify="left", box=None)
+    for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", "tokens"):
+        table.add_column(name, justify="left" if name == "category" else "right")
+    for name, line in numbers["categories"].items():
+        solved, hopeless = (f"{line[k]['share']:.2f} {_short_interval(line[k])}" for k in ("solved", "hopeless"))
+        table.add_row(
+            escape(name), f"{line['prompts']:,} of {line['population']:,}", f"{line['pass_rate']:.3f}",
+            solved, hopeless, f"{line['effective']:.3f}", f"{line['tokens']:.1f}",
+        )  # fmt: skip
+    console.print(table)
+
+
+def _cost(numbers: Mapping[str, Any], console: Console) -> None:
+    tokens = numbers["tokens"]
+    parts = [
+        f"{name} {tokens[key]:.1f}" for name, key in (("solved", "of_solved"), ("failed", "of_failed")) if tokens[key]
+    ]
+    console.print("\n[italic]Tokens[/italic]")
+    console.print(
+        f"{tokens['mean']:.1f} a rollout ({', '.join(parts)}); truncated {tokens['truncated']:.1%}; this profile "
+        f"{tokens['spent']:,}; an epoch in groups of {numbers['group_size']}: {tokens['epoch_rollouts']:,} rollouts, "
+        f"{tokens['epoch_tokens']:,.0f} tokens"
+    )
+
+
+def _suspects(numbers: Mapping[str, Any], console: Console) -> None:
+    console.print("\n[italic]Hopeless prompts that look answered[/italic]")
+    lost = numbers["shares"]["hopeless"]["count"]
+    if numbers["failures"]:
+        named = ", ".join(f"{why} {count:,}" for why, count in numbers["failures"].items())
+        console.print(f"why rollouts of the {lost} hopeless prompts failed: {escape(named)}")
+    if numbers["partial_credit"]:
+        console.print(
+            f"{numbers['partial_credit']} of {lost} earned partial rewards: their answers are read, and found wrong"
+        )
+    if not numbers["answers_recorded"]:
+        console.print("no column of recorded answers to compare with; name one with --answer")
+        return
+    console.print(f"{numbers['n_suspects']} of {lost} compared with the recorded answers")
+    for suspect in numbers["suspects"][:_SUSPECTS_SHOWN]:
+        text = " ".join(suspect["text"].split())[-160:]
+        console.print(
+            f"- {escape(suspect['id'])}: {MEANINGS[suspect['kind']]} ({suspect['rollouts']} of {numbers['rollouts']}); "
+            f"recorded {escape(repr(suspect['recorded']))}, reward {suspect['reward']}, rollout: {escape(text)}"
+        )
+
+
+def _methods(numbers: Mapping[str, Any], console: Console) -> None:
+    table = Table(
+        "method",
+        "",
+        "",
+        title="\nWhat each method would need (probes as counted in a dry run)",
+        title_justify="left",
+        box=None,
+    )
+    for line in numbers["methods"]:
+        probes = (
+            f"{line['probe_rollouts']:,} rollouts of probes, {line['share']:.0%} of all"
+            if line["probe_rollouts"]
+            else ""
+        )
+        table.add_row(line["method"], line["verdict"], escape("; ".join(p for p in (probes, line["detail"]) if p)))
+    console.print(table)
+
+
+def _recommendation(advice: Mapping[str, Any], console: Console) -> None:
+    console.print(f"\n[bold]Recommendation: {escape(advice['headline'])}[/bold]")
+    if advice["arguments"]:
+        console.print(f"rollwise train ... {escape(advice['arguments'])}")
+    for reason in advice["reasons"]:
+        console.print(f"- {escape(reason)}")
+
+
+def _interval(share: Mapping[str, float]) -> str:
+    return f"{share['low']:.3f} to {share['high']:.3f}"
+
+
+def _short_interval(share: Mapping[str, float]) -> str:
+    """Empty where all of a category were rolled out."""
+    return "" if share["low"] == share["high"] else f"({share['low']:.2f}-{share['high']:.2f})"

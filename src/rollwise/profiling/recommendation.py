@@ -1,0 +1,183 @@
+"""What to do with this data: a pure function of the profile's numbers, with its reasons.
+
+The rules rest on docs/measurements.md: on what was simulated where it says so, on runs of a small model on Countdown
+where not. They are the project's judgement of these, not a theorem.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+ENOUGH_CONTRAST = 0.7
+"""From this effective task ratio on, uniform sampling wastes so little that a curriculum has little to gain."""
+MANY_SUSPECTS = 0.2
+"""From this share of the hopeless prompts on, suspicious answers are looked at before anything else."""
+FEWEST_SUSPECTS = 5
+"""... if there are so many at least."""
+SEVERAL_VISITS = 2.0
+"""Below so many visits a prompt, methods that learn from a prompt's own outcomes have hardly any to learn from."""
+MANY_TRUNCATED = 0.3
+MANY_HOPELESS = 0.5
+APART = 0.15
+"""Categories whose effective ratios are further apart than this are worth choosing between."""
+FEWEST_OF_A_CATEGORY = 10
+
+BASIS = (
+    "More groups with contrast are not yet a better model: on Countdown, with a small model, ratios 0.13 to 0.16 above "
+    "uniform's left the score where it was, or lowered it (docs/measurements.md). Run uniform beside it, on the same "
+    "seeds."
+)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the recommendation depends on.
+
+    Attributes:
+        mean_pass_rate: Over the sampled prompts.
+        effective: Effective task ratio of uniform sampling at the group size.
+        unsolved: Share of sampled prompts without a solved rollout.
+        solved: Share all of whose rollouts were solved.
+        hopeless: Estimated share of prompts whose pass rate is below 0.01.
+        suspects: How many of the hopeless prompts look answered.
+        n_hopeless: How many hopeless prompts there are.
+        truncated: Share of rollouts cut off.
+        categories: category -> (effective task ratio, prompts sampled).
+        visits: Visits of a prompt in the training planned; None if unknown.
+        embedding: Whether the data has a column of embeddings.
+        references: Whether all prompts have pass rates of two models.
+    """
+
+    mean_pass_rate: float
+    effective: float
+    unsolved: float
+    solved: float
+    hopeless: float
+    suspects: int
+    n_hopeless: int
+    truncated: float
+    categories: Mapping[str, tuple[float, int]]
+    visits: float | None
+    embedding: bool
+    references: bool
+
+
+@dataclass(frozen=True)
+class Recommendation:
+    """What to do, and why.
+
+    Attributes:
+        headline: In a line.
+        arguments: For `rollwise train`; "" where training should wait.
+        reasons: In the order of their weight.
+        bound: 1 / effective ratio: no choice of prompts can save more than this factor of the rollouts that uniform
+            sampling makes for a group with contrast. None where there is no contrast at all.
+    """
+
+    headline: str
+    arguments: str
+    reasons: tuple[str, ...]
+    bound: float | None
+
+
+def recommend(facts: Facts) -> Recommendation:
+    """The recommendation.
+
+    >>> facts = Facts(0.5, 0.8, 0.1, 0.1, 0.05, 0, 5, 0.0, {}, None, False, False)
+    >>> recommend(facts).headline, recommend(facts).bound
+    ('uniform sampling is fine', 1.25)
+    """
+    bound = 1.0 / facts.effective if facts.effective > 0 else None
+    headline, arguments, reasons = _mend_first(facts) or _choose(facts)
+    if facts.truncated >= MANY_TRUNCATED and "truncated" not in reasons[0]:
+        reasons = [*reasons, f"{facts.truncated:.0%} of the rollouts were truncated: allow more tokens, or count on it"]
+    if bound is not None:
+        reasons = [*reasons, _bound_in_words(facts.effective, bound)]
+    if arguments and "uniform " not in arguments + " ":
+        reasons = [*reasons, BASIS]
+    return Recommendation(headline, arguments, tuple(reasons), bound)
+
+
+def _bound_in_words(effective: float, bound: float) -> str:
+    return (
+        f"uniform sampling has contrast in {effective:.0%} of its groups, so no choice of prompts can save more than a "
+        f"factor {bound:.2f} of the rollouts for as many such groups"
+    )
+
+
+def _mend_first(facts: Facts) -> tuple[str, str, list[str]] | None:
+    """What stands in the way of any training."""
+    if facts.suspects >= FEWEST_SUSPECTS and facts.suspects >= MANY_SUSPECTS * facts.n_hopeless:
+        reason = (
+            f"{facts.suspects} of {facts.n_hopeless} prompts that no rollout solved look answered: a reward that "
+            "misreads answers, or wrong labels, would be learnt from, or hide what the policy can do"
+        )
+        return "mend the answers or the reward first, and profile again", "", [reason]
+    if facts.mean_pass_rate == 0.0:
+        cut = facts.truncated >= MANY_TRUNCATED
+        first = (
+            f"no rollout was solved, and {facts.truncated:.0%} were truncated: allow more tokens"
+            if cut
+            else "no rollout was solved: look at the texts; warm up by supervised training, or take easier data"
+        )
+        return (
+            "this policy can't learn from this data yet",
+            "",
+            [first, "no curriculum makes contrast where there is none"],
+        )
+    if facts.effective == 0.0 or facts.solved == 1.0:
+        return "nothing is left to learn here", "", ["every prompt is all solved or never solved: take harder data"]
+    return None
+
+
+def _choose(facts: Facts) -> tuple[str, str, list[str]]:
+    if facts.effective >= ENOUGH_CONTRAST:
+        reason = f"most prompts are learnable: an effective task ratio of {facts.effective:.2f} without any choice"
+        return "uniform sampling is fine", "--curriculum uniform", [reason]
+    if facts.visits is not None and facts.visits < SEVERAL_VISITS:
+        return _one_pass(facts)
+    visits = (
+        "several visits a prompt are assumed: say --steps"
+        if facts.visits is None
+        else (f"each prompt comes by {facts.visits:.1f} times")
+    )
+    reasons = [
+        f"{visits}; so what was seen of a prompt can be used when it comes by again",
+        f"{facts.unsolved:.0%} of the prompts were never solved, {facts.solved:.0%} always; truly hopeless (pass rate "
+        f"below 0.01) are an estimated {facts.hopeless:.0%}",
+        "in the simulated comparison it is first, or level with the first, in all five regimes",
+    ]
+    if facts.hopeless >= MANY_HOPELESS:
+        reasons.append(
+            "prioritized replay is the plain alternative where most are hopeless (+0.17 against +0.20, simulated)"
+        )
+    return "a curriculum can pay: Recommended", "--curriculum recommended", reasons
+
+
+def _one_pass(facts: Facts) -> tuple[str, str, list[str]]:
+    seldom = (
+        f"each prompt comes by {facts.visits:.1f} times: only methods that judge prompts never seen can gain "
+        "(simulated, one pass: Thompson sampling on own outcomes +0.00, with categories +0.27)"
+    )
+    big = {name: ratio for name, (ratio, n) in facts.categories.items() if n >= FEWEST_OF_A_CATEGORY}
+    if len(big) > 1 and max(big.values()) - min(big.values()) >= APART:
+        best, worst = max(big, key=lambda c: big[c]), min(big, key=lambda c: big[c])
+        reason = (
+            f"categories differ: effective ratio {big[best]:.2f} in {best!r}, {big[worst]:.2f} in {worst!r}; choosing "
+            f"between them alone can reach at most {max(big.values()):.2f}"
+        )
+        return "a bandit over categories: Recommended", "--curriculum recommended", [seldom, reason]
+    if facts.references:
+        reason = "two models' pass rates tell of prompts never trained on (BOTS with references: +0.19, simulated)"
+        return "BOTS with references: Recommended", "--curriculum recommended", [seldom, reason]
+    if facts.embedding:
+        reason = "the data has embeddings: like prompts have like pass rates (kernel evidence: +0.06, simulated)"
+        arguments = "--curriculum bots --curriculum_options.implicit kernel"
+        return "BOTS with kernel evidence", arguments, [seldom, reason]
+    reason = (
+        "there is nothing to generalise by: no categories that differ, no embeddings, no pass rates of two models; "
+        "a gate refills groups without contrast, at the cost of their rollouts. Two profiles of all prompts, joined, "
+        "would do better (BOTS with references: +0.19, simulated)"
+    )
+    return "uniform with dynamic sampling", "--curriculum uniform --gate mixed", [seldom, reason]

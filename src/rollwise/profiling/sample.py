@@ -1,0 +1,168 @@
+"""Rolls out the sampled prompts into a folder, so that nothing is lost whenever it is killed.
+
+`config.yaml` holds the options that decide the rollouts, `groups.jsonl` a line for each prompt that is done. A line
+that was torn by a kill is cut off; the same command goes on with the prompts that are missing.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rollwise.errors import ConfigError, RewardError, StateFileError
+from rollwise.models.sampling import Rollouts, SamplingOptions, sample_prompts
+from rollwise.profiling.data import ProfileData
+from rollwise.profiling.scoring import Scorer
+from rollwise.state import write_atomically
+
+Group = dict[str, Any]
+"""A prompt's line: id, category, prompt, rewards (n,) with None for unscored, tokens, truncated, texts, failures."""
+
+
+class ProfileFolder:
+    """A profile's files.
+
+    Args:
+        path: The folder; made when it is first written to.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.config = self.path / "config.yaml"
+        self.groups = self.path / "groups.jsonl"
+
+    def begin(self, options: Mapping[str, Any]) -> None:
+        """Begin with these options, or go on with them; before the first rollout is kept, begin anew.
+
+        Raises:
+            ConfigError: the folder was begun with others; the message names the first that differs.
+            StateFileError: it has rollouts, but its options can't be read.
+        """
+        plain = json.loads(json.dumps(options))  # tuples as lists, as they come back
+        if not self.groups.exists():
+            self.path.mkdir(parents=True, exist_ok=True)
+            write_atomically(self.config, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).encode())
+            return
+        before = self.read_config()
+        changed = [name for name in plain if before.get(name) != plain[name]]
+        if changed:
+            name = changed[0]
+            raise ConfigError(
+                f"{str(self.path)!r} was begun with {name}={before.get(name)!r}, now it is {plain[name]!r}; its "
+                "rollouts can't be mixed: give the same options, or another --out"
+            )
+
+    def read_config(self) -> dict[str, Any]:
+        """The options it was begun with; `StateFileError` if they are missing or damaged."""
+        try:
+            config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
+        except (OSError, yaml.YAMLError) as error:
+            raise StateFileError(f"{str(self.config)!r} can't be read: {error}; is this a profile's folder?") from error
+        if not isinstance(config, dict):
+            raise StateFileError(f"{str(self.config)!r} holds no options; is this a profile's folder?")
+        return config
+
+    def read_groups(self) -> dict[str, Group]:
+        """The prompts that are done, by id. A torn last line is cut off the file.
+
+        Raises:
+            StateFileError: a line before the last is damaged.
+        """
+        if not self.groups.exists():
+            return {}
+        groups: dict[str, Group] = {}
+        whole = 0
+        lines = self.groups.read_bytes().splitlines(keepends=True)
+        for number, line in enumerate(lines, start=1):
+            try:
+                group = json.loads(line.decode("utf-8", "surrogatepass")) if line.endswith(b"\n") else None
+            except ValueError:
+                group = None
+            if not isinstance(group, dict) or not isinstance(group.get("rewards"), list) or "id" not in group:
+                if number < len(lines):
+                    raise StateFileError(f"{str(self.groups)!r}, line {number} is damaged; delete that line")
+                break
+            groups[group["id"]] = group
+            whole += len(line)
+        else:
+            return groups
+        with open(self.groups, "r+b") as file:
+            file.truncate(whole)
+        return groups
+
+    def append(self, groups: Iterable[Group]) -> None:
+        """Append lines in one write, and make them durable."""
+        text = "".join(json.dumps(group, ensure_ascii=False) + "\n" for group in groups)
+        with open(self.groups, "ab") as file:
+            file.write(text.encode("utf-8", "surrogatepass"))
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def sample_into(
+    folder: ProfileFolder,
+    data: ProfileData,
+    rows: Sequence[int],
+    scorer: Scorer,
+    options: SamplingOptions,
+    policy: Callable[[], tuple[Any, Any]],
+    *,
+    progress: Callable[[int, int, int], None] | None = None,
+) -> list[Group]:
+    """The groups of the data's `rows` (S,), in that order: those of the folder, and the others rolled out now.
+
+    Args:
+        folder: Begun with the options that decide the rollouts.
+        data: The prompts.
+        rows: Which of them.
+        scorer: Rewards each group.
+        options: How rollouts are drawn.
+        policy: Gives model and tokenizer; not called where nothing is missing.
+        progress: Called with prompts done, prompts in all, and tokens generated since the start.
+
+    Raises:
+        RewardError: a reward that can't be used, or none at all in the first batch. What was kept before stays.
+    """
+    done = folder.read_groups()
+    ids = [data.ids[row] for row in rows]
+    missing = [id_ for id_ in ids if id_ not in done]
+    count, tokens = len(ids) - len(missing), 0
+    if missing:
+        model, tokenizer = policy()
+        row_of = {data.ids[row]: row for row in rows}
+        prompts = [data.rows[row]["prompt"] for row in rows]
+        if progress:
+            progress(count, len(ids), tokens)
+        for batch in sample_prompts(model, tokenizer, ids, prompts, options, done=frozenset(done)):
+            groups = [_group(data, row_of[rollouts.id], rollouts, scorer) for rollouts in batch]
+            if not done and all(reward is None for group in groups for reward in group["rewards"]):
+                raise RewardError(
+                    f"{scorer.name} gave None for all {sum(len(g['rewards']) for g in groups)} rollouts of the first "
+                    "batch; nothing can be said of prompts that are never scored"
+                )
+            folder.append(groups)
+            done |= {group["id"]: group for group in groups}
+            count, tokens = count + len(groups), tokens + sum(sum(group["tokens"]) for group in groups)
+            if progress:
+                progress(count, len(ids), tokens)
+    return [done[id_] for id_ in ids]
+
+
+def _group(data: ProfileData, row: int, rollouts: Rollouts, scorer: Scorer) -> Group:
+    record = data.rows[row]
+    rewards, failures = scorer(record, rollouts.texts, rollouts.token_ids)
+    return {
+        "id": rollouts.id,
+        **({} if data.categories is None else {"category": data.categories[row]}),
+        "prompt": record["prompt"],
+        "rewards": rewards,
+        "tokens": rollouts.tokens,
+        "truncated": rollouts.truncated,
+        "texts": rollouts.texts,
+        **({} if failures is None else {"failures": failures}),
+    }

@@ -1,0 +1,223 @@
+"""Puts a profile's numbers together from what was rolled out: the contents of `profile.json`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any
+
+import numpy as np
+
+from rollwise.profiling.analysis import (
+    bootstrap_shares,
+    contrast,
+    effective_share,
+    fit_pass_rates,
+    histogram,
+    mean_interval,
+    pass_rates,
+    share_of,
+    true_shares,
+)
+from rollwise.profiling.answers import Suspect, find_suspect, recorded_answer
+from rollwise.profiling.config import ProfileConfig
+from rollwise.profiling.data import ProfileData
+from rollwise.profiling.recommendation import Facts, recommend
+from rollwise.profiling.requirements import requirements
+from rollwise.profiling.scoring import Scorer
+
+SUSPECTS_KEPT = 50
+
+
+class Summary:
+    """A profile's numbers.
+
+    Args:
+        config: The options.
+        data: All N prompts.
+        groups: The S groups that were rolled out.
+        scorer: Says which rewards are solved.
+        references: Weak and strong pass rates by id, where another profile was joined.
+    """
+
+    def __init__(
+        self,
+        config: ProfileConfig,
+        data: ProfileData,
+        groups: Sequence[Mapping[str, Any]],
+        scorer: Scorer,
+        references: Mapping[str, tuple[float, float]] | None = None,
+    ) -> None:
+        self.config, self.data, self.scorer, self.references = config, data, scorer, references
+        self.groups = [g for g in groups if any(r is not None for r in g["rewards"])]
+        self.unscored = len(groups) - len(self.groups)
+        self.solved = [[scorer.solved(r) for r in g["rewards"]] for g in self.groups]
+        self.rates = pass_rates(self.solved)
+        self.rewards = [[r for r in g["rewards"] if r is not None] for g in self.groups]
+        self.scores = np.array([scorer.spec.scores(np.mean(r)) for r in self.rewards])
+        self.hopeless, self.all_solved = self.rates == 0.0, self.rates == 1.0
+        self.contrast = np.array([self._contrast(r, p) for r, p in zip(self.rewards, self.rates, strict=True)])
+        row_of = {id_: row for row, id_ in enumerate(data.ids)}
+        self.rows = [row_of[g["id"]] for g in self.groups]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything, JSON-safe."""
+        tokens = self._tokens()
+        suspects = self._suspects()
+        estimate = self._estimate()
+        categories = self._categories()
+        answers = [recorded_answer(self.data.rows[row], self.config.answer) for row in self.rows]
+        low, high = mean_interval(self.rates, len(self.data))
+        effective = estimate["effective"]["share"]
+        facts = Facts(
+            mean_pass_rate=float(self.rates.mean()),
+            effective=effective,
+            unsolved=float(self.hopeless.mean()),
+            solved=float(self.all_solved.mean()),
+            hopeless=estimate["hopeless"]["share"],
+            suspects=len(suspects),
+            n_hopeless=int(self.hopeless.sum()),
+            truncated=tokens["truncated"],
+            categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
+            visits=self.config.visits(len(self.data)),
+            embedding="embedding" in self.data.rows[0],
+            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
+        )
+        advice = recommend(facts)
+        return {
+            "data": self.config.data,
+            "model": self.config.model,
+            "rollouts": self.config.rollouts,
+            "group_size": self.config.group_size,
+            "population": len(self.data),
+            "sampled": len(self.groups),
+            "unscored": self.unscored,
+            "pass_rate": {"mean": float(self.rates.mean()), "low": low, "high": high},
+            "mean_score": float(self.scores.mean()),
+            "histogram": histogram(self.rates, self.config.rollouts).tolist(),
+            "shares": {
+                "solved": asdict(share_of(self.all_solved, len(self.data))),
+                "learnable": asdict(share_of(~self.all_solved & ~self.hopeless, len(self.data))),
+                "hopeless": asdict(share_of(self.hopeless, len(self.data))),
+            },
+            "estimate": estimate,
+            "categories": categories,
+            "tokens": tokens,
+            "failures": self._failures(),
+            "partial_credit": self._partial_credit(),
+            "answers_recorded": sum(answer is not None for answer in answers),
+            "n_suspects": len(suspects),
+            "suspects": [asdict(s) | {"prompt": self.groups[i]["prompt"]} for i, s in suspects[:SUSPECTS_KEPT]],
+            "methods": [asdict(line) for line in self._requirements()],
+            "recommendation": asdict(advice) | {"reasons": list(advice.reasons)},
+        }
+
+    # ---- parts ----
+
+    def _contrast(self, rewards: Sequence[float], rate: float) -> float:
+        """The chance of contrast in a group: measured where there are rollouts enough, else by the pass rate."""
+        group = self.config.group_size
+        return contrast(rewards, group) if len(rewards) >= group else effective_share(rate, group)
+
+    def _estimate(self) -> dict[str, Any]:
+        """What is estimated of the true pass rates, and the effective task ratio, each with its interval.
+
+        The ratio is measured where each prompt has a group's rollouts at least, partial rewards included; else fitted.
+        """
+        config = self.config
+        counts = histogram(self.rates, config.rollouts)
+        shares = asdict(true_shares(fit_pass_rates(counts), config.group_size))
+        ends = bootstrap_shares(counts, config.group_size, seed=config.seed)
+        fitted = {
+            name: {"share": value, "low": float(ends[0, i]), "high": float(ends[1, i])}
+            for i, (name, value) in enumerate(shares.items())
+        }
+        measured = config.rollouts >= config.group_size
+        if measured:
+            low, high = mean_interval(self.contrast, len(self.data))
+            fitted["effective_by_fit"] = fitted["effective"]
+            fitted["effective"] = {"share": float(self.contrast.mean()), "low": max(0.0, low), "high": min(1.0, high)}
+        return {**fitted, "effective_measured": measured}
+
+    def _categories(self) -> dict[str, dict[str, Any]]:
+        if self.data.categories is None:
+            return {}
+        of = np.array([self.data.categories[row] for row in self.rows])
+        sizes = Counter(self.data.categories)
+        tokens = np.array([np.mean(g["tokens"]) for g in self.groups])
+        lines: dict[str, dict[str, Any]] = {}
+        for name in sorted(set(of.tolist())):
+            here = of == name
+            lines[name] = {
+                "prompts": int(here.sum()),
+                "population": sizes[name],
+                "pass_rate": float(self.rates[here].mean()),
+                "solved": asdict(share_of(self.all_solved[here], sizes[name])),
+                "hopeless": asdict(share_of(self.hopeless[here], sizes[name])),
+                "effective": float(self.contrast[here].mean()),
+                "tokens": float(tokens[here].mean()),
+            }
+        return lines
+
+    def _tokens(self) -> dict[str, Any]:
+        tokens = np.array([t for g in self.groups for t in g["tokens"]], dtype=np.float64)
+        solved = np.array([bool(s) for group in self.solved for s in group])
+        truncated = np.array([cut for g in self.groups for cut in g["truncated"]])
+        epoch = len(self.data) * self.config.group_size
+        return {
+            "mean": float(tokens.mean()),
+            "of_solved": float(tokens[solved].mean()) if solved.any() else None,
+            "of_failed": float(tokens[~solved].mean()) if not solved.all() else None,
+            "truncated": float(truncated.mean()),
+            "spent": int(tokens.sum()),
+            "epoch_rollouts": epoch,
+            "epoch_tokens": float(tokens.mean() * epoch),
+        }
+
+    def _failures(self) -> dict[str, int]:
+        """Why rollouts failed, on hopeless prompts, where the task tells."""
+        named = [g["failures"] for g, lost in zip(self.groups, self.hopeless, strict=True) if lost and "failures" in g]
+        return dict(Counter(why for whys in named for why in whys if why).most_common())
+
+    def _partial_credit(self) -> int:
+        """Hopeless prompts some rollout of which earned more than the least: read by the reward, but not right."""
+        least = self.scorer.spec.low + 1e-6 * (self.scorer.spec.high - self.scorer.spec.low)
+        return sum(bool(lost) and max(r) > least for r, lost in zip(self.rewards, self.hopeless, strict=True))
+
+    def _suspects(self) -> list[tuple[int, Suspect]]:
+        """Suspicious prompts with their places, those first of which more rollouts show it."""
+        found = []
+        for i in np.flatnonzero(self.hopeless).tolist():
+            group = self.groups[i]
+            recorded = recorded_answer(self.data.rows[self.rows[i]], self.config.answer)
+            suspect = find_suspect(group["id"], recorded, group["texts"], group["rewards"])
+            if suspect is not None:
+                found.append((i, suspect))
+        order = {"answer-given": 0, "answer-within": 1, "all-agree": 2}
+        return sorted(found, key=lambda at: (order[at[1].kind], -at[1].rollouts))
+
+    def _requirements(self) -> list[Any]:
+        pool = self.data.pool()
+        added: dict[str, Any] = {}
+        if len(self.groups) == len(self.data):
+            rate_of = dict(zip((g["id"] for g in self.groups), self.rates.tolist(), strict=True))
+            added["difficulty"] = [1.0 - rate_of[id_] for id_ in self.data.ids]
+            if self.references is not None and all(id_ in self.references for id_ in self.data.ids):
+                added["reference_pass_rates"] = [self.references[id_] for id_ in self.data.ids]
+        return requirements(
+            pool,
+            added,
+            self._rates_of_all(),
+            group_size=self.config.group_size,
+            prompts_per_step=self.config.prompts_per_step,
+            steps=self.config.steps,
+            seed=self.config.seed,
+        )
+
+    def _rates_of_all(self) -> np.ndarray:
+        """(N,) pass rates: those measured; for the other prompts, one drawn from those of the sample."""
+        rng = np.random.Generator(np.random.PCG64(self.config.seed))
+        rates = rng.choice(self.rates, size=len(self.data))
+        rates[self.rows] = self.rates
+        return np.asarray(rates)

@@ -1,0 +1,68 @@
+"""What is recommended, and why."""
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from rollwise.cli.commands import build_parser
+from rollwise.profiling.recommendation import Facts, recommend
+
+FACTS = Facts(
+    mean_pass_rate=0.3,
+    effective=0.5,
+    unsolved=0.3,
+    solved=0.1,
+    hopeless=0.2,
+    suspects=0,
+    n_hopeless=30,
+    truncated=0.0,
+    categories={},
+    visits=None,
+    embedding=False,
+    references=False,
+)
+CATEGORIES = {"easy": (0.8, 50), "hard": (0.2, 50), "tiny": (1.0, 3)}
+
+
+@pytest.mark.parametrize(
+    ("changed", "arguments", "reason"),
+    [
+        ({}, "--curriculum recommended", "say --steps"),
+        ({"visits": 5.0}, "--curriculum recommended", "comes by 5.0 times"),
+        ({"visits": 5.0, "hopeless": 0.6}, "--curriculum recommended", "prioritized replay"),
+        ({"effective": 0.7}, "--curriculum uniform", "most prompts are learnable"),
+        ({"visits": 1.0}, "--curriculum uniform --gate mixed", "nothing to generalise by"),
+        ({"visits": 1.0, "categories": CATEGORIES}, "--curriculum recommended", "at most 0.80"),
+        ({"visits": 1.0, "categories": {"a": (0.5, 50), "b": (0.55, 50)}}, "--gate mixed", "no categories that differ"),
+        ({"visits": 1.0, "embedding": True}, "--curriculum_options.implicit kernel", "embeddings"),
+        ({"visits": 1.0, "references": True, "embedding": True}, "--curriculum recommended", "two models"),
+        ({"suspects": 6}, "", "6 of 30 prompts"),
+        ({"suspects": 4}, "--curriculum recommended", "say --steps"),  # too few to stop for
+        ({"suspects": 6, "n_hopeless": 60}, "--curriculum recommended", "say --steps"),
+        ({"mean_pass_rate": 0.0, "effective": 0.0}, "", "warm up by supervised training"),
+        ({"mean_pass_rate": 0.0, "effective": 0.0, "truncated": 0.9}, "", "90% were truncated"),
+        ({"mean_pass_rate": 1.0, "effective": 0.0, "solved": 1.0}, "", "take harder data"),
+        ({"truncated": 0.4}, "--curriculum recommended", "40% of the rollouts were truncated"),
+    ],
+)
+def test_recommendation(changed: dict[str, Any], arguments: str, reason: str) -> None:
+    advice = recommend(replace(FACTS, **changed))
+    assert advice.arguments.endswith(arguments)
+    assert bool(advice.arguments) == bool(arguments)
+    assert reason in " ".join(advice.reasons)
+    if advice.arguments:  # and the command takes it
+        build_parser().parse_args(["train", *advice.arguments.split()])
+
+
+def test_the_bound_is_one_over_the_effective_ratio() -> None:
+    """Half of the groups have contrast: at best every one would, for half of the rollouts."""
+    advice = recommend(FACTS)
+    assert advice.bound == 2.0
+    assert any("a factor 2.00" in reason for reason in advice.reasons)
+    assert recommend(replace(FACTS, mean_pass_rate=0.0, effective=0.0)).bound is None
+
+
+def test_what_it_rests_on_is_said_wherever_a_curriculum_is_advised() -> None:
+    assert any("docs/measurements.md" in reason for reason in recommend(FACTS).reasons)
+    assert not any("docs/measurements.md" in r for r in recommend(replace(FACTS, effective=0.9)).reasons)

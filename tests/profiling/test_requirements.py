@@ -1,0 +1,54 @@
+"""What each method would need, found by binding it."""
+
+import numpy as np
+
+from rollwise.curricula import CURRICULA
+from rollwise.pool import PromptPool
+from rollwise.profiling.requirements import Requirement, requirements
+
+N = 16
+IDS = [f"p{i}" for i in range(N)]
+RATES = np.linspace(0.0, 1.0, N)
+
+
+def found(columns: dict[str, object], added: dict[str, object], *, steps: int = 2) -> dict[str, Requirement]:
+    pool = PromptPool(ids=IDS, columns=columns)
+    lines = requirements(pool, added, RATES, group_size=8, prompts_per_step=2, steps=steps, seed=0)
+    return {line.method: line for line in lines}
+
+
+def test_every_method_has_a_line() -> None:
+    bare = found({}, {})
+    assert set(bare) == set(CURRICULA)
+    lacking = {name for name, line in bare.items() if line.verdict == "lacks a column"}
+    assert lacking == {"adarft", "dots", "dump", "frontier", "nested", "ordered", "sec"}
+    assert bare["frontier"].detail.startswith("needs embedding: add a vector")
+    assert bare["sec"].detail.startswith("needs category: add it")
+    assert bare["uniform"].detail == ""
+    assert bare["bots"].detail == "would also use reference_pass_rates"
+    assert bare["recommended"].detail == "would also use reference_pass_rates, category"
+
+
+def test_columns_of_the_data_and_of_the_profile() -> None:
+    added = {"difficulty": 1.0 - RATES, "reference_pass_rates": np.stack([RATES / 2, RATES], axis=1)}
+    lines = found({"category": ["a", "b"] * 8, "embedding": np.eye(N)}, added)
+    assert {line.verdict for line in lines.values()} == {"usable", "usable with this profile"}
+    with_profile = {name for name, line in lines.items() if line.verdict == "usable with this profile"}
+    assert with_profile == {"adarft", "ordered"}
+    assert lines["ordered"].detail == "needs difficulty, which its table has"
+    assert lines["bots"].detail == "would also use reference_pass_rates (this profile's table has it)"
+
+
+def test_probes_are_counted() -> None:
+    """16 prompts, 2 steps of 2 in groups of 8: 32 rollouts are trained on.
+
+    SFL measures all 16 prompts once: 128, 128 / 160 of all. LILO at each step, all 16 that are free: 256 of 288. ADCL
+    all 16 with 4 each, and its second chunk of 2 again: 72 of 104; with difficulties, the second chunk alone: 8 of 40.
+    """
+    bare = found({}, {})
+    assert (bare["sfl"].probe_rollouts, bare["sfl"].share) == (128, 0.8)
+    assert (bare["lilo"].probe_rollouts, bare["lilo"].share) == (256, 256 / 288)
+    assert (bare["adcl"].probe_rollouts, bare["adcl"].share) == (72, 72 / 104)
+    assert found({}, {"difficulty": 1.0 - RATES})["adcl"].probe_rollouts == 8
+    assert bare["speed"].probe_rollouts > 0
+    assert bare["bots"].probe_rollouts == 0
