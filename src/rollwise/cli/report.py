@@ -1,26 +1,49 @@
-"""`rollwise report`: a run's page."""
+"""`rollwise report`: the page of a run, or of several runs beside one another."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
+from rollwise.errors import ConfigError
 
-HELP = "write a run's HTML report"
+HELP = "write the HTML report of a run, or of several runs compared"
+
+_EXAMPLES = """
+examples:
+  rollwise report runs/first                         what a run did and why: runs/first/report.html
+  rollwise report runs/*                             several runs: grouped by method and seed, compared at equal compute
+  rollwise report comparisons/mine                   a comparison's folder, as far as it has come
+  rollwise report runs/* --baseline uniform --out page      the page, its tables and figures in the folder page
+"""
 
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
-    parser = command_parser(description="Write a run's report: one self-contained HTML file, and its figures.")
-    parser.add_argument("run", type=str, help="the run's folder")
+    parser = command_parser(
+        description="Write one self-contained HTML file, and its figures as PNG and SVG.", epilog=_EXAMPLES
+    )
+    parser.add_argument("runs", metavar="RUN", nargs="+", type=str, help="folders of runs, or one of a comparison")
+    parser.add_argument("--out", type=str, help="where to write: a run's page (a file), or a comparison's folder")
+    parser.add_argument("--baseline", type=str, help="of several runs: what all others are compared with; else uniform")
     return parser
 
 
 def run(options: Namespace) -> int:
     """Write the page; its path is what the command prints."""
-    from rollwise.reports import write_report
+    from rollwise.reports import write_comparison, write_report, write_run_comparison
 
-    sys.stdout.write(f"{write_report(options.run)}\n")
+    paths, out, baseline = options.runs, options.get("out"), options.get("baseline")
+    if len(paths) > 1:
+        page = write_run_comparison(paths, out=out or "comparison", baseline=baseline)
+    elif baseline is not None:
+        raise ConfigError(f"--baseline {baseline} compares several runs; give more than {paths[0]!r}")
+    elif (Path(paths[0]) / "comparison.yaml").is_file():
+        page = write_comparison(paths[0], out=out)
+    else:
+        page = write_report(paths[0], out)
+    sys.stdout.write(f"{page}\n")
     return 0

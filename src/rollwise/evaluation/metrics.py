@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError, RewardError
+from rollwise.evaluation.curves import first_reaching
 
 FloatArray = NDArray[np.float64]
 
@@ -157,14 +158,7 @@ def time_to_baseline(steps: ArrayLike, scores: ArrayLike, target: float) -> floa
     if not math.isfinite(target):
         raise ConfigError(f"target must be finite, got {target!r}")
     at, score = _curve(steps, scores)
-    reached = np.flatnonzero(score >= target)
-    if reached.size == 0:
-        return math.inf
-    i = int(reached[0])
-    if i == 0:
-        return float(at[0])
-    share = (target - score[i - 1]) / (score[i] - score[i - 1])
-    return float(at[i - 1] + share * (at[i] - at[i - 1]))
+    return float(first_reaching(at, score[None], np.array([target]))[0])
 
 
 def best_so_far(scores: ArrayLike) -> FloatArray:

@@ -1,0 +1,320 @@
+"""Comparing methods over seeds at equal budgets, with the measures of BOTS (section 4.1, appendix B.4).
+
+Every curve is cut at the same budget, so that no method is credited with what it spent beyond the others, and every
+difference is paired: a method's run with the baseline's run of the same seed, which has the same prompts.
+
+TTB and BSF of noisy runs: the maximum of a single noisy curve is too high, more so the oftener it was evaluated, and a
+TTB that some seeds never reach has no mean. So the headline is that of the curves averaged over seeds, whose noise is
+less, with an interval from resampling the seeds (method and baseline together); an end of it is infinite where the
+score is not reached in that many resamples. Beside it stand the single seeds, each against its own baseline run, with
+their median and how many got there.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+from rollwise.evaluation.bootstrap import FEWEST_SEEDS, bootstrap_interval, percentile_interval, resample_weights
+from rollwise.evaluation.comparison_data import COMPARED, ComparedRuns, Pair, Runs, last_step, planned_steps, sort_runs
+from rollwise.evaluation.comparison_results import (
+    AxisResult,
+    Comparison,
+    Difference,
+    MeanCurve,
+    MethodResult,
+    OracleGain,
+    Relative,
+    RunResult,
+    Share,
+    Summary,
+)
+from rollwise.evaluation.curves import Curve, FloatArray, mean_height, relative_bests, relative_times, run_curve
+from rollwise.evaluation.run_files import RunData
+from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_run, score_measures
+from rollwise.evaluation.run_sets import Problem
+
+TTB_PERCENTS = (50, 75, 100)
+BSF_PERCENTS = (25, 50, 100)
+# The parts of a budget over which the effective task ratio is averaged, for its curve.
+RATIO_PARTS = 20
+# What a share of the oracle's gain is taken of.
+GAINS = ("score", "area")
+
+Curves = tuple[FloatArray, FloatArray]  # a grid, (G,), and R curves on it, (R, G)
+
+
+def compare_runs(
+    runs: Runs,
+    *,
+    baseline: str,
+    oracle: str | None = None,
+    budget: float | None = None,
+    bootstrap: int = 10_000,
+    seed: int = 0,
+    problems: Sequence[Problem] = (),
+    name: str = "comparison",
+) -> Comparison:
+    """Compare methods over seeds; the same runs give the same result.
+
+    Args:
+        runs: Method to seed to run; a method may have none yet.
+        baseline: The method that the others are compared with.
+        oracle: The method whose gain the others' are shown as a share of.
+        budget: Generated tokens at which every curve is cut; by default, and on the other axes always, the least that
+            any compared run had spent by its last evaluation.
+        bootstrap: Resamples for more than five seeds; up to five all n^n are used.
+        seed: Of the resamples.
+        problems: What is known to be wrong with the runs already.
+        name: What the comparison is called.
+
+    Raises:
+        ConfigError: The baseline or the oracle is none of the methods, or a number is out of its range.
+    """
+    for role, method in (("baseline", baseline), ("oracle", oracle)):
+        if method is not None and method not in runs:
+            raise ConfigError(f"{role} {method!r} is none of the methods {list(runs)}; give one of these")
+    if bootstrap < 1 or (budget is not None and not budget > 0):
+        raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {bootstrap!r} and {budget!r}")
+    sorting = sort_runs(runs, budget)
+    data = ComparedRuns.of(sorting, budget)
+    rows = tuple(_run_result(data, baseline, sorting.status[pair], pair, run) for pair, run in sorting.runs.items())
+    work = _Work(data, rows, baseline, oracle, {**score_measures(data.columns), **COST_MEASURES}, bootstrap, seed)
+    gains = {} if oracle is None else {key: work.oracle_gain(oracle, key) for key in GAINS}
+    there = [method for method, seeds in runs.items() if seeds or method in (baseline, oracle)]
+    methods = [work.method(method, gains) for method in there]
+    return Comparison(
+        name=name,
+        baseline=baseline,
+        oracle=oracle,
+        score=sorting.score,
+        headline_axis=data.headline,
+        budgets=data.budgets,
+        measures=work.measures,
+        methods=tuple(sorted(methods, key=lambda method: _rank(method, baseline, data.headline))),
+        runs=rows,
+        oracle_gains=gains,
+        problems=(*problems, *sorting.problems),
+        provisional=sorting.provisional,
+        resamples=bootstrap,
+    )
+
+
+def _rank(method: MethodResult, baseline: str, axis: str) -> tuple[int, float]:
+    """By the gain over the baseline, whose own is 0: means over different seeds can't be ranked."""
+    found = method.axes.get(axis)
+    if found is None or math.isnan(found.score.mean):
+        return 2, 0.0
+    if method.name == baseline:
+        return 0, 0.0
+    difference = found.score.difference
+    return (1, -found.score.mean) if difference is None else (0, -difference.mean)
+
+
+# ---- one run ----
+
+
+def _run_result(data: ComparedRuns, baseline: str, status: str, pair: Pair, run: RunData) -> RunResult:
+    return RunResult(
+        method=pair[0],
+        seed=pair[1],
+        path=str(run.path),
+        status=status,
+        step=last_step(run),
+        planned=planned_steps(run),
+        measures=measure_run(run, data.columns),
+        axes={axis: _run_on_axis(data, baseline, axis, pair) for axis, found in data.curves.items() if pair in found},
+    )
+
+
+def _run_on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[str, float]:
+    method, seed = pair
+    x, y = data.grid(axis, method, [seed])
+    if x.size == 0:
+        return {}
+    found = {"score": float(y[0, -1]), "area": float(mean_height(x, y)[0])}
+    if (baseline, seed) in data.curves[axis]:
+        base = data.grid(axis, baseline, [seed])
+        found |= {key: float(values[0]) for key, values in _relatives(data, axis, (x, y), base).items()}
+    return found
+
+
+def _relatives(data: ComparedRuns, axis: str, own: Curves, base: Curves) -> dict[str, FloatArray]:
+    """TTB and BSF of R pairs of curves on an axis, (R,) each, by `ttb_50`, `bsf_25`, ...; empty without curves."""
+    if own[0].size == 0 or base[0].size == 0:
+        return {}
+    found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
+    # All runs are evaluated at the same steps, and there BSF is the papers', of evaluations alone.
+    between = axis != "steps"
+    for percent in BSF_PERCENTS:
+        until = percent / 100 * data.budgets[axis].value
+        found[f"bsf_{percent}"] = relative_bests(*own, *base, until if between else math.floor(until), between=between)
+    return found
+
+
+# ---- one method ----
+
+
+@dataclass(frozen=True)
+class _Work:
+    """Everything that a method's result is made from."""
+
+    data: ComparedRuns
+    rows: Sequence[RunResult]
+    baseline: str
+    oracle: str | None
+    measures: dict[str, Measure]
+    resamples: int
+    seed: int
+
+    def method(self, method: str, gains: Mapping[str, OracleGain]) -> MethodResult:
+        """One method's result."""
+        seeds = tuple(row.seed for row in self.compared(method))
+        paired = {row.seed for row in self.compared(self.baseline)}
+        return MethodResult(
+            name=method,
+            seeds=seeds,
+            paired=tuple(seed for seed in seeds if seed in paired),
+            measures={k: self.summary(method, k, None, m.better) for k, m in self.measures.items()} if seeds else {},
+            axes={axis: found for axis in self.data.budgets if (found := self.on_axis(method, axis)) is not None},
+            shares={key: self.share(method, key) if gain.tells_apart else None for key, gain in gains.items()},
+        )
+
+    def compared(self, method: str) -> list[RunResult]:
+        """The method's compared runs."""
+        return [row for row in self.rows if row.method == method and row.status == COMPARED]
+
+    def values(self, method: str, key: str, axis: str | None) -> dict[int, float]:
+        """A measure's finite values by seed."""
+        found = {row.seed: row.value(key, axis) for row in self.compared(method)}
+        return {seed: value for seed, value in found.items() if math.isfinite(value)}
+
+    def summary(self, method: str, key: str, axis: str | None, better: int) -> Summary:
+        """Mean and spread of a measure, and its difference from the baseline."""
+        own = self.values(method, key, axis)
+        numbers = np.array(list(own.values()))
+        difference = None
+        if method != self.baseline:
+            base = self.values(self.baseline, key, axis)
+            gaps = np.array([own[seed] - base[seed] for seed in sorted(own.keys() & base.keys())])
+            difference = self.difference(gaps, better) if gaps.size else None
+        return Summary(_mean(numbers), _sd(numbers), len(numbers), difference)
+
+    def difference(self, gaps: FloatArray, better: int) -> Difference:
+        """The mean of paired differences, (n,)."""
+        interval = bootstrap_interval(gaps, resamples=self.resamples, seed=self.seed)
+        wins = int((better * gaps > 0).sum()) if better else None
+        return Difference(_mean(gaps), _sd(gaps), interval, wins, len(gaps))
+
+    def on_axis(self, method: str, axis: str) -> AxisResult | None:
+        """The method on one axis; None where it has no curve there."""
+        seeds = self.data.seeds(axis, method)
+        x, y = self.data.grid(axis, method, seeds) if seeds else (np.empty(0), np.empty((0, 0)))
+        if x.size == 0:
+            return None
+        relatives = self.relatives(method, axis)
+        return AxisResult(
+            score=self.summary(method, "score", axis, 1),
+            area=self.summary(method, "area", axis, 1),
+            ttb={percent: relatives[f"ttb_{percent}"] for percent in TTB_PERCENTS},
+            bsf={percent: relatives[f"bsf_{percent}"] for percent in BSF_PERCENTS},
+            curve=_mean_curve(x, y),
+            ratio=self.ratio(method, axis, seeds),
+        )
+
+    def relatives(self, method: str, axis: str) -> dict[str, Relative]:
+        """TTB and BSF: of the averaged curves with an interval, and of the single seeds."""
+        seeds = self.data.seeds(axis, method, self.baseline)
+        value: dict[str, FloatArray] = {}
+        resampled: dict[str, FloatArray] = {}
+        if seeds:
+            (x, y), (base_x, base_y) = (self.data.grid(axis, name, seeds) for name in (method, self.baseline))
+            averaged = (x, y.mean(axis=0)[None]), (base_x, base_y.mean(axis=0)[None])
+            value = _relatives(self.data, axis, *averaged)
+            if len(seeds) >= FEWEST_SEEDS and method != self.baseline:
+                weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
+                resampled = _relatives(self.data, axis, (x, weights @ y), (base_x, weights @ base_y))
+        found = {}
+        for key in [*(f"ttb_{p}" for p in TTB_PERCENTS), *(f"bsf_{p}" for p in BSF_PERCENTS)]:
+            singles = np.array([row.value(key, axis) for row in self.compared(method)])
+            singles = singles[~np.isnan(singles)]
+            found[key] = Relative(
+                value=float(value[key][0]) if key in value else math.nan,
+                interval=percentile_interval(resampled[key]) if key in resampled else None,
+                median=_median(singles),
+                reached=int(np.isfinite(singles).sum()),
+                n=len(singles),
+            )
+        return found
+
+    def ratio(self, method: str, axis: str, seeds: Sequence[int]) -> MeanCurve | None:
+        """The effective task ratio averaged over parts of the budget, then over seeds; x is the end of each part."""
+        found = [run_curve(self.data.runs[method, seed], "frac_mixed", axis) for seed in seeds]
+        curves = [curve for curve in found if curve is not None]
+        if not curves:
+            return None
+        parts = min(RATIO_PARTS, *(len(curve.x) for curve in curves))
+        edges = np.linspace(0, self.data.budgets[axis].value, parts + 1)
+        return _mean_curve(edges[1:], np.stack([_part_means(curve, edges) for curve in curves]))
+
+    def oracle_gain(self, oracle: str, key: str) -> OracleGain:
+        """Whether the oracle beats the baseline; only then can the task tell methods apart."""
+        gain = self.summary(oracle, key, self.data.headline, 1).difference
+        beats = gain is not None and gain.mean > 0 and gain.interval is not None and gain.interval.low > 0
+        return OracleGain(gain, beats)
+
+    def share(self, method: str, key: str) -> Share | None:
+        """The method's mean gain over the baseline / the oracle's, over the seeds that all three have."""
+        own, base, best = (
+            self.values(name, key, self.data.headline) for name in (method, self.baseline, str(self.oracle))
+        )
+        seeds = sorted(own.keys() & base.keys() & best.keys())
+        gains = np.array([own[s] - base[s] for s in seeds])
+        oracle_gains = np.array([best[s] - base[s] for s in seeds])
+        if method == self.baseline or not seeds or oracle_gains.mean() <= 0:
+            return None
+        interval = None
+        if len(seeds) >= FEWEST_SEEDS and method != self.oracle:
+            weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
+            top, bottom = weights @ gains, weights @ oracle_gains
+            interval = percentile_interval(np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0))
+        return Share(float(gains.mean() / oracle_gains.mean()), interval)
+
+
+def _mean_curve(x: FloatArray, y: FloatArray) -> MeanCurve:
+    sd = y.std(axis=0, ddof=1).tolist() if len(y) > 1 else []
+    return MeanCurve(tuple(x.tolist()), tuple(y.mean(axis=0).tolist()), tuple(sd))
+
+
+def _part_means(curve: Curve, edges: FloatArray) -> FloatArray:
+    """The curve's mean over each part (low, high] between the edges, (P,); a part without an entry is interpolated."""
+    # A step's line says what was spent by its end, so the step belongs to the part that its x ends in.
+    part = np.searchsorted(edges, curve.x, side="left") - 1
+    inside = (part >= 0) & (part < len(edges) - 1)
+    count = np.bincount(part[inside], minlength=len(edges) - 1)
+    total = np.bincount(part[inside], weights=curve.y[inside], minlength=len(edges) - 1)
+    some = count > 0
+    if not some.any():
+        return np.full(len(count), float(curve.y.mean()))
+    return np.asarray(np.interp(edges[1:], edges[1:][some], total[some] / count[some]), dtype=np.float64)
+
+
+def _mean(numbers: FloatArray) -> float:
+    return float(numbers.mean()) if numbers.size else math.nan
+
+
+def _sd(numbers: FloatArray) -> float:
+    return float(numbers.std(ddof=1)) if numbers.size > 1 else math.nan
+
+
+def _median(numbers: FloatArray) -> float:
+    """The median; infinite unless both of the middle ones are finite."""
+    if numbers.size == 0:
+        return math.nan
+    ordered = np.sort(numbers)
+    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
+    return float((low + high) / 2)

@@ -1,0 +1,150 @@
+"""The runs of a comparison made ready: which of them are compared, and their curves cut at equal budgets."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.errors import StateFileError
+from rollwise.evaluation.comparison_results import Budget
+from rollwise.evaluation.curves import AXES, Curve, FloatArray, on_common_grid, run_curve
+from rollwise.evaluation.run_files import RunData
+from rollwise.evaluation.run_measures import score_column, widest_pass_at
+from rollwise.evaluation.run_sets import Problem
+
+Runs = Mapping[str, Mapping[int, RunData]]
+Pair = tuple[str, int]  # method and seed
+
+COMPARED, UNFINISHED, NOT_EVALUATED = "compared", "unfinished", "not evaluated"
+
+
+@dataclass
+class Sorting:
+    """All runs, and which of them are compared.
+
+    Attributes:
+        runs: All of them.
+        status: What each is.
+        problems: Why some are not compared.
+        score: The evaluated column that is compared; None where no run was evaluated.
+        provisional: No run has finished, so those that have begun are compared.
+    """
+
+    runs: dict[Pair, RunData]
+    status: dict[Pair, str]
+    problems: list[Problem]
+    score: str | None
+    provisional: bool
+
+    @property
+    def compared(self) -> dict[Pair, RunData]:
+        """Those that are compared."""
+        return {pair: run for pair, run in self.runs.items() if self.status[pair] == COMPARED}
+
+
+def sort_runs(runs: Runs, budget: float | None) -> Sorting:
+    """Finished runs are compared: those at their planned step, or beyond the budget of tokens, given or their own.
+
+    Where none has finished, all that have been evaluated twice are.
+    """
+    every = {(method, seed): run for method, seeds in runs.items() for seed, run in sorted(seeds.items())}
+    score = score_column(every.values())
+    status: dict[Pair, str] = {}
+    problems = []
+    for pair, run in every.items():
+        step, planned, scored = last_step(run), planned_steps(run), _evaluations(run, score)
+        if not scored:
+            status[pair] = NOT_EVALUATED
+            problems.append(Problem(*pair, "unscored", "it has no evaluation yet, and is left out"))
+        elif planned is not None and step < planned and not _spent(run, budget or run.config.get("max_tokens")):
+            status[pair] = UNFINISHED
+            problems.append(Problem(*pair, "unfinished", f"it is at step {step} of {planned}"))
+        else:
+            status[pair] = COMPARED
+            if scored == 1:
+                problems.append(Problem(*pair, "unscored", "it has one evaluation, so no curve and no TTB or BSF"))
+    provisional = False
+    if COMPARED not in status.values():
+        begun = [pair for pair, run in every.items() if _evaluations(run, score) > 1]
+        status.update(dict.fromkeys(begun, COMPARED))
+        provisional = bool(begun)
+    return Sorting(every, status, problems, score, provisional)
+
+
+def last_step(run: RunData) -> int:
+    """The last step that has a line; 0 where none has."""
+    return int(run.metrics["step"].max(initial=0.0))
+
+
+def planned_steps(run: RunData) -> int | None:
+    """How many steps the run's config asks for; None where it does not say."""
+    steps = run.config.get("steps")
+    return steps if isinstance(steps, int) and not isinstance(steps, bool) else None
+
+
+def _evaluations(run: RunData, score: str | None) -> int:
+    return 0 if score is None else int(np.isfinite(run.column(score)).sum())
+
+
+def _spent(run: RunData, budget: object) -> bool:
+    tokens = run.column("tokens")
+    return isinstance(budget, int | float) and bool((tokens[np.isfinite(tokens)] >= budget).any())
+
+
+@dataclass
+class ComparedRuns:
+    """The compared runs as curves of the score, and where they are cut.
+
+    Attributes:
+        runs: The compared runs.
+        columns: The evaluated columns that are summarised: the score first, then the widest pass@k.
+        curves: By axis; a run without a curve is absent.
+        budgets: By axis.
+    """
+
+    runs: dict[Pair, RunData]
+    columns: list[str]
+    curves: dict[str, dict[Pair, Curve]]
+    budgets: dict[str, Budget]
+
+    @classmethod
+    def of(cls, sorting: Sorting, budget: float | None) -> ComparedRuns:
+        """Make the curves; what is wrong with one joins `sorting.problems`."""
+        runs = sorting.compared
+        curves: dict[str, dict[Pair, Curve]] = {axis: {} for axis in AXES}
+        for pair, run in runs.items():
+            for axis, label in AXES.items():
+                try:
+                    curve = run_curve(run, str(sorting.score), axis)
+                except StateFileError as error:
+                    sorting.problems.append(Problem(*pair, "damaged", f"it is left out against {label}: {error}"))
+                    continue
+                if curve is not None and len(curve.x) > 1:
+                    curves[axis][pair] = curve
+        curves = {axis: found for axis, found in curves.items() if found}
+        budgets = {axis: _budget(found, budget if axis == "tokens" else None) for axis, found in curves.items()}
+        columns = [column for column in (sorting.score, widest_pass_at(runs.values())) if column is not None]
+        return cls(runs, columns, curves, budgets)
+
+    @property
+    def headline(self) -> str:
+        """The axis of the verdict."""
+        return "tokens" if "tokens" in self.budgets else "steps"
+
+    def seeds(self, axis: str, *methods: str) -> list[int]:
+        """The seeds of which every one of the methods has a curve."""
+        return sorted(set.intersection(*({s for m, s in self.curves.get(axis, {}) if m == name} for name in methods)))
+
+    def grid(self, axis: str, method: str, seeds: Sequence[int]) -> tuple[FloatArray, FloatArray]:
+        """The method's curves up to the budget: the grid (G,) and a row for each seed, (n, G)."""
+        found = [self.curves[axis][method, seed] for seed in seeds]
+        return on_common_grid(found, until=self.budgets[axis].value)
+
+
+def _budget(curves: Mapping[Pair, Curve], wanted: float | None) -> Budget:
+    (method, seed), least = min(((pair, float(curve.x[-1])) for pair, curve in curves.items()), key=lambda kv: kv[1])
+    if wanted is not None and wanted <= least:
+        return Budget(float(wanted), "", wanted)
+    return Budget(least, f"{method} seed {seed}", wanted)

@@ -1,0 +1,143 @@
+"""What one run achieved and what it cost: the measures that need no other run."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+import numpy as np
+
+from rollwise.evaluation.curves import FloatArray
+from rollwise.evaluation.run_files import RunData
+
+# The column that counts as the score: the first that any run has.
+SCORES = ("eval/pass@1", "eval/reward")
+_PASS_AT = "eval/pass@"
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A measure of a whole run.
+
+    Attributes:
+        label: Its name in words.
+        better: 1 where more is better, -1 where less is, 0 where neither is.
+        kind: How it is written: "score", "percent", "count" or "seconds".
+    """
+
+    label: str
+    better: int
+    kind: str
+
+
+# Counts of one step each, and their totals' names.
+_SUMS = {
+    "probe_rollouts": "probe_rollouts",
+    "probe_tokens": "probe_tokens",
+    "gate/extra_rollouts": "refill_rollouts",
+    "uncharged_rollouts": "uncharged_rollouts",
+    "uncharged_tokens": "uncharged_tokens",
+    "uncharged_s": "uncharged_s",
+}
+
+COST_MEASURES = {
+    "effective_task_ratio": Measure("effective task ratio", 1, "score"),
+    "effective_task_ratio_late": Measure("effective task ratio, second half", 1, "score"),
+    "abs_advantage": Measure("mean |A|", 0, "score"),
+    "steps": Measure("steps", 0, "count"),
+    "rollouts": Measure("rollouts", -1, "count"),
+    "tokens": Measure("generated tokens", -1, "count"),
+    "wall_s": Measure("training time", -1, "seconds"),
+    "overhead": Measure("time in ask and tell", -1, "percent"),
+    "probe_rollouts": Measure("rollouts to probe", -1, "count"),
+    "probe_tokens": Measure("tokens to probe", -1, "count"),
+    "refill_rollouts": Measure("rollouts to refill", -1, "count"),
+    "uncharged_rollouts": Measure("uncharged rollouts", 0, "count"),
+    "uncharged_tokens": Measure("uncharged tokens", 0, "count"),
+    "uncharged_s": Measure("uncharged time", 0, "seconds"),
+}
+
+
+def score_column(runs: Iterable[RunData]) -> str | None:
+    """The first of `SCORES` that any of the runs has; None where no run was evaluated."""
+    columns = {column for run in runs for column in SCORES if np.isfinite(run.column(column)).any()}
+    return next((column for column in SCORES if column in columns), None)
+
+
+def widest_pass_at(runs: Iterable[RunData]) -> str | None:
+    """The `eval/pass@k` with the greatest k > 1 that all the runs have; None where there is none."""
+    shared: set[int] | None = None
+    for run in runs:
+        ks = {
+            int(name.removeprefix(_PASS_AT))
+            for name, values in run.metrics.items()
+            if name.startswith(_PASS_AT) and name.removeprefix(_PASS_AT).isdigit() and np.isfinite(values).any()
+        }
+        shared = ks if shared is None else shared & ks
+    widest = max((shared or set()) - {1}, default=None)
+    return None if widest is None else f"{_PASS_AT}{widest}"
+
+
+def short_name(column: str) -> str:
+    """`pass@1` for `eval/pass@1`."""
+    return column.removeprefix("eval/")
+
+
+def score_measures(columns: Iterable[str]) -> dict[str, Measure]:
+    """The measures of the evaluated columns: the best and the last of each."""
+    return {
+        f"{which}_{short_name(column)}": Measure(f"{which} {short_name(column)}", 1, "score")
+        for column in columns
+        for which in ("best", "final")
+    }
+
+
+def measure_run(run: RunData, columns: Iterable[str]) -> dict[str, float]:
+    """A whole run's measures by name, NaN where its files lack the columns.
+
+    Args:
+        run: The run.
+        columns: The evaluated columns, such as `eval/pass@1`.
+    """
+    found: dict[str, float] = {}
+    for column in columns:
+        scores = _finite(run.column(column))
+        found[f"best_{short_name(column)}"] = float(scores.max()) if scores.size else math.nan
+        found[f"final_{short_name(column)}"] = float(scores[-1]) if scores.size else math.nan
+    found["effective_task_ratio"] = _mean(run.column("frac_mixed"))
+    found["effective_task_ratio_late"] = _mean(second_half(run, run.column("frac_mixed")))
+    found["abs_advantage"] = _mean(run.column("abs_advantage"))
+    found["steps"] = float(run.metrics["step"].max(initial=0.0))
+    for total in ("rollouts", "tokens", "wall_s"):
+        amounts = _finite(run.column(total))
+        found[total] = float(amounts[-1]) if amounts.size else math.nan
+    found["overhead"] = overhead(run)
+    for column, name in _SUMS.items():
+        found[name] = float(_finite(run.column(column)).sum())
+    return found
+
+
+def overhead(run: RunData) -> float:
+    """Time in the curriculum's ask and tell over the training time; NaN where either was not recorded.
+
+    BOTS, section 4.1 and appendix F.1, report it in percent.
+    """
+    seconds = np.concatenate([_finite(run.column("ask_s")), _finite(run.column("tell_s"))])
+    wall = _finite(run.column("wall_s"))
+    return float(seconds.sum() / wall[-1]) if seconds.size and wall.size and wall[-1] > 0 else math.nan
+
+
+def second_half(run: RunData, values: FloatArray) -> FloatArray:
+    """The entries of a column, (S,), at the steps after the run's middle step."""
+    steps = run.metrics["step"]
+    return np.asarray(values[steps > steps.max(initial=0.0) / 2], dtype=np.float64)
+
+
+def _finite(values: FloatArray) -> FloatArray:
+    return values[np.isfinite(values)]
+
+
+def _mean(values: FloatArray) -> float:
+    finite = _finite(values)
+    return float(finite.mean()) if finite.size else math.nan

@@ -1,0 +1,103 @@
+"""Writing a comparison: its page, tables, figures, and all numbers as JSON and CSV."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from rollwise.errors import MissingExtraError
+from rollwise.evaluation.comparison import compare_runs
+from rollwise.evaluation.comparison_results import Comparison
+from rollwise.evaluation.run_sets import RunSet, group_runs, read_comparison
+from rollwise.reports.comparison_table import format_markdown
+
+REPORT_FILE = "report.html"
+FIGURES_FOLDER = "figures"
+
+
+def write_comparison(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write what a comparison's folder shows by now: `report.html`, `results.json`, `results.csv`, `table.md`, figures.
+
+    Works while the comparison goes on; the same runs give the same files.
+
+    Args:
+        folder: The comparison's folder, which holds `comparison.yaml`.
+        out: Where to write; the folder itself unless given.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        ConfigError: `comparison.yaml` lacks an entry, or has a malformed one.
+        MissingExtraError: matplotlib or PyYAML is not installed.
+        StateFileError: There is no readable `comparison.yaml`.
+    """
+    return write_results(compare_set(read_comparison(folder)), Path(out if out is not None else folder))
+
+
+def write_run_comparison(
+    paths: Sequence[str | Path], out: str | Path = "comparison", *, baseline: str | None = None
+) -> Path:
+    """Write the same for any runs, grouped by method and seed from their configs.
+
+    Args:
+        paths: The runs' folders.
+        out: The folder to write to.
+        baseline: The method to compare with; `uniform` where there is one, else the first run's.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        ConfigError: No run can be read, or there is no such baseline.
+        MissingExtraError: matplotlib is not installed.
+    """
+    return write_results(compare_set(group_runs(paths, baseline=baseline)), Path(out))
+
+
+def compare_set(runs: RunSet) -> Comparison:
+    """The comparison of a set of runs, with the set's own baseline, oracle and budget."""
+    return compare_runs(
+        runs.runs,
+        baseline=runs.baseline,
+        oracle=runs.oracle,
+        budget=runs.budget,
+        problems=runs.problems,
+        name=runs.name,
+    )
+
+
+def write_results(comparison: Comparison, out: Path) -> Path:
+    """Write everything into the folder `out`; the page's path."""
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
+    # Only now, so that `import rollwise.reports` works without matplotlib and costs no time with it.
+    from rollwise.reports.comparison_figures import build_figures
+    from rollwise.reports.comparison_page import render_comparison
+    from rollwise.reports.drawing import inline_panels, save_figure
+
+    figures = build_figures(comparison)
+    (out / FIGURES_FOLDER).mkdir(parents=True, exist_ok=True)
+    for figure in figures:
+        for spec in figure.files():
+            save_figure(spec, out / FIGURES_FOLDER)
+    numbers = json.dumps(comparison.to_dict(out), indent=1, ensure_ascii=False, allow_nan=False)
+    page = render_comparison(comparison, [(figure, inline_panels(figure.spec)) for figure in figures], out)
+    _write_whole(out / "results.json", numbers + "\n")
+    _write_whole(out / "results.csv", comparison.to_csv(out))
+    _write_whole(out / "table.md", format_markdown(comparison))
+    _write_whole(out / REPORT_FILE, page)
+    return out / REPORT_FILE
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write so that a reader sees the old file or the new one, never half of one."""
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        part.write_bytes(text.encode("utf-8", errors="replace"))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
