@@ -30,7 +30,7 @@ ALLOWED: dict[str, set[str]] = {
     "gates": CORE | {"gates"},
     "curricula": CORE | {"estimators", "acquisition", "draws", "curricula"},
     "testing": CORE | {"curricula", "testing"},
-    "simulation": CORE | {"curricula", "simulation"},
+    "simulation": CORE | {"curricula", "gates", "evaluation", "reports", "simulation"},
     "tasks": {"errors", "rng", "tasks"},
     "models": {"checks", "errors", "rng", "state", "tasks", "models"},
     "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
@@ -40,7 +40,8 @@ ALLOWED: dict[str, set[str]] = {
     "reports": {"errors", "evaluation", "reports"},
     "watching": {"errors", "checks", "evaluation", "watching"},
     "cli": CORE
-    | {"comparing", "curricula", "gates", "tasks", "training", "evaluation", "reports", "profiling", "watching", "cli"},
+    | {"comparing", "curricula", "evaluation", "gates", "profiling", "reports", "simulation", "tasks", "training"}
+    | {"watching", "cli"},
 }
 
 

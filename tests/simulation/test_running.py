@@ -72,8 +72,10 @@ def test_every_curriculum_can_be_simulated(name: str, rewards: str) -> None:
     curriculum = rw.make_curriculum(name, **options)
     log = simulate(curriculum, world, 6, 8, 4, lag=2)
     counted = curriculum.metrics()
-    assert log.rollouts[-1] == counted["rollouts"] + counted["probe_rollouts"]
-    assert (counted["probed"] > 0) == (name in ("adcl", "sfl", "lilo", "speed"))
+    charged = 0 if name == "oracle" else counted["probe_rollouts"]
+    assert log.rollouts[-1] == counted["rollouts"] + charged
+    assert log.uncharged_rollouts[-1] == counted["probe_rollouts"] - charged
+    assert (counted["probed"] > 0) == (name in ("adcl", "sfl", "lilo", "speed", "oracle"))
     assert np.nanmax(np.abs(log.effective_ratio + log.all_good + log.all_bad - 1.0)) < 1e-9
 
 
@@ -123,3 +125,72 @@ def test_heatmap_by_hand() -> None:
 def test_parts_leave_nan_out() -> None:
     assert parts(np.array([1.0, np.nan, 3.0, 5.0]), 2).tolist() == [1.0, 4.0]
     assert parts(np.array([[1.0, 2.0], [3.0, 4.0]]), 1).tolist() == [[2.0, 3.0]]
+
+
+class Curious(rw.Uniform):
+    """Looks at 3 prompts before each ask, as an oracle or as who pays for it."""
+
+    looked = -1
+
+    @property
+    def wants_probes(self) -> bool:
+        return True
+
+    def select_probes(self, k: int) -> rw.Picks:
+        if self.looked == self.step:
+            return rw.Picks.join([])
+        self.looked = self.step
+        free = np.flatnonzero(~self.ledger.open)
+        return rw.Picks.of(free[:3], "look")
+
+
+class Oracle(Curious):
+    probe_purpose = "oracle"
+
+
+def test_an_oracles_rollouts_are_counted_apart() -> None:
+    """3 prompts x 4 rollouts a step, beside 5 x 4: 32 a step for who pays, 20 and 12 for the oracle; budget 60."""
+    world, _ = make_world(50, seed=0)
+    paying = simulate(Curious(), world.fresh(), 10, 5, 4, most_rollouts=60)
+    free = simulate(Oracle(), world.fresh(), 10, 5, 4, most_rollouts=60)
+    assert (paying.rollouts.tolist(), paying.uncharged_rollouts.tolist()) == ([32, 64], [0, 0])
+    assert (free.rollouts.tolist(), free.uncharged_rollouts.tolist()) == ([20, 40, 60], [12, 24, 36])
+    assert np.all(free.slots >= 0)  # what an oracle looked at is not trained on as such
+
+
+def test_a_gate_has_more_rolled_out_and_trains_on_what_it_admits() -> None:
+    trained: list[int] = []
+    world, _ = make_world(300, seed=0)
+    train = world.train
+    world.train = lambda slots, rewards: (  # type: ignore[method-assign]
+        trained.append(int(np.count_nonzero(np.ptp(rewards, axis=1)))),
+        train(slots, rewards),
+    )[1]
+    gate = rw.DynamicSampling(max_rounds=4)
+    curriculum = rw.Uniform()
+    log = simulate(curriculum, world, 10, 8, 8, gate=gate)
+    totals = gate.metrics()
+    assert log.slots.shape == (10, 32)
+    assert np.count_nonzero(log.slots >= 0) == totals["groups"] > 80
+    assert log.rollouts[-1] == 8 * totals["groups"] == curriculum.metrics()["rollouts"]
+    assert len(trained) == 10
+    assert 80 - sum(trained) == totals["filled"]
+    rolled = (log.slots >= 0).sum(axis=1)
+    assert (log.effective_ratio * rolled).sum() == pytest.approx(totals["groups"] - totals["rejected"])
+
+
+def test_a_gate_and_a_lag_and_screening_go_together() -> None:
+    world, _ = make_world(400, population=Population(hardest=1.0, hopeless=0.0), seed=0)
+    speed = rw.SPEED(screen_rollouts=4, screen=32, ready=8)
+    log = simulate(speed, world, 6, 8, 8, lag=2, gate=rw.DynamicSampling())
+    counted = speed.metrics()
+    assert log.rollouts[-1] == counted["rollouts"] + counted["probe_rollouts"]
+    assert (world.step, counted["open"]) == (6, 0)
+    assert len(set(log.score[:3])) == 1
+
+
+def test_what_was_believed_is_in_the_log() -> None:
+    world, _ = make_world(60, seed=0)
+    believing, uniform = (simulate(c, world.fresh(), 3, 8, 8) for c in (rw.BOTS(), rw.Uniform()))
+    assert np.all((believing.predicted >= 0) & (believing.predicted <= 1))
+    assert np.isnan(uniform.predicted).all()

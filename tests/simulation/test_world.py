@@ -1,5 +1,6 @@
 """The simulated learner against numbers worked out by hand."""
 
+import dataclasses
 from typing import Any
 
 import numpy as np
@@ -216,3 +217,69 @@ def test_worlds_that_do_not_fit() -> None:
         World(rw.PromptPool(ids=["a"]), items, items, ability=np.zeros(1))
     with pytest.raises(rw.PoolError, match="abilities"):
         World(rw.PromptPool(ids=["a", "b"]), items, items, ability=np.zeros(2))
+
+
+def test_repeated_training_on_a_prompt_first_teaches_less_and_then_harms() -> None:
+    """2 of 4: signal .25, and the group is one more exposure. overfitting .5, rate 4: gains 4 * .25 * (1 - .5 e).
+
+    e = 0, 1, 2, 3 without forgetting: 1, .5, 0, -.5, so the ability is 1, 1.5, 1.5, 1. A group without contrast is no
+    exposure. With forgetting .5 the exposures are 0, 1, .5 + 1: gains 1, .5, .25.
+    """
+    half, none = np.array([[1.0, 0.0, 1.0, 0.0]]), np.ones((1, 4))
+    world = world_of(items_of([0.0], [[1.0]]), learning_rate=4.0, overfitting=0.5, forgetting=0.0)
+    seen = []
+    for rewards in (half, none, half, half, half):
+        world.train(np.array([0]), rewards)
+        seen.append(float(world.ability[0]))
+    assert seen == pytest.approx([1.0, 1.0, 1.5, 1.5, 1.0])
+    assert world.exposure(np.array([0])).tolist() == [4.0]
+    fading = world_of(items_of([0.0], [[1.0]]), learning_rate=4.0, overfitting=0.5, forgetting=0.5)
+    for _ in range(3):
+        fading.train(np.array([0]), half)
+    assert fading.ability.tolist() == pytest.approx([1.0 + 0.5 + 0.25])
+
+
+def test_skills_that_are_not_trained_are_unlearnt() -> None:
+    """Skill 2 gains 4 * .25 = 1. Then skill 1 alone is trained, q = (1, 0), 1 - 2 q = (-1, 1): .2 of skill 2 is lost.
+
+    Both trained equally, q = (.5, .5), lose nothing; nor does anything without a signal.
+    """
+    half = np.array([[1.0, 0.0]])
+    world = world_of(items_of([0.0, 0.0], [[1.0, 0.0], [0.0, 1.0]]), learning_rate=4.0, interference=0.2)
+    world.train(np.array([1]), half)
+    world.train(np.array([0]), half)
+    assert world.ability.tolist() == pytest.approx([1.0, 0.8])
+    world.train(np.array([0]), np.ones((1, 2)))
+    assert world.ability.tolist() == pytest.approx([1.0, 0.8])
+    world.train(np.array([0, 1]), np.repeat(half, 2, axis=0))  # each gains 4 * .25 / 2
+    assert world.ability.tolist() == pytest.approx([1.5, 1.3])
+
+
+def test_a_prompt_teaches_its_kind() -> None:
+    """Signal .25 times a memorisation of 2 is .5; a kinship of .2 gives .1 to all of the kind, the prompt's own too.
+
+    A step later, with forgetting .1: .09 and .45 + .09. The held-out prompts are of kinds 0, 0, 1: the first two gain.
+    """
+    items = items_of([0.0, 0.0, 0.0], [[1.0], [1.0], [1.0]])
+    kinds = dataclasses.replace(items, kind=np.array([0, 0, 1]))
+    world = world_of(kinds, learning_rate=0.0, memorisation=2.0, kinship=0.2, forgetting=0.1)
+    world.train(np.array([0]), np.array([[1.0, 0.0]]))
+    assert world.memory(np.arange(3)).tolist() == pytest.approx([0.6, 0.1, 0.0])
+    world.train(np.array([2]), np.ones((1, 2)))
+    assert world.memory(np.arange(3)).tolist() == pytest.approx([0.54, 0.09, 0.0])
+    assert world.score() == pytest.approx((2 * sigmoid(np.array(0.09)) + 0.5) / 3)
+    with pytest.raises(rw.ConfigError, match="population.kinds"):
+        world_of(items, kinship=0.2)
+
+
+def test_prompts_of_a_kind_are_alike() -> None:
+    world, pool = make_world(600, population=Population(kinds=20), learner=Learner(kinship=0.1), seed=0)
+    plain, same = make_world(600, seed=0)
+    assert np.array_equal(plain.items.difficulty, world.items.difficulty)  # kinds draw from a stream of their own
+    assert np.array_equal(pool.columns["embedding"], same.columns["embedding"])
+    kind = world.items.kind
+    assert kind is not None
+    assert len(np.unique(kind)) == 20
+    label, topic = pool.columns["difficulty"], pool.columns["topic"]
+    assert np.mean([label[kind == k].std() for k in range(20)]) < 0.5 * label.std()
+    assert np.mean([np.mean(topic[kind == k] == topic[kind == k][0]) for k in range(20)]) > 0.7

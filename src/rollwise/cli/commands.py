@@ -8,7 +8,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise import __version__
-from rollwise.cli import compare, profile, report, train, watch
+from rollwise.cli import compare, profile, report, simulate, train, watch
 from rollwise.cli.formatting import command_parser
 from rollwise.cli.listings import CURRICULA_LISTING, GATES_LISTING, TASKS_LISTING
 
@@ -18,6 +18,7 @@ COMMANDS: Mapping[str, Any] = {
     "compare": compare,
     "report": report,
     "watch": watch,
+    "simulate": simulate,
     "curricula": CURRICULA_LISTING,
     "gates": GATES_LISTING,
     "tasks": TASKS_LISTING,

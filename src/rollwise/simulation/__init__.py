@@ -8,14 +8,18 @@
 """
 
 from rollwise.simulation.items import Items, ability_gain, advantages, group_signal, sigmoid
+from rollwise.simulation.log import SimulationLog, heatmap, parts
 from rollwise.simulation.making import Population, make_world
-from rollwise.simulation.running import SimulationLog, heatmap, parts, simulate
+from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
+from rollwise.simulation.running import simulate
 from rollwise.simulation.world import Learner, World
 
 __all__ = [
     "Items",
     "Learner",
     "Population",
+    "ReplayWorld",
+    "RunLog",
     "SimulationLog",
     "World",
     "ability_gain",
@@ -24,6 +28,7 @@ __all__ = [
     "heatmap",
     "make_world",
     "parts",
+    "read_log",
     "sigmoid",
     "simulate",
 ]

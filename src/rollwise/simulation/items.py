@@ -34,19 +34,24 @@ class Items:
         discrimination: (N,) greater than 0.
         loadings: (N, D) how much each of D skills counts, at least 0; rows add up to 1.
         category: (N,) int64, the number of each prompt's category.
+        kind: (N,) int64, the number of each prompt's kind: prompts that are alike; None where there are no kinds.
     """
 
     difficulty: np.ndarray
     discrimination: np.ndarray
     loadings: np.ndarray
     category: np.ndarray
+    kind: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.difficulty)
 
     def at(self, slots: np.ndarray) -> Items:
         """The prompts at `slots` (K,)."""
-        return Items(self.difficulty[slots], self.discrimination[slots], self.loadings[slots], self.category[slots])
+        kind = None if self.kind is None else self.kind[slots]
+        return Items(
+            self.difficulty[slots], self.discrimination[slots], self.loadings[slots], self.category[slots], kind
+        )
 
     def logits(self, ability: np.ndarray, memory: np.ndarray | float = 0.0) -> np.ndarray:
         """The logits c (a.w - d) + m, (N,), for abilities (D,) and memory (N,)."""
@@ -92,3 +97,33 @@ def ability_gain(items: Items, signal: np.ndarray, *, learning_rate: float, tran
     """
     gradient = (signal * items.discrimination) @ items.loadings / max(len(items), 1)
     return np.asarray(learning_rate * ((1.0 - transfer) * gradient + transfer * gradient.sum()))
+
+
+def generality(exposure: np.ndarray, overfitting: float) -> np.ndarray:
+    """What share of a group's signal goes to the abilities when its prompt was trained on before, any shape.
+
+    1 - overfitting * exposure, at least -1: each recent training on the same prompt makes the next teach less of
+    everything else, until it harms. Exposure counts those trainings, faded as memory fades.
+
+    >>> generality(np.array([0.0, 5.0, 10.0, 15.0, 99.0]), 0.1).tolist()
+    [1.0, 0.5, 0.0, -0.5, -1.0]
+    """
+    return np.asarray(np.maximum(1.0 - overfitting * exposure, -1.0))
+
+
+def unlearnt(items: Items, signal: np.ndarray, interference: float) -> np.ndarray:
+    """Which share of its gain each of D skills loses because a batch of K groups trained others, (D,).
+
+    interference * max(0, 1 - D q), q (D,) the batch's loadings averaged with the signal as weight: a skill that is
+    trained in its fair share, 1 / D, loses nothing, one that is not trained at all `interference`. A batch without
+    signal changes nothing.
+
+    >>> items = Items(np.zeros(2), np.ones(2), np.array([[1.0, 0.0], [0.5, 0.5]]), np.zeros(2, dtype=np.int64))
+    >>> unlearnt(items, np.array([0.1, 0.1]), 0.2).tolist()                # q = (0.75, 0.25)
+    [0.0, 0.1]
+    """
+    total = signal.sum()
+    if total <= 0.0:
+        return np.zeros(items.loadings.shape[1])
+    share = signal @ items.loadings / total
+    return np.asarray(interference * np.maximum(0.0, 1.0 - len(share) * share))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -40,6 +40,7 @@ class Population:
             0.8, 0.74 and 0.64 for 1.5, 2 and 3.
         reference_rollouts: rollouts behind each reference pass rate.
         label_noise: standard deviation of the column `difficulty` about the true difficulty.
+        kinds: how many kinds the prompts fall into, by topics and difficulty; 0 for none. See `Learner.kinship`.
         held_out: how many prompts `World.score` is measured on; none of them hopeless or trivial.
     """
 
@@ -58,11 +59,13 @@ class Population:
     reference_noise: float = 2.0
     reference_rollouts: int = 16
     label_noise: float = 0.5
+    kinds: int = 0
     held_out: int = 1000
 
     def __post_init__(self) -> None:
         for name in ("levels", "topics", "reference_rollouts", "held_out"):
             check_whole(name, getattr(self, name), least=1)
+        check_whole("kinds", self.kinds, least=0)
         for name in ("easiest", "hardest", "weak", "strong"):
             check_number(name, getattr(self, name), low=-100.0, high=100.0)
         for name in ("spread", "topic_spread", "reference_noise", "label_noise"):
@@ -112,6 +115,8 @@ def make_world(
     difficulty[special[:hopeless]] = np.inf
     difficulty[special[hopeless : hopeless + round(population.trivial * n)]] = -np.inf
     items = Items(difficulty, looks.discrimination, looks.loadings, looks.category)
+    if population.kinds:
+        items, held_out = _with_kinds(items, looks, held_out, population.kinds, seed)
     columns: dict[str, Any] = {
         "category": np.array(population.categories, dtype=object)[items.category],
         "level": level + 1,
@@ -148,9 +153,39 @@ def _reference_rates(population: Population, items: Items, rng: np.random.Genera
     return np.asarray(rng.binomial(population.reference_rollouts, rates) / population.reference_rollouts)
 
 
+def _features(items: Items, scale: Items) -> np.ndarray:
+    """Loadings and half the difficulty in deviations of those of `scale`, (N, D + 1)."""
+    apart = (items.difficulty - scale.difficulty.mean()) / max(float(scale.difficulty.std()), 1e-12)
+    return np.concatenate([items.loadings, 0.5 * apart[:, None]], axis=1)
+
+
+def nearest(points: np.ndarray, centres: np.ndarray) -> np.ndarray:
+    """The number of the centre (M, F) nearest to each of N points (N, F), (N,) int64; the first of equals.
+
+    >>> nearest(np.array([[0.0], [0.9], [2.0]]), np.array([[0.0], [1.0]])).tolist()
+    [0, 1, 1]
+    """
+    best, found = np.full(len(points), np.inf), np.zeros(len(points), dtype=np.int64)
+    for number, centre in enumerate(centres):  # one pass a centre: (N, M) would not fit for a million prompts
+        distance = ((points - centre) ** 2).sum(axis=1)
+        closer = distance < best
+        best[closer], found[closer] = distance[closer], number
+    return found
+
+
+def _with_kinds(items: Items, looks: Items, held_out: Items, kinds: int, seed: int) -> tuple[Items, Items]:
+    """Prompts by the nearest of `kinds` prompts drawn at random: like topics, like difficulty."""
+    points = _features(looks, looks)
+    rng = stream_generator(seed, "simulation-kinds")
+    centres = points[rng.permutation(len(points))[:kinds]]
+    return (
+        replace(items, kind=nearest(points, centres)),
+        replace(held_out, kind=nearest(_features(held_out, looks), centres)),
+    )
+
+
 def _embedding(looks: Items, rng: np.random.Generator) -> np.ndarray:
     """Unit vectors (N, D + 1): prompts of like topic and like difficulty are near one another, with noise."""
-    apart = (looks.difficulty - looks.difficulty.mean()) / max(float(looks.difficulty.std()), 1e-12)
-    raw = np.concatenate([looks.loadings, 0.5 * apart[:, None]], axis=1)
+    raw = _features(looks, looks)
     raw += 0.1 * rng.standard_normal(raw.shape)
     return np.asarray(raw / np.linalg.norm(raw, axis=1, keepdims=True))

@@ -5,120 +5,60 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
 from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
-from rollwise.evidence import MIXED_TOLERANCE
+from rollwise.evidence import MIXED_TOLERANCE, Evidence
+from rollwise.gates import DynamicSampling
 from rollwise.outcome import Outcome
-from rollwise.simulation.world import World
+from rollwise.pool import PromptPool
+from rollwise.simulation.log import Recorder, SimulationLog
 from rollwise.ticket import Ticket
 
 
-@dataclass(frozen=True, slots=True)
-class SimulationLog:
-    """What happened in a *simulated* training of T steps, B prompts asked for in each; row t is what step t asked.
+class AnyWorld(Protocol):
+    """What `simulate` needs of a world; `World` and `ReplayWorld` are two."""
 
-    Attributes:
-        slots: (T, B) int64, rows of the prompts in the world's pool; -1 where fewer came.
-        expected: (T, B) the true success probability of each when it was rolled out; NaN where fewer came, as below.
-        realised: (T, B) the mean reward of each group.
-        effective_ratio: (T,) share of the groups whose rewards differ.
-        all_good: (T,) share of the groups that are all solved.
-        all_bad: (T,) share of the others without contrast.
-        abs_advantage: (T,) mean |A| over the groups, A as the learner's `advantage` has it.
-        score: (T,) mean true success probability on held-out prompts, when the step's rollouts are made.
-        category_scores: (T, C) the same by category.
-        final_score: that after the last training.
-        category_share: (T, C) share of the prompts in each category.
-        categories: C names.
-        lanes: lane -> (T,) how many prompts came by it.
-        rollouts: (T,) int64, rollouts made so far, to measure and to screen included.
-        group_size: rollouts a group.
-    """
-
-    slots: np.ndarray
-    expected: np.ndarray
-    realised: np.ndarray
-    effective_ratio: np.ndarray
-    all_good: np.ndarray
-    all_bad: np.ndarray
-    abs_advantage: np.ndarray
-    score: np.ndarray
-    category_scores: np.ndarray
-    final_score: float
-    category_share: np.ndarray
+    pool: PromptPool
     categories: tuple[str, ...]
-    lanes: dict[str, np.ndarray]
-    rollouts: np.ndarray
-    group_size: int
 
-    def average(self, values: np.ndarray) -> np.ndarray:
-        """Mean of a value of each prompt, (N,), over those that each step asked for, (T,); NaN where none came."""
-        there = self.slots >= 0
-        sums = np.where(there, np.asarray(values, dtype=np.float64)[self.slots], 0.0).sum(axis=1)
-        counts = there.sum(axis=1)
-        return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+    @property
+    def category(self) -> np.ndarray: ...
 
+    def success_rates(self, slots: np.ndarray) -> np.ndarray: ...
 
-def parts(series: np.ndarray, n: int = 3) -> np.ndarray:
-    """Means of a series (T, ...) over `n` equal parts of training, (n, ...); NaN is left out.
+    def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray: ...
 
-    >>> parts(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0])).tolist()
-    [0.5, 2.5, 5.0]
-    """
-    return np.array([np.nanmean(part, axis=0) for part in np.array_split(series, check_whole("n", n, least=1))])
+    def advantages(self, rewards_KG: np.ndarray) -> np.ndarray: ...
+
+    def train(self, slots: np.ndarray, rewards_KG: np.ndarray) -> None: ...
+
+    def scores(self) -> tuple[float, np.ndarray]: ...
 
 
-def heatmap(log: SimulationLog, bins: int | None = None) -> np.ndarray:
-    """Share of each step's groups by realised success rate, (T, bins); BOTS, appendix F.4 and Figure 7.
-
-    Bin b of `bins` holds the rates nearest to b / (bins - 1), so the first and the last hold the ends. By default one
-    for each possible number of successes in a group, 0/G to G/G. A step in which nothing came is NaN.
-    """
-    bins = log.group_size + 1 if bins is None else check_whole("bins", bins, least=2)
-    there = ~np.isnan(log.realised)
-    steps = np.broadcast_to(np.arange(len(log.realised))[:, None], log.realised.shape)
-    nearest = np.floor(np.where(there, log.realised, 0.0) * (bins - 1) + 0.5).astype(np.int64)
-    counts = np.zeros((len(log.realised), bins))
-    np.add.at(counts, (steps[there], nearest[there]), 1.0)
-    total = there.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), np.nan))
-
-
-@dataclass(slots=True)
-class _Batch:
-    """One step's rollouts on their way from the engine to the trainer.
-
-    Attributes:
-        row: of the log.
-        tickets: K of them.
-        slots: (K,).
-        rewards: (K, G) of whole groups, in which the rollouts of a screening come first.
-    """
-
-    row: int
-    tickets: list[Ticket]
-    slots: np.ndarray
-    rewards: np.ndarray
+W = TypeVar("W", bound=AnyWorld)
 
 
 def simulate(
     curriculum: Curriculum,
-    world: World,
+    world: W,
     steps: int,
     batch: int,
     group_size: int,
     *,
     lag: int = 0,
     most_rollouts: int | None = None,
-    on_step: Callable[[int, World], None] | None = None,
+    gate: DynamicSampling | None = None,
+    on_step: Callable[[int, W], None] | None = None,
 ) -> SimulationLog:
     """Train a *simulated* learner for `steps` steps on what the curriculum asks for. The world is changed by it.
 
-    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated.
+    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated. Probes count
+    as rollouts, but for those of an oracle (tickets of the purpose "oracle"), which are counted apart.
 
     Args:
         curriculum: unbound, or bound to a pool of the world's prompts. Its rewards must be those of [0, 1].
@@ -131,6 +71,8 @@ def simulate(
             those are told and trained on too, so T batches are, whatever the lag.
         most_rollouts: no step begins once so many are made, those to measure and screen included: equal compute. The
             log has fewer than T rows then.
+        gate: which groups train, with further prompts rolled out in place of the others. It must know at once what
+            came of a round, so its groups are told at once, and only trained on after the lag.
         on_step: called before each step with its number, from 0, and the world: to change it while training.
 
     Raises:
@@ -150,138 +92,141 @@ def simulate(
         _ = curriculum.pool
     except UnboundError:
         curriculum.bind(world.pool)
-    record = _Recorder(world, steps, batch, group_size)
-    in_flight: deque[_Batch] = deque()
-    screened: dict[str, np.ndarray] = {}  # prompt id -> rewards of its screening
+    width = batch * (gate.max_rounds if gate is not None else 1)
+    record = Recorder(steps, width, group_size, world.categories)
+    trainer = _Trainer(curriculum, world, group_size, record)
+    in_flight: deque[tuple[int, _Groups, bool]] = deque()
     for row in range(steps):
-        if most_rollouts is not None and record.made() >= most_rollouts:
-            record.cut(row)
+        if most_rollouts is not None and record.made >= most_rollouts:
             break
         if on_step is not None:
             on_step(row, world)
-        while probes := curriculum.probe(batch, n_rollouts=group_size):
-            _measure(curriculum, world, probes, group_size, screened)
-            record.extra[row] += sum(t.n_rollouts or group_size for t in probes)
-        tickets = curriculum.ask(batch, n_rollouts=group_size)
-        slots = world.pool.slots_of([t.prompt_id for t in tickets])
-        if (slots < 0).any():
-            raise PoolError("the curriculum asks for prompts that this world does not have; bind it to world.pool")
-        record.asked(row, tickets, slots)
-        rewards = world.rollout(slots, group_size)
-        for i, ticket in enumerate(tickets):
-            have = group_size - (ticket.n_rollouts or group_size)
-            if have:
-                rewards[i, :have] = screened.pop(ticket.prompt_id)[:have]
-                record.extra[row] -= have
-        in_flight.append(_Batch(row, tickets, slots, rewards))
+        trainer.probe(row, batch)
+        record.begun(row, *world.scores())
+        if gate is None:
+            groups = trainer.roll_out(row, curriculum.ask(batch, n_rollouts=group_size))
+        else:
+            groups = trainer.refill(row, gate, batch)
+        in_flight.append((row, groups, gate is not None))
         if len(in_flight) > lag:
-            _train(curriculum, world, in_flight.popleft(), record)
+            trainer.train(*in_flight.popleft())
     while in_flight:
-        _train(curriculum, world, in_flight.popleft(), record)
-    return record.log()
+        trainer.train(*in_flight.popleft())
+    return record.log(world.scores()[0])
 
 
-def _measure(
-    curriculum: Curriculum, world: World, tickets: list[Ticket], group_size: int, screened: dict[str, np.ndarray]
-) -> None:
-    """Roll out what is only looked at, and keep the rewards of screenings."""
-    slots = world.pool.slots_of([t.prompt_id for t in tickets])
-    rewards = world.rollout(slots, tickets[0].n_rollouts or group_size)
-    curriculum.tell([Outcome(t.id, r) for t, r in zip(tickets, rewards, strict=True)])
-    if tickets[0].purpose == "screen":
-        screened.update({t.prompt_id: r for t, r in zip(tickets, rewards, strict=True)})
+@dataclass(frozen=True, slots=True)
+class _Groups:
+    """Rollouts on their way from the engine to the trainer.
 
+    Attributes:
+        tickets: K of them.
+        slots: (K,).
+        rewards: (K, G) of whole groups, in which the rollouts of a screening come first.
+        advantages: (K, G).
+    """
 
-def _train(curriculum: Curriculum, world: World, batch: _Batch, record: _Recorder) -> None:
-    groups = zip(batch.tickets, batch.rewards, world.advantages(batch.rewards), strict=True)
-    outcomes = [
-        Outcome(ticket.id, rewards[-n:], advantages[-n:])
-        for ticket, rewards, advantages in groups
-        for n in [ticket.n_rollouts or len(rewards)]
-    ]
-    curriculum.tell(outcomes)
-    record.trained(batch.row, batch.rewards, world.advantages(batch.rewards))
-    world.train(batch.slots, batch.rewards)
+    tickets: list[Ticket]
+    slots: np.ndarray
+    rewards: np.ndarray
+    advantages: np.ndarray
+
+    def at(self, rows: list[int]) -> _Groups:
+        return _Groups([self.tickets[i] for i in rows], self.slots[rows], self.rewards[rows], self.advantages[rows])
+
+    @classmethod
+    def join(cls, rounds: list[_Groups]) -> _Groups:
+        tickets = [ticket for groups in rounds for ticket in groups.tickets]
+        return cls(
+            tickets,
+            *(np.concatenate([getattr(g, name) for g in rounds]) for name in ("slots", "rewards", "advantages")),
+        )
 
 
 @dataclass(slots=True)
-class _Recorder:
-    """The arrays of a `SimulationLog` while they are filled."""
+class _Trainer(Generic[W]):
+    """Rolls out, tells and trains.
 
-    world: World
-    steps: int
-    batch: int
+    Attributes:
+        screened: prompt id -> rewards of its screening.
+    """
+
+    curriculum: Curriculum
+    world: W
     group_size: int
-    slots: np.ndarray = field(init=False)
-    expected: np.ndarray = field(init=False)
-    realised: np.ndarray = field(init=False)
-    shares: np.ndarray = field(init=False)
-    extra: np.ndarray = field(init=False)
-    score: np.ndarray = field(init=False)
-    category_scores: np.ndarray = field(init=False)
-    category_share: np.ndarray = field(init=False)
-    lanes: dict[str, np.ndarray] = field(default_factory=dict)
+    record: Recorder
+    screened: dict[str, np.ndarray] = field(default_factory=dict)
 
-    def __post_init__(self) -> None:
-        shape, by_category = (self.steps, self.batch), (self.steps, len(self.world.categories))
-        self.slots = np.full(shape, -1, dtype=np.int64)
-        self.expected, self.realised = np.full(shape, np.nan), np.full(shape, np.nan)
-        self.shares = np.full((4, self.steps), np.nan)  # mixed, all good, all bad, |A|
-        self.extra = np.zeros(self.steps, dtype=np.int64)  # rollouts besides the groups' own
-        self.score = np.full(self.steps, np.nan)
-        self.category_scores, self.category_share = np.full(by_category, np.nan), np.zeros(by_category)
+    def probe(self, row: int, batch: int) -> None:
+        """Roll out what is only looked at, and keep the rewards of screenings."""
+        while tickets := self.curriculum.probe(batch, n_rollouts=self.group_size):
+            slots = self._slots(tickets)
+            rewards = self.world.rollout(slots, tickets[0].n_rollouts or self.group_size)
+            self.curriculum.tell([Outcome(t.id, r) for t, r in zip(tickets, rewards, strict=True)])
+            self.record.spent(row, rewards.size, charged=tickets[0].purpose != "oracle")
+            if tickets[0].purpose == "screen":
+                self.screened.update({t.prompt_id: r for t, r in zip(tickets, rewards, strict=True)})
 
-    def asked(self, row: int, tickets: list[Ticket], slots: np.ndarray) -> None:
-        """Note what was asked for, and how good the learner is, as its rollouts begin."""
-        world, k = self.world, len(slots)
-        self.slots[row, :k] = slots
-        self.expected[row, :k] = world.success_rates(slots)
-        numbers = np.bincount(world.items.category[slots], minlength=len(world.categories))
-        self.category_share[row] = numbers / max(k, 1)
-        self.score[row], self.category_scores[row] = world.score(), world.category_scores()
-        for ticket in tickets:
-            if ticket.lane not in self.lanes:
-                self.lanes[ticket.lane] = np.zeros(self.steps, dtype=np.int64)
-            self.lanes[ticket.lane][row] += 1
+    def roll_out(self, row: int, tickets: list[Ticket]) -> _Groups:
+        """Whole groups, those of screened prompts completed."""
+        slots = self._slots(tickets)
+        self.record.asked(row, tickets, slots, self.world.success_rates(slots))
+        rewards = self.world.rollout(slots, self.group_size)
+        own = [ticket.n_rollouts or self.group_size for ticket in tickets]
+        for i, (ticket, n) in enumerate(zip(tickets, own, strict=True)):
+            if n < self.group_size:
+                rewards[i, :-n] = self.screened.pop(ticket.prompt_id)[: self.group_size - n]
+        self.record.spent(row, sum(own))
+        return _Groups(tickets, slots, rewards, self.world.advantages(rewards))
 
-    def trained(self, row: int, rewards: np.ndarray, advantages: np.ndarray) -> None:
-        """Note what came of it: rewards and advantages (K, G) of whole groups."""
-        if not len(rewards):
-            return
-        self.realised[row, : len(rewards)] = rewards.mean(axis=1)
-        mixed = np.ptp(rewards, axis=1) > MIXED_TOLERANCE
-        all_good = ~mixed & (rewards.min(axis=1) >= 1.0 - MIXED_TOLERANCE)
-        judged = (mixed, all_good, ~mixed & ~all_good, np.abs(advantages))
-        self.shares[:, row] = [values.mean() for values in judged]
+    def refill(self, row: int, gate: DynamicSampling, batch: int) -> _Groups:
+        """The groups of a batch that the gate admits, or fills it with; all of its rounds are told and noted."""
+        filling, rounds = gate.batch(batch), [self.roll_out(row, [])]
+        while filling.missing:
+            tickets = filling.ask(self.curriculum, n_rollouts=self.group_size)
+            groups = self.roll_out(row, tickets)
+            first = sum(len(r.tickets) for r in rounds)
+            rounds.append(groups)
+            self._tell(groups)
+            filling.add(range(first, first + len(tickets)), self._evidence(groups))
+        whole = _Groups.join(rounds)
+        self.record.came(row, self._evidence(whole), self.world.category[whole.slots])
+        return whole.at(filling.groups)
 
-    def made(self) -> int:
-        """Rollouts so far."""
-        return int(self.extra.sum() + self.group_size * np.count_nonzero(self.slots >= 0))
+    def train(self, row: int, groups: _Groups, told: bool) -> None:
+        """Tell, unless that is done, and train."""
+        if not told:
+            self._tell(groups)
+            self.record.came(row, self._evidence(groups), self.world.category[groups.slots])
+        self.world.train(groups.slots, groups.rewards)
 
-    def cut(self, rows: int) -> None:
-        """Keep the first rows only: no more will come."""
-        for name in ("slots", "expected", "realised", "score", "category_scores", "category_share", "extra"):
-            setattr(self, name, getattr(self, name)[:rows])
-        self.shares = self.shares[:, :rows]
-        self.lanes = {lane: counts[:rows] for lane, counts in self.lanes.items()}
+    def _slots(self, tickets: list[Ticket]) -> np.ndarray:
+        slots = self.world.pool.slots_of([t.prompt_id for t in tickets])
+        if (slots < 0).any():
+            raise PoolError("the curriculum asks for prompts that this world does not have; bind it to world.pool")
+        return slots
 
-    def log(self) -> SimulationLog:
-        """All of it."""
-        mixed, all_good, all_bad, abs_advantage = self.shares
-        return SimulationLog(
-            slots=self.slots,
-            expected=self.expected,
-            realised=self.realised,
-            effective_ratio=mixed,
-            all_good=all_good,
-            all_bad=all_bad,
-            abs_advantage=abs_advantage,
-            score=self.score,
-            category_scores=self.category_scores,
-            final_score=self.world.score(),
-            category_share=self.category_share,
-            categories=self.world.categories,
-            lanes=self.lanes,
-            rollouts=np.cumsum(self.extra + self.group_size * (self.slots >= 0).sum(axis=1)),
-            group_size=self.group_size,
+    def _tell(self, groups: _Groups) -> None:
+        """What was rolled out for these tickets, without their screening, which is told already."""
+        rows = zip(groups.tickets, groups.rewards, groups.advantages, strict=True)
+        self.curriculum.tell(
+            [
+                Outcome(ticket.id, rewards[-n:], advantages[-n:])
+                for ticket, rewards, advantages in rows
+                for n in [ticket.n_rollouts or len(rewards)]
+            ]
+        )
+
+    def _evidence(self, groups: _Groups) -> Evidence:
+        """Of whole groups, screenings included."""
+        k = len(groups.tickets)
+        return Evidence.from_groups(
+            slots=groups.slots.tolist(),
+            scores=list(groups.rewards),
+            solved=list(groups.rewards >= 1.0 - MIXED_TOLERANCE),
+            advantages=list(groups.advantages),
+            failed=[0] * k,
+            step=[t.step for t in groups.tickets],
+            late=[False] * k,
+            probe=[False] * k,
         )

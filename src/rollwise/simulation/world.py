@@ -11,7 +11,16 @@ from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, PoolError
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
-from rollwise.simulation.items import Advantage, Items, ability_gain, advantages, group_signal, sigmoid
+from rollwise.simulation.items import (
+    Advantage,
+    Items,
+    ability_gain,
+    advantages,
+    generality,
+    group_signal,
+    sigmoid,
+    unlearnt,
+)
 
 Rewards = Literal["binary", "graded", "continuous"]
 FORMAT_REWARD = 0.1
@@ -27,7 +36,12 @@ class Learner:
         advantage: "centred" (r - mean) or "std" (that over the group's standard deviation); see `advantages`.
         transfer: share of one skill's gain that every other skill gains too, in [0, 1].
         memorisation: what a group of signal 1 adds to the logit of its own prompt.
-        forgetting: share of what is memorised of a prompt that is lost in a step.
+        forgetting: share of what is memorised of a prompt, or of a kind of prompts, that is lost in a step.
+        kinship: share of what a group adds to the logit of its own prompt that it adds to all prompts of its kind, the
+            held-out ones included; needs `Population.kinds`.
+        interference: share of a skill's gain that is lost in a step which trains other skills only; see `unlearnt`.
+        overfitting: how much less each recent training on a prompt lets the next one teach of everything else, until
+            it harms; see `generality`.
         noise: standard deviation of what each step adds to each ability at random.
         rewards: "binary" 0 or 1; "graded" 1, and 0.1 for a failure that is well-formed, else 0; "continuous" Beta
             distributed with the success probability as its mean.
@@ -40,6 +54,9 @@ class Learner:
     transfer: float = 0.0
     memorisation: float = 2.0
     forgetting: float = 0.01
+    kinship: float = 0.0
+    interference: float = 0.0
+    overfitting: float = 0.0
     noise: float = 0.0
     rewards: Rewards = "binary"
     format_rate: float = 0.5
@@ -49,7 +66,9 @@ class Learner:
         check_number("learning_rate", self.learning_rate, low=0.0, high=1e6)
         check_number("transfer", self.transfer, low=0.0, high=1.0)
         check_number("memorisation", self.memorisation, low=0.0, high=1e6)
-        check_number("forgetting", self.forgetting, low=0.0, high=1.0)
+        for share in ("forgetting", "kinship", "interference"):
+            check_number(share, getattr(self, share), low=0.0, high=1.0)
+        check_number("overfitting", self.overfitting, low=0.0, high=1e6)
         check_number("noise", self.noise, low=0.0, high=1e6)
         check_number("format_rate", self.format_rate, low=0.0, high=1.0)
         check_number("concentration", self.concentration, low=0.0, high=1e6, open_low=True)
@@ -64,7 +83,7 @@ class World:
 
     It shows how a curriculum behaves where success rates move as item response theory says and learning follows the
     policy gradient of that model. It does not say what a curriculum is worth for a language model: there, difficulty
-    has more dimensions, transfer is unknown, and training on much of the same can do harm.
+    has more dimensions, transfer is unknown, and how much harm it does to train on the same again is, too.
 
     Args:
         pool: N prompts; a curriculum sees these, and nothing else of the world.
@@ -77,6 +96,7 @@ class World:
 
     Raises:
         PoolError: items and pool, or abilities and loadings, don't fit.
+        ConfigError: the learner has kinship, but the items have no kinds.
 
     >>> pool = PromptPool(ids=["easy", "hard"])
     >>> items = Items(np.array([0.0, np.inf]), np.ones(2), np.ones((2, 1)), np.zeros(2, dtype=np.int64))
@@ -106,12 +126,15 @@ class World:
             raise PoolError(f"loadings (N, D), held-out loadings (H, D) and abilities (D,) don't fit: {shapes}")
         self.pool, self.items, self.held_out, self.categories = pool, items, held_out, categories
         self.learner = Learner() if learner is None else learner
+        if self.learner.kinship and (items.kind is None or held_out.kind is None):
+            raise ConfigError(f"kinship {self.learner.kinship} needs kinds of prompts; set population.kinds, to 50 say")
         self.start = np.array(ability, dtype=np.float64)
         self.seed = check_seed(seed)
         self.ability = self.start.copy()
         self.step = 0
-        self._memory = np.zeros(len(items))
-        self._trained = np.zeros(len(items), dtype=np.int64)  # the step in which `_memory` was written
+        self._memory, self._exposure = np.zeros((2, len(items)))
+        self._trained = np.zeros(len(items), dtype=np.int64)  # the step in which these two were written
+        self._of_kind = np.zeros(_count(items.kind, held_out.kind))  # what is memorised of each kind, now
         self._rollouts = stream_generator(self.seed, "simulation-rollouts")
         self._noise = stream_generator(self.seed, "simulation-noise")
 
@@ -127,10 +150,22 @@ class World:
             categories=self.categories,
         )
 
+    @property
+    def category(self) -> np.ndarray:
+        """(N,) int64, the number of each prompt's category."""
+        return self.items.category
+
     def memory(self, slots: np.ndarray) -> np.ndarray:
-        """What is left of what was memorised of prompts, in logits, (K,)."""
-        kept = (1.0 - self.learner.forgetting) ** (self.step - self._trained[slots])
-        return np.asarray(self._memory[slots] * kept)
+        """What is left of what was memorised of prompts and of their kinds, in logits, (K,)."""
+        own = self._memory[slots] * self._kept(slots)
+        return np.asarray(own if self.items.kind is None else own + self._of_kind[self.items.kind[slots]])
+
+    def exposure(self, slots: np.ndarray) -> np.ndarray:
+        """How many groups with contrast of prompts were trained on, (K,); they fade as memory does."""
+        return np.asarray(self._exposure[slots] * self._kept(slots))
+
+    def _kept(self, slots: np.ndarray) -> np.ndarray:
+        return np.asarray((1.0 - self.learner.forgetting) ** (self.step - self._trained[slots]))
 
     def success_rates(self, slots: np.ndarray) -> np.ndarray:
         """The true success probabilities of prompts now, (K,)."""
@@ -138,16 +173,19 @@ class World:
 
     def score(self) -> float:
         """Mean true success probability on the held-out prompts."""
-        return float(self._held_out_rates().mean())
+        return self.scores()[0]
 
     def category_scores(self) -> np.ndarray:
         """The same by category, (C,); NaN for a category without a held-out prompt."""
-        sums = np.bincount(self.held_out.category, weights=self._held_out_rates(), minlength=len(self.categories))
-        counts = np.bincount(self.held_out.category, minlength=len(self.categories))
-        return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+        return self.scores()[1]
 
-    def _held_out_rates(self) -> np.ndarray:
-        return sigmoid(self.held_out.logits(self.ability))
+    def scores(self) -> tuple[float, np.ndarray]:
+        """`score` and `category_scores`."""
+        of_kind = 0.0 if self.held_out.kind is None else self._of_kind[self.held_out.kind]
+        rates = sigmoid(self.held_out.logits(self.ability, of_kind))
+        sums = np.bincount(self.held_out.category, weights=rates, minlength=len(self.categories))
+        counts = np.bincount(self.held_out.category, minlength=len(self.categories))
+        return float(rates.mean()), np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
 
     def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray:
         """Rewards of `group_size` rollouts of each of K prompts by the learner as it is now, (K, G), in [0, 1]."""
@@ -170,10 +208,24 @@ class World:
         """One step of training on K groups of distinct prompts."""
         learner = self.learner
         success = rewards_KG if learner.rewards == "continuous" else (rewards_KG >= 1.0).astype(np.float64)
-        signal = group_signal(self.advantages(rewards_KG), success)
+        advantages_KG = self.advantages(rewards_KG)
+        signal = group_signal(advantages_KG, success)
         batch = self.items.at(slots)
-        self.ability += ability_gain(batch, signal, learning_rate=learner.learning_rate, transfer=learner.transfer)
+        general = signal * generality(self.exposure(slots), learner.overfitting)
+        if learner.interference:
+            self.ability -= unlearnt(batch, signal, learner.interference) * (self.ability - self.start)
+        self.ability += ability_gain(batch, general, learning_rate=learner.learning_rate, transfer=learner.transfer)
         self.ability += learner.noise * self._noise.standard_normal(len(self.ability))
         self.step += 1
-        self._memory[slots] = self.memory(slots) + learner.memorisation * signal
+        learnt, kept = learner.memorisation * signal, self._kept(slots)
+        self._memory[slots] = self._memory[slots] * kept + learnt
+        self._exposure[slots] = self._exposure[slots] * kept + advantages_KG.any(axis=1)
         self._trained[slots] = self.step
+        self._of_kind *= 1.0 - learner.forgetting
+        if learner.kinship and batch.kind is not None:
+            np.add.at(self._of_kind, batch.kind, learner.kinship * learnt)
+
+
+def _count(*kinds: np.ndarray | None) -> int:
+    """How many kinds there are among several arrays of their numbers."""
+    return max((int(k.max()) + 1 for k in kinds if k is not None and len(k)), default=0)

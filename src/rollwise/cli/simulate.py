@@ -1,0 +1,122 @@
+"""`rollwise simulate`: curricula beside one another on a learner without a model, or on a logged run."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+from rollwise.errors import ConfigError
+
+HELP = "compare curricula on a SIMULATED learner, without a model"
+
+_DESCRIPTION = """Compare curricula on a SIMULATED learner (item response theory), or on the log of a uniform run:
+ten methods on a million prompts in minutes. It shows how methods behave, not what they are worth for a language
+model; docs/simulate.md says where it agreed with real runs and where it did not."""
+
+_EXAMPLES = """
+examples:
+  rollwise simulate --template > my.yaml                  every key with its default, commented
+  rollwise simulate my.yaml                               methods x seeds, into runs/simulate-my; again: goes on
+  rollwise simulate examples/simulate/revisit.yaml --out runs/revisit --jobs 2
+  rollwise simulate --replay runs/uniform                 a finished run with --curriculum uniform as the world
+
+OUT gets results.json, results.csv, curves.png, and a file a run under runs/. All of it is SIMULATED, and says so.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        usage="rollwise simulate CONFIG [--out OUT] [--jobs JOBS] | --replay RUN | --template",
+        description=_DESCRIPTION,
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("config", nargs="?", type=str, help="YAML file with worlds, methods and seeds; see --template")
+    parser.add_argument("--out", type=str | None, default=None, help="folder of the results; runs/simulate-CONFIG")
+    parser.add_argument("--jobs", type=int | None, default=None, help="processes; the numbers do not depend on it")
+    parser.add_argument(
+        "--replay", type=str | None, default=None, help="folder of a uniform run that is the world; CONFIG is optional"
+    )
+    parser.add_argument("--template", action="store_true", help="print a commented config with every default")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Simulate what is not there yet, and show the table."""
+    from rollwise.simulation.config import SimulateConfig
+
+    if options.get("template"):
+        from rollwise.simulation.template import template
+
+        sys.stdout.write(template())
+        return 0
+    path, replay = options.get("config"), options.get("replay")
+    if path is None and replay is None:
+        raise ConfigError("simulate needs a CONFIG (rollwise simulate --template > my.yaml makes one), or --replay RUN")
+    more = {name: options.get(name) for name in ("jobs", "replay") if options.get(name) is not None}
+    config = SimulateConfig.from_dict(more) if path is None else SimulateConfig.from_file(path, **more)
+    out = Path(options.get("out") or f"runs/simulate-{Path(path or replay).stem}")
+    try:
+        _simulate(config, out)
+    except KeyboardInterrupt:
+        sys.stderr.write("rollwise: interrupted; finished runs are kept, and the same command goes on\n")
+        return 130
+    return 0
+
+
+def _simulate(config: Any, out: Path) -> None:
+    from rich.console import Console
+
+    from rollwise.simulation.runs import run_all
+    from rollwise.simulation.table import draw_curves, make_table, write_results
+
+    with _Progress(len(config.methods) * len(config.seeds)) as progress:
+        runs = run_all(config, out, on_run=progress.done)
+    write_results(config, runs, out)
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=200)  # a log file has no width of its own
+    console.print(make_table(config, runs))
+    try:
+        drawn = f" and {draw_curves(config, runs, out).name}"
+    except ImportError:
+        drawn = '; for curves: pip install "rollwise[report]"'
+    console.print(f"SIMULATED: {out}/results.json, results.csv{drawn}", highlight=False, soft_wrap=True)
+
+
+class _Progress:
+    """A bar over runs on a terminal; elsewhere a line a run."""
+
+    def __init__(self, total: int) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self.console, self.total, self.count = Console(stderr=True), total, 0
+        columns = (
+            TextColumn("SIMULATED"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[last]}"),
+        )
+        self.bar = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
+        self.task = self.bar.add_task("runs", total=total, last="")
+
+    def __enter__(self) -> _Progress:
+        self.bar.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.bar.stop()
+
+    def done(self, method: str, seed: int, kept: bool) -> None:
+        """A run is there: new, or from before."""
+        self.count += 1
+        last = f"{method}, seed {seed}{' (was there)' if kept else ''}"
+        self.bar.update(self.task, completed=self.count, last=last)
+        if not self.console.is_terminal:
+            self.console.print(f"SIMULATED {self.count}/{self.total}: {last}", highlight=False, soft_wrap=True)

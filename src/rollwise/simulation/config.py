@@ -1,0 +1,240 @@
+"""What `rollwise simulate` can be told, in one dataclass read from YAML. Imports nothing heavy."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field, is_dataclass
+from pathlib import Path
+from typing import Any
+
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
+from rollwise.errors import ConfigError
+from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
+from rollwise.rng import check_seed
+from rollwise.simulation.making import Population
+from rollwise.simulation.reading import check_known, check_mapping, read_yaml
+from rollwise.simulation.world import Learner
+
+NO_GATE = "none"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Method:
+    """One of the methods to compare.
+
+    Attributes:
+        curriculum: the method; `rollwise curricula` lists them.
+        curriculum_options: its own options; `rollwise curricula NAME` lists them.
+        gate: which groups train, others being rolled out in place of those it rejects: none, or one that
+            `rollwise gates` lists.
+        gate_options: its own options.
+    """
+
+    curriculum: str
+    curriculum_options: dict[str, Any] = field(default_factory=dict)
+    gate: str = NO_GATE
+    gate_options: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        check_known("curriculum", self.curriculum, CURRICULA)
+        check_known("gate", self.gate, [NO_GATE, *GATES])
+        for name in ("curriculum_options", "gate_options"):
+            if not isinstance(getattr(self, name), Mapping):
+                raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")
+        if self.gate == NO_GATE and self.gate_options:
+            raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate: mixed")
+        self.make(0)
+        self.sampling()
+
+    def make(self, seed: int) -> Curriculum:
+        """The curriculum, unbound."""
+        return make_curriculum(self.curriculum, **{**self.curriculum_options, "seed": seed})
+
+    def sampling(self) -> DynamicSampling | None:
+        """The dynamic sampling with its gate; None without one."""
+        return None if self.gate == NO_GATE else make_dynamic_sampling(self.gate, **self.gate_options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Blocked:
+    """A category that can't be solved at first, as where answers are asked for in a format that is not known yet.
+
+    Attributes:
+        category: its name, as level-03 or topic-01.
+        steps: for so many steps.
+    """
+
+    category: str
+    steps: int
+
+    def __post_init__(self) -> None:
+        check_whole("blocked.steps", self.steps, least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Replay:
+    """A logged run as the world.
+
+    Attributes:
+        run: folder of a run with uniform sampling; "{seed}" in it stands for the seed, where there is a log for each.
+        bandwidth: over how many steps a prompt's groups count together; by default the mean number between two visits.
+        pooling: pseudo-rollouts that the category adds to a prompt's own.
+    """
+
+    run: str
+    bandwidth: float | None = None
+    pooling: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.run, str):
+            raise ConfigError(f"replay.run must be a run's folder, got {self.run!r}")
+        if self.bandwidth is not None:
+            check_number("replay.bandwidth", self.bandwidth, low=0.0, high=1e9, open_low=True)
+        check_number("replay.pooling", self.pooling, low=0.0, high=1e9, open_low=True)
+
+    def folder(self, seed: int) -> str:
+        """The log's folder for a seed."""
+        return self.run.replace("{seed}", str(seed))
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulateConfig:
+    """Options of a simulated comparison.
+
+    Attributes:
+        prompts: how many there are.
+        population: what they are like.
+        learner: how the learner learns.
+        blocked: a category that nobody can solve at first.
+        replay: a logged run in place of prompts, population and learner: a folder, or a mapping.
+        steps: training steps at most; by default 100, as many as `rollouts` allow, or as the replayed run had.
+        rollouts: the budget of every run, rollouts to measure and to screen included: no step begins once so many are
+            made. By default steps x batch x group, so methods that measure train on fewer batches.
+        batch: prompts a step; by default 32, or as the replayed run had.
+        group: rollouts of each; by default 8, or as the replayed run had.
+        lag: rollouts are trained on so many steps after they were made, as by asynchronous engines.
+        seeds: how many (0, 1, ...), or a list of them. One makes the prompts, the learner's luck and the method's.
+        methods: name -> curriculum, curriculum_options, gate, gate_options; or a YAML file of these, relative to this.
+        baseline: the method that differences are taken from; by default the first.
+        jobs: processes; by default as many as there are cores. The numbers do not depend on it.
+    """
+
+    prompts: int = 1000
+    population: Population = field(default_factory=Population)
+    learner: Learner = field(default_factory=Learner)
+    blocked: Blocked | None = None
+    replay: Replay | None = None
+    steps: int | None = None
+    rollouts: int | None = None
+    batch: int | None = None
+    group: int | None = None
+    lag: int = 0
+    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    methods: dict[str, Method] = field(default_factory=lambda: dict(DEFAULT_METHODS))
+    baseline: str = ""
+    jobs: int | None = None
+
+    def __post_init__(self) -> None:
+        for name, least in (("steps", 1), ("rollouts", 1), ("batch", 1), ("group", 1), ("jobs", 1)):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=least)
+        check_whole("prompts", self.prompts, least=1)
+        check_whole("lag", self.lag, least=0)
+        if not self.seeds or len(set(map(check_seed, self.seeds))) < len(self.seeds):
+            raise ConfigError(f"seeds must be distinct, and at least one, got {list(self.seeds)}")
+        if not self.methods:
+            raise ConfigError("methods is empty; name at least one, as in: methods: {uniform: {curriculum: uniform}}")
+        if not self.baseline:
+            object.__setattr__(self, "baseline", next(iter(self.methods)))
+        check_known("baseline", self.baseline, self.methods)
+        if self.blocked is not None:
+            check_known("blocked.category", self.blocked.category, self.population.categories)
+
+    @property
+    def processes(self) -> int:
+        """How many processes to use."""
+        return self.jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else self.jobs or 1
+
+    def options(self, method: str) -> dict[str, Any]:
+        """All that determines a run of a method, but for its seed; JSON-safe."""
+        shared = {name: getattr(self, name) for name in _OF_A_RUN}
+        return {name: _plain(value) for name, value in {**shared, "method": self.methods[method]}.items()}
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], *, folder: Path | None = None) -> SimulateConfig:
+        """The config of plain values; file names in it are relative to `folder`.
+
+        Raises:
+            ConfigError: a key that is not known, or a value that is not right.
+        """
+        given = dict(check_mapping("the config", values, SimulateConfig))
+        if given.get("replay") is not None:
+            idle = sorted({"prompts", "population", "learner", "blocked"} & set(given))
+            if idle:
+                raise ConfigError(f"{idle[0]!r} has no effect with replay, whose world is the logged run; remove it")
+            if isinstance(given["replay"], str):
+                given["replay"] = {"run": given["replay"]}
+        for name, kind in (("population", Population), ("learner", Learner), ("blocked", Blocked), ("replay", Replay)):
+            if given.get(name) is not None:
+                given[name] = kind(**check_mapping(name, given[name], kind))
+            else:
+                given.pop(name, None)
+        if "seeds" in given:
+            seeds = given["seeds"]
+            given["seeds"] = (
+                tuple(seeds) if isinstance(seeds, list) else tuple(range(check_whole("seeds", seeds, least=1)))
+            )
+        if isinstance(given.get("methods"), str):
+            given["methods"] = read_yaml((folder or Path()) / given["methods"])
+        if "methods" in given:
+            given["methods"] = {
+                str(name): _method(str(name), value)
+                for name, value in check_mapping("methods", given["methods"]).items()
+            }
+        return cls(**given)
+
+    @classmethod
+    def from_file(cls, path: str | Path, **more: Any) -> SimulateConfig:
+        """The config in a YAML file; what is given besides wins.
+
+        Raises:
+            ConfigError: the file is missing, is not YAML, or its contents are wrong.
+        """
+        return cls.from_dict({**check_mapping(str(path), read_yaml(Path(path))), **more}, folder=Path(path).parent)
+
+
+_OF_A_RUN = ("prompts", "population", "learner", "blocked", "replay", "steps", "rollouts", "batch", "group", "lag")
+DEFAULT_METHODS: dict[str, Method] = {
+    "uniform": Method(curriculum="uniform"),
+    "uniform, gated": Method(curriculum="uniform", gate="mixed"),
+    "recommended": Method(curriculum="recommended"),
+    "prioritized": Method(curriculum="prioritized"),
+    "bots": Method(curriculum="bots"),
+    "mopps": Method(curriculum="mopps"),
+    "sec": Method(curriculum="sec"),
+    "dump": Method(curriculum="dump"),
+    "vcrl": Method(curriculum="vcrl"),
+    "greso": Method(curriculum="greso"),
+}
+
+
+def _method(name: str, value: Any) -> Method:
+    try:
+        return Method(**check_mapping("a method", value, Method))
+    except ConfigError as error:
+        raise ConfigError(f"method {name!r}: {error}") from error
+
+
+def _plain(value: Any) -> Any:
+    """JSON-safe, and as JSON gives it back."""
+    if is_dataclass(value) and not isinstance(value, type):
+        value = asdict(value)
+    if isinstance(value, Mapping):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    finite = value is None or isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value))
+    return value if finite else str(value)

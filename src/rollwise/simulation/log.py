@@ -1,0 +1,164 @@
+"""What happened in a simulated training, step by step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rollwise.checks import check_whole
+from rollwise.evidence import Evidence
+from rollwise.ticket import Ticket
+
+
+@dataclass(frozen=True, slots=True)
+class SimulationLog:
+    """What happened in a *simulated* training of T steps, W groups at most in each; row t is what step t asked.
+
+    W is the batch; with a gate, which has further prompts rolled out, as many times that as it may make rounds.
+
+    Attributes:
+        slots: (T, W) int64, rows of the prompts in the world's pool; -1 where fewer came.
+        predicted: (T, W) the mean score that the curriculum expected of each when it asked; NaN without a belief.
+        expected: (T, W) the true success probability of each when it was rolled out; NaN where fewer came, as below.
+        realised: (T, W) the mean reward of each group.
+        effective_ratio: (T,) share of the groups whose rewards differ, of all that were rolled out.
+        all_good: (T,) share of the groups that are all solved.
+        all_bad: (T,) share of the others without contrast.
+        abs_advantage: (T,) mean |A| over the groups, A as the learner's `advantage` has it.
+        score: (T,) mean true success probability on held-out prompts, when the step's rollouts are made.
+        category_scores: (T, C) the same by category.
+        final_score: that after the last training.
+        category_share: (T, C) share of the prompts in each category.
+        categories: C names.
+        lanes: lane -> (T,) how many prompts came by it.
+        rollouts: (T,) int64, rollouts made so far, to measure and to screen included.
+        uncharged_rollouts: (T,) int64, those made so far for an oracle, which `rollouts` leaves out.
+        group_size: rollouts a group.
+    """
+
+    slots: np.ndarray
+    predicted: np.ndarray
+    expected: np.ndarray
+    realised: np.ndarray
+    effective_ratio: np.ndarray
+    all_good: np.ndarray
+    all_bad: np.ndarray
+    abs_advantage: np.ndarray
+    score: np.ndarray
+    category_scores: np.ndarray
+    final_score: float
+    category_share: np.ndarray
+    categories: tuple[str, ...]
+    lanes: dict[str, np.ndarray]
+    rollouts: np.ndarray
+    uncharged_rollouts: np.ndarray
+    group_size: int
+
+    def average(self, values: np.ndarray) -> np.ndarray:
+        """Mean of a value of each prompt, (N,), over those that each step asked for, (T,); NaN where none came."""
+        there = self.slots >= 0
+        sums = np.where(there, np.asarray(values, dtype=np.float64)[self.slots], 0.0).sum(axis=1)
+        counts = there.sum(axis=1)
+        return np.asarray(np.where(counts > 0, sums / np.maximum(counts, 1), np.nan))
+
+
+def parts(series: np.ndarray, n: int = 3) -> np.ndarray:
+    """Means of a series (T, ...) over `n` equal parts of training, (n, ...); NaN is left out.
+
+    >>> parts(np.array([0.0, 1.0, 2.0, 3.0, 4.0, 6.0])).tolist()
+    [0.5, 2.5, 5.0]
+    """
+    return np.array([np.nanmean(part, axis=0) for part in np.array_split(series, check_whole("n", n, least=1))])
+
+
+def heatmap(log: SimulationLog, bins: int | None = None) -> np.ndarray:
+    """Share of each step's groups by realised success rate, (T, bins); BOTS, appendix F.4 and Figure 7.
+
+    Bin b of `bins` holds the rates nearest to b / (bins - 1), so the first and the last hold the ends. By default one
+    for each possible number of successes in a group, 0/G to G/G. A step in which nothing came is NaN.
+    """
+    bins = log.group_size + 1 if bins is None else check_whole("bins", bins, least=2)
+    there = ~np.isnan(log.realised)
+    steps = np.broadcast_to(np.arange(len(log.realised))[:, None], log.realised.shape)
+    nearest = np.floor(np.where(there, log.realised, 0.0) * (bins - 1) + 0.5).astype(np.int64)
+    counts = np.zeros((len(log.realised), bins))
+    np.add.at(counts, (steps[there], nearest[there]), 1.0)
+    total = there.sum(axis=1, keepdims=True)
+    return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), np.nan))
+
+
+@dataclass(slots=True)
+class Recorder:
+    """The arrays of a `SimulationLog` while they are filled.
+
+    Attributes:
+        steps: T.
+        width: W.
+        group_size: rollouts a group.
+        categories: C names.
+        made: rollouts so far that are charged.
+    """
+
+    steps: int
+    width: int
+    group_size: int
+    categories: tuple[str, ...]
+    made: int = 0
+    rows: int = 0
+    arrays: dict[str, np.ndarray] = field(init=False)
+    lanes: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        groups, by_category = (self.steps, self.width), (self.steps, len(self.categories))
+        self.arrays = {
+            "slots": np.full(groups, -1, dtype=np.int64),
+            **{name: np.full(groups, np.nan) for name in ("predicted", "expected", "realised")},
+            **{name: np.full(self.steps, np.nan) for name in ("effective_ratio", "all_good", "all_bad")},
+            **{name: np.full(self.steps, np.nan) for name in ("abs_advantage", "score")},
+            "category_scores": np.full(by_category, np.nan),
+            "category_share": np.zeros(by_category),
+            **{name: np.zeros(self.steps, dtype=np.int64) for name in ("rollouts", "uncharged_rollouts")},
+        }
+
+    def begun(self, row: int, score: float, category_scores: np.ndarray) -> None:
+        """Note how good the learner is as a step's rollouts begin."""
+        self.rows = row + 1
+        self.arrays["score"][row], self.arrays["category_scores"][row] = score, category_scores
+
+    def spent(self, row: int, rollouts: int, *, charged: bool = True) -> None:
+        """Count rollouts that were made."""
+        self.arrays["rollouts" if charged else "uncharged_rollouts"][row] += rollouts
+        self.made += rollouts if charged else 0
+
+    def asked(self, row: int, tickets: list[Ticket], slots: np.ndarray, expected: np.ndarray) -> None:
+        """Note what was asked for, after what the step has asked for already."""
+        start = int(np.count_nonzero(self.arrays["slots"][row] >= 0))
+        here = slice(start, start + len(slots))
+        self.arrays["slots"][row, here], self.arrays["expected"][row, here] = slots, expected
+        self.arrays["predicted"][row, here] = [np.nan if t.predicted is None else t.predicted for t in tickets]
+        for ticket in tickets:
+            self.lanes.setdefault(ticket.lane, np.zeros(self.steps, dtype=np.int64))[row] += 1
+
+    def came(self, row: int, evidence: Evidence, category: np.ndarray) -> None:
+        """Note what came of all that a step asked for, K groups, and the numbers of their categories (K,)."""
+        if not len(evidence):
+            return
+        self.arrays["realised"][row, : len(evidence)] = evidence.mean
+        self.arrays["category_share"][row] = np.bincount(category, minlength=len(self.categories)) / len(category)
+        for name in ("all_good", "all_bad", "abs_advantage"):
+            self.arrays[name][row] = getattr(evidence, name).mean()
+        self.arrays["effective_ratio"][row] = evidence.mixed.mean()
+
+    def log(self, final_score: float) -> SimulationLog:
+        """All of it, as far as the training went."""
+        arrays = {name: array[: self.rows] for name, array in self.arrays.items()}
+        for name in ("rollouts", "uncharged_rollouts"):
+            arrays[name] = np.cumsum(arrays[name])
+        return SimulationLog(
+            **arrays,
+            final_score=final_score,
+            categories=self.categories,
+            lanes={lane: counts[: self.rows] for lane, counts in self.lanes.items()},
+            group_size=self.group_size,
+        )

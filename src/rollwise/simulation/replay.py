@@ -1,0 +1,243 @@
+"""Replay: a logged run as the world. What curricula would have asked of it, and with how much contrast; not learning.
+
+A curriculum asks for prompt i at step s and is given rewards as that prompt earned them in the log about that time:
+
+1. counts: each logged group of the prompt, at step s', counts exp(-((s - s') / h)^2 / 2); h, the bandwidth, is by
+   default the mean number of steps between two visits to a prompt.
+2. pooling: the prompt's counts of each level of reward, and `pooling` pseudo-rollouts in the proportions that its
+   category had at step s (the same kernel over the category's groups), are the parameters of a Dirichlet.
+3. a rate: one draw from it says how likely each level is. A prompt's draw has the same underlying random numbers at
+   every step, so a prompt is what it is throughout, and changes only as the log says.
+4. rewards: the group is drawn from these rates.
+
+The policy gets better by steps of the log, whatever the curriculum asks for.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.evaluation import RunData, read_run
+from rollwise.pool import PromptPool
+from rollwise.rng import check_seed, stream_generator
+from rollwise.simulation.items import Advantage, advantages
+
+MOST_LEVELS = 21
+"""So many levels of reward are kept apart; of continuous rewards, the nearest of so many evenly spaced ones count."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunLog:
+    """The groups of a run: J of them, of N prompts.
+
+    Attributes:
+        ids: N ids, in the order of their first group.
+        prompts: N prompts.
+        category: N names, "all" where the run had none.
+        slot: (J,) int64, each group's prompt.
+        step: (J,) int64, its step, from 1.
+        counts: (J, L) int64, how many of its rollouts earned each level.
+        levels: (L,) rewards in [0, 1], increasing.
+        steps: the run's last step.
+        batch: prompts a step.
+        group_size: rollouts of each.
+        advantage: how the run made advantages.
+        effective_ratio: share of its groups with contrast.
+    """
+
+    ids: list[str]
+    prompts: list[Any]
+    category: list[str]
+    slot: np.ndarray
+    step: np.ndarray
+    counts: np.ndarray
+    levels: np.ndarray
+    steps: int
+    batch: int
+    group_size: int
+    advantage: Advantage
+    effective_ratio: float
+
+
+def read_log(run: str | Path) -> RunLog:
+    """The log of a finished run with uniform sampling.
+
+    Rewards outside [0, 1] are mapped to it, the least to 0 and the greatest to 1.
+
+    Raises:
+        StateFileError: it is no run's folder, or damaged.
+        ConfigError: it has no rollouts, or was not made with uniform sampling: then what it has seen of a prompt, and
+            when, depends on how the prompt did.
+    """
+    data = read_run(run)
+    groups = [g for g in _trained(data) if len(g["rewards"])]
+    if not groups:
+        raise ConfigError(f"{str(run)!r} has no rollouts with a reward; replay needs a run's rollouts.jsonl")
+    lanes = sorted({str(g["lane"]) for g in groups} - {"uniform"})
+    if lanes:
+        raise ConfigError(
+            f"{str(run)!r} was not made with uniform sampling: it has groups by the lane {lanes[0]!r}; replay the "
+            "log of a run with --curriculum uniform"
+        )
+    ids = list(dict.fromkeys(str(g["prompt_id"]) for g in groups))
+    number = {id_: i for i, id_ in enumerate(ids)}
+    of = {id_: g for g, id_ in ((g, str(g["prompt_id"])) for g in reversed(groups))}
+    levels, counts = _levels([np.array(g["rewards"], dtype=np.float64) for g in groups])
+    steps = np.array([g["step"] for g in groups], dtype=np.int64)
+    return RunLog(
+        ids=ids,
+        prompts=[of[id_].get("prompt", id_) for id_ in ids],
+        category=[str(of[id_].get("category", "all")) for id_ in ids],
+        slot=np.array([number[str(g["prompt_id"])] for g in groups], dtype=np.int64),
+        step=steps,
+        counts=counts,
+        levels=levels,
+        steps=int(steps.max()),
+        batch=int(np.bincount(steps).max()),
+        group_size=int(counts.sum(axis=1).max()),
+        advantage="std" if data.config.get("advantages") == "std" else "centred",
+        effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
+    )
+
+
+def _trained(data: RunData) -> list[dict[str, Any]]:
+    """The groups that were not only measured, by ticket as last written, without the rollouts that have no reward."""
+    rows = {row["ticket"]: row for row in data.rollouts() if row.get("purpose", "train") == "train"}
+    return [{**row, "rewards": [r for r in row["rewards"] if r is not None]} for row in rows.values()]
+
+
+def _levels(rewards: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+    """Levels (L,) of the rewards of J groups, mapped to [0, 1], and how many of each group's are at each (J, L)."""
+    flat = np.concatenate(rewards)
+    low, high = float(flat.min()), float(flat.max())
+    if low < 0.0 or high > 1.0:
+        flat = (flat - low) / max(high - low, 1e-12)
+    levels = np.unique(flat)
+    if len(levels) > MOST_LEVELS:
+        levels = np.linspace(0.0, 1.0, MOST_LEVELS)
+    middles = (levels[1:] + levels[:-1]) / 2
+    counts = np.zeros((len(rewards), len(levels)), dtype=np.int64)
+    groups = np.repeat(np.arange(len(rewards)), [len(r) for r in rewards])
+    np.add.at(counts, (groups, np.searchsorted(middles, flat)), 1)
+    return levels, counts
+
+
+def kernel(apart: np.ndarray, bandwidth: float) -> np.ndarray:
+    """exp(-(apart / bandwidth)^2 / 2), any shape: how much a group so many steps away counts.
+
+    >>> kernel(np.array([0.0, 2.0, -4.0]), 2.0).round(4).tolist()
+    [1.0, 0.6065, 0.1353]
+    """
+    return np.asarray(np.exp(-0.5 * np.square(apart / bandwidth)))
+
+
+def gamma_draw(shape: np.ndarray, normal: np.ndarray, uniform: np.ndarray) -> np.ndarray:
+    """A gamma variate for each shape parameter, from a standard normal and a uniform number: continuous in the shape.
+
+    Gamma(a) is Gamma(a + 1) U^(1/a) in distribution, and Gamma(b) nearly b (1 - 1/(9b) + z / (3 sqrt(b)))^3 for b >= 1
+    (Wilson and Hilferty, 1931). numpy's own draws reject, so a small change of a parameter would give another number.
+
+    >>> float(gamma_draw(np.array(1.0), np.array(0.0), np.array(0.5)).round(4))     # 2 (17/18)^3 * 0.5
+    0.8424
+    """
+    above = shape + 1.0
+    root = np.maximum(1.0 - 1.0 / (9.0 * above) + normal / (3.0 * np.sqrt(above)), 0.0)
+    with np.errstate(divide="ignore", over="ignore"):
+        power = np.where(shape > 0.0, uniform ** (1.0 / np.maximum(shape, 1e-12)), 0.0)
+    return np.asarray(above * root**3 * power)
+
+
+class ReplayWorld:
+    """A logged uniform run as the world of a *simulation*; see the module for how rewards are made.
+
+    It can tell how much contrast a curriculum would have found, whether its beliefs would have been right, and which
+    prompts it would have covered. It can't tell what the policy would have learnt: in it, training does nothing.
+
+    Args:
+        log: from `read_log`.
+        bandwidth: of the kernel, in steps; by default the mean number of steps between two visits to a prompt.
+        pooling: pseudo-rollouts from the category.
+        seed: of the rates and rewards.
+
+    Raises:
+        ConfigError: a number out of range.
+    """
+
+    def __init__(self, log: RunLog, *, bandwidth: float | None = None, pooling: float = 1.0, seed: int = 0) -> None:
+        n, visits = len(log.ids), len(log.slot) / len(log.ids)
+        self.log = log
+        self.bandwidth = log.steps / visits if bandwidth is None else bandwidth
+        check_number("bandwidth", self.bandwidth, low=0.0, high=1e9, open_low=True)
+        self.pooling = check_number("pooling", pooling, low=0.0, high=1e9, open_low=True)
+        self.seed = check_seed(seed)
+        self.categories = tuple(sorted(set(log.category)))
+        number = {name: i for i, name in enumerate(self.categories)}
+        self.category = np.array([number[name] for name in log.category], dtype=np.int64)
+        self.pool = PromptPool(
+            ids=log.ids, prompts=log.prompts, columns={"category": np.array(log.category, dtype=object)}
+        )
+        self.step = 1
+        self._order = np.argsort(log.slot, kind="stable")
+        self._starts = np.searchsorted(log.slot[self._order], np.arange(n + 1))
+        self._pooled = self._category_shares()
+        rng, shape = stream_generator(self.seed, "replay-rates"), (n, len(log.levels))
+        self._normal, self._uniform = rng.standard_normal(shape), rng.random(shape)
+        self._rollouts = stream_generator(self.seed, "replay-rollouts")
+
+    def _category_shares(self) -> np.ndarray:
+        """Share of each level in each category at each step of the log, (T + 1, C, L)."""
+        log, shape = self.log, (self.log.steps + 1, len(self.categories), len(self.log.levels))
+        counts = np.zeros(shape)
+        np.add.at(counts, (log.step, self.category[log.slot]), log.counts)
+        steps = np.arange(shape[0])
+        smooth = np.tensordot(kernel(steps[:, None] - steps[None, :], self.bandwidth), counts, axes=1)
+        return np.asarray((smooth + 1e-9) / (smooth + 1e-9).sum(axis=2, keepdims=True))
+
+    def counts(self, slots: np.ndarray, step: int) -> np.ndarray:
+        """The parameters of K prompts' Dirichlets at a step, (K, L): own counts and the category's pseudo-rollouts."""
+        lengths = self._starts[slots + 1] - self._starts[slots]
+        of = np.repeat(np.arange(len(slots)), lengths)
+        within = np.arange(len(of)) - np.repeat(np.cumsum(lengths) - lengths, lengths)
+        groups = self._order[np.repeat(self._starts[slots], lengths) + within]
+        own = np.zeros((len(slots), len(self.log.levels)))
+        weights = kernel(self.log.step[groups] - step, self.bandwidth)
+        np.add.at(own, of, weights[:, None] * self.log.counts[groups])
+        return np.asarray(own + self.pooling * self._pooled[step, self.category[slots]])
+
+    def rates(self, slots: np.ndarray) -> np.ndarray:
+        """How likely each level of reward is for K prompts now, (K, L); rows add up to 1."""
+        drawn = gamma_draw(
+            self.counts(slots, min(self.step, self.log.steps)), self._normal[slots], self._uniform[slots]
+        )
+        total = drawn.sum(axis=1, keepdims=True)
+        return np.asarray(np.where(total > 0.0, drawn / np.where(total > 0.0, total, 1.0), 1.0 / drawn.shape[1]))
+
+    def success_rates(self, slots: np.ndarray) -> np.ndarray:
+        """How likely the highest reward is for prompts now, (K,)."""
+        return self.rates(slots)[:, -1]
+
+    def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray:
+        """Rewards of `group_size` rollouts of each of K prompts at this step of the log, (K, G), in [0, 1]."""
+        shape = (len(slots), check_whole("group_size", group_size, least=1))
+        upto = np.cumsum(self.rates(slots), axis=1)
+        drawn = (self._rollouts.random(shape)[:, :, None] >= upto[:, None, :-1]).sum(axis=2)
+        return np.asarray(self.log.levels[drawn])
+
+    def advantages(self, rewards_KG: np.ndarray) -> np.ndarray:
+        """As the logged run made them, (K, G)."""
+        return advantages(rewards_KG, advantage=self.log.advantage)
+
+    def train(self, slots: np.ndarray, rewards_KG: np.ndarray) -> None:
+        """Go on to the next step of the log; nothing is learnt."""
+        self.step += 1
+
+    def scores(self) -> tuple[float, np.ndarray]:
+        """No score, and none by category (C,): NaN."""
+        return math.nan, np.full(len(self.categories), np.nan)

@@ -1,0 +1,172 @@
+"""What a simulated comparison says: a table, `results.json`, `results.csv`, and the curves as a figure."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.runs import note
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+Run = dict[str, Any]
+COLUMNS = (  # of the table: key, heading, format, whether spread and difference from the baseline are shown too
+    ("effective_ratio", "effective ratio", ".3f", True),
+    ("score", "score", ".3f", True),
+    ("hardest", "hardest category", ".3f", False),
+    ("coverage", "coverage", ".2f", False),
+    ("correlation", "belief ~ outcome", ".2f", False),
+    ("steps", "steps", ".0f", False),
+    ("uncharged_rollouts", "uncharged rollouts", ",.0f", False),
+)
+CURVES_DRAWN = 6
+
+
+def paired(values: Sequence[float | None], base: Sequence[float | None]) -> tuple[float, float]:
+    """Mean and standard deviation (by n - 1) of the differences, seed by seed; NaN for what can't be known.
+
+    >>> paired([0.5, 0.75, 1.0], [0.25, 0.25, 0.25])
+    (0.5, 0.25)
+    """
+    return mean_sd([None if a is None or b is None else a - b for a, b in zip(values, base, strict=True)])
+
+
+def mean_sd(values: Sequence[float | None]) -> tuple[float, float]:
+    """Mean and standard deviation (by n - 1); NaN for what can't be known, as where one value is missing."""
+    known = np.array([v for v in values if v is not None], dtype=np.float64)
+    if len(known) < len(values) or not len(known):
+        return math.nan, math.nan
+    return float(known.mean()), float(known.std(ddof=1)) if len(known) > 1 else math.nan
+
+
+def aggregate(config: SimulateConfig, runs: Sequence[Run]) -> dict[str, dict[str, dict[str, float | None]]]:
+    """For each method and number: mean and sd over seeds, and those of the difference from the baseline, by seed."""
+    of = {name: [run["results"] for run in runs if run["method"] == name] for name in config.methods}
+    numbers: dict[str, dict[str, dict[str, float | None]]] = {}
+    for name, results in of.items():
+        numbers[name] = {}
+        for key in results[0]:
+            values, base = ([r[key] for r in of[who]] for who in (name, config.baseline))
+            four = (*mean_sd(values), *paired(values, base))
+            names = ("mean", "sd", "difference", "difference_sd")
+            numbers[name][key] = {n: v if math.isfinite(v) else None for n, v in zip(names, four, strict=True)}
+    return numbers
+
+
+def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> None:
+    """Write `results.json` and `results.csv` into the folder."""
+    folder, head = Path(out), note(config)
+    plain = {
+        "note": head,
+        "baseline": config.baseline,
+        "seeds": list(config.seeds),
+        "methods": {
+            name: {"options": config.options(name)["method"], "numbers": numbers}
+            for name, numbers in aggregate(config, runs).items()
+        },
+        "runs": [{"method": run["method"], "seed": run["seed"], **run["results"]} for run in runs],
+        "seconds": {
+            name: mean_sd([r["cost"]["run_s"] for r in runs if r["method"] == name])[0] for name in config.methods
+        },
+    }
+    (folder / "results.json").write_text(json.dumps(plain, indent=1, allow_nan=False) + "\n", encoding="utf-8")
+    text = io.StringIO()
+    text.write(f"# {head}\n")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["method", "seed", *runs[0]["results"]])
+    rows.writerows([run["method"], run["seed"], *run["results"].values()] for run in runs)
+    (folder / "results.csv").write_text(text.getvalue(), encoding="utf-8")
+
+
+def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
+    """The table for a terminal: a row a method."""
+    from rich.table import Table
+
+    numbers = aggregate(config, runs)
+    shown = [c for c in COLUMNS if any(n.get(c[0], {}).get("mean") for n in numbers.values())]
+    seeds = len(config.seeds)
+    caption = (
+        f"mean ± standard deviation over {seeds} seed{'s' * (seeds > 1)}; differences from {config.baseline}, by seed"
+    )
+    logged = [run["results"].get("logged_effective_ratio") for run in runs if run["method"] == config.baseline]
+    if logged and logged[0] is not None:
+        caption += f"; the replayed log itself has an effective ratio of {mean_sd(logged)[0]:.3f}"
+    table = Table(title=note(config), caption=caption, title_justify="left", caption_justify="left")
+    table.add_column("method")
+    for _, heading, _, compared in shown:
+        for text in (heading, "difference")[: 1 + compared]:
+            table.add_column(text, justify="right")
+    for name, row in numbers.items():
+        cells = []
+        for key, _, form, compared in shown:
+            cells.append(_cell(row[key]["mean"], row[key]["sd"] if compared else None, form))
+            if compared:
+                cells.append(_cell(row[key]["difference"], row[key]["difference_sd"], f"+{form}"))
+        table.add_row(name, *cells)
+    return table
+
+
+def _cell(value: float | None, spread: float | None, form: str) -> str:
+    if value is None:
+        return ""
+    text = format(value, form)
+    return text if spread is None else f"{text} ± {format(spread, form.lstrip('+'))}"
+
+
+def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> Path:
+    """Write `curves.png` and `curves.svg`: effective ratio and score against rollouts, mean over seeds.
+
+    Of many methods only the baseline and the best are named, the others grey.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, save_figure
+    from rollwise.reports.series import moving_mean, smoothing_window
+
+    key = "effective_ratio" if config.replay is not None else "score"
+    numbers = aggregate(config, runs)
+    best = sorted(
+        (name for name in numbers if name != config.baseline), key=lambda name: -(numbers[name][key]["mean"] or 0)
+    )
+    styles = [(colour, line) for line in ("-", "--") for colour in PALETTE]
+    named = dict(zip(best if len(best) <= len(styles) else best[:CURVES_DRAWN], styles, strict=False))
+    named[config.baseline] = (INK, "-")
+
+    def panel(name: str, label: str, *, last: bool) -> Any:
+        def draw(ax: Any) -> None:
+            for method in [*(m for m in best if m not in named), *named]:
+                x, y = _curve([run["curves"] for run in runs if run["method"] == method], name)
+                if method in named:
+                    draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=method)
+                else:
+                    ax.plot(x, moving_mean(y, smoothing_window(len(y))), color=GRID, linewidth=1.0, zorder=0)
+            ax.set_title("SIMULATED" + (" (replay: nothing is learnt)" if config.replay else ""), fontsize=9)
+            ax.set_xlabel("rollouts")
+            ax.set_ylabel(label)
+            if last:
+                ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+        return draw
+
+    learning = config.replay is None
+    panels = [panel("effective_ratio", "effective task ratio", last=not learning)]
+    panels += [panel("score", "score on held-out prompts", last=True)] if learning else []
+    save_figure(FigureSpec("curves", "", "", tuple(panels), width=6.0), Path(out))
+    return Path(out) / "curves.png"
+
+
+def _curve(curves: Sequence[dict[str, list[float | None]]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds, step by step, as far as all of them went: rollouts (T,) and the number (T,)."""
+    steps = min(len(c["rollouts"]) for c in curves)
+    x, y = (np.array([c[key][:steps] for c in curves], dtype=np.float64) for key in ("rollouts", name))
+    return x.mean(axis=0), y.mean(axis=0)

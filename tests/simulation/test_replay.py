@@ -1,0 +1,123 @@
+"""Replay of a log, against numbers worked out by hand and against the run that was logged."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.simulation import ReplayWorld, read_log, simulate
+from rollwise.simulation.replay import gamma_draw, kernel
+
+RUN = Path(__file__).parent / "data/uniform-run"
+
+
+def write_run(folder: Path, groups: list[dict[str, Any]]) -> Path:
+    folder.mkdir()
+    (folder / "metrics.jsonl").write_text('{"step": 1}\n')
+    rows = [{"ticket": f"t{i}", "lane": "uniform", **group} for i, group in enumerate(groups)]
+    (folder / "rollouts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return folder
+
+
+GROUPS = [
+    {"step": 1, "prompt_id": "a", "category": "x", "rewards": [1, 0, 0.1, 0.1]},
+    {"step": 1, "prompt_id": "b", "category": "x", "rewards": [0, 0, 0, 0]},
+    {"step": 3, "prompt_id": "a", "category": "x", "rewards": [1, 1, 1, None]},
+    {"step": 3, "prompt_id": "c", "category": "y", "rewards": [1, 1, 1, 1]},
+]
+
+
+def test_a_log_is_read(tmp_path: Path) -> None:
+    log = read_log(write_run(tmp_path / "run", GROUPS))
+    assert (log.ids, log.category, log.levels.tolist()) == (["a", "b", "c"], ["x", "x", "y"], [0.0, 0.1, 1.0])
+    assert (log.slot.tolist(), log.step.tolist()) == ([0, 1, 0, 2], [1, 1, 3, 3])
+    assert log.counts.tolist() == [[1, 2, 1], [4, 0, 0], [0, 0, 3], [0, 0, 4]]
+    assert (log.steps, log.batch, log.group_size, log.effective_ratio) == (3, 2, 4, 0.25)
+
+
+def test_the_counts_by_hand(tmp_path: Path) -> None:
+    """Bandwidth 2: a group 2 steps away counts exp(-1/2) = .6065. Prompt a at step 1: (1, 2, 1) + .6065 (0, 0, 3).
+
+    Category x at step 1: (1+4, 2, 1) + .6065 (0, 0, 3) = (5, 2, 2.8196), of 9.8196: (.5092, .2037, .2871), times a
+    pooling of 2: (1.0184, .4073, .5743). So a: (2.0184, 2.4073, 3.3939), and c, not seen at 1: .6065 * 4 + 2 of 1.
+    """
+    world = ReplayWorld(read_log(write_run(tmp_path / "run", GROUPS)), bandwidth=2.0, pooling=2.0)
+    counts = world.counts(np.array([0, 2]), 1)
+    assert counts[0].tolist() == pytest.approx([2.0184, 2.4073, 3.3939], abs=2e-4)
+    assert counts[1].tolist() == pytest.approx([0.0, 0.0, 4.4261], abs=2e-4)
+
+
+def test_the_bandwidth_is_the_gap_between_visits(tmp_path: Path) -> None:
+    """4 groups of 3 prompts in 3 steps: 3 / (4 / 3) = 2.25 steps from a visit to the next."""
+    assert ReplayWorld(read_log(write_run(tmp_path / "run", GROUPS))).bandwidth == pytest.approx(2.25)
+
+
+def test_gamma_draws_are_distributed_as_they_should_and_continuous() -> None:
+    """Mean and variance of Gamma(a) are a and a."""
+    rng = np.random.default_rng(0)
+    normal, uniform = rng.standard_normal(200_000), rng.random(200_000)
+    for shape in (0.2, 1.0, 8.0):
+        drawn = gamma_draw(np.full(200_000, shape), normal, uniform)
+        assert (drawn.mean(), drawn.var()) == (pytest.approx(shape, rel=0.03), pytest.approx(shape, rel=0.06))
+    near = gamma_draw(np.array([2.0, 2.0001]), normal[:1].repeat(2), uniform[:1].repeat(2))
+    assert 0.0 < abs(near[1] - near[0]) < 1e-3
+    assert kernel(np.array([4.0]), 2.0)[0] == pytest.approx(np.exp(-2.0))
+
+
+def test_a_prompt_stays_what_it_is_and_moves_with_the_log() -> None:
+    world = ReplayWorld(read_log(RUN), seed=1)
+    slots = np.arange(40)
+    first, again = world.success_rates(slots), world.success_rates(slots)
+    world.train(slots, np.zeros((40, 8)))
+    second = world.success_rates(slots)
+    world.step = 100
+    last = world.success_rates(slots)
+    assert np.array_equal(first, again)
+    assert 0.0 < np.abs(second - first).max() < 0.2
+    assert last.mean() > first.mean()  # the logged policy got better
+    assert not np.allclose(ReplayWorld(world.log, seed=2).success_rates(slots), first)
+
+
+def test_replayed_uniform_sampling_has_the_contrast_of_the_log() -> None:
+    log = read_log(RUN)
+    assert (len(log.ids), log.steps, log.group_size, log.levels.tolist()) == (40, 100, 8, [0.0, 0.1, 1.0])
+    replayed = [
+        np.nanmean(simulate(rw.Uniform(seed=s), ReplayWorld(log, seed=s), 100, 2, 8).effective_ratio) for s in range(5)
+    ]
+    assert np.mean(replayed) == pytest.approx(log.effective_ratio, abs=0.06)
+
+
+def test_replay_finds_contrast_and_no_score() -> None:
+    log = read_log(RUN)
+    run = simulate(rw.PrioritizedReplay(), ReplayWorld(log), 100, 2, 8)
+    assert np.nanmean(run.effective_ratio) > log.effective_ratio + 0.1
+    assert np.isnan(run.score).all()
+    assert np.isnan(run.final_score)
+
+
+def test_a_run_that_chose_its_prompts_is_refused(tmp_path: Path) -> None:
+    chosen = write_run(tmp_path / "run", [{**GROUPS[0], "lane": "priority"}])
+    with pytest.raises(rw.ConfigError, match="not made with uniform sampling.*'priority'"):
+        read_log(chosen)
+    with pytest.raises(rw.ConfigError, match="no rollouts with a reward"):
+        read_log(write_run(tmp_path / "empty", [{**GROUPS[0], "rewards": [None]}]))
+    with pytest.raises(rw.StateFileError, match="nowhere"):
+        read_log(tmp_path / "nowhere")
+
+
+def test_rewards_of_other_ranges_and_continuous_ones(tmp_path: Path) -> None:
+    """-1 and 3 become 0 and 1, and 1 becomes .5. Of 50 values the nearest of 21 levels count: .51 is nearest to .5."""
+    signed = read_log(write_run(tmp_path / "signed", [{**GROUPS[0], "rewards": [-1, 3, 1]}]))
+    assert signed.levels.tolist() == [0.0, 0.5, 1.0]
+    many = read_log(write_run(tmp_path / "many", [{**GROUPS[0], "rewards": [*np.linspace(0, 1, 50).tolist(), 0.51]}]))
+    assert len(many.levels) == 21
+    assert many.counts.sum() == 51
+    assert many.counts[0, 10] == 3  # .4898, .5102 and .51
+
+
+def test_a_prompt_measured_is_no_group_of_the_log(tmp_path: Path) -> None:
+    measured = {**GROUPS[1], "purpose": "measure", "lane": "probe"}
+    assert len(read_log(write_run(tmp_path / "run", [GROUPS[0], measured])).ids) == 1

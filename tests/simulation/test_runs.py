@@ -1,0 +1,197 @@
+"""Runs of methods x seeds, their files, and what is made of them."""
+
+import csv
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.simulation import make_world
+from rollwise.simulation.config import Blocked, Method, SimulateConfig
+from rollwise.simulation.runs import REPLAYED, SIMULATED, Block, calibration, run_all, run_one
+from rollwise.simulation.table import aggregate, draw_curves, make_table, mean_sd, paired, write_results
+
+RUN = str(Path(__file__).parent / "data/uniform-run")
+
+
+def config_of(**values: Any) -> SimulateConfig:
+    methods = {"uniform": {"curriculum": "uniform"}, "prioritized": {"curriculum": "prioritized"}}
+    small = {"prompts": 60, "steps": 4, "batch": 6, "group": 4, "seeds": 2, "jobs": 1, "methods": methods}
+    return SimulateConfig.from_dict({**small, **values})
+
+
+def numbers(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{key: value for key, value in run.items() if key != "cost"} for run in runs]
+
+
+def test_the_numbers_do_not_depend_on_the_number_of_processes(tmp_path: Path) -> None:
+    one = run_all(config_of(), tmp_path / "one")
+    two = run_all(config_of(jobs=2), tmp_path / "two")
+    assert numbers(one) == numbers(two)
+    assert [(run["method"], run["seed"]) for run in one] == [
+        (method, seed) for method in ("uniform", "prioritized") for seed in (0, 1)
+    ]
+    assert one[0]["results"]["score"] != one[1]["results"]["score"]
+
+
+def test_what_is_finished_is_not_run_again(tmp_path: Path) -> None:
+    said: list[tuple[str, int, bool]] = []
+    run_all(config_of(seeds=1), tmp_path)
+    before = (tmp_path / "runs/uniform-seed0.json").read_bytes()
+    runs = run_all(config_of(), tmp_path, on_run=lambda *run: said.append(run))
+    assert (tmp_path / "runs/uniform-seed0.json").read_bytes() == before
+    kept = {(method, seed) for method, seed, was_there in said if was_there}
+    assert kept == {("uniform", 0), ("prioritized", 0)}
+    assert len(said) == len(runs) == 4
+
+
+@pytest.mark.parametrize(
+    ("changed", "named"),
+    [
+        ({"learner": {"learning_rate": 0.5}}, "learner.learning_rate = 0.3, the config has 0.5"),
+        ({"lag": 2}, "lag = 0, the config has 2"),
+        ({"steps": 5, "lag": 1}, "lag = 0, the config has 1, and 1 more"),
+        (
+            {"methods": {"uniform": {"curriculum": "sec", "curriculum_options": {"temperature": 2.0}}}},
+            "method.curriculum = 'uniform', the config has 'sec'",
+        ),
+    ],
+)
+def test_changed_options_are_refused_by_name(changed: dict[str, Any], named: str, tmp_path: Path) -> None:
+    run_all(config_of(seeds=1), tmp_path)
+    with pytest.raises(rw.ConfigError) as error:
+        run_all(config_of(**{"seeds": 1, **changed}), tmp_path)
+    assert named in str(error.value)
+    assert "another --out" in str(error.value)
+    assert len(list((tmp_path / "runs").iterdir())) == 2
+
+
+def test_two_methods_of_one_file_name_are_told_apart(tmp_path: Path) -> None:
+    one, two = ({name: {"curriculum": "uniform"}} for name in ("a b", "a,b"))
+    run_all(config_of(methods=one, seeds=1), tmp_path)
+    with pytest.raises(rw.ConfigError, match="name = 'a b', the config has 'a,b'"):
+        run_all(config_of(methods=two, seeds=1), tmp_path)
+
+
+def test_a_damaged_file_is_named(tmp_path: Path) -> None:
+    run_all(config_of(seeds=1), tmp_path)
+    (tmp_path / "runs/uniform-seed0.json").write_text('{"method": ')
+    with pytest.raises(rw.StateFileError, match=r"uniform-seed0\.json' is damaged.*delete it"):
+        run_all(config_of(seeds=1), tmp_path)
+
+
+def test_options_that_json_lacks_are_kept(tmp_path: Path) -> None:
+    methods = {"inf": {"curriculum": "prioritized", "curriculum_options": {"initial_priority": float("inf")}}}
+    first = run_all(config_of(methods=methods, seeds=1), tmp_path)
+    assert run_all(config_of(methods=methods, seeds=1), tmp_path) == first
+
+
+def test_one_run_by_itself_is_the_library_s() -> None:
+    """The same numbers as `simulate` gives: 4 steps of 6 x 4 rollouts are 96."""
+    run = run_one(config_of(), "uniform", 1)
+    world, _ = make_world(60, seed=1)
+    log = rw.simulation.simulate(rw.Uniform(seed=1), world, 4, 6, 4)
+    assert run["results"]["score"] == pytest.approx(log.final_score, abs=1e-9)
+    assert run["curves"]["rollouts"] == [24.0, 48.0, 72.0, 96.0]
+    assert run["results"]["coverage"] == len(np.unique(log.slots)) / 60
+    assert run["results"]["brier"] is None
+    assert run["note"] == SIMULATED
+
+
+def test_lag_gate_and_learner_are_reached() -> None:
+    gated = {"uniform": {"curriculum": "uniform", "gate": "mixed", "gate_options": {"max_rounds": 2}}}
+    run = run_one(config_of(methods=gated, lag=2), "uniform", 0)
+    assert run["results"]["rollouts"] >= 96
+    assert run["results"]["steps"] < 4
+    scores = run_one(config_of(lag=2), "uniform", 0)["curves"]["score"]
+    assert scores[0] == scores[1] == scores[2] != scores[3]
+    learners = ({"noise": 0.3}, {"interference": 0.5}, {"overfitting": 0.5}, {"transfer": 0.5}, {"forgetting": 0.5})
+    results = [run_one(config_of(steps=20, learner=learner), "uniform", 0)["results"] for learner in ({}, *learners)]
+    assert len({(r["score"], r["effective_ratio"]) for r in results}) == 6
+
+
+def test_a_blocked_category_opens(tmp_path: Path) -> None:
+    world, _ = make_world(100, seed=0)
+    block = Block(Blocked(category="level-01", steps=2), world)
+    closed = world.category == 0
+    rates = []
+    for step in (0, 1, 2):
+        block(step, world)
+        rates.append(world.success_rates(np.flatnonzero(closed)).mean())
+    assert rates[0] == rates[1] == 0.0 < rates[2]
+
+
+def test_a_replay_reports_contrast_calibration_and_coverage_and_no_score(tmp_path: Path) -> None:
+    config = SimulateConfig.from_dict({"replay": RUN, "batch": 2, "seeds": 2, "jobs": 1})
+    config = dataclasses.replace(
+        config, methods={name: Method(curriculum=name) for name in ("uniform", "bots")}, baseline="uniform"
+    )
+    runs = run_all(config, tmp_path)
+    write_results(config, runs, tmp_path)
+    for run in runs:
+        assert run["note"] == REPLAYED
+        assert not {"score", "hardest"} & set(run["results"])
+        assert "score" not in run["curves"]
+        assert run["results"]["logged_effective_ratio"] == pytest.approx(0.5, abs=0.1)
+    assert runs[-1]["results"]["correlation"] > 0.3
+    assert "never learning" in (tmp_path / "results.csv").read_text().splitlines()[0]
+    assert "never learning" in json.loads((tmp_path / "results.json").read_text())["note"]
+
+
+def test_calibration_by_hand() -> None:
+    """Errors .1, .1, 0, .2: squares .01 + .01 + 0 + .04 = .06, over 4 = .015. Covariance over deviations: see below.
+
+    p = .1, .5, .6, .8 (mean .5), r = .2, .4, .6, 1 (mean .55): products .4*.35 + 0 + .1*.05 + .3*.45 = .28; squares
+    .16 + 0 + .01 + .09 = .26 and .1225 + .0225 + .0025 + .2025 = .35: .28 / sqrt(.26 * .35) = .9282.
+    """
+    brier, correlation = calibration(np.array([0.1, 0.5, 0.6, 0.8]), np.array([0.2, 0.4, 0.6, 1.0]))
+    assert brier == pytest.approx(0.015)
+    assert correlation == pytest.approx(0.9282, abs=1e-4)
+    assert np.isnan(calibration(np.array([np.nan]), np.array([0.5]))).all()
+    assert np.isnan(calibration(np.array([0.5, 0.5]), np.array([0.5, 1.0]))[1])
+
+
+def test_differences_are_paired_by_seed() -> None:
+    """.3 - .1, .5 - .2, .4 - .3 = .2, .3, .1: mean .2, deviation sqrt((0 + .01 + .01) / 2) = .1."""
+    assert paired([0.3, 0.5, 0.4], [0.1, 0.2, 0.3]) == (pytest.approx(0.2), pytest.approx(0.1))
+    assert mean_sd([1.0, 2.0, 6.0]) == (pytest.approx(3.0), pytest.approx(np.sqrt(7.0)))
+    assert np.isnan(mean_sd([1.0, None])).all()
+    mean, spread = mean_sd([1.0])
+    assert mean == 1.0
+    assert np.isnan(spread)
+
+
+def test_the_tables_hold_the_runs(tmp_path: Path) -> None:
+    config = config_of()
+    runs = run_all(config, tmp_path)
+    write_results(config, runs, tmp_path)
+    head, *lines = (tmp_path / "results.csv").read_text().splitlines()
+    assert head.startswith("# SIMULATED")
+    rows = list(csv.DictReader(lines))
+    assert [(row["method"], row["seed"]) for row in rows] == [(r["method"], str(r["seed"])) for r in runs]
+    assert [float(row["score"]) for row in rows] == [r["results"]["score"] for r in runs]
+    plain = json.loads((tmp_path / "results.json").read_text())
+    score = plain["methods"]["prioritized"]["numbers"]["score"]
+    a, b = ([r["results"]["score"] for r in runs if r["method"] == m] for m in ("prioritized", "uniform"))
+    assert score["difference"] == pytest.approx(np.mean(a) - np.mean(b))
+    assert plain["note"] == SIMULATED
+    table = make_table(config, runs)
+    assert str(table.title).startswith("SIMULATED")
+    assert table.row_count == 2
+    assert aggregate(config, runs)["uniform"]["score"]["difference"] == 0.0
+
+
+@pytest.mark.parametrize("many", [2, 14])
+def test_the_figure_says_what_it_is(many: int, tmp_path: Path) -> None:
+    methods = {f"m{i}": {"curriculum": "uniform"} for i in range(many)}
+    config = config_of(methods=methods, seeds=1)
+    drawn = draw_curves(config, run_all(config, tmp_path), tmp_path)
+    assert drawn.stat().st_size > 10_000
+    text = (tmp_path / "curves.svg").read_text()
+    assert text.count("SIMULATED") == 2
+    named = sum(f">{name}<" in text for name in methods)
+    assert named == (2 if many == 2 else 7)
