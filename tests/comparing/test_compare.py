@@ -68,7 +68,7 @@ def test_killed_and_gone_on_with_then_compared_at_equal_compute(
             assert "eval/pass@1" in lines[-1]
     assert f"report: {out / 'report.html'}" in done.stdout
     results = json.loads((out / "results.json").read_text())
-    assert set(results["methods"]) == {"uniform", "gated", "oracle"}
+    assert {method["name"] for method in results["methods"]} == {"uniform", "gated", "oracle"}
 
     before = (out / "runs/gated/seed1/metrics.jsonl").read_bytes()
     assert main(["compare", str(plan), "--out", str(out)]) == 0  # nothing left to train

@@ -71,9 +71,14 @@ def run(options: Namespace) -> int:
         raise ConfigError(
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
         )
+    from rollwise.evaluation import read_comparison
     from rollwise.reports import write_comparison
+    from rollwise.reports.comparison import compare_set
+    from rollwise.reports.comparison_table import format_table
 
-    sys.stdout.write(f"report: {write_comparison(folder)}\n")
+    page = write_comparison(folder)
+    Console().print(format_table(compare_set(read_comparison(folder))))
+    sys.stdout.write(f"report: {page}\n")
     return 1 if failed else 0
 
 
