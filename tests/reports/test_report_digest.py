@@ -10,15 +10,10 @@ import numpy as np
 import pytest
 
 from rollwise.evaluation import read_run
+from rollwise.evaluation.curves import cumulative
 from rollwise.reports.digest import LONGEST_PROMPT, MOST_LINES, digest_rollouts, duration, headlines, prompt_text
 from rollwise.reports.page import config_name
-from rollwise.reports.series import (
-    cumulative,
-    moving_mean,
-    smoothing_window,
-    thin_evenly,
-    thin_extremes,
-)
+from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly, thin_extremes
 from rollwise.reports.words import format_rewards
 
 

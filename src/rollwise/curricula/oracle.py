@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import ClassVar, Unpack
 
 from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.learnability import SFL
+from rollwise.curricula.learnability import LILO
 from rollwise.curricula.rails import Rails
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 
 
-class Oracle(SFL):
+class Oracle(LILO):
     """Knows the current pass rate of every candidate, and takes those of the greatest variance. For measurement only.
 
     At each step `candidates` random prompts are rolled out `probe_rollouts` times, with tickets of purpose "oracle":
@@ -44,13 +44,4 @@ class Oracle(SFL):
         probe_rollouts: int = 16,
         **core: Unpack[CoreOptions],
     ) -> None:
-        super().__init__(
-            pool,
-            candidates=candidates,
-            buffer=candidates,
-            refresh_every=1,
-            share=1.0,
-            order="best",
-            probe_rollouts=probe_rollouts,
-            **core,
-        )
+        super().__init__(pool, candidates=candidates, probe_rollouts=probe_rollouts, **core)

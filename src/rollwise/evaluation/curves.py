@@ -37,16 +37,18 @@ def spending(run: RunData, axis: str) -> FloatArray | None:
     None where it was never recorded.
     """
     steps = run.metrics["step"]
-    if axis == "steps":
-        return steps
-    spent = run.column(axis)
-    known = np.isfinite(spent)
+    return steps if axis == "steps" else cumulative(steps, run.column(axis))
+
+
+def cumulative(steps: FloatArray, counts: FloatArray) -> FloatArray | None:
+    """A cumulative column at every step, (S,): gaps filled linearly, 0 at step 0; None where it was never recorded."""
+    known = np.isfinite(counts)
     if not known.any():
         return None
-    at, amount = steps[known], spent[known]
+    at, count = steps[known], counts[known]
     if at[0] > 0:
-        at, amount = np.concatenate([[0.0], at]), np.concatenate([[0.0], amount])
-    return np.asarray(np.interp(steps, at, amount), dtype=np.float64)
+        at, count = np.concatenate([[0.0], at]), np.concatenate([[0.0], count])
+    return np.asarray(np.interp(steps, at, count), dtype=np.float64)
 
 
 def run_curve(run: RunData, column: str, axis: str) -> Curve | None:

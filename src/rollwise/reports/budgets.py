@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.evaluation import RunData
-from rollwise.reports.series import MOST_POINTS, FloatArray, cumulative, smoothing_window
+from rollwise.evaluation.curves import cumulative
+from rollwise.reports.series import MOST_POINTS, FloatArray, smoothing_window
 
 _PASS_AT = re.compile(r"eval/pass@(\d{1,9})")
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import json
-import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +12,7 @@ from rollwise.evaluation.comparison import compare_runs
 from rollwise.evaluation.comparison_results import Comparison
 from rollwise.evaluation.run_sets import RunSet, group_runs, read_comparison
 from rollwise.reports.comparison_table import format_markdown
+from rollwise.reports.writing import write_whole
 
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
@@ -86,18 +86,8 @@ def write_results(comparison: Comparison, out: Path) -> Path:
             save_figure(spec, out / FIGURES_FOLDER)
     numbers = json.dumps(comparison.to_dict(out), indent=1, ensure_ascii=False, allow_nan=False)
     page = render_comparison(comparison, [(figure, inline_panels(figure.spec)) for figure in figures], out)
-    _write_whole(out / "results.json", numbers + "\n")
-    _write_whole(out / "results.csv", comparison.to_csv(out))
-    _write_whole(out / "table.md", format_markdown(comparison))
-    _write_whole(out / REPORT_FILE, page)
+    write_whole(out / "results.json", numbers + "\n")
+    write_whole(out / "results.csv", comparison.to_csv(out))
+    write_whole(out / "table.md", format_markdown(comparison))
+    write_whole(out / REPORT_FILE, page)
     return out / REPORT_FILE
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write so that a reader sees the old file or the new one, never half of one."""
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        part.write_bytes(text.encode("utf-8", errors="replace"))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

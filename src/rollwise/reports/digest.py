@@ -12,10 +12,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.curves import cumulative
 from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
 from rollwise.reports.budgets import evaluation_columns
-from rollwise.reports.series import FloatArray, cumulative
+from rollwise.reports.series import FloatArray
 
 LAST_GROUPS = 6
 # Characters kept of a prompt and of a completion: enough to judge it, short enough for a phone.

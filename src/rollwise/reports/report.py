@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib.util
-import os
 from pathlib import Path
 
 from rollwise.errors import MissingExtraError, StateFileError
@@ -15,6 +14,7 @@ from rollwise.reports.digest import RolloutDigest, digest_lines, headlines
 from rollwise.reports.problems import find_problems
 from rollwise.reports.starved import find_waiting
 from rollwise.reports.tables import belief_table, kinds_table, waiting_section
+from rollwise.reports.writing import write_whole
 
 REPORT_FILE = "report.html"
 FIGURES_FOLDER = "figures"
@@ -66,7 +66,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         folder.mkdir(exist_ok=True)
         for spec in specs:
             save_figure(spec, folder)
-        _write_whole(target, render_page(parts))
+        write_whole(target, render_page(parts))
     except OSError as error:
         where = error.filename or target
         raise StateFileError(f"the report can't be written to {str(where)!r}: {error.strerror or error}") from error
@@ -88,15 +88,3 @@ def _from_rollouts(run: RunData, digest: RolloutDigest) -> tuple[dict[str, str],
     }
     sections = [] if waiting is None else [("Prompts left waiting", waiting_section(waiting, lines))]
     return details, sections, make_sample(groups, chosen, lines)
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write so that a reader sees the old page or the new one, never half of one."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        # A completion can hold half a surrogate pair, which UTF-8 can't: it becomes "?".
-        part.write_bytes(text.encode("utf-8", errors="replace"))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)

@@ -59,14 +59,3 @@ def thin_evenly(x: FloatArray, y: FloatArray, most: int = MOST_POINTS) -> tuple[
         return x, y
     kept = np.linspace(0, len(x) - 1, most).round().astype(np.int64)
     return x[kept], y[kept]
-
-
-def cumulative(steps: FloatArray, counts: FloatArray) -> FloatArray | None:
-    """A cumulative column at every step, (S,): gaps filled linearly, 0 at step 0; None where it was never recorded."""
-    known = np.isfinite(counts)
-    if not known.any():
-        return None
-    at, count = steps[known], counts[known]
-    if at[0] > 0:
-        at, count = np.concatenate([[0.0], at]), np.concatenate([[0.0], count])
-    return np.asarray(np.interp(steps, at, count), dtype=np.float64)

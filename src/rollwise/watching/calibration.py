@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rollwise.evaluation.calibration import baseline_brier_score, brier_score, pearson_correlation
 from rollwise.watching.history import GroupLine
 
 # Predictions that are judged.
@@ -48,17 +48,10 @@ def calibrate(groups: Sequence[GroupLine], most: int = JUDGED_GROUPS) -> Calibra
     outcomes = [statistics.fmean(group.scored) for group in judged]
     return Calibration(
         groups=len(judged),
-        brier=statistics.fmean((p - outcome) ** 2 for p, outcome in zip(predicted, outcomes, strict=True)),
-        constant=statistics.pvariance(outcomes),
-        correlation=_correlation(predicted, outcomes),
+        brier=brier_score(predicted, outcomes),
+        constant=baseline_brier_score(outcomes),
+        correlation=pearson_correlation(predicted, outcomes),
     )
-
-
-def _correlation(a: Sequence[float], b: Sequence[float]) -> float:
-    try:
-        return statistics.correlation(a, b)
-    except statistics.StatisticsError:  # one of them never changes
-        return math.nan
 
 
 def _in_unit(scores: Sequence[float]) -> bool:
