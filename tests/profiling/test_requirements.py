@@ -19,7 +19,7 @@ def found(columns: dict[str, object], added: dict[str, object], *, steps: int = 
 
 def test_every_method_has_a_line() -> None:
     bare = found({}, {})
-    assert set(bare) == set(CURRICULA)
+    assert set(bare) == set(CURRICULA) - {"oracle"}
     lacking = {name for name, line in bare.items() if line.verdict == "lacks a column"}
     assert lacking == {"adarft", "dots", "dump", "frontier", "nested", "ordered", "sec"}
     assert bare["frontier"].detail.startswith("needs embedding: add a vector")

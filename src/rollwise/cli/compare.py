@@ -64,7 +64,7 @@ def run(options: Namespace) -> int:
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     failed = []
     if not options.get("report_only"):
-        jobs = check_whole("jobs", options.get("jobs") or _default_jobs(), least=1)
+        jobs = check_whole("jobs", _default_jobs() if options.get("jobs") is None else options.jobs, least=1)
         chosen = {name: options.get(name) for name in ("methods", "seeds")}
         failed = run_comparison(plan, folder, jobs=jobs, console=Console(stderr=True), **chosen)
     elif not folder.is_dir():

@@ -68,7 +68,8 @@ def run_comparison(
     ]
     waiting = [run for run in runs if not is_done(run)]
     done = len(runs) - len(waiting)
-    console.print(f"{folder}: {len(runs)} runs, {done} of them complete" + (f", {jobs} at a time" if waiting else ""))
+    at_a_time = f", {jobs} at a time" if waiting else ""
+    _say(console, f"{folder}: {len(runs)} runs, {done} of them complete{at_a_time}")
     failed: list[Run] = []
     if waiting:
         _warm_start(waiting, console)
@@ -111,9 +112,13 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
             bar.advance(total)
             if status:
                 failed.append(run)
-                bar.console.print(f"[red]failed[/]: {run.name}; see {workers.log(run)}", highlight=False)
+                _say(bar.console, f"[red]failed[/]: {run.name}; see {workers.log(run)}")
             else:
-                bar.console.print(f"done: {run.name}  {_result(run)}", highlight=False)
+                _say(bar.console, f"done: {run.name}  {_result(run)}")
+
+
+def _say(console: Console, text: str) -> None:
+    console.print(text, highlight=False, soft_wrap=True)
 
 
 class _Workers:

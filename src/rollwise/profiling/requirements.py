@@ -79,7 +79,7 @@ def requirements(
     steps: int | None,
     seed: int,
 ) -> list[Requirement]:
-    """A line for each method of `CURRICULA`.
+    """A line for each method of `CURRICULA`, but for the oracle, which is no method to train with.
 
     Args:
         pool: N prompts with the data's own columns.
@@ -94,7 +94,7 @@ def requirements(
     some = min(len(pool), MOST_DRY)
     dry_steps = min(MOST_STEPS, steps or math.ceil(some / prompts_per_step))
     found = []
-    for name in sorted(CURRICULA):
+    for name in sorted(name for name, kind in CURRICULA.items() if kind.probe_purpose != "oracle"):
         line = _bind(name, pool, richer, tuple(added))
         curriculum = _make(name, seed, rails=None)  # nobody is to be warned of what happens in a dry run
         if line.verdict.startswith("usable") and curriculum.wants_probes:
