@@ -39,6 +39,15 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def running(group: int) -> bool:
+    """Whether any process of this group is left."""
+    try:
+        os.killpg(group, 0)
+    except ProcessLookupError:
+        return False
+    return True
+
+
 def metrics(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
@@ -55,8 +64,11 @@ def test_killed_and_gone_on_with_then_compared_at_equal_compute(
         assert process.poll() is None, process.communicate()[0].decode()[-3000:]
         assert time.monotonic() < deadline
         time.sleep(0.01)
-    os.killpg(process.pid, signal.SIGKILL)  # the comparison and its runs, all at once
+    os.kill(process.pid, signal.SIGKILL)  # the comparison alone: its runs must not go on without it
     process.wait()
+    while running(process.pid):
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
 
     done = subprocess.run(command, capture_output=True, text=True, timeout=500)
     assert done.returncode == 0, done.stderr[-3000:]

@@ -143,7 +143,7 @@ class _Workers:
     def start(self, run: Run) -> None:
         options = self.logs / f"{run.method}-seed{run.seed}.json"
         options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
-        command = [sys.executable, "-m", "rollwise.comparing.cell", str(options)]
+        command = [sys.executable, "-m", "rollwise.comparing.cell", str(options), str(os.getpid())]
         with open(self.log(run), "ab") as log:
             process = subprocess.Popen(
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
