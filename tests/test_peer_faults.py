@@ -528,7 +528,7 @@ def test_marin_8765_the_alarm_is_sounded(caplog: pytest.LogCaptureFixture) -> No
 @pytest.mark.parametrize("name", NAMES)
 def test_marin_8765_no_adaptive_method_is_without_rails_by_default(name: str) -> None:
     """Those without visit every prompt anyhow."""
-    assert (make(name).rails is None) == (name in ("uniform", "ordered"))
+    assert (make(name).rails is None) == (name in ("uniform", "ordered", "oracle"))
 
 
 # ---- reasoning_gym ----
