@@ -17,6 +17,7 @@ from rollwise.curricula import (
     DUMP,
     GRESO,
     LILO,
+    METIS,
     SEC,
     SFL,
     SPEED,
@@ -25,6 +26,7 @@ from rollwise.curricula import (
     Curriculum,
     FrontierReplay,
     JoinReport,
+    Judged,
     Mixture,
     MoPPS,
     Nested,
@@ -54,6 +56,7 @@ from rollwise.errors import (
 )
 from rollwise.evidence import Evidence
 from rollwise.gates import AllOf, DynamicSampling, Everything, Gate, MixedOutcome, PassRateRange, VarianceThreshold
+from rollwise.judges import Answer, InContextJudge, Judge, Lesson, Prompts, Question
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.state import load_state, save_state
@@ -70,12 +73,14 @@ __all__ = [
     "DUMP",
     "GRESO",
     "LILO",
+    "METIS",
     "SEC",
     "SFL",
     "SPEED",
     "VCRL",
     "AdaRFT",
     "AllOf",
+    "Answer",
     "ConfigError",
     "Curriculum",
     "DynamicSampling",
@@ -83,7 +88,11 @@ __all__ = [
     "Evidence",
     "FrontierReplay",
     "Gate",
+    "InContextJudge",
     "JoinReport",
+    "Judge",
+    "Judged",
+    "Lesson",
     "MissingColumnError",
     "MissingExtraError",
     "MixedOutcome",
@@ -99,6 +108,8 @@ __all__ = [
     "PrioritizedReplay",
     "PromptPool",
     "PromptStream",
+    "Prompts",
+    "Question",
     "Rails",
     "Recommended",
     "RewardError",

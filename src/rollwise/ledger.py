@@ -68,12 +68,14 @@ class Ledger:
         propensity: np.ndarray,
         step: int,
         n_rollouts: Sequence[int | None],
+        variance: np.ndarray,
         purpose: Purpose = "train",
     ) -> list[Ticket]:
-        """Open a ticket for each of the K slots; NaN in `predicted` and `propensity` (K,) stands for None."""
+        """Open a ticket for each of the K slots; NaN in `predicted`, `propensity`, `variance` (K,) stands for None."""
         tickets = []
-        rows = zip(slots.tolist(), lanes, predicted.tolist(), propensity.tolist(), n_rollouts, strict=True)
-        for slot, lane, belief, chance, wanted in rows:
+        numbers = (array.tolist() for array in (predicted, propensity, variance))
+        rows = zip(slots.tolist(), lanes, n_rollouts, *numbers, strict=True)
+        for slot, lane, wanted, belief, chance, spread in rows:
             ticket = Ticket(
                 id=f"t{self._next}",
                 prompt_id=self._pool.ids[slot],
@@ -84,6 +86,7 @@ class Ledger:
                 predicted=None if belief != belief else belief,
                 propensity=None if chance != chance else chance,
                 purpose=purpose,
+                predicted_variance=None if spread != spread else spread,
             )
             self._next += 1
             self._open[ticket.id] = _Entry(slot, ticket)

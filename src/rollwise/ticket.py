@@ -25,6 +25,7 @@ class Ticket:
         purpose: "train": train on its rollouts; "measure": they are only looked at; "screen": they are looked at first,
             and if the curriculum asks for the prompt again, trained on together with those of that ticket; "oracle":
             they are only looked at, and not charged to the run: for measuring what could be had.
+        predicted_variance: the variance of the scores, in [0, 1/4], that a judge predicted; None without one.
     """
 
     id: str
@@ -36,3 +37,4 @@ class Ticket:
     predicted: float | None = None
     propensity: float | None = None
     purpose: Purpose = "train"
+    predicted_variance: float | None = None

@@ -2,8 +2,15 @@
 
 from typing import Any
 
+import numpy as np
+
 import rollwise as rw
 from rollwise.testing import CurriculumConformance
+
+
+class Length(rw.Judge):
+    def predict(self, candidates: rw.Prompts) -> np.ndarray:
+        return np.array([1 / len(text) for text in candidates.texts])
 
 
 class TestUniform(CurriculumConformance):
@@ -54,6 +61,16 @@ class TestSEC(CurriculumConformance):
 class TestFrontierReplay(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.FrontierReplay(pool, replay_ratio=0.4, memory_size=4, least_memory=1, candidates=3, **core)
+
+
+class TestJudged(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Judged(pool, judge=Length(), candidate_multiplier=3, **core)
+
+
+class TestMETIS(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.METIS(pool, **core)
 
 
 class TestMoPPS(CurriculumConformance):

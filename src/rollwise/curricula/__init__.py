@@ -16,7 +16,9 @@ from rollwise.curricula.bots_settings import DOTS, MoPPS
 from rollwise.curricula.dump import DUMP
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.greso import GRESO
+from rollwise.curricula.judged import Judged
 from rollwise.curricula.learnability import LILO, SFL
+from rollwise.curricula.metis import METIS
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.nested import Nested
 from rollwise.curricula.oracle import Oracle
@@ -40,6 +42,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "frontier": FrontierReplay,
     "greso": GRESO,
     "lilo": LILO,
+    "metis": METIS,
     "mixture": Mixture,
     "mopps": MoPPS,
     "nested": Nested,
@@ -128,6 +131,7 @@ __all__ = [
     "DUMP",
     "GRESO",
     "LILO",
+    "METIS",
     "SEC",
     "SFL",
     "SPEED",
@@ -137,6 +141,7 @@ __all__ = [
     "Curriculum",
     "FrontierReplay",
     "JoinReport",
+    "Judged",
     "Mixture",
     "MoPPS",
     "Nested",

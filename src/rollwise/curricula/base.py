@@ -17,9 +17,10 @@ import numpy as np
 
 from rollwise.checks import check_whole
 from rollwise.columns import Columns
+from rollwise.curricula.consulting import Consulting
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Guard, Rails, describe
-from rollwise.curricula.resumable import COUNTERS, Resumable
+from rollwise.curricula.resumable import COUNTERS
 from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.evidence import Evidence
@@ -54,7 +55,7 @@ class CoreOptions(TypedDict, total=False):
     rails: Rails | Mapping[str, Any] | str | bool | None
 
 
-class Curriculum(Resumable):
+class Curriculum(Consulting):
     """Decides which prompts to roll out next.
 
     Args:
@@ -256,6 +257,7 @@ class Curriculum(Resumable):
             propensity=picks.propensity,
             step=self.step,
             n_rollouts=[None if n_rollouts is None else max(1, n_rollouts - have) for have in picks.have.tolist()],
+            variance=picks.variance,
             purpose=purpose,
         )
 

@@ -12,6 +12,7 @@ from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.evidence import Evidence
+from rollwise.judges import Answer, Lesson, Question
 from rollwise.pool import PromptPool
 
 
@@ -20,7 +21,7 @@ class Composite(Curriculum):
 
     The children given are unbound, and stay so: copies of them work, with the composite's tickets, clock and
     reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own. One of
-    them may want probes; the composite passes them on.
+    them may want probes, one may ask the policy; the composite passes on both.
 
     Args:
         pool: needs whatever the children need.
@@ -49,6 +50,10 @@ class Composite(Curriculum):
         if self.prober is not None:
             self.probe_rollouts = children[self.prober].probe_rollouts
             self.probe_purpose = children[self.prober].probe_purpose
+        asking = [name for name, child in children.items() if child.wants_answers]
+        if len(asking) > 1:
+            raise ConfigError(f"only one curriculum here may ask the policy, but {' and '.join(asking)} do")
+        self.asker = asking[0] if asking else None
         self.makers = dict(children)
         described = {name: {"method": type(c).__name__, "options": c.options} for name, c in children.items()}
         super().__init__(pool, options={**options, "children": described}, **core)
@@ -86,6 +91,31 @@ class Composite(Curriculum):
     def observe_probes(self, evidence: Evidence) -> None:
         if self.prober is not None:
             self.children[self.prober].observe_probes(evidence)
+
+    @property
+    def wants_answers(self) -> bool:
+        return self.asker is not None
+
+    @property
+    def judge_weight(self) -> float:
+        return 0.0 if self.asker is None else self.makers[self.asker].judge_weight
+
+    def questions(self, k: int) -> list[Question]:
+        if self.asker is None:
+            return []
+        child = self.children[self.asker]
+        child.step = self.step
+        return child.questions(k)
+
+    def asked_question(self, question_id: str) -> bool:
+        return self.asker is not None and self.children[self.asker].asked_question(question_id)
+
+    def read_answers(self, answers: list[Answer]) -> None:
+        if self.asker is not None:
+            self.children[self.asker].read_answers(answers)
+
+    def take_lessons(self) -> list[Lesson]:
+        return [] if self.asker is None else self.children[self.asker].take_lessons()
 
     def observe(self, evidence: Evidence) -> None:
         for child in self.children.values():

@@ -18,6 +18,7 @@ class Picks:
         predicted: (K,) believed mean scores, NaN where unknown.
         propensity: (K,) probabilities with which they were drawn, NaN where unknown.
         have: (K,) int64, rollouts of the group that a screening made already.
+        variance: (K,) predicted variances of the scores, NaN where unknown.
     """
 
     slots: np.ndarray
@@ -25,6 +26,7 @@ class Picks:
     predicted: np.ndarray
     propensity: np.ndarray
     have: np.ndarray
+    variance: np.ndarray
 
     @classmethod
     def of(
@@ -34,6 +36,7 @@ class Picks:
         *,
         predicted: np.ndarray | None = None,
         propensity: np.ndarray | None = None,
+        variance: np.ndarray | None = None,
         have: int = 0,
     ) -> Picks:
         """Slots that all come by one lane."""
@@ -44,6 +47,7 @@ class Picks:
             predicted=unknown if predicted is None else predicted,
             propensity=unknown if propensity is None else propensity,
             have=np.full(len(slots), have, dtype=np.int64),
+            variance=unknown if variance is None else variance,
         )
 
     @classmethod
@@ -57,6 +61,7 @@ class Picks:
             predicted=np.concatenate([p.predicted for p in parts]),
             propensity=np.concatenate([p.propensity for p in parts]),
             have=np.concatenate([p.have for p in parts]),
+            variance=np.concatenate([p.variance for p in parts]),
         )
 
     def __len__(self) -> int:

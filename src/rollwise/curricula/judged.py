@@ -1,0 +1,175 @@
+"""A curriculum that has a judge predict a few candidates for each prompt wanted, and takes the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.acquisition import nearness
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.base import CoreOptions, Curriculum
+from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import Rails
+from rollwise.errors import ConfigError, StateError
+from rollwise.evidence import Evidence
+from rollwise.judges import MAX_VARIANCE, Judge, Prompts
+from rollwise.pool import PromptPool
+
+IDLE, WAITS, JUDGED = 0, 1, 2
+
+
+class Judged(Curriculum):
+    """Draws m times as many candidates as prompts are wanted, has a judge predict each, and takes the best.
+
+    The judge's predictions hold for one step: the policy, and what the judge knows, are others in the next. Asked
+    several times within a step, it draws only as many candidates as the prompts of all these calls need, and what was
+    judged and not taken stays a candidate. After a step the judge learns once from all that was told in it.
+
+    Args:
+        pool: whatever the judge needs.
+        judge: what predicts; a curriculum works with a fresh one.
+        candidate_multiplier: m, candidates for each prompt wanted.
+        target: of a judge that predicts pass rates, the best one; of one that predicts variances, the greatest is best.
+        default: what an absent prediction counts as, in the judge's own numbers; by default the middle of their range,
+            which says nothing: such prompts come neither first nor last.
+        **core: see `CoreOptions`.
+    """
+
+    columns_spec = {
+        "candidate": (np.int8, IDLE),
+        "prediction": (np.float64, np.nan),  # of this step's candidates
+        "told_count": (np.int64, 0),  # rollouts told in this step, their scores' sum and that of their squares
+        "told_sum": (np.float64, 0.0),
+        "told_square": (np.float64, 0.0),
+    }
+    default_rails = Rails()
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        judge: Judge,
+        candidate_multiplier: int = 8,
+        target: float = 0.5,
+        default: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        if not isinstance(judge, Judge):
+            raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
+        self.maker = judge
+        self.high = MAX_VARIANCE if judge.predicts == "variance" else 1.0
+        self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
+        self.target = check_number("target", target, low=0.0, high=1.0)
+        self.default = self.high / 2 if default is None else check_number("default", default, low=0.0, high=self.high)
+        described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
+        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "default")}
+        super().__init__(pool, options={**own, **described, **(options or {})}, **core)
+
+    def build(self) -> None:
+        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.judge = self.maker.fresh()
+        self.judge.bind(self.pool, int(self.rng["judge"].integers(2**63)))
+        self.drawn = self.taken = 0  # in the step `drawn_at`: candidates, and prompts taken of them
+        self.drawn_at = -1
+
+    # ---- candidates ----
+
+    def draw(self, k: int) -> None:
+        """Draw what `k` more prompts need, C_t of m B in all (METIS, Algorithm 1, line 3)."""
+        if self.drawn_at != self.step:
+            self.drawn_at, self.drawn, self.taken = self.step, 0, 0
+            self.columns["candidate"][:] = IDLE
+            self.columns["prediction"][:] = np.nan
+        others = np.flatnonzero(self.free & (self.columns["candidate"] == IDLE))
+        here = int(np.count_nonzero(self.free)) - len(others)
+        wanted = max(self.candidate_multiplier * (self.taken + k) - self.drawn, k - here)
+        chosen = self.rng["candidates"].choice(others, size=max(0, min(wanted, len(others))), replace=False)
+        self.columns["candidate"][chosen] = WAITS
+        self.drawn += len(chosen)
+
+    def waiting(self) -> np.ndarray:
+        """Slots of the candidates that are still to be judged."""
+        return np.flatnonzero(self.columns["candidate"] == WAITS)
+
+    def judge_waiting(self) -> None:
+        """Have every candidate judged that is not yet."""
+        slots = self.waiting()
+        if len(slots):
+            self.columns["prediction"][slots] = self.checked(self.judge.predict(Prompts(self.pool, slots)), len(slots))
+            self.columns["candidate"][slots] = JUDGED
+
+    def checked(self, predictions: Any, n: int) -> np.ndarray:
+        """Predictions (n,) as numbers in the judge's range, NaN where it has none."""
+        values = np.asarray(predictions, dtype=np.float64)
+        if values.shape != (n,):
+            raise ConfigError(f"{type(self.judge).__name__} gave predictions of shape {values.shape} for {n} prompts")
+        return np.asarray(np.clip(values, 0.0, self.high))
+
+    # ---- choosing ----
+
+    def scores(self, predictions: np.ndarray) -> np.ndarray:
+        """What the batch is ranked by, (K,): the variance predicted, or nearness to the target."""
+        values = np.where(np.isnan(predictions), self.default, predictions)
+        return values if self.maker.predicts == "variance" else nearness(values, self.target)
+
+    def select(self, k: int) -> Picks:
+        self.draw(k)
+        self.judge_waiting()
+        candidates = np.flatnonzero(self.free & (self.columns["candidate"] != IDLE))
+        predictions = self.columns["prediction"][candidates]
+        best = np.lexsort((self.ties(candidates), -self.scores(predictions)))[:k]
+        chosen, predicted = candidates[best], predictions[best]
+        self.taken += len(chosen)
+        variance = self.maker.predicts == "variance"
+        picks = Picks.of(chosen, "", variance=predicted) if variance else Picks.of(chosen, "", predicted=predicted)
+        picks.lanes[:] = ["unjudged" if unknown else "judged" for unknown in np.isnan(predicted).tolist()]
+        self.columns["candidate"][chosen] = IDLE
+        return picks
+
+    def hold(self, slots: np.ndarray) -> None:
+        self.free[slots] = False
+
+    def release(self, slots: np.ndarray) -> None:
+        self.free[slots] = True
+
+    # ---- learning ----
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        count = judged.count.astype(np.float64)
+        self.columns["told_count"][judged.slots] += judged.count
+        self.columns["told_sum"][judged.slots] += judged.mean * count
+        self.columns["told_square"][judged.slots] += judged.square * count
+
+    def end_step(self) -> None:
+        """The judge's one update a step."""
+        slots = np.flatnonzero(self.columns["told_count"])
+        slots = slots[np.argsort(self.ties(slots), kind="stable")]  # neither the tells' order nor the pool's
+        count = self.columns["told_count"][slots]
+        mean = self.columns["told_sum"][slots] / count
+        variance = np.maximum(self.columns["told_square"][slots] / count - mean**2, 0.0)
+        if len(slots):
+            self.judge.learn(Prompts(self.pool, slots), mean, variance, count)
+        for name in ("told_count", "told_sum", "told_square"):
+            self.columns[name][slots] = 0
+
+    # ---- looking, saving ----
+
+    def own_metrics(self) -> dict[str, float]:
+        predictions = self.columns["prediction"]
+        known = predictions[~np.isnan(predictions)]
+        spread = {"prediction_mean": float(known.mean()), "prediction_std": float(known.std())} if len(known) else {}
+        return {"candidates": float(self.drawn), **spread, **self.judge.metrics()}
+
+    def own_state(self) -> dict[str, Any]:
+        numbers = {"drawn": self.drawn, "taken": self.taken, "drawn_at": self.drawn_at}
+        return {**numbers, "judge": self.judge.state_dict()}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.drawn, self.taken, self.drawn_at = (int(state[name]) for name in ("drawn", "taken", "drawn_at"))
+        if not isinstance(state["judge"], Mapping):
+            raise StateError(f"the judge's state must be a mapping, got {state['judge']!r:.80}")
+        self.judge.load_state_dict(state["judge"])

@@ -1,0 +1,241 @@
+"""METIS: the policy judges the candidates itself, and is trained to."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack, cast
+
+import numpy as np
+
+from rollwise.checks import check_number
+from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.judged import JUDGED, Judged
+from rollwise.curricula.picks import Picks
+from rollwise.evidence import Evidence
+from rollwise.judges import Answer, InContextJudge, Lesson, Prompts, Question
+from rollwise.pool import PromptPool
+
+NONE, PENDING, TAKEN = 0, 1, 2
+_TALLIES = ("too_long", "exemplars_cut", "stale_answers")
+
+
+def judge_reward(predicted: np.ndarray, realised: np.ndarray) -> np.ndarray:
+    """R = 1 - (4 (v_hat - v))^2 of variances in [0, 1/4]; METIS, equation 8.
+
+    >>> judge_reward(np.array([0.10]), np.array([0.25])).round(2).tolist()      # 1 - 0.6^2
+    [0.64]
+    """
+    return np.asarray(1.0 - (4.0 * (predicted - realised)) ** 2)
+
+
+class METIS(Judged):
+    r"""The policy predicts each candidate's reward variance, in context, before any rollout; the greatest are taken.
+
+    Zheng et al. 2026, *Internalizing Curriculum Judgment for LLM Reinforcement Fine-Tuning*, Algorithm 1. `consult`
+    gives one question for each of m B candidates: instruction, memory of the K most recent prompt-variance pairs, and
+    the candidate. The live policy answers; `ask` takes the B with the greatest predictions; after `tell`, `lessons`
+    says how strongly to reinforce the answers of the prompts that were rolled out (equation 9). A trainer of
+    `rollwise.training` does all of it, with loss = policy loss + lambda * judge loss (equation 10).
+
+    What the paper leaves open, and what is done here:
+
+    - *An answer without a prediction* counts as one of 1/8 when the batch is ranked, the middle of the range, so that
+      what the policy can't judge is neither starved nor preferred. As a judgment it earns 0, the least that equation 8
+      can give: at the 1/8 it would earn at least 3/4 whatever comes, and not answering would be the safe choice.
+    - *Which pairs are the most recent*, when one step brings 64: chance decides among those of a step.
+    - *The realised variance* is that of equation 3, divided by n. The paper calls it unbiased, but it is (n-1)/n of the
+      population's variance on average. A group of one has none, and teaches no judgment.
+    - *Who never consults* has candidates without predictions: the batch is then drawn uniformly.
+
+    Args:
+        pool: any prompts; a column `text` is what the judge is shown, where there is one (the paper strips a problem's
+            formal sections).
+        exemplars: K (3). Without any, the paper's policies solved the candidate instead of judging it.
+        judge_weight: lambda (0.01). 0 asks without training the judgment; 1 made the paper's predictions saturate.
+        baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
+        candidate_multiplier: m (8).
+        default: see above.
+        format: "words", the template of appendix A.1, or "compact", digits for a policy that can't follow instructions.
+        **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
+
+    >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])
+    >>> metis = METIS(pool, candidate_multiplier=3, rails="off")
+    >>> boxes = {"a": "0.02", "b": "0.25", "c": "0.00"}
+    >>> metis.advise([Answer(q.id, "\\boxed{" + boxes[q.prompt_id] + "}") for q in metis.consult(1)])
+    >>> [(t.prompt_id, t.predicted_variance) for t in metis.ask(1)]
+    [('b', 0.25)]
+    """
+
+    columns_spec = {
+        **Judged.columns_spec,
+        "question": (np.int64, -1),  # this step's, by number
+        "asked_question": (np.int64, -1),  # of a prompt in flight: the answer by which it was taken, and what it said
+        "asked_prediction": (np.float64, np.nan),
+        "lesson": (np.int8, NONE),
+        "lesson_question": (np.int64, -1),  # of a prompt told in this step: the same, and what it should have said
+        "lesson_prediction": (np.float64, np.nan),
+        "realised": (np.float64, np.nan),
+        "reward": (np.float64, np.nan),
+    }
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        exemplars: int = 3,
+        judge_weight: float = 0.01,
+        baseline_rate: float = 0.95,
+        candidate_multiplier: int = 8,
+        default: float | None = None,
+        format: str = "words",
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.weight = check_number("judge_weight", judge_weight, low=0.0, high=1e6)
+        self.baseline_rate = check_number("baseline_rate", baseline_rate, low=0.0, high=1.0)
+        super().__init__(
+            pool,
+            judge=InContextJudge(exemplars=exemplars, format=format),
+            candidate_multiplier=candidate_multiplier,
+            default=default,
+            options={"judge_weight": self.weight, "baseline_rate": self.baseline_rate},
+            **core,
+        )
+
+    def build(self) -> None:
+        super().build()
+        self.baseline = 0.0
+        self.next_question = 0
+        self.answered = self.failed = 0  # in this step
+        self.tallies = dict.fromkeys(_TALLIES, 0)
+
+    @property
+    def judge_weight(self) -> float:
+        return self.weight
+
+    # ---- lines 3 and 4: predict, select ----
+
+    @property
+    def wants_answers(self) -> bool:
+        return True
+
+    def draw(self, k: int) -> None:
+        if self.drawn_at != self.step:
+            self.columns["question"][:] = -1
+            self.answered = self.failed = 0
+        super().draw(k)
+
+    def questions(self, k: int) -> list[Question]:
+        self.draw(k)
+        slots = self.waiting()
+        slots = slots[self.columns["question"][slots] < 0]
+        made = self.policy.questions(self.next_question, Prompts(self.pool, slots))
+        self.columns["question"][slots] = self.next_question + np.arange(len(slots))
+        self.next_question += len(slots)
+        return made
+
+    def asked_question(self, question_id: str) -> bool:
+        number = question_id[1:] if question_id[:1] == "q" else ""
+        return number.isdecimal() and int(number) < self.next_question
+
+    def read_answers(self, answers: list[Answer]) -> None:
+        waiting = self.waiting() if self.drawn_at == self.step else np.empty(0, dtype=np.int64)
+        slot_of = dict(zip(self.columns["question"][waiting].tolist(), waiting.tolist(), strict=True))
+        for answer in answers:
+            slot = slot_of.get(int(answer.question_id[1:]))
+            if slot is None:
+                self.tallies["stale_answers"] += 1
+                continue
+            prediction = self.policy.read(answer.text)
+            self.columns["prediction"][slot] = prediction
+            self.columns["candidate"][slot] = JUDGED
+            self.answered += 1
+            self.failed += bool(np.isnan(prediction))
+            self.tallies["too_long"] += answer.text is None
+            self.tallies["exemplars_cut"] += answer.exemplars is not None and answer.exemplars < len(self.policy.memory)
+
+    def judge_waiting(self) -> None:
+        slots = self.waiting()  # not answered: without a prediction, and without a question to be reinforced
+        self.columns["question"][slots] = -1
+        self.columns["candidate"][slots] = JUDGED
+
+    def select(self, k: int) -> Picks:
+        picks = super().select(k)
+        self.columns["asked_question"][picks.slots] = self.columns["question"][picks.slots]
+        self.columns["asked_prediction"][picks.slots] = picks.variance
+        return picks
+
+    def release(self, slots: np.ndarray) -> None:
+        super().release(slots)
+        self.columns["asked_question"][slots] = -1
+        self.columns["asked_prediction"][slots] = np.nan
+
+    # ---- line 5: the judgments' rewards ----
+
+    def observe(self, evidence: Evidence) -> None:
+        super().observe(evidence)
+        own = self.columns["asked_question"][evidence.slots] >= 0
+        told = evidence.where(own & ~evidence.late & (evidence.count > 1))
+        predicted = self.columns["asked_prediction"][told.slots]
+        self.columns["lesson"][told.slots] = PENDING
+        self.columns["lesson_question"][told.slots] = self.columns["asked_question"][told.slots]
+        self.columns["lesson_prediction"][told.slots] = predicted
+        self.columns["realised"][told.slots] = told.variance
+        self.columns["reward"][told.slots] = np.nan_to_num(judge_reward(predicted, told.variance), nan=0.0)
+
+    def take_lessons(self) -> list[Lesson]:
+        """Equation 9: each judgment's reward less the baseline of the steps before."""
+        slots = np.flatnonzero(self.columns["lesson"] == PENDING)
+        slots = slots[np.argsort(self.columns["lesson_question"][slots])]
+        self.columns["lesson"][slots] = TAKEN
+        names = ("lesson_question", "lesson_prediction", "realised", "reward")
+        rows = zip(*(self.columns[name][slots].tolist() for name in names), strict=True)
+        return [
+            Lesson(f"q{number}", prediction, variance, reward, reward - self.baseline)
+            for number, prediction, variance, reward in rows
+        ]
+
+    # ---- line 7: memory and baseline ----
+
+    def end_step(self) -> None:
+        super().end_step()
+        slots = np.flatnonzero(self.columns["lesson"] != NONE)
+        if len(slots):
+            mean = float(self.columns["reward"][slots].mean())
+            self.baseline = self.baseline_rate * self.baseline + (1.0 - self.baseline_rate) * mean
+        self.columns["lesson"][slots] = NONE
+        self.columns["lesson_question"][slots] = -1
+        for name in ("lesson_prediction", "realised", "reward"):
+            self.columns[name][slots] = np.nan
+
+    # ---- looking, saving ----
+
+    @property
+    def policy(self) -> InContextJudge:
+        """The judge: the policy's memory and format."""
+        return cast(InContextJudge, self.judge)
+
+    def own_metrics(self) -> dict[str, float]:
+        slots = np.flatnonzero(self.columns["lesson"] != NONE)
+        rewards = self.columns["reward"][slots]
+        judged = {"judge_reward": float(rewards.mean())} if len(slots) else {}
+        share = {"judge_failure_rate": self.failed / self.answered} if self.answered else {}
+        numbers = {"judge_baseline": self.baseline, "questions": float(self.next_question)}
+        return {**super().own_metrics(), **numbers, **judged, **share, **{k: float(v) for k, v in self.tallies.items()}}
+
+    def own_state(self) -> dict[str, Any]:
+        return {
+            **super().own_state(),
+            "baseline": self.baseline,
+            "next_question": self.next_question,
+            "answered": self.answered,
+            "failed": self.failed,
+            "tallies": dict(self.tallies),
+        }
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        super().load_own_state(state, added)
+        self.baseline = float(state["baseline"])
+        self.next_question, self.answered, self.failed = (
+            int(state[name]) for name in ("next_question", "answered", "failed")
+        )
+        self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}

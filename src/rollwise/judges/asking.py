@@ -1,0 +1,74 @@
+"""A judge whose predictions are written by the policy itself, from a few recent prompts and their variances."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_whole
+from rollwise.errors import StateError
+from rollwise.judges.base import Judge, Prompts
+from rollwise.judges.formats import Exemplar, make_format
+from rollwise.judges.questions import Question
+from rollwise.pool import PromptPool
+
+
+class InContextJudge(Judge):
+    """Asks a model, which sees the most recent prompts with the variance that their rollouts had (METIS, section 4.1).
+
+    It generates nothing: whoever runs the model answers its questions (`Curriculum.consult`).
+
+    Args:
+        exemplars: K, how many prompt-variance pairs the memory holds. Of pairs equally recent, told in one step, chance
+            decides, which the paper leaves open: it takes the 3 most recent of 64 or more that one step brings.
+        format: "words", the paper's template, or "compact", for a small policy.
+
+    Raises:
+        ConfigError: an option out of range.
+    """
+
+    predicts = "variance"
+
+    def __init__(self, *, exemplars: int = 3, format: str = "words") -> None:
+        self.exemplars = check_whole("exemplars", exemplars, least=0)
+        self.format = make_format(format)
+        self.memory: list[Exemplar] = []
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        return {"exemplars": self.exemplars, "format": self.format.name}
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        self.memory = []
+
+    def questions(self, first: int, candidates: Prompts) -> list[Question]:
+        """One for each of K candidates, numbered from `first` on."""
+        memory = tuple(self.memory)
+        rows = enumerate(zip(candidates.ids, candidates.texts, strict=True), start=first)
+        return [Question(f"q{number}", id_, text, memory, self.format) for number, (id_, text) in rows]
+
+    def read(self, answer: str | None) -> float:
+        """The prediction in an answer; NaN if there is none."""
+        value = None if answer is None else self.format.read(answer)
+        return np.nan if value is None else value
+
+    def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
+        """Algorithm 1, line 7: the memory is refreshed with the newest pairs. One rollout alone has no variance."""
+        pairs = zip(told.texts, variance.tolist(), (count > 1).tolist(), strict=True)
+        new = [Exemplar(text, value) for text, value, counts in pairs if counts]
+        if self.exemplars:
+            self.memory = [*self.memory, *new][-self.exemplars :]
+
+    def metrics(self) -> dict[str, float]:
+        return {"memory": float(len(self.memory))}
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"memory": [[pair.text, pair.variance] for pair in self.memory]}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        try:
+            self.memory = [Exemplar(str(text), float(variance)) for text, variance in state["memory"]]
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the judge's memory is damaged: {error!r}") from error

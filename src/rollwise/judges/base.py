@@ -1,0 +1,130 @@
+"""A judge predicts how prompts will fare before any rollout, and learns from how they did."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.pool import PromptPool
+
+Predicts = Literal["pass-rate", "variance"]
+MAX_VARIANCE = 0.25
+"""The greatest variance that scores in [0, 1] can have (METIS, section 3, footnote 1)."""
+
+
+class Prompts:
+    """K prompts of a pool, as a judge sees them.
+
+    >>> pool = PromptPool(ids=["a", "b"], prompts=["1+1=", [{"role": "user", "content": "2+2="}]])
+    >>> Prompts(pool, np.array([1, 0])).texts
+    ['2+2=', '1+1=']
+    """
+
+    def __init__(self, pool: PromptPool, slots: np.ndarray) -> None:
+        self.pool, self.slots = pool, slots
+
+    def __len__(self) -> int:
+        return len(self.slots)
+
+    @property
+    def ids(self) -> list[str]:
+        """K durable ids."""
+        return [self.pool.ids[slot] for slot in self.slots]
+
+    @property
+    def prompts(self) -> list[Any]:
+        """K prompts, text or chat messages."""
+        return [self.pool.prompts[slot] for slot in self.slots]
+
+    @property
+    def texts(self) -> list[str]:
+        """K texts: the pool's column `text` where it has one, else the prompts' own."""
+        column = self.pool.columns.get("text")
+        if column is not None:
+            return [str(column[slot]) for slot in self.slots]
+        return [prompt_text(prompt) for prompt in self.prompts]
+
+    def column(self, name: str, judge: str, remedy: str) -> np.ndarray:
+        """(K, ...) a column of the pool; `MissingColumnError` where it has none."""
+        return np.asarray(self.pool.require(name, judge, remedy)[self.slots])
+
+
+class Judge:
+    """Predicts a number for each candidate; a curriculum ranks by it. Implement `predict`, and perhaps `learn`.
+
+    It is handed over as it is and never changed: the curriculum works with what `fresh` returns.
+
+    >>> import rollwise as rw
+    >>> class ShortIsEasy(rw.Judge):
+    ...     def predict(self, candidates):
+    ...         return np.array([1 / len(text) for text in candidates.texts])
+    >>> pool = rw.PromptPool(ids=["a", "b"], prompts=["12", "12345678"])
+    >>> [t.prompt_id for t in rw.Judged(pool, judge=ShortIsEasy()).ask(1)]        # nearest to a pass rate of one half
+    ['a']
+    """
+
+    predicts: Predicts = "pass-rate"
+    """What the numbers are: pass rates in [0, 1] (mean scores), or variances of the scores in [0, 1/4]."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """What it was made with, JSON-safe: a state is refused by a judge of other options."""
+        return {}
+
+    def fresh(self) -> Judge:
+        """A judge of these options that has learnt nothing; by default a new one of the same attributes."""
+        made = type(self).__new__(type(self))
+        made.__dict__.update(self.__dict__)
+        return made
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        """See the pool, and make everything that changes; random numbers come from `seed`."""
+
+    def predict(self, candidates: Prompts) -> np.ndarray:
+        """(K,) predictions; NaN where it has none."""
+        return np.full(len(candidates), np.nan)
+
+    def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
+        """Learn from all that was told in one step, once it is over.
+
+        Args:
+            told: M distinct prompts, in an order that does not depend on that of the tells.
+            mean: (M,) mean scores in [0, 1].
+            variance: (M,) variances of the scores, by METIS's equation 3.
+            count: (M,) rollouts that they are of, 1 or more.
+        """
+
+    def metrics(self) -> dict[str, float]:
+        """Numbers of its own."""
+        return {}
+
+    def state_dict(self) -> dict[str, Any]:
+        """All that it has learnt, JSON-safe."""
+        return {}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Take back `state_dict`, on a fresh judge that is bound."""
+
+
+def prompt_text(prompt: Any) -> str:
+    r"""A prompt as one text: itself, a lone message's content, or each message's role and content in turn.
+
+    >>> prompt_text([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2="}])
+    'system: Be brief.\n\nuser: 2+2='
+    """
+    if isinstance(prompt, str) or not isinstance(prompt, Sequence):
+        return str(prompt)
+    messages = [message for message in prompt if isinstance(message, Mapping)]
+    if len(messages) == 1:
+        return content_text(messages[0])
+    return "\n\n".join(f"{message.get('role', 'user')}: {content_text(message)}" for message in messages)
+
+
+def content_text(message: Mapping[str, Any]) -> str:
+    """A message's content, of content blocks the text ones."""
+    content = message.get("content")
+    if isinstance(content, str) or not isinstance(content, Sequence):
+        return "" if content is None else str(content)
+    return "".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))

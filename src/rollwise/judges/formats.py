@@ -1,0 +1,126 @@
+"""How a model is asked for a judgment, and how its answer is read."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from rollwise.errors import ConfigError
+from rollwise.judges.base import MAX_VARIANCE
+
+
+@dataclass(frozen=True, slots=True)
+class Exemplar:
+    """A prompt and the variance that its rollouts had."""
+
+    text: str
+    variance: float
+
+
+class JudgmentFormat(ABC):
+    """Renders the context [instruction; exemplars; candidate], and reads the answer."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str | list[dict[str, Any]]:
+        """What the model is given: chat messages, or text."""
+
+    @abstractmethod
+    def read(self, answer: str) -> float | None:
+        """The variance predicted, in [0, 1/4]; None if there is none to be found."""
+
+
+_LEVELS = "0.00, 0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.15, 0.18, 0.20, 0.25"
+_SYSTEM = rf"""You are a predictor that estimates the reward variance for a candidate problem. Reward variance is the \
+variance of the rewards across multiple solution attempts by the current model on the same problem. High variance \
+means rollouts disagree --- some attempts score well and others poorly --- which is exactly the regime where GRPO has \
+the strongest learning signal. Low variance means rollouts agree (the model consistently passes or consistently \
+fails), so there is little gradient to extract.
+The labeled examples show actual reward variances from recent model performance; use them to calibrate your prediction.
+Output your final prediction inside \boxed{{}}, choosing one number from this list: [{_LEVELS}]. Example final line: \
+\boxed{{0.10}}.""".replace("\\\n", "")
+_REQUEST = r"""Predict the reward variance for the next problem. The examples below show actual reward variances from \
+recent model performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
+""".replace("\\\n", "")
+_BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_NUMBER = re.compile(r"[+]?(\d+(\.\d*)?|\.\d+)")
+
+
+class WordsFormat(JudgmentFormat):
+    r"""The template of METIS's appendix A.1: a system message, and a user message with the exemplars and the candidate.
+
+    The prediction is what the last `\boxed{}` of the answer holds, if that is a number in [0, 1/4]; whatever the model
+    reasons before is free. A prompt's own triple quotes, which would end its quotation, are given as single ones; a
+    `\boxed{}` in a prompt does no harm, as the answer alone is read.
+
+    >>> WordsFormat().read(r"Neither \boxed{0.3} nor \boxed{0.02}. Finally: \boxed{0.10}")
+    0.1
+    """
+
+    name = "words"
+
+    def context(self, exemplars: Sequence[Exemplar], candidate: str) -> list[dict[str, Any]]:
+        parts = [_REQUEST]
+        for number, exemplar in enumerate(exemplars, start=1):
+            parts.append(f"[Example {number}]\n{_quoted(exemplar.text)}\nREWARD_VARIANCE: {exemplar.variance:.3f}")
+        parts.append(f"[Candidate]\n{_quoted(candidate)}")
+        return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": "\n".join(parts)}]
+
+    def read(self, answer: str) -> float | None:
+        boxes = _BOXED.findall(answer)
+        if not boxes or not _NUMBER.fullmatch(boxes[-1].strip()):
+            return None
+        value = float(boxes[-1])
+        return value if value <= MAX_VARIANCE else None
+
+
+def _quoted(text: str) -> str:
+    inside = text.replace('"""', "'''")
+    return f'PROMPT:\n"""\n{inside}\n"""'
+
+
+class CompactFormat(JudgmentFormat):
+    """For a small policy that follows no instruction: prompts and digits, in the characters of its own tasks.
+
+    A digit d stands for a variance of d/36, so 0 for none and 9 for 1/4. Of exemplars `1,2:3=` with 1/4 and `4,5:99=`
+    with 0 and the candidate `6,7:42=` the context is
+
+        1,2:3= *9,4,5:99= *0,6,7:42= *
+
+    and the answer one digit. The embedded policy's warm start can teach it to give one, though not which
+    (`rollwise.models.judging`).
+
+    >>> CompactFormat().context([Exemplar("1,2:3=", 0.25)], "6,7:42=")
+    '1,2:3= *9,6,7:42= *'
+    >>> CompactFormat().read("9"), CompactFormat().read("3*4")
+    (0.25, None)
+    """
+
+    name = "compact"
+    steps = 9
+
+    def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str:
+        known = "".join(f"{exemplar.text} *{self.digit(exemplar.variance)}," for exemplar in exemplars)
+        return f"{known}{candidate} *"
+
+    def read(self, answer: str) -> float | None:
+        digit = answer.strip()
+        return int(digit) * MAX_VARIANCE / self.steps if len(digit) == 1 and digit in "0123456789" else None
+
+    def digit(self, variance: float) -> str:
+        """The digit nearest to a variance."""
+        return str(round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * self.steps))
+
+
+FORMATS: dict[str, type[JudgmentFormat]] = {kind.name: kind for kind in (WordsFormat, CompactFormat)}
+
+
+def make_format(name: str) -> JudgmentFormat:
+    """The format of a name in `FORMATS`; `ConfigError` for another."""
+    if name not in FORMATS:
+        raise ConfigError(f"judgment format must be one of {sorted(FORMATS)}, got {name!r}")
+    return FORMATS[name]()

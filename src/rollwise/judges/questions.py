@@ -1,0 +1,75 @@
+"""What passes between a curriculum that asks a model and whoever runs the model."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from rollwise.judges.formats import Exemplar, JudgmentFormat
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One candidate that the policy is to judge before it is rolled out.
+
+    Attributes:
+        id: what an `Answer` names.
+        prompt_id: the candidate's durable id.
+        candidate: its text.
+        exemplars: recent prompts with the variance of their rollouts, the oldest first.
+        format: how it is rendered and its answer read.
+    """
+
+    id: str
+    prompt_id: str
+    candidate: str
+    exemplars: tuple[Exemplar, ...]
+    format: JudgmentFormat
+
+    def context(self, exemplars: int | None = None) -> str | list[dict[str, Any]]:
+        """What to give the model, chat messages or text; with the newest `exemplars` of them where not all fit."""
+        kept = self.exemplars if exemplars is None else self.exemplars[len(self.exemplars) - exemplars :]
+        return self.format.context(kept, self.candidate)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What the policy answered.
+
+    Attributes:
+        question_id: the question's id.
+        text: the whole answer; None if it could not be asked, because the candidate alone is too long for the model.
+        exemplars: how many of the exemplars it was shown; None for all of them.
+    """
+
+    question_id: str
+    text: str | None
+    exemplars: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lesson:
+    """What the rollouts of a judged prompt say about its judgment: how strongly to reinforce the answer's tokens.
+
+    Attributes:
+        question_id: the question's id.
+        prediction: the variance predicted; NaN for an answer that could not be read.
+        variance: the realised one.
+        reward: of the judgment, METIS's equation 8.
+        advantage: `reward` less the baseline, the factor of the gradient in equation 9.
+    """
+
+    question_id: str
+    prediction: float
+    variance: float
+    reward: float
+    advantage: float
+
+
+def plain_text(context: str | list[dict[str, Any]]) -> str:
+    r"""A context as text, for a model without a chat template.
+
+    >>> plain_text([{"role": "system", "content": "Judge."}, {"role": "user", "content": "2+2="}])
+    'Judge.\n\n2+2=\n\n'
+    """
+    return context if isinstance(context, str) else "".join(f"{message['content']}\n\n" for message in context)
