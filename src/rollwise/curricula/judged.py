@@ -12,6 +12,7 @@ from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Rails
+from rollwise.draws import ties
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
 from rollwise.judges import MAX_VARIANCE, Judge, Prompts
@@ -115,12 +116,17 @@ class Judged(Curriculum):
         values = np.where(np.isnan(predictions), self.default, predictions)
         return values if self.maker.predicts == "variance" else nearness(values, self.target)
 
+    def ties_now(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 tie-breakers (K,) of this step's own: who lost a tie may win it in the next, visited or not."""
+        visits = self.columns["asked"][slots] + (np.int64(self.step) << 32)
+        return ties(self.rng.seed, self.id_hashes[slots], visits)
+
     def select(self, k: int) -> Picks:
         self.draw(k)
         self.judge_waiting()
         candidates = np.flatnonzero(self.free & (self.columns["candidate"] != IDLE))
         predictions = self.columns["prediction"][candidates]
-        best = np.lexsort((self.ties(candidates), -self.scores(predictions)))[:k]
+        best = np.lexsort((self.ties_now(candidates), -self.scores(predictions)))[:k]
         chosen, predicted = candidates[best], predictions[best]
         self.taken += len(chosen)
         variance = self.maker.predicts == "variance"
@@ -147,7 +153,7 @@ class Judged(Curriculum):
     def end_step(self) -> None:
         """The judge's one update a step."""
         slots = np.flatnonzero(self.columns["told_count"])
-        slots = slots[np.argsort(self.ties(slots), kind="stable")]  # neither the tells' order nor the pool's
+        slots = slots[np.argsort(self.ties_now(slots), kind="stable")]  # neither the tells' order nor the pool's
         count = self.columns["told_count"][slots]
         mean = self.columns["told_sum"][slots] / count
         variance = np.maximum(self.columns["told_square"][slots] / count - mean**2, 0.0)

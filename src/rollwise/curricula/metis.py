@@ -12,7 +12,7 @@ from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.judged import JUDGED, Judged
 from rollwise.curricula.picks import Picks
 from rollwise.evidence import Evidence
-from rollwise.judges import Answer, InContextJudge, Lesson, Prompts, Question
+from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question
 from rollwise.pool import PromptPool
 
 NONE, PENDING, TAKEN = 0, 1, 2
@@ -55,7 +55,8 @@ class METIS(Judged):
         baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
         candidate_multiplier: m (8).
         default: see above.
-        format: "words", the template of appendix A.1, or "compact", digits for a policy that can't follow instructions.
+        format: "words", the template of appendix A.1; "compact", digits for a policy that can't follow instructions; or
+            a format of your own.
         **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
 
     >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])
@@ -87,7 +88,7 @@ class METIS(Judged):
         baseline_rate: float = 0.95,
         candidate_multiplier: int = 8,
         default: float | None = None,
-        format: str = "words",
+        format: str | JudgmentFormat = "words",
         **core: Unpack[CoreOptions],
     ) -> None:
         self.weight = check_number("judge_weight", judge_weight, low=0.0, high=1e6)

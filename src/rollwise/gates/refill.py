@@ -148,6 +148,10 @@ class Refill(Generic[T]):
         """How many prompts to roll out next; 0 when the batch is done."""
         return 0 if self._closed else self.n - sum(self._admitted)
 
+    def wanted(self, multiple_of: int = 1) -> int:
+        """How many prompts `ask` would ask for, where so many are left."""
+        return -(-self.missing // multiple_of) * multiple_of
+
     @property
     def groups(self) -> list[T]:
         """The groups to train on, in the order they came: `n`, once the batch is done."""
@@ -173,7 +177,7 @@ class Refill(Generic[T]):
             n_rollouts: as for `Curriculum.ask`.
             multiple_of: round the number up to a multiple of this (down, where not so many are left).
         """
-        wanted = -(-self.missing // multiple_of) * multiple_of
+        wanted = self.wanted(multiple_of)
         if self._step is not None:
             step = max(self._step, curriculum.step)
         if wanted and self._prompt_ids:

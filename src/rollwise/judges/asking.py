@@ -10,7 +10,7 @@ import numpy as np
 from rollwise.checks import check_whole
 from rollwise.errors import StateError
 from rollwise.judges.base import Judge, Prompts
-from rollwise.judges.formats import Exemplar, make_format
+from rollwise.judges.formats import Exemplar, JudgmentFormat, make_format
 from rollwise.judges.questions import Question
 from rollwise.pool import PromptPool
 
@@ -23,7 +23,7 @@ class InContextJudge(Judge):
     Args:
         exemplars: K, how many prompt-variance pairs the memory holds. Of pairs equally recent, told in one step, chance
             decides, which the paper leaves open: it takes the 3 most recent of 64 or more that one step brings.
-        format: "words", the paper's template, or "compact", for a small policy.
+        format: "words", the paper's template, or "compact", for a small policy; or a format of your own.
 
     Raises:
         ConfigError: an option out of range.
@@ -31,7 +31,7 @@ class InContextJudge(Judge):
 
     predicts = "variance"
 
-    def __init__(self, *, exemplars: int = 3, format: str = "words") -> None:
+    def __init__(self, *, exemplars: int = 3, format: str | JudgmentFormat = "words") -> None:
         self.exemplars = check_whole("exemplars", exemplars, least=0)
         self.format = make_format(format)
         self.memory: list[Exemplar] = []

@@ -24,6 +24,8 @@ class JudgmentFormat(ABC):
     """Renders the context [instruction; exemplars; candidate], and reads the answer."""
 
     name: ClassVar[str]
+    max_tokens: ClassVar[int]
+    """Enough tokens for an answer."""
 
     @abstractmethod
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str | list[dict[str, Any]]:
@@ -62,6 +64,7 @@ class WordsFormat(JudgmentFormat):
     """
 
     name = "words"
+    max_tokens = 512
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> list[dict[str, Any]]:
         parts = [_REQUEST]
@@ -101,6 +104,7 @@ class CompactFormat(JudgmentFormat):
     """
 
     name = "compact"
+    max_tokens = 4
     steps = 9
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str:
@@ -119,8 +123,10 @@ class CompactFormat(JudgmentFormat):
 FORMATS: dict[str, type[JudgmentFormat]] = {kind.name: kind for kind in (WordsFormat, CompactFormat)}
 
 
-def make_format(name: str) -> JudgmentFormat:
-    """The format of a name in `FORMATS`; `ConfigError` for another."""
-    if name not in FORMATS:
-        raise ConfigError(f"judgment format must be one of {sorted(FORMATS)}, got {name!r}")
-    return FORMATS[name]()
+def make_format(format: str | JudgmentFormat) -> JudgmentFormat:
+    """The format of a name in `FORMATS`, or a format itself; `ConfigError` for anything else."""
+    if isinstance(format, JudgmentFormat):
+        return format
+    if format not in FORMATS:
+        raise ConfigError(f"format must be one of {sorted(FORMATS)} or a JudgmentFormat, got {format!r}")
+    return FORMATS[format]()

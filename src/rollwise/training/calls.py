@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from rollwise.judges import Question
 from rollwise.ticket import Purpose
 
 
@@ -26,6 +27,36 @@ class Order:
     parts: list[tuple[int, list[int]]]
     screened: list[str]
     tickets: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What the policy is asked before prompts are chosen, the same on every rank.
+
+    Attributes:
+        questions: one for each candidate.
+    """
+
+    questions: list[Question]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """An answered question, the same on every rank.
+
+    Attributes:
+        question_id: the question's.
+        context_ids: the tokens that the model was given; none where the candidate is too long for it.
+        answer_ids: the tokens that it answered, its end included.
+        text: them decoded; None where it was not asked.
+        exemplars: how many of the question's exemplars it was shown.
+    """
+
+    question_id: str
+    context_ids: list[int]
+    answer_ids: list[int]
+    text: str | None
+    exemplars: int
 
 
 @dataclass(frozen=True, slots=True)

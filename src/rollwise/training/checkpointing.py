@@ -16,6 +16,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, save_state
 from rollwise.training.calls import Screened
 from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
+from rollwise.training.judgments import JudgeBatch
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -25,6 +26,7 @@ else:
 _STATE = "rollwise_state.json"
 _BUFFER = "rollwise_buffer_{rank}.pt"
 _SCREENED = "rollwise_screened.pt"
+_JUDGMENTS = "rollwise_judgments_{rank}.pt"
 T = TypeVar("T")
 
 
@@ -35,6 +37,7 @@ class CheckpointMixin(TrlTrainer):
     gate: DynamicSampling | None
     _screens: bool
     _screened: Screened
+    _judge_batches: list[JudgeBatch | None]
     before_save: list[Callable[[], None]]
     """Called when a checkpoint is about to be written, after the step's evaluation."""
 
@@ -50,7 +53,11 @@ class CheckpointMixin(TrlTrainer):
             self.args.save_total_limit = limit
         midway = self._step % (self.args.steps_per_generation * self.num_iterations) != 0
         if midway:  # these rollouts have steps to come: without them, a resumed run would generate others
-            torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=self.accelerator.process_index))
+            rank = self.accelerator.process_index
+            torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=rank))
+            if self._judge_batches:
+                states = [None if batch is None else batch.state() for batch in self._judge_batches]
+                torch.save(states, folder / _JUDGMENTS.format(rank=rank))
         self.accelerator.wait_for_everyone()
         self._on_main(lambda: self._seal(folder, midway=midway))
         if self.args.should_save:
@@ -114,10 +121,18 @@ class CheckpointMixin(TrlTrainer):
                     f"{checkpoint!r} was saved between two steps on the same rollouts by {trainer['processes']} "
                     f"processes; resume with as many, not {self.accelerator.num_processes}, or from another checkpoint"
                 )
-            buffer = Path(checkpoint) / _BUFFER.format(rank=self.accelerator.process_index)
-            device = self.accelerator.device
-            place = "cpu" if device.type == "cpu" else device  # gloo's "cpu:0" is no place that torch.load knows
-            self._buffered_inputs = torch.load(buffer, map_location=place, weights_only=True)
+            self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
+            judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
+            self._judge_batches = [None if state is None else JudgeBatch(**state) for state in judgments]
+
+    def _load_own(self, path: Path, default: Any = None) -> Any:
+        """What this rank saved under a name with its number; `default` where there is no such file and one is given."""
+        file = path.with_name(path.name.format(rank=self.accelerator.process_index))
+        if default is not None and not file.exists():
+            return default
+        device = self.accelerator.device
+        place = "cpu" if device.type == "cpu" else device  # gloo's "cpu:0" is no place that torch.load knows
+        return torch.load(file, map_location=place, weights_only=True)
 
     def _on_main(self, action: Callable[[], T]) -> T:
         """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""

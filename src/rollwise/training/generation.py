@@ -11,8 +11,9 @@ import numpy as np
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
+from rollwise.judges import Answer, Lesson
 from rollwise.ticket import Ticket
-from rollwise.training.calls import Call, Kept, Order
+from rollwise.training.calls import Call, Inquiry, Judgment, Kept, Order
 from rollwise.training.groups import Groups, Probe, join_evidence
 from rollwise.training.rollouts import share_of
 from rollwise.training.rounds import Round, outcome_of
@@ -21,7 +22,8 @@ from rollwise.training.rounds import Round, outcome_of
 class Generation:
     """Says what to roll out for a batch, tells what came of it, and says which groups are trained on.
 
-    First the curriculum's probes, until it wants no more, then the batch's own prompts, in rounds if there is a gate.
+    First the curriculum's probes, until it wants no more, then the batch's own prompts, in rounds if there is a gate;
+    before each of them the policy's judgments, if the curriculum chooses by them.
 
     Args:
         curriculum: whom to ask and tell.
@@ -62,20 +64,26 @@ class Generation:
         self._rounds: list[Round] = []
         self._probes: list[tuple[Ticket, Call, slice]] = []
         self._uncharged: dict[str, float] = {}
+        self._judging: dict[str, float] = {}
         self._padding = np.zeros(2, dtype=np.int64)
         self._size = 0  # rollouts of all calls that may be trained on
 
     # ---- what to roll out ----
 
-    def order(self) -> Order | None:
-        """What to roll out next; None when the batch is there.
+    def order(self) -> Order | Inquiry | None:
+        """What to roll out, or to ask the policy, next; None when the batch is there.
 
         Raises:
             ConfigError: at first, the curriculum has fewer prompts than are trained on.
         """
         started = time.perf_counter()
-        tickets = self._probe() or self._ask()
+        tickets = self._probe()
+        inquiry = None if tickets else self._consult()
+        if not tickets and inquiry is None:
+            tickets = self._ask()
         self.ask_seconds += time.perf_counter() - started
+        if inquiry is not None:
+            return inquiry
         if not tickets:
             return None
         parts: dict[int, list[Ticket]] = {}
@@ -104,6 +112,14 @@ class Generation:
         self._probing = bool(tickets)
         return tickets
 
+    def _consult(self) -> Inquiry | None:
+        """Questions about the candidates of the next `ask`, those that have not been asked yet."""
+        if not self.batch.missing or not self.curriculum.wants_answers:
+            return None
+        wanted = self.batch.wanted(share_of(self.group, self.processes))
+        questions = self.curriculum.consult(wanted, step=max(self.step, self.curriculum.step))
+        return Inquiry(questions) if questions else None
+
     def _ask(self) -> list[Ticket]:
         if not self.batch.missing:
             return []
@@ -126,6 +142,23 @@ class Generation:
         return wanted if kept is not None and kept.call.n + wanted == self.group else self.group
 
     # ---- what came of it ----
+
+    def advise(self, judgments: list[Judgment], *, seconds: float) -> None:
+        """Tell what the policy answered to the questions asked last; `seconds` that took."""
+        started = time.perf_counter()
+        self.curriculum.advise(Answer(j.question_id, j.text, j.exemplars) for j in judgments)
+        spent = {
+            "questions": float(len(judgments)),
+            "tokens": float(sum(len(j.answer_ids) for j in judgments)),
+            "context_tokens": float(sum(len(j.context_ids) for j in judgments)),
+            "s": seconds,
+        }
+        self._judging = {name: self._judging.get(name, 0.0) + more for name, more in spent.items()}
+        self.tell_seconds += time.perf_counter() - started
+
+    def lessons(self) -> list[Lesson]:
+        """What the rollouts say of the policy's judgments, for the judge loss."""
+        return self.curriculum.lessons()
 
     def tell(self, kept: list[Kept], calls: list[Call], *, first: bool, seconds: float) -> None:
         """Tell the rollouts that were ordered last; `first`: of the whole training run.
@@ -228,6 +261,7 @@ class Generation:
                 for ticket, call, own in self._probes
             ],
             uncharged=dict(self._uncharged),
+            judging=dict(self._judging),
             padding=(int(self._padding[0]), int(self._padding[1])),
             gate={**gate, "extra_rollouts": float(more * self.group)} if gated else {},
             curriculum=self.curriculum.metrics(),

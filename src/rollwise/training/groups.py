@@ -63,6 +63,8 @@ class Groups:
             group that was rolled out at once.
         probes: what was measured or screened before.
         uncharged: rollouts, tokens and seconds ("s") that an oracle spent, in none of the other counts; empty without.
+        judging: questions that the policy answered before, tokens of its answers and of their contexts, and seconds
+            ("s") that took; empty for a curriculum that asks none.
         padding: rollouts that gave every process as many, and their tokens; they are in no group.
         gate: the gate's counts for this generation; empty without a gate.
         curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.
@@ -85,6 +87,7 @@ class Groups:
     screenings: list[Screening | None]
     probes: list[Probe]
     uncharged: dict[str, float]
+    judging: dict[str, float]
     padding: tuple[int, int]
     gate: dict[str, float]
     curriculum: dict[str, float]
@@ -92,11 +95,12 @@ class Groups:
     tell_seconds: float
 
     def spent(self) -> tuple[int, int]:
-        """Rollouts made by this generation, of whatever kind, and their tokens."""
+        """Rollouts made by this generation, of whatever kind, and their tokens, those of judgments included."""
         before = [0 if s is None else s.rollouts for s in self.screenings]
         tokens = sum(int(own[n:].sum()) for n, own in zip(before, self.lengths, strict=True))
         rollouts, probed = self.rewards.size - sum(before), self.probed()
-        return rollouts + probed[0] + self.padding[0], tokens + probed[1] + self.padding[1]
+        judged = int(self.judging.get("tokens", 0.0))
+        return rollouts + probed[0] + self.padding[0], tokens + probed[1] + self.padding[1] + judged
 
     def probed(self) -> tuple[int, int]:
         """Rollouts made to measure or to screen, and their tokens."""

@@ -20,12 +20,13 @@ from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything, Gate
 from rollwise.training.callbacks import NoOpAlarm
-from rollwise.training.calls import Call, Order, Screened
+from rollwise.training.calls import Call, Inquiry, Judgment, Order, Screened
 from rollwise.training.checkpointing import CheckpointMixin
 from rollwise.training.dataset import pool_from_dataset, rows_of_pool
 from rollwise.training.generation import Generation
 from rollwise.training.groups import Groups
 from rollwise.training.isolation import isolated_rng
+from rollwise.training.judgments import JudgmentMixin
 from rollwise.training.merging import COUNT, gather_rows, merge
 from rollwise.training.rollouts import FailureOf, RolloutMixin
 
@@ -38,7 +39,7 @@ _HOOKS = {
 }
 
 
-class CurriculumMixin(RolloutMixin, CheckpointMixin):
+class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
     Args:
@@ -50,6 +51,8 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
         group_observers: called on rank 0 with the `Groups` of every generation.
         probe_batch: most rollouts of one call that only measures or screens prompts; by default as many as a step
             trains on, so that they need no more memory. More are quicker where there is room.
+        max_judgment_length: most tokens of a judgment, where the curriculum asks the policy for them; by default what
+            the judgment's format needs.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
             solved; told as `Outcome.labels`. Called once for each rollout.
         **kwargs: the trainer's.
@@ -69,6 +72,7 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
         group_observers: list[Callable[[Groups], None]] | None = None,
         failure_of: FailureOf | None = None,
         probe_batch: int | None = None,
+        max_judgment_length: int | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(curriculum, Curriculum):
@@ -81,6 +85,12 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
         self.gate = self._check_gate(gate)
         self._sampling = self.gate or DynamicSampling(Everything(), max_rounds=1)
         self.group_observers = list(group_observers or [])
+        self.max_judgment_length = (
+            None if max_judgment_length is None else check_whole("max_judgment_length", max_judgment_length, least=1)
+        )
+        self._judge_batches = []
+        if curriculum.wants_answers:
+            self._check_judging()
         self.before_save = []
         self.evaluation_seconds = 0.0
         """Seconds spent in `evaluate` so far."""
@@ -117,12 +127,26 @@ class CurriculumMixin(RolloutMixin, CheckpointMixin):
             advantages=self._advantages,
         )
         trainable: list[Call] = []
+        judgments: dict[str, Judgment] = {}
         while order := self._on_main(generation.order):
-            trainable += self._fulfil(order, generation)
+            if isinstance(order, Inquiry):
+                judgments |= self._answer(order, generation, per_call=len(inputs))
+            else:
+                trainable += self._fulfil(order, generation)
+        if self.curriculum.wants_answers:
+            self._prepare_lessons(self._on_main(generation.lessons), judgments)
         chosen, awaited = self._on_main(lambda: (generation.rows(), generation.awaited()))
         self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
         return self._merged(trainable, chosen)
+
+    def _answer(self, inquiry: Inquiry, generation: Generation, *, per_call: int) -> dict[str, Judgment]:
+        """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
+        started = time.perf_counter()
+        judgments = self._judge(inquiry.questions, per_call)
+        seconds = time.perf_counter() - started
+        self._on_main(lambda: generation.advise(judgments, seconds=seconds))
+        return {judgment.question_id: judgment for judgment in judgments}
 
     def _fulfil(self, order: Order, generation: Generation) -> list[Call]:
         """Roll out an order and tell what came of it; what of it may be trained on now."""

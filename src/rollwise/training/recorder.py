@@ -17,6 +17,7 @@ _FROM_TRAINER = {
     "learning_rate": "learning_rate",
     "entropy": "entropy",
     "kl": "kl",
+    "judge/loss": "judge_loss",
     "completions/clipped_ratio": "clipped_ratio",
 }
 
@@ -68,9 +69,10 @@ class Recorder(TrainerCallback):
         if not groups.curriculum.get("probed"):
             probed = {}
         uncharged = {f"uncharged_{k}": v for k, v in groups.uncharged.items()} if groups.uncharged else {}
+        judging = {f"judge_{k}": v for k, v in groups.judging.items()}
         self._spared += uncharged.get("uncharged_s", 0.0)
         self._open(groups.step).update(
-            {**mean, **groups.metrics(), **length, **probed, **uncharged, **padding, **gate, **curriculum}
+            {**mean, **groups.metrics(), **length, **probed, **uncharged, **judging, **padding, **gate, **curriculum}
         )
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:

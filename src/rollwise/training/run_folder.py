@@ -153,6 +153,7 @@ def _line(
         "purpose": ticket.purpose,
         "trained": trained,
         "predicted": ticket.predicted,
+        **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
         "propensity": ticket.propensity,
         "rewards": rewards.tolist(),
         "tokens": lengths.tolist(),

@@ -1,0 +1,99 @@
+"""METIS on the toy policy, whose answers are read by a format that anything satisfies more or less."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import torch
+from toys import make_trainer
+from transformers import TrainerCallback
+
+import rollwise as rw
+from rollwise.judges import Exemplar, JudgmentFormat
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+
+
+class LetterFormat(JudgmentFormat):
+    """Predicts by the answer's first character; an answer that begins with a vowel can't be read."""
+
+    name = "letter"
+    max_tokens = 5
+
+    def context(self, exemplars: Any, candidate: str) -> str:
+        return "".join(f"{e.text}{round(36 * e.variance)} " for e in exemplars) + candidate
+
+    def read(self, answer: str) -> float | None:
+        return None if answer[:1] in "aeiou" else ord(answer[0]) % 10 / 36
+
+
+class ToyMETIS(rw.METIS):
+    """Keeps every lesson and the contexts of every question."""
+
+    def build(self) -> None:
+        super().build()
+        self.taught: list[rw.Lesson] = []
+        self.asked_contexts: list[Any] = []
+
+    def questions(self, k: int) -> list[rw.Question]:
+        made = super().questions(k)
+        self.asked_contexts += [q.context() for q in made]
+        return made
+
+    def take_lessons(self) -> list[rw.Lesson]:
+        lessons = super().take_lessons()
+        self.taught += lessons
+        return lessons
+
+
+class _Noting:
+    """Keeps what `_prepare_lessons` was given, generation by generation."""
+
+    def _prepare_lessons(self, lessons: Any, judgments: Any) -> None:
+        self.__dict__.setdefault("prepared", []).append((lessons, judgments))
+        super()._prepare_lessons(lessons, judgments)  # type: ignore[misc]
+
+
+class JudgingGRPO(_Noting, CurriculumGRPOTrainer): ...
+
+
+class JudgingRLOO(_Noting, CurriculumRLOOTrainer): ...
+
+
+class Gradients(TrainerCallback):
+    """Copies the gradient before every optimiser step, as it is after accumulation and averaging over ranks."""
+
+    def __init__(self) -> None:
+        self.kept: list[torch.Tensor] = []
+
+    def on_pre_optimizer_step(self, args: Any, state: Any, control: Any, model: Any = None, **kwargs: Any) -> None:
+        self.kept.append(torch.cat([p.grad.flatten().clone() for p in model.parameters()]))
+
+
+def judging(out: Path, *, kind: type = JudgingGRPO, weight: float = 0.5, **options: Any) -> Any:
+    from toys import CONFIGS
+
+    CONFIGS[JudgingGRPO], CONFIGS[JudgingRLOO] = CONFIGS[CurriculumGRPOTrainer], CONFIGS[CurriculumRLOOTrainer]
+    curriculum = options.pop("curriculum", None) or ToyMETIS(
+        seed=3, judge_weight=weight, candidate_multiplier=3, exemplars=2, format=LetterFormat()
+    )
+    return make_trainer(out, kind=kind, curriculum=curriculum, max_grad_norm=1e9, **options)
+
+
+def by_hand(model: Any, lessons: list[rw.Lesson], judgments: dict[str, Any]) -> torch.Tensor:
+    """The gradient of equation 9, negated: judgment by judgment, from the model's plain logits, without padding."""
+    model.zero_grad()
+    loss = torch.zeros(())
+    for lesson in lessons:
+        judgment = judgments[lesson.question_id]
+        ids = torch.tensor([judgment.context_ids + judgment.answer_ids])
+        logps = model(input_ids=ids).logits[0, :-1].log_softmax(-1)
+        at = torch.arange(len(judgment.context_ids) - 1, ids.shape[1] - 1)
+        loss = loss - lesson.advantage * logps[at, ids[0, 1:][at]].sum() / len(lessons)
+    loss.backward()
+    gradient = torch.cat([p.grad.flatten().clone() for p in model.parameters()])
+    model.zero_grad()
+    return gradient
+
+
+__all__ = ["Exemplar", "Gradients", "JudgingGRPO", "JudgingRLOO", "LetterFormat", "ToyMETIS", "by_hand", "judging"]

@@ -1,0 +1,210 @@
+"""METIS on real trainers: the joint loss by hand, the live policy's answers, exact resume."""
+
+import json
+import math
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from judging import Gradients, JudgingGRPO, JudgingRLOO, LetterFormat, ToyMETIS, by_hand, judging
+from toys import PROMPTS, flat_parameters
+
+import rollwise as rw
+from rollwise.models.tokenizer import character_tokenizer
+from rollwise.training import Recorder, RunFolder
+from rollwise.training.judgment_prompts import QuestionEncoder
+from rollwise.training.judgments import JudgeBatch, clipped_loss
+
+WEIGHT = 0.5
+
+
+def gradients(out: Path, weight: float, **options: Any) -> tuple[Any, list[torch.Tensor]]:
+    """A run that never moves: both weights see the same rollouts and judgments."""
+    trainer = judging(out, weight=weight, learning_rate=0.0, **options)
+    noted = Gradients()
+    trainer.add_callback(noted)
+    trainer.train()
+    return trainer, noted.kept
+
+
+@pytest.mark.parametrize(
+    ("kind", "options", "parts"),
+    [
+        pytest.param(JudgingGRPO, {}, 1, id="grpo"),
+        pytest.param(JudgingGRPO, {"accumulate": 2}, 1, id="grpo-accumulate"),
+        pytest.param(JudgingGRPO, {"steps_per_generation": 2}, 2, id="grpo-two-steps-a-generation"),
+        pytest.param(JudgingRLOO, {}, 1, id="rloo"),
+        pytest.param(JudgingRLOO, {"accumulate": 2}, 1, id="rloo-accumulate"),
+    ],
+)
+def test_the_joint_gradient_is_the_policys_plus_lambda_times_reinforce(
+    kind: type, options: dict[str, Any], parts: int, tmp_path: Path
+) -> None:
+    """Equation 10: total - policy = lambda * the gradient of equation 9, worked out answer by answer."""
+    joint, with_judge = gradients(tmp_path / "joint", WEIGHT, kind=kind, max_steps=4, **options)
+    policy, without = gradients(tmp_path / "policy", 0.0, kind=kind, max_steps=4, **options)
+    assert repr(joint.curriculum.taught) == repr(policy.curriculum.taught)  # by repr, as an unread prediction is NaN
+    model = joint.accelerator.unwrap_model(joint.model).eval()
+    checked = 0
+    for number, (lessons, judgments) in enumerate(joint.prepared):
+        assert len(lessons) == PROMPTS
+        size = len(lessons) // parts
+        for part in range(parts):
+            expected = WEIGHT * by_hand(model, lessons[part * size : (part + 1) * size], judgments)
+            step = number * parts + part
+            assert torch.allclose(with_judge[step] - without[step], expected, atol=2e-6)
+            checked += float(expected.abs().max()) > 1e-4
+    assert checked == 4
+
+
+def test_the_clipped_loss_by_hand() -> None:
+    """Weights 1 and -2; ratios 1.5 (clipped to 1.2), 1.1, and for the negative one 0.5 (clipped to 0.8); pads are out.
+
+    -(min(1.5, 1.2) * 1 + 1.1 * 1 + min(0.5 * -2, 0.8 * -2)) = -(1.2 + 1.1 - 1.6) = -0.7.
+    """
+    old = torch.zeros(2, 2)
+    logps = torch.tensor([[math.log(1.5), math.log(1.1)], [math.log(0.5), 3.0]])
+    mask = torch.tensor([[1, 1], [1, 0]])
+    batch = JudgeBatch(torch.zeros(2, 4), torch.ones(2, 4), mask, torch.tensor([1.0, -2.0]), old)
+    assert clipped_loss(logps, batch, low=0.8, high=1.2).item() == pytest.approx(-0.7)
+
+
+def test_without_a_policy_that_moved_the_gradient_is_weight_times_that_of_log_pi() -> None:
+    logps = torch.tensor([[-1.0, -2.0], [-0.5, -3.0]], requires_grad=True)
+    mask = torch.tensor([[1, 1], [1, 0]])
+    batch = JudgeBatch(torch.zeros(2, 4), torch.ones(2, 4), mask, torch.tensor([0.25, -0.75]))
+    clipped_loss(logps, batch, low=0.8, high=1.2).backward()
+    assert logps.grad is not None
+    assert logps.grad.tolist() == [[-0.25, -0.25], [0.75, 0.0]]
+
+
+def test_a_policy_that_moves_between_two_steps_is_weighed_by_what_it_was(tmp_path: Path) -> None:
+    trainer = judging(tmp_path, steps_per_generation=2, num_iterations=2, max_steps=4, learning_rate=1e-3)
+    trainer.train()
+    batches = trainer._judge_batches
+    assert len(batches) == 2
+    for batch in batches:
+        now = trainer._answer_logps(trainer.model, batch)
+        assert batch.old_logps.shape == now.shape == batch.answer_mask.shape
+        assert not torch.allclose(now[batch.answer_mask.bool()], batch.old_logps[batch.answer_mask.bool()])
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        pytest.param(JudgingGRPO, {"save_steps": 3}, id="grpo"),
+        pytest.param(JudgingGRPO, {"save_steps": 3, "steps_per_generation": 2}, id="grpo-saved-midway"),
+        pytest.param(JudgingRLOO, {"save_steps": 3, "accumulate": 2}, id="rloo"),
+    ],
+)
+def test_resume_is_exact(kind: type, options: dict[str, Any], tmp_path: Path) -> None:
+    options |= {"kind": kind, "save_strategy": "steps"}
+    straight = judging(tmp_path / "straight", **options)
+    straight.train()
+    shutil.copytree(tmp_path / "straight/checkpoint-3", tmp_path / "again/checkpoint-3")
+    resumed = judging(tmp_path / "again", **options)
+    resumed.train(resume_from_checkpoint=True)
+    assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
+    assert resumed.curriculum.state_dict() == straight.curriculum.state_dict()
+    later = resumed.curriculum.taught
+    assert 0 < len(later) < len(straight.curriculum.taught)
+    assert repr(later) == repr(straight.curriculum.taught[-len(later) :])
+
+
+def test_the_run_says_what_was_judged_and_what_that_cost(tmp_path: Path) -> None:
+    groups: list[Any] = []
+    trainer = judging(tmp_path / "t", max_steps=4, extra={"group_observers": [groups.append]})
+    Recorder(RunFolder(tmp_path / "run")).attach(trainer)
+    trainer.train()
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
+    judged = [judgment for _, judgments in trainer.prepared for judgment in judgments.values()]
+    assert sum(m["judge_questions"] for m in metrics) == len(judged) == 4 * 3 * PROMPTS
+    answered = sum(len(j.answer_ids) for j in judged)
+    assert sum(m["judge_tokens"] for m in metrics) == answered
+    assert metrics[-1]["tokens"] == sum(sum(line["tokens"]) for line in lines) + answered
+    assert all(m["judge_s"] > 0 and "judge_loss" in m and 0 <= m["curriculum/judge_failure_rate"] <= 1 for m in metrics)
+    assert {line["lane"] for line in lines} <= {"judged", "unjudged", "explore", "retest-solved", "retest-unsolved"}
+    assert any("predicted_variance" in line for line in lines)
+    for group in groups:
+        for ticket in group.tickets:
+            assert ticket.predicted_variance is None or 0 <= ticket.predicted_variance <= 0.25
+
+
+def test_the_live_policy_answers(tmp_path: Path) -> None:
+    """Contexts carry the newest pairs, and answers are sampled anew from the weights as they are."""
+    trainer = judging(tmp_path, max_steps=3)
+    trainer.train()
+    contexts = trainer.curriculum.asked_contexts
+    assert [c.count("task") for c in contexts] == [1] * 12 + [3] * 24
+    pair = rw.judges.Exemplar("task 1=", 0.25)
+    assert LetterFormat().context([pair], "task 2=") == "task 1=9 task 2="
+    assert len({tuple(j.answer_ids) for _, js in trainer.prepared for j in js.values()}) > 20
+
+
+def test_no_answer_can_be_read(tmp_path: Path) -> None:
+    """Every judgment fails: batches are drawn uniformly, each judgment earns 0, training goes on."""
+
+    class Unreadable(LetterFormat):
+        def read(self, answer: str) -> float | None:
+            return None
+
+    curriculum = ToyMETIS(seed=3, judge_weight=0.5, candidate_multiplier=3, exemplars=2, format=Unreadable())
+    trainer = judging(tmp_path, max_steps=4, curriculum=curriculum)
+    trainer.train()
+    assert {lesson.reward for lesson in curriculum.taught} == {0.0}
+    assert curriculum.metrics()["judge_failure_rate"] == 1.0
+    assert curriculum.metrics()["told"] == 4 * PROMPTS
+
+
+def test_a_context_too_long_loses_exemplars_and_never_the_candidate(tmp_path: Path) -> None:
+    """The model holds 64 tokens, an answer 5; a pair takes 8 or 9 characters and a space, the candidate 7 or 8."""
+
+    class Long(ToyMETIS):
+        pass
+
+    curriculum = Long(seed=3, judge_weight=0.5, candidate_multiplier=3, exemplars=9, format=LetterFormat())
+    trainer = judging(tmp_path, max_steps=4, curriculum=curriculum)
+    trainer.train()
+    assert curriculum.metrics()["exemplars_cut"] > 0
+    last = trainer.prepared[-1][1].values()
+    assert all(0 < len(j.context_ids) <= 59 for j in last)
+    assert all(j.exemplars < 9 for j in last)
+    shown = {"".join(trainer.processing_class.convert_ids_to_tokens(j.context_ids)) for j in last}
+    asked = {"task " + context.split("task ")[-1] for context in curriculum.asked_contexts[-12:]}
+    assert {"task " + context.split("task ")[-1] for context in shown} == asked
+
+
+def test_a_candidate_too_long_for_the_model_is_not_asked_about(tmp_path: Path) -> None:
+    from datasets import Dataset
+
+    rows = [{"prompt": ("x" * 57 if i % 2 else "task") + f" {i}=", "threshold": 1} for i in range(24)]
+    trainer = judging(tmp_path, max_steps=2, dataset=Dataset.from_list(rows), max_completion_length=2)
+    trainer.train()
+    assert trainer.curriculum.metrics()["too_long"] > 0
+    assert trainer.curriculum.metrics()["told"] == 2 * PROMPTS
+
+
+def test_a_judge_weight_of_zero_asks_and_does_not_train_the_judgments(tmp_path: Path) -> None:
+    trainer = judging(tmp_path, weight=0.0, max_steps=2)
+    trainer.train()
+    assert trainer._judge_batches == []
+    assert len(trainer.curriculum.taught) == 2 * PROMPTS
+    assert all("judge/loss" not in line for line in trainer.state.log_history)
+
+
+def test_a_model_with_a_chat_template_and_one_without() -> None:
+    question = rw.Question("q0", "a", "1+1=", (rw.judges.Exemplar("2+2=", 0.25),), rw.judges.WordsFormat())
+    tokenizer = character_tokenizer()
+    encode = QuestionEncoder(tokenizer, window=None).encode
+    assert len(encode(question).ids) == 1 + len(rw.judges.plain_text(question.context()))  # a token a character
+    system, user = (len(message["content"]) for message in question.context())
+    tokenizer.chat_template = "{% for m in messages %}+{{ m.content }}-{% endfor %}"
+    assert len(encode(question).ids) == system + user + 4  # a template adds its own start
+    tokenizer.chat_template = (
+        "{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system role') }}{% endif %}"
+        "+{{ m.content }}-{% endfor %}"
+    )
+    assert len(encode(question).ids) == system + 2 + user + 2  # one message, with two line breaks between
