@@ -38,6 +38,22 @@ def test_every_curriculum_is_in_the_readmes_table() -> None:
         assert f"| `{kind.__name__}` | `{name}` |" in table
 
 
+def test_the_page_on_judges_runs() -> None:
+    names = {
+        "generate": lambda context: "\\boxed{0.15}",
+        "rollout_and_score": lambda prompt, n: [float((i + len(prompt)) % 2) for i in range(n)],
+        "reinforce": lambda lessons: taught.append(len(lessons)),
+    }
+    taught: list[int] = []
+    for block in blocks("docs/judges.md"):
+        if "CurriculumGRPOTrainer" not in block:
+            exec(block.replace("range(100)", "range(10)"), names)
+    assert len(taught) == 10
+    assert sum(taught) > 30
+    curriculum = names["curriculum"]
+    assert len(curriculum.ask(8)) == 8  # type: ignore[attr-defined]
+
+
 def test_the_page_on_using_curricula_runs() -> None:
     import rollwise as rw
 
