@@ -12,7 +12,8 @@ import pytest
 
 from rollwise.errors import StateFileError
 from rollwise.evaluation import Faults, read_json_lines, read_run
-from rollwise.evaluation.json_lines import read_lines_at
+from rollwise.evaluation.json_lines import parse_line, read_lines_at
+from rollwise.evaluation.run_files import is_training_line
 
 
 def write_lines(folder: Path, rows: list[Any], name: str = "metrics.jsonl", tail: str = "") -> Path:
@@ -234,3 +235,33 @@ def test_lines_are_found_again_by_number(tmp_path: Path) -> None:
     assert read_lines_at(path, set()) == {}
     with pytest.raises(StateFileError, match="can't be read"):
         read_lines_at(tmp_path / "absent", {1})
+
+
+@pytest.mark.parametrize(
+    ("names", "trained"),
+    [
+        (["step", "time", "wall_s", "rollouts", "tokens", "eval/pass@1", "eval/pass@4"], False),
+        (["step", "time", "wall_s", "rollouts", "tokens"], False),
+        ([], False),
+        (["step", "eval/pass@1", "loss"], True),
+        (["evaluations"], True),
+    ],
+)
+def test_an_evaluation_is_no_training_line(names: list[str], trained: bool) -> None:
+    assert is_training_line(names) is trained
+
+
+@pytest.mark.parametrize(
+    ("line", "row", "fault"),
+    [
+        (b' {"step": 1}\r\n', {"step": 1}, None),
+        (b'{"step": 1', None, "not valid JSON"),
+        ("café".encode()[:-1], None, "not valid JSON"),
+        (b"[" * 10**5, None, "not valid JSON"),
+        (b"12", None, "not a JSON object"),
+    ],
+)
+def test_a_line_gives_its_object_or_its_fault(line: bytes, row: dict[str, Any] | None, fault: str | None) -> None:
+    found, said = parse_line(line)
+    assert found == row
+    assert (None if said is None else said[0]) == fault

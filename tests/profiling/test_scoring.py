@@ -8,8 +8,8 @@ import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, RewardError, TaskError
 from rollwise.outcome import RewardSpec
-from rollwise.profiling.scoring import Scorer, load_reward, task_scorer
-from rollwise.tasks import make_task
+from rollwise.profiling.scoring import Scorer, load_reward, reward_spec_of, task_scorer
+from rollwise.tasks import Reversal, make_task
 
 ROW = {"prompt": "1+1=", "answer": 2}
 
@@ -52,6 +52,14 @@ def test_rewards_that_can_not_be_used(given: Any, reason: str) -> None:
     with pytest.raises(RewardError) as caught:
         scorer(lambda **_: given)(ROW, ["2", "x"], [[5], [6]])
     assert reason in str(caught.value)
+
+
+def test_a_tasks_range_is_its_own() -> None:
+    class Signed(Reversal):
+        reward_low, reward_high, solved_at = -1.0, 2.0, 1.5
+
+    assert reward_spec_of(Signed()) == RewardSpec(low=-1.0, high=2.0, solved_at=1.5)
+    assert task_scorer(Signed()).spec == RewardSpec(low=-1.0, high=2.0, solved_at=1.5)
 
 
 def test_a_function_that_fails_is_named() -> None:

@@ -14,7 +14,7 @@ from rollwise.evaluation.curves import cumulative
 from rollwise.reports.digest import LONGEST_PROMPT, MOST_LINES, digest_rollouts, duration, headlines, prompt_text
 from rollwise.reports.page import config_name
 from rollwise.reports.series import moving_mean, smoothing_window, thin_evenly, thin_extremes
-from rollwise.reports.words import format_rewards
+from rollwise.reports.words import count, format_rewards
 
 
 def test_moving_mean_of_columns_by_hand() -> None:
@@ -152,3 +152,7 @@ def test_headlines_of_one_evaluation_and_of_nothing(make_run: Callable[..., Path
     (row,) = headlines(run, digest_rollouts([]))
     assert (row.label, row.value, row.note) == ("evaluation reward", "0.250", "the only evaluation, at step 3")
     assert headlines(read_run(make_run([], name="none")), digest_rollouts([])) == []
+
+
+def test_counts_in_words() -> None:
+    assert [count(n, "run") for n in (0, 1, 2, 12345)] == ["0 runs", "1 run", "2 runs", "12,345 runs"]

@@ -151,6 +151,9 @@ def test_calibration_by_hand() -> None:
     brier, correlation = calibration(np.array([0.1, 0.5, 0.6, 0.8]), np.array([0.2, 0.4, 0.6, 1.0]))
     assert brier == pytest.approx(0.015)
     assert correlation == pytest.approx(0.9282, abs=1e-4)
+    grid = calibration(np.array([[0.1, 0.5], [0.6, 0.8]]), np.array([[0.2, 0.4], [0.6, 1.0]]))
+    assert grid == (brier, correlation)
+    assert calibration(np.array([1.0 + 1e-15, 0.0]), np.array([1.0, 0.0])) == (0.0, pytest.approx(1.0))
     assert np.isnan(calibration(np.array([np.nan]), np.array([0.5]))).all()
     assert np.isnan(calibration(np.array([0.5, 0.5]), np.array([0.5, 1.0]))[1])
 

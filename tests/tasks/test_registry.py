@@ -65,6 +65,13 @@ def test_a_task_need_not_have_demonstrations() -> None:
         _Bare().demonstrations(1, 0)
 
 
+def test_only_a_task_that_tells_failures_apart_says_why() -> None:
+    assert _Bare().failure_of is None
+    why = make_task("reversal").failure_of
+    assert why is not None
+    assert why("32", {"answer": "321"}) == "wrong-length"
+
+
 def test_importing_tasks_needs_no_torch() -> None:
     code = (
         "import sys, rollwise.tasks; rollwise.tasks.make_task('countdown').train_records(5, 0); "

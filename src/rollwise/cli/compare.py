@@ -72,12 +72,12 @@ def run(options: Namespace) -> int:
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
         )
     from rollwise.evaluation import read_comparison
-    from rollwise.reports import write_comparison
-    from rollwise.reports.comparison import compare_set
+    from rollwise.reports.comparison import compare_set, write_results
     from rollwise.reports.comparison_table import format_table
 
-    page = write_comparison(folder)
-    Console().print(format_table(compare_set(read_comparison(folder))))
+    comparison = compare_set(read_comparison(folder))
+    page = write_results(comparison, folder)
+    Console().print(format_table(comparison))
     sys.stdout.write(f"report: {page}\n")
     return 1 if failed else 0
 

@@ -7,7 +7,7 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -25,9 +25,9 @@ from rich.progress import (
 
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
-from rollwise.models import EMBEDDED, embedded_policy
+from rollwise.models import EMBEDDED
 from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.run import is_over, task_of
+from rollwise.training.run import is_over, make_embedded, task_of
 from rollwise.training.run_folder import RunFolder
 
 _POLL_SECONDS = 0.5
@@ -177,13 +177,7 @@ def _warm_start(runs: list[Run], console: Console) -> None:
         task = task_of(run.config)
         if (key := json.dumps(task.fingerprint(), sort_keys=True)) not in made:
             made.add(key)
-            with _display(console) as bar:
-                bar_task = bar.add_task(f"warm start: {task.name}", total=None, what="", visible=False)
-                embedded_policy(task, progress=_advance(bar, bar_task))
-
-
-def _advance(bar: Progress, task: TaskID) -> Callable[[int, int], None]:
-    return lambda done, total: bar.update(task, completed=done, total=total, visible=True)
+            make_embedded(task, console)
 
 
 @contextmanager

@@ -90,7 +90,7 @@ def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[
                     continue
                 if pending is not None:
                     _note(path, pending, faults)
-                row, fault = _parse(line)
+                row, fault = parse_line(line)
                 pending = None if fault is None else (number, *fault)
                 if row is not None:
                     yield number, row
@@ -116,7 +116,7 @@ def read_lines_at(path: Path, numbers: set[int]) -> dict[int, dict[str, Any]]:
     try:
         with path.open("rb") as file:
             for number, line in enumerate(islice(file, last), start=1):
-                row = _parse(line)[0] if number in numbers else None
+                row = parse_line(line)[0] if number in numbers else None
                 if row is not None:
                     found[number] = row
     except OSError as error:
@@ -124,8 +124,12 @@ def read_lines_at(path: Path, numbers: set[int]) -> dict[int, dict[str, Any]]:
     return found
 
 
-def _parse(line: bytes) -> tuple[dict[str, Any] | None, tuple[str, str] | None]:
-    """A line's object, or what is wrong with it: in few words, and in detail."""
+def parse_line(line: bytes) -> tuple[dict[str, Any] | None, tuple[str, str] | None]:
+    """A line's object, or what is wrong with it: in few words, and in detail.
+
+    >>> parse_line(b'{"step": 3}'), parse_line(b"[3]")
+    (({'step': 3}, None), (None, ('not a JSON object', 'holds a list, not an object')))
+    """
     try:
         row = json.loads(line.decode("utf-8"))
     except (ValueError, RecursionError) as error:

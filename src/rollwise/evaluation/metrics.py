@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError, RewardError
-from rollwise.evaluation.curves import first_reaching
+from rollwise.evaluation.curves import first_reaching, targets_of
 
 FloatArray = NDArray[np.float64]
 
@@ -191,8 +191,7 @@ def baseline_target(scores: ArrayLike, fraction: float = 1.0) -> float:
     values = values[np.isfinite(values)]
     if values.size == 0:
         raise ConfigError("the baseline has no finite score; evaluate it before comparing with it")
-    # Written as a blend so that fraction 1 is the best score exactly, which the baseline itself then reaches.
-    return float((1 - fraction) * values[0] + fraction * values.max())
+    return float(targets_of(values[None], fraction)[0])
 
 
 def relative_time_to_baseline(

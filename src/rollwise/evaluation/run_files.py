@@ -8,7 +8,7 @@ gets an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -80,6 +80,18 @@ class RunData:
             yield from read_json_lines(path, faults)
         elif faults is not None:
             faults.add_file(ROLLOUTS_FILE, ABSENT)
+
+
+def is_training_line(names: Iterable[str]) -> bool:
+    """Whether a line of `metrics.jsonl` with numbers of these names tells of a training step, not of an evaluation.
+
+    A resumed run writes its training steps again, and whatever was written after them is void; an evaluation may come
+    late, and joins its step.
+
+    >>> is_training_line(["step", "tokens", "loss"]), is_training_line(["step", "tokens", "eval/pass@1"])
+    (True, False)
+    """
+    return any(name not in _CLOCK_KEYS and not name.startswith("eval/") for name in names)
 
 
 def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
@@ -155,7 +167,7 @@ def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:
             continue
         row = {key: _number(value) for key, value in raw.items() if _is_number(value)}
         # A late evaluation's line joins its step; a training step before the last one means that the run was resumed.
-        if any(key not in _CLOCK_KEYS and not key.startswith("eval/") for key in row):
+        if is_training_line(row):
             if step < last_trained:
                 rows = {kept: values for kept, values in rows.items() if kept < step}
             last_trained = step

@@ -11,10 +11,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, PoolError
+from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.pool import PromptPool, assign_ids
 from rollwise.profiling.config import ProfileConfig
 from rollwise.tasks import TASKS, Task
+from rollwise.tasks.parquet import import_pyarrow
 
 logger = logging.getLogger(__name__)
 
@@ -164,13 +165,7 @@ def _read_list(path: Path, text: str) -> list[dict[str, Any]]:
 
 
 def _read_parquet(path: Path) -> list[dict[str, Any]]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            f'reading {str(path)!r} needs pyarrow; pip install "rollwise[train]", or give a .jsonl file'
-        ) from error
+    pyarrow = import_pyarrow(path)
     try:
         return list(pyarrow.parquet.read_table(path).to_pylist())
     except pyarrow.ArrowException as error:

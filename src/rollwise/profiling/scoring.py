@@ -117,9 +117,13 @@ class Scorer:
 
 def task_scorer(task: Task) -> Scorer:
     """The task's own verifier."""
-    spec = RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at)
-    failure = task.failure if type(task).failure is not Task.failure else None
-    return Scorer(task.reward, name=f"the reward of {task.name!r}", spec=spec, failure=failure)
+    name = f"the reward of {task.name!r}"
+    return Scorer(task.reward, name=name, spec=reward_spec_of(task), failure=task.failure_of)
+
+
+def reward_spec_of(task: Task) -> RewardSpec:
+    """The range of a task's rewards, and from where on they count as solved."""
+    return RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at)
 
 
 def load_reward(where: str) -> tuple[Callable[..., Any], str]:

@@ -12,9 +12,10 @@ from matplotlib.axes import Axes
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison_results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
+from rollwise.evaluation.json_lines import enumeration
 from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison_panels import Style, draw_bars, draw_curves, draw_dots, draw_legend, draw_pair
-from rollwise.reports.comparison_words import contenders, listed
+from rollwise.reports.comparison_words import contenders
 from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
 
 # With more methods than this besides baseline and oracle, only the best few have a colour.
@@ -245,7 +246,7 @@ def _legend(styles: Mapping[str, Style]) -> tuple[Style, ...]:
 
 def _bands(comparison: Comparison, styles: Mapping[str, Style]) -> str:
     banded = [name for name, style in styles.items() if style.band]
-    whose = "" if len(banded) == len(comparison.methods) else f", of {listed(banded)}"
+    whose = "" if len(banded) == len(comparison.methods) else f", of {enumeration(banded)}"
     said = f"Bands are one standard deviation over seeds{whose}."
     if len({method.seeds for method in comparison.methods if method.seeds}) > 1:
         said += " Methods have different seeds here, so curves can differ by these; the differences below are paired."

@@ -16,9 +16,11 @@ from rollwise.reports.comparison_figures import ComparisonFigure
 from rollwise.reports.comparison_panels import Style
 from rollwise.reports.comparison_style import COMPARISON_CSS, SORTING
 from rollwise.reports.comparison_table import Cell, Table, all_tables, result_table
-from rollwise.reports.comparison_words import NOTHING, count, duration, plain, ratio, verdict, with_spread
+from rollwise.reports.comparison_words import NOTHING, duration, plain, ratio, verdict, with_spread
+from rollwise.reports.document import html_page
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.page_style import CSS
+from rollwise.reports.words import count
 
 RUN_REPORT = "report.html"
 
@@ -36,15 +38,8 @@ def render_comparison(
     sections = [_header(comparison), _verdict(comparison), _table_section(comparison, result_table(comparison))]
     sections += [_figure(figure, panels) for figure, panels in figures]
     sections += [_further_tables(comparison), _problems(comparison), _runs(comparison, folder), _sources(comparison)]
-    title = escape(f"{comparison.name}: rollwise comparison")
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{title}</title>\n<style>{CSS}{COMPARISON_CSS}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(section for section in sections if section)
-        + f"\n</main>\n<script>{SORTING}</script>\n</body>\n</html>\n"
-    )
+    title = f"{comparison.name}: rollwise comparison"
+    return html_page(title, sections, css=CSS + COMPARISON_CSS, script=SORTING)
 
 
 def _header(comparison: Comparison) -> str:

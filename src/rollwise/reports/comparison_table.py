@@ -12,7 +12,6 @@ from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.reports.comparison_words import (
     NOTHING,
     amount,
-    count,
     difference_text,
     duration,
     interval_text,
@@ -24,6 +23,7 @@ from rollwise.reports.comparison_words import (
     verdict,
     with_spread,
 )
+from rollwise.reports.words import count
 
 if TYPE_CHECKING:
     from rich.console import Group

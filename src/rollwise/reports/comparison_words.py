@@ -8,7 +8,9 @@ from collections.abc import Sequence
 from rollwise.evaluation.bootstrap import FEWEST_SEEDS, MOST_LISTED, Interval
 from rollwise.evaluation.comparison_results import Comparison, Difference, MethodResult, Relative, Share
 from rollwise.evaluation.curves import AXES
+from rollwise.evaluation.json_lines import enumeration
 from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.words import count
 
 NOTHING, NEVER = "-", "never"
 # From so many seeds on, an interval is only a little too narrow.
@@ -99,16 +101,6 @@ def duration(seconds: float) -> str:
     )
 
 
-def count(number: int, noun: str) -> str:
-    """`1 seed`, `3 seeds`."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
-
-
-def listed(names: Sequence[str]) -> str:
-    """`a, b and c`."""
-    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
-
-
 def contenders(comparison: Comparison) -> list[tuple[MethodResult, Difference]]:
     """The methods that are compared with the baseline, the oracle left out, by gain, with their difference in score."""
     found = []
@@ -188,7 +180,7 @@ def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Differenc
     below = [name for name, interval in known if interval.high < 0]
     level = [name for name, interval in known if interval.low <= 0 <= interval.high]
     sides = [("Above", above), ("Below", below), ("Not to be told from", level)]
-    return [f"{side} {comparison.baseline}: {listed(names)}." for side, names in sides if names]
+    return [f"{side} {comparison.baseline}: {enumeration(names)}." for side, names in sides if names]
 
 
 def _time(comparison: Comparison, best: MethodResult) -> list[str]:

@@ -17,6 +17,7 @@ from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
 from rollwise.reports.budgets import evaluation_columns
 from rollwise.reports.series import FloatArray
+from rollwise.reports.words import count
 
 LAST_GROUPS = 6
 # Characters kept of a prompt and of a completion: enough to judge it, short enough for a phone.
@@ -224,11 +225,6 @@ def duration(seconds: float) -> str:
     if seconds < 120:
         return f"{seconds:.0f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
-
-
-def count(number: int, noun: str) -> str:
-    """A number with its noun, in the plural where it should be."""
-    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
 
 
 def _percent(share: float | np.floating[Any]) -> str:

@@ -14,10 +14,12 @@ import numpy as np
 from rollwise.evaluation import RunData
 from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, ROLLOUTS_FILE
 from rollwise.reports.browser import Sample
-from rollwise.reports.digest import Headline, RolloutDigest, count
+from rollwise.reports.digest import Headline, RolloutDigest
+from rollwise.reports.document import html_page
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.page_style import CSS
 from rollwise.reports.rollouts_section import rollouts_section
+from rollwise.reports.words import count
 
 # Where a part of the config names what it configures.
 _NAME_KEYS = ("name", "method", "kind", "type", "id")
@@ -59,19 +61,7 @@ def render_page(parts: PageParts) -> str:
         items = "".join(f"<li>{escape(item)}</li>" for item in parts.lacking)
         sections.append(f"<section><h2>Not drawn</h2><p>The files lack the data for:</p><ul>{items}</ul></section>")
     sections += [rollouts_section(parts.sample, parts.digest.last), _config(parts.run), _sources(parts)]
-    return html_page(f"{parts.run.name}: rollwise report", sections)
-
-
-def html_page(title: str, sections: Sequence[str]) -> str:
-    """A whole document around its sections (HTML), with the style sheet and the script within it."""
-    return (
-        '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        '<meta name="color-scheme" content="light dark">\n'
-        f"<title>{escape(title)}</title>\n<style>{CSS}</style>\n</head>\n<body>\n<main>\n"
-        + "\n".join(section for section in sections if section)
-        + f"\n</main>\n<script>{_script()}</script>\n</body>\n</html>\n"
-    )
+    return html_page(f"{parts.run.name}: rollwise report", sections, css=CSS, script=_script())
 
 
 def _script() -> str:

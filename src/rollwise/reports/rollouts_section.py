@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from html import escape
 
 from rollwise.reports.browser import FIELDS, OUTCOMES, Sample
-from rollwise.reports.digest import Group, count
+from rollwise.reports.digest import Group
 from rollwise.reports.tables import NOTHING, html_table
-from rollwise.reports.words import format_rewards
+from rollwise.reports.words import count, format_rewards
 
 
 def rollouts_section(sample: Sample, last: Sequence[Group]) -> str:

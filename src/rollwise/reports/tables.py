@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from rollwise.evaluation.coverage import STARVED_AFTER
 from rollwise.evaluation.group_table import NO_NAME, GroupTable
 from rollwise.reports.belief import BeliefScores, belief_scores, beliefs_of
-from rollwise.reports.digest import LONGEST_PROMPT, count, cut, prompt_text
+from rollwise.reports.digest import LONGEST_PROMPT, cut, prompt_text
 from rollwise.reports.starved import Waiting
+from rollwise.reports.words import count
 
 MOST_ROWS = 20
 NOTHING = "&ndash;"

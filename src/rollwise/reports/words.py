@@ -9,6 +9,15 @@ from collections.abc import Sequence
 MOST_REWARDS = 16
 
 
+def count(number: int, noun: str) -> str:
+    """A number with its noun, in the plural where it should be.
+
+    >>> count(1, "seed"), count(1200, "seed")
+    ('1 seed', '1,200 seeds')
+    """
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
 def format_rewards(rewards: Sequence[float | None]) -> str:
     """The rewards as a short line; many of them as mean and count.
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rollwise.checks import check_whole
+from rollwise.evaluation.dynamics import success_rate_heatmap
 from rollwise.evidence import Evidence
 from rollwise.ticket import Ticket
 
@@ -79,13 +80,9 @@ def heatmap(log: SimulationLog, bins: int | None = None) -> np.ndarray:
     for each possible number of successes in a group, 0/G to G/G. A step in which nothing came is NaN.
     """
     bins = log.group_size + 1 if bins is None else check_whole("bins", bins, least=2)
-    there = ~np.isnan(log.realised)
     steps = np.broadcast_to(np.arange(len(log.realised))[:, None], log.realised.shape)
-    nearest = np.floor(np.where(there, log.realised, 0.0) * (bins - 1) + 0.5).astype(np.int64)
-    counts = np.zeros((len(log.realised), bins))
-    np.add.at(counts, (steps[there], nearest[there]), 1.0)
-    total = there.sum(axis=1, keepdims=True)
-    return np.asarray(np.where(total > 0, counts / np.maximum(total, 1), np.nan))
+    edges = np.arange(len(log.realised) + 1, dtype=np.float64) - 0.5  # a column for each step
+    return success_rate_heatmap(steps.ravel(), log.realised.ravel(), edges, bins).T
 
 
 @dataclass(slots=True)

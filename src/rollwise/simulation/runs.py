@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 import math
-import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -20,12 +19,14 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
+from rollwise.evaluation.calibration import brier_score, pearson_correlation
 from rollwise.simulation.config import Blocked, Replay, SimulateConfig
 from rollwise.simulation.log import SimulationLog
 from rollwise.simulation.making import Population, make_world
 from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
 from rollwise.simulation.running import AnyWorld, simulate
 from rollwise.simulation.world import Learner, World
+from rollwise.state import write_atomically
 
 SIMULATED = (
     "SIMULATED: a learner without a model; how methods behave there is not what they are worth for a language model"
@@ -69,7 +70,7 @@ def run_all(
     for name, seed in done:
         tell(name, seed, True)
     for (name, seed), run in _run(config, missing):
-        _write(_path(folder, name, seed), run)
+        write_atomically(_path(folder, name, seed), json.dumps(run, indent=1, allow_nan=False).encode())
         done[name, seed] = run
         tell(name, seed, False)
     return [done[name, seed] for name in config.methods for seed in config.seeds]
@@ -170,16 +171,12 @@ def calibration(predicted: np.ndarray, realised: np.ndarray) -> tuple[float, flo
 
     NaN where nothing was predicted, or one of them does not vary.
 
-    >>> calibration(np.array([0.5, 1.0, np.nan]), np.array([0.25, 0.75, 0.5]))
+    >>> calibration(np.array([0.5, 0.5, 1.0, 1.0, np.nan]), np.array([0.25, 0.25, 0.75, 0.75, 0.5]))
     (0.0625, 1.0)
     """
     known = ~np.isnan(predicted) & ~np.isnan(realised)
-    p, r = predicted[known], realised[known]
-    if not len(p):
-        return math.nan, math.nan
-    spread = float(p.std() * r.std())
-    covariance = float(np.mean((p - p.mean()) * (r - r.mean())))
-    return float(np.mean((p - r) ** 2)), covariance / spread if spread > 1e-12 else math.nan
+    p, r = np.clip(predicted[known], 0.0, 1.0), realised[known]  # a belief may leave [0, 1] by a rounding error
+    return brier_score(p, r), pearson_correlation(p, r)
 
 
 class Block:
@@ -284,13 +281,6 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
-
-
-def _write(path: Path, values: Any) -> None:
-    """Whole, or not at all."""
-    scratch = path.with_name(f".{path.name}.tmp")
-    scratch.write_text(json.dumps(values, indent=1, allow_nan=False), encoding="utf-8")
-    os.replace(scratch, path)
 
 
 def _plain(value: Any) -> float | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from rollwise.errors import TaskError
+from rollwise.errors import ConfigError, TaskError
 
 Message = Mapping[str, Any]
 Text = str | Sequence[Message]
@@ -57,6 +57,11 @@ class Task(ABC):
         """
         return None
 
+    @property
+    def failure_of(self) -> Callable[[Text, Mapping[str, Any]], str | None] | None:
+        """`failure`, where this task tells failures apart; None where it doesn't."""
+        return self.failure if type(self).failure is not Task.failure else None
+
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
         """`n` pairs of `prompt` and `completion` for a supervised warm start, none from the held-out prompts.
 
@@ -64,6 +69,17 @@ class Task(ABC):
             TaskError: this task has none.
         """
         raise TaskError(f"task {self.name!r} has no demonstrations; start from a model that can already attempt it")
+
+
+def checked_count(n: object) -> int:
+    """How many records are wanted, if that can be.
+
+    Raises:
+        ConfigError: `n` is not a whole number of at least 1.
+    """
+    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
+        raise ConfigError(f"n must be a whole number >= 1, got {n!r}")
+    return n
 
 
 def completion_text(completion: Text) -> str:

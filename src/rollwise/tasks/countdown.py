@@ -16,13 +16,14 @@ from typing import Any, ClassVar
 from rollwise.errors import ConfigError, TaskError
 from rollwise.rng import check_seed
 from rollwise.tasks.arithmetic import evaluate
-from rollwise.tasks.base import Task, Text, completion_text
+from rollwise.tasks.base import Task, Text, checked_count, completion_text
 from rollwise.tasks.countdown_embedding import countdown_embedding
 from rollwise.tasks.countdown_failures import classify
 from rollwise.tasks.countdown_files import read_items
-from rollwise.tasks.countdown_items import LEVELS, Item, distinct, draws, in_share, random_expression, rng_for
+from rollwise.tasks.countdown_items import LEVELS, Item, distinct, draws, random_expression
 from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
 from rollwise.tasks.countdown_solver import solve
+from rollwise.tasks.seeding import in_share, rng_for
 
 logger = logging.getLogger(__name__)
 
@@ -114,7 +115,7 @@ class Countdown(Task):
     def _records(
         self, split: str, n: int, seed: int, items: list[Item] | None, wanted: Callable[[str], bool]
     ) -> list[dict[str, Any]]:
-        _checked_count(n)
+        checked_count(n)
         check_seed(seed)
         if items is None:
             chosen = list(itertools.islice(self._generated(split, seed, wanted), n))
@@ -169,7 +170,7 @@ class Countdown(Task):
         Raises:
             ConfigError: `n`, `seed` or `accuracy` is out of its range.
         """
-        _checked_count(n)
+        checked_count(n)
         check_seed(seed)
         share = self.demo_accuracy if accuracy is None else _checked_accuracy(accuracy)
         rng = rng_for(seed, "countdown/demonstrations")
@@ -256,11 +257,6 @@ def _checked_accuracy(accuracy: float) -> float:
     if not 0 <= accuracy <= 1:
         raise ConfigError(f"demo_accuracy must be in [0, 1], got {accuracy!r}")
     return float(accuracy)
-
-
-def _checked_count(n: object) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ConfigError(f"n must be a whole number >= 1, got {n!r}")
 
 
 def _column(columns: dict[str, Any], name: str, completions: Sequence[Text]) -> Sequence[Any]:

@@ -7,9 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import MissingExtraError, TaskError
+from rollwise.errors import TaskError
 from rollwise.tasks.countdown_items import Item
 from rollwise.tasks.countdown_solver import MAX_NUMBERS
+from rollwise.tasks.parquet import import_pyarrow
 
 _JSONL = (".jsonl", ".ndjson")
 _FORM = 'each row needs "target" (a whole number) and "nums" (a list of whole numbers)'
@@ -56,13 +57,7 @@ def _jsonl_rows(path: Path) -> Iterator[tuple[str, Any]]:
 
 
 def _parquet_rows(path: Path) -> Iterator[tuple[str, Any]]:
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError as error:
-        raise MissingExtraError(
-            f'reading {str(path)!r} needs pyarrow; pip install "rollwise[train]", or give a .jsonl file'
-        ) from error
+    pyarrow = import_pyarrow(path)
     try:
         columns = pyarrow.parquet.read_schema(path).names
         present = [c for c in ("target", "nums") if c in columns]

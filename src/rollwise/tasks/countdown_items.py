@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 
-from rollwise.rng import stream_generator
 from rollwise.tasks.countdown_solver import Expr, combine, number
 
 # A level counts as exhausted after this many draws in a row that brought nothing new. Level 1, the smallest, has
@@ -62,16 +60,6 @@ def canonical_key(nums: Sequence[int], target: int) -> str:
     '22|3,5,7'
     """
     return f"{target}|{','.join(map(str, sorted(nums)))}"
-
-
-def in_share(key: str, share: float) -> bool:
-    """Whether a key's hash falls into the first `share` of the range; a split that needs no list of what it holds."""
-    return int.from_bytes(hashlib.sha256(key.encode()).digest()[:8], "big") < share * 2**64
-
-
-def rng_for(seed: int, name: str) -> random.Random:
-    """A generator of its own for `name` under `seed`; the standard library's is fast for single draws."""
-    return random.Random(int(stream_generator(seed, name).integers(2**63)))
 
 
 def draws(level: int, rng: random.Random) -> Iterator[Item]:

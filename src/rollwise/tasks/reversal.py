@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.rng import check_seed
-from rollwise.tasks.base import Task, Text, completion_text
-from rollwise.tasks.countdown_items import in_share, rng_for
+from rollwise.tasks.base import Task, Text, checked_count, completion_text
+from rollwise.tasks.seeding import in_share, rng_for
 
 # Left where a length has no more strings to give: 8 of one digit are all there are.
 _GIVE_UP = 200
@@ -83,7 +83,7 @@ class Reversal(Task):
             ConfigError: `n` or `seed` is out of its range.
         """
         rng = rng_for(check_seed(seed), "reversal/train")
-        strings = self._distinct(_counted(n), rng, held_out=False, skew=self.skew)
+        strings = self._distinct(checked_count(n), rng, held_out=False, skew=self.skew)
         kinds = [BROKEN] * round(self.broken * len(strings)) + [FOREIGN] * round(self.foreign * len(strings))
         kinds = [*kinds, *[CLEAN] * (len(strings) - len(kinds))][: len(strings)]
         rng.shuffle(kinds)
@@ -96,7 +96,7 @@ class Reversal(Task):
             ConfigError: `n` or `seed` is out of its range.
         """
         rng = rng_for(check_seed(seed), "reversal/eval")
-        strings = self._distinct(_counted(n), rng, held_out=True, skew=0.0)
+        strings = self._distinct(checked_count(n), rng, held_out=True, skew=0.0)
         return [self._record(digits, CLEAN) for digits in strings]
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
@@ -110,8 +110,9 @@ class Reversal(Task):
         """
         errors = self.digit_errors if accuracy is None else 1.0 - _checked("accuracy", accuracy, 0.0, 1.0)
         rng = rng_for(check_seed(seed), "reversal/demonstrations")
+        wanted = checked_count(n)
         demos: list[dict[str, Any]] = []
-        while len(demos) < _counted(n):
+        while len(demos) < wanted:
             digits = _draw(1 + len(demos) % self.longest, rng)
             if not self.held_out(digits):
                 said = "".join(rng.choice("0123456789") if rng.random() < errors else d for d in digits[::-1])
@@ -208,9 +209,3 @@ def _checked(name: str, value: object, low: float, high: float) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
         raise ConfigError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}")
     return float(value)
-
-
-def _counted(n: object) -> int:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ConfigError(f"n must be a whole number >= 1, got {n!r}")
-    return n

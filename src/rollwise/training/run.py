@@ -22,8 +22,8 @@ from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import EMBEDDED, embedded_policy, load_policy, task_for
-from rollwise.outcome import RewardSpec
 from rollwise.profiling import add_pass_rates
+from rollwise.profiling.scoring import reward_spec_of
 from rollwise.tasks import Task
 from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
@@ -78,7 +78,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     curriculum = make_curriculum(
         config.curriculum,
         seed=config.seed,
-        reward_spec=RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at),
+        reward_spec=reward_spec_of(task),
         **config.curriculum_options,
     )
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
@@ -138,7 +138,7 @@ def _make_trainer(
     arguments: Any,
     console: Console,
 ) -> Any:
-    source = config.model if config.model != EMBEDDED else _embedded(task, console)
+    source = config.model if config.model != EMBEDDED else make_embedded(task, console)
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
     if config.profile is not None:
@@ -154,7 +154,7 @@ def _make_trainer(
         curriculum=curriculum,
         gate=gate,
         probe_batch=config.probe_batch,
-        failure_of=task.failure if type(task).failure is not Task.failure else None,
+        failure_of=task.failure_of,
     )
 
 
@@ -220,11 +220,16 @@ def _hush() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
 
 
-def _embedded(task: Task, console: Console) -> Path:
-    """The embedded policy, with a bar while it is made; at once where it is cached."""
+def make_embedded(task: Task, console: Console) -> Path:
+    """The embedded policy's folder, with a bar on the console while it is made; at once where it is cached."""
     processes = PartialState(cpu=not torch.cuda.is_available())
-    columns = (TextColumn("[bold]warm start"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeRemainingColumn())
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
     bar = Progress(*columns, console=console, disable=not processes.is_main_process)
     with processes.local_main_process_first(), bar:  # the others find it in the cache
-        warming = bar.add_task("warm start", total=None, visible=False)
+        warming = bar.add_task(f"warm start: {task.name}", total=None, visible=False)
         return embedded_policy(task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))

@@ -5,8 +5,6 @@ A writer may be in the middle of a line, may be killed there, and a resumed run 
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -14,6 +12,7 @@ from typing import Any, BinaryIO
 import yaml
 
 from rollwise.errors import StateFileError
+from rollwise.evaluation.json_lines import parse_line
 from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, ROLLOUTS_FILE
 from rollwise.watching.history import History
 
@@ -93,25 +92,14 @@ class LineFollower:
         whole = data[: data.rfind(b"\n") + 1]  # what follows is still being written, or was torn
         self._offset += len(whole)
         self._mark = (self._mark + whole)[-_MARK_BYTES:]
-        return Look(list(_parse(whole)), replaced=replaced, behind=len(data) >= self.chunk_bytes)
+        rows = [parse_line(line)[0] for line in whole.split(b"\n") if line.strip()]
+        return Look(rows, replaced=replaced, behind=len(data) >= self.chunk_bytes)
 
     def _goes_on(self, file: BinaryIO, size: int) -> bool:
         if size < self._offset:
             return False
         file.seek(self._offset - len(self._mark))
         return file.read(len(self._mark)) == self._mark
-
-
-def _parse(data: bytes) -> Iterator[dict[str, Any] | None]:
-    """Each line's object, None for a line that holds none."""
-    for line in data.split(b"\n"):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line.decode("utf-8"))
-        except (ValueError, RecursionError):
-            row = None
-        yield row if isinstance(row, dict) else None
 
 
 class RunFollower:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollwise.evaluation.metrics import SAME_REWARD
+from rollwise.evaluation.run_files import is_training_line
 
 # Groups kept: enough for the shares of the last steps, and to judge predictions by.
 MOST_GROUPS = 4096
@@ -21,7 +22,6 @@ _KEPT = frozenset(
     {"time", "wall_s", "rollouts", "tokens", "ask_s", "tell_s", "reward", "success", "abs_advantage", "probe_rollouts"}
     | {"frac_mixed", "frac_all_good", "frac_all_bad"}
 )
-_CLOCK = frozenset({"step", "time", "wall_s", "rollouts", "tokens"})
 
 
 @dataclass(slots=True)
@@ -133,8 +133,7 @@ class History:
             self._damaged_metrics += 1
             return
         numbers = {name: number for name, value in row.items() if (number := _number(value)) is not None}
-        trained = any(name not in _CLOCK and not name.startswith("eval/") for name in numbers)
-        if trained:
+        if is_training_line(numbers):
             for series in self.series.values():
                 series.cut(step)
             self.latest = numbers

@@ -1,0 +1,30 @@
+"""What all tasks share: their split by hash, their generators, and how many records may be asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from rollwise.errors import ConfigError
+from rollwise.tasks.base import checked_count
+from rollwise.tasks.seeding import in_share, rng_for
+
+
+def test_the_split_is_by_the_first_eight_bytes_of_sha256() -> None:
+    """SHA-256 of nothing begins e3b0c442: 0xe3b0c442 / 2^32 = 3820012610 / 4294967296 = .88942 of the range."""
+    assert not in_share("", 0.8894)
+    assert in_share("", 0.8895)
+
+
+def test_a_generator_for_each_seed_and_name() -> None:
+    first = rng_for(0, "a").random()
+    assert rng_for(0, "a").random() == first
+    assert first not in (rng_for(1, "a").random(), rng_for(0, "b").random())
+
+
+@pytest.mark.parametrize("n", [0, -1, 2.0, True, "3", None])
+def test_a_number_of_records_that_can_not_be(n: Any) -> None:
+    with pytest.raises(ConfigError, match="n must be a whole number >= 1, got "):
+        checked_count(n)
+    assert checked_count(3) == 3
