@@ -45,8 +45,10 @@ class TrainConfig:
         temperature: Of the rollouts.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough.
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
-        probe_batch: Most rollouts of one call that only measures or screens prompts; by default as many as a step
-            trains on. More are quicker where memory has room.
+        probe_batch: Most rollouts of one call that only measures or screens prompts, and most judgments of one; by
+            default as many as a step trains on. More are quicker where memory has room.
+        max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
+            the judgment's format needs.
         train_prompts: Size of the pool.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which ADCL, AdaRFT, Ordered and BOTS take.
@@ -80,6 +82,7 @@ class TrainConfig:
     max_completion_length: int | None = None
     micro_batch: int = 512
     probe_batch: int | None = None
+    max_judgment_length: int | None = None
     train_prompts: int = 4000
     profile: str | None = None
     eval_prompts: int = 256
@@ -101,7 +104,7 @@ class TrainConfig:
         check_whole("group_size", self.group_size, least=2)
         check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        for name in ("max_completion_length", "max_tokens", "probe_batch"):
+        for name in ("max_completion_length", "max_tokens", "probe_batch", "max_judgment_length"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=1)
         if self.gate == NO_GATE and self.gate_options:

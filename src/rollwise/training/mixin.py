@@ -49,8 +49,8 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
             rolled out in their place. Every group is told to the curriculum all the same.
         id_column: the column of `train_dataset` with durable ids; the prompts' content where there is none.
         group_observers: called on rank 0 with the `Groups` of every generation.
-        probe_batch: most rollouts of one call that only measures or screens prompts; by default as many as a step
-            trains on, so that they need no more memory. More are quicker where there is room.
+        probe_batch: most rollouts of one call that only measures or screens prompts, and most judgments of one; by
+            default as many as a step trains on, so that they need no more memory. More are quicker where there is room.
         max_judgment_length: most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
@@ -130,7 +130,7 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         judgments: dict[str, Judgment] = {}
         while order := self._on_main(generation.order):
             if isinstance(order, Inquiry):
-                judgments |= self._answer(order, generation, per_call=len(inputs))
+                judgments |= self._answer(order, generation)
             else:
                 trainable += self._fulfil(order, generation)
         if self.curriculum.wants_answers:
@@ -140,10 +140,10 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         self._on_main(lambda: self._observe(generation))
         return self._merged(trainable, chosen)
 
-    def _answer(self, inquiry: Inquiry, generation: Generation, *, per_call: int) -> dict[str, Judgment]:
+    def _answer(self, inquiry: Inquiry, generation: Generation) -> dict[str, Judgment]:
         """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
         started = time.perf_counter()
-        judgments = self._judge(inquiry.questions, per_call)
+        judgments = self._judge(inquiry.questions, max(1, generation.probe_batch // self.accelerator.num_processes))
         seconds = time.perf_counter() - started
         self._on_main(lambda: generation.advise(judgments, seconds=seconds))
         return {judgment.question_id: judgment for judgment in judgments}

@@ -154,6 +154,7 @@ def _make_trainer(
         curriculum=curriculum,
         gate=gate,
         probe_batch=config.probe_batch,
+        max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,
     )
 
