@@ -70,5 +70,7 @@ def test_a_format_by_name() -> None:
 def test_chat_prompts_as_text() -> None:
     blocks = [{"role": "user", "content": [{"type": "text", "text": "2+"}, {"type": "text", "text": "2="}]}]
     assert prompt_text(blocks) == "2+2="
-    assert prompt_text([{"role": "system", "content": "S"}, *blocks]) == "system: S\n\nuser: 2+2="
+    assert prompt_text([{"role": "system", "content": "S"}, *blocks]) == "2+2="
+    assert prompt_text([*blocks, {"role": "assistant", "content": "4"}]) == "user: 2+2=\n\nassistant: 4"
+    assert prompt_text([{"role": "system", "content": "S"}]) == "S"
     assert prompt_text([{"role": "assistant", "content": None}]) == ""

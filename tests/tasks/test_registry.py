@@ -8,7 +8,7 @@ import sys
 import pytest
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.tasks import TASKS, Task, make_task, task_options
+from rollwise.tasks import TASKS, Task, ToolTask, make_task, task_options
 
 
 class _Bare(Task):
@@ -31,12 +31,20 @@ class _Bare(Task):
 def test_every_task_keeps_the_contract(name: str) -> None:
     task = make_task(name)
     assert task.name == name
+    if name == "bfcl":
+        pytest.importorskip("bfcl_eval", reason="bfcl-eval, whose data these are, is not installed")
     assert task.reward_low <= task.solved_at <= task.reward_high
     train, held_out = task.train_records(20, seed=0), task.eval_records(10, seed=0)
     assert len({r["id"] for r in [*train, *held_out]}) == 30
     for record in [*train, *held_out]:
         assert {"id", "prompt", "category", "difficulty"} <= set(record)
         columns = {key: [value] for key, value in record.items() if key not in ("id", "prompt")}
+        if isinstance(task, ToolTask):
+            environment = task.environment()
+            environment.reset(**record)
+            columns["environments"] = [environment]
+            assert task.reward_low <= task.reward([record["prompt"]], [""], **columns)[0] < task.solved_at
+            continue
         assert task.reward([record["prompt"]], [""], **columns, trainer_state=None) == [task.reward_low]
     assert task.max_completion_length > 0
 
@@ -49,10 +57,11 @@ def test_options_are_listed_with_their_defaults() -> None:
 
 def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(
-        ConfigError, match=r"unknown task 'countdwn' \(did you mean 'countdown'\?\); known tasks: countdown"
+        ConfigError,
+        match=r"unknown task 'countdwn' \(did you mean 'countdown'\?\); known tasks: bfcl, boxes, countdown",
     ):
         make_task("countdwn")
-    with pytest.raises(ConfigError, match="known tasks: countdown"):
+    with pytest.raises(ConfigError, match="known tasks: bfcl, boxes, countdown"):
         task_options("zzz")
     with pytest.raises(
         ConfigError, match=r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, eval_levels, style"

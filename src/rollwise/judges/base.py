@@ -109,14 +109,15 @@ class Judge:
 
 
 def prompt_text(prompt: Any) -> str:
-    r"""A prompt as one text: itself, a lone message's content, or each message's role and content in turn.
+    """A prompt as one text: itself; or its messages but for system ones, with their roles if there are several.
 
     >>> prompt_text([{"role": "system", "content": "Be brief."}, {"role": "user", "content": "2+2="}])
-    'system: Be brief.\n\nuser: 2+2='
+    '2+2='
     """
     if isinstance(prompt, str) or not isinstance(prompt, Sequence):
         return str(prompt)
     messages = [message for message in prompt if isinstance(message, Mapping)]
+    messages = [message for message in messages if message.get("role") != "system"] or messages
     if len(messages) == 1:
         return content_text(messages[0])
     return "\n\n".join(f"{message.get('role', 'user')}: {content_text(message)}" for message in messages)

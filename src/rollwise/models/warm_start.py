@@ -35,11 +35,28 @@ def warm_start(
         TaskError: a demonstration is longer than `config.max_length` tokens.
         MissingExtraError: the `train` extra is not installed.
     """
+    rows = tokenized(tokenizer, demos, max_length=config.max_length)
+    warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress)
+
+
+def warm_start_rows(
+    model: Any,
+    tokenizer: Any,
+    rows: dict[str, list[list[int]]],
+    *,
+    config: EmbeddedConfig,
+    seed: int = 0,
+    progress: Callable[[int, int], None] | None = None,
+) -> None:
+    """As `warm_start`, with `input_ids` and `labels` that are made already.
+
+    Raises:
+        MissingExtraError: the `train` extra is not installed.
+    """
     torch = need("torch", "the warm start")
     trl = need("trl", "the warm start")
     datasets = need("datasets", "the warm start")
     transformers = need("transformers", "the warm start")
-    rows = tokenized(tokenizer, demos, max_length=config.max_length)
     with tempfile.TemporaryDirectory() as scratch, torch.random.fork_rng(), _global_random_kept():
         trainer = trl.SFTTrainer(
             model=model,

@@ -8,10 +8,15 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import Task
+from rollwise.tasks.bfcl import BFCL
 from rollwise.tasks.countdown import Countdown
 from rollwise.tasks.reversal import Reversal
+from rollwise.tasks.tool_boxes import Boxes
+from rollwise.tasks.tool_conversation import Conversation, ToolError, ToolTask
 
 TASKS: dict[str, type[Task]] = {
+    "bfcl": BFCL,
+    "boxes": Boxes,
     "countdown": Countdown,
     "reversal": Reversal,
 }
@@ -56,4 +61,16 @@ def _hint(word: str, known: Any) -> str:
     return f" (did you mean {close[0]!r}?)" if close else ""
 
 
-__all__ = ["TASKS", "Countdown", "Reversal", "Task", "make_task", "task_options"]
+__all__ = [
+    "BFCL",
+    "TASKS",
+    "Boxes",
+    "Conversation",
+    "Countdown",
+    "Reversal",
+    "Task",
+    "ToolError",
+    "ToolTask",
+    "make_task",
+    "task_options",
+]

@@ -19,6 +19,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.ticket import Purpose
 from rollwise.training.advantages import AdvantageKind, AdvantageScale, group_advantages, scale_advantages
 from rollwise.training.calls import Call
+from rollwise.training.environments import generated_lengths
 from rollwise.training.merging import check_mergeable, gather_rows
 
 if TYPE_CHECKING:
@@ -64,7 +65,7 @@ class RolloutMixin(TrlTrainer):
             output=gather_rows(output, accelerator, self._tokenizer.pad_token_id) if purpose == "screen" else output,
             rewards=self._total_rewards(captured).double().cpu().numpy(),
             advantages=advantages.float().cpu().numpy(),
-            lengths=np.array(gather_object(captured["lengths"])),
+            lengths=np.array(gather_object(generated_lengths(captured["lengths"], output.get("tool_mask")))),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
             labels=labels,
             padding=padding,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,13 +23,15 @@ from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import EMBEDDED, embedded_policy, load_policy, task_for
+from rollwise.models.tool_policy import tool_policy
 from rollwise.profiling import add_pass_rates
 from rollwise.profiling.scoring import reward_spec_of
-from rollwise.tasks import Task
+from rollwise.tasks import Task, ToolTask
 from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
+from rollwise.training.environments import environment_arguments, environment_options
 from rollwise.training.recorder import Recorder
 from rollwise.training.run_folder import RunFolder
 from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
@@ -156,6 +159,7 @@ def _make_trainer(
         probe_batch=config.probe_batch,
         max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,
+        **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
     )
 
 
@@ -195,6 +199,7 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> An
         "gradient_checkpointing": not cpu,
     }
     if config.trainer == "grpo":
+        implied |= environment_options(task)
         implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
     else:
         implied["normalize_advantages"] = config.advantages == "std"
@@ -233,4 +238,5 @@ def make_embedded(task: Task, console: Console) -> Path:
     bar = Progress(*columns, console=console, disable=not processes.is_main_process)
     with processes.local_main_process_first(), bar:  # the others find it in the cache
         warming = bar.add_task(f"warm start: {task.name}", total=None, visible=False)
-        return embedded_policy(task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))
+        make: Callable[..., Path] = tool_policy if isinstance(task, ToolTask) else embedded_policy
+        return make(task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))

@@ -1,0 +1,62 @@
+"""What a task with tools adds to a TRL trainer: the environment, its options, and which tokens the policy wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+from trl.chat_template_utils import supports_tool_calling
+
+from rollwise.errors import ConfigError
+from rollwise.tasks import Task
+from rollwise.tasks.tool_conversation import ToolTask
+
+
+def environment_arguments(task: Task, *, trainer: str, tokenizer: Any) -> dict[str, Any]:
+    """Further arguments of the trainer: `environment_factory` for a task with tools, nothing for any other.
+
+    Args:
+        task: the task.
+        trainer: "grpo" or "rloo".
+        tokenizer: the policy's; its chat template must know tools.
+
+    Raises:
+        ConfigError: the trainer has no environments, or the chat template drops tool calls.
+    """
+    if not isinstance(task, ToolTask):
+        return {}
+    if trainer != "grpo":
+        raise ConfigError(f"task {task.name!r} calls tools, which TRL's {trainer!r} trainer can't; use trainer 'grpo'")
+    if not supports_tool_calling(tokenizer):
+        raise ConfigError(
+            f"task {task.name!r} calls tools, but the model's chat template renders no tool calls; choose an instruct "
+            "model whose template does, such as those of the Qwen2.5 or Qwen3 families"
+        )
+    return {"environment_factory": task.environment}
+
+
+def environment_options(task: Task) -> dict[str, Any]:
+    """Fields of `GRPOConfig` that a task with tools implies; none for any other.
+
+    >>> from rollwise.tasks import make_task
+    >>> environment_options(make_task("countdown"))
+    {}
+    """
+    return {"max_tool_calling_iterations": task.max_tool_calls} if isinstance(task, ToolTask) else {}
+
+
+def generated_lengths(lengths: Sequence[int], tool_mask: torch.Tensor | None) -> list[int]:
+    """How many tokens of each completion the policy wrote, tool results left out.
+
+    Args:
+        lengths: (B,) tokens of each completion, tool results included.
+        tool_mask: (B, T) 0 on tool results, 1 on all else and on padding, as TRL returns it; None without tools.
+
+    >>> generated_lengths([5, 3], torch.tensor([[1, 1, 0, 0, 1], [1, 1, 1, 1, 1]]))
+    [3, 3]
+    """
+    if tool_mask is None:
+        return list(lengths)
+    told = (tool_mask == 0).sum(dim=1).tolist()
+    return [n - results for n, results in zip(lengths, told, strict=True)]
