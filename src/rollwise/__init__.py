@@ -18,6 +18,7 @@ from rollwise.curricula import (
     GRESO,
     LILO,
     METIS,
+    PCL,
     SEC,
     SFL,
     SPEED,
@@ -56,7 +57,7 @@ from rollwise.errors import (
 )
 from rollwise.evidence import Evidence
 from rollwise.gates import AllOf, DynamicSampling, Everything, Gate, MixedOutcome, PassRateRange, VarianceThreshold
-from rollwise.judges import Answer, InContextJudge, Judge, Lesson, Prompts, Question
+from rollwise.judges import Answer, EmbeddingJudge, InContextJudge, Judge, Lesson, Prompts, Question, TextJudge
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.state import load_state, save_state
@@ -74,6 +75,7 @@ __all__ = [
     "GRESO",
     "LILO",
     "METIS",
+    "PCL",
     "SEC",
     "SFL",
     "SPEED",
@@ -84,6 +86,7 @@ __all__ = [
     "ConfigError",
     "Curriculum",
     "DynamicSampling",
+    "EmbeddingJudge",
     "Everything",
     "Evidence",
     "FrontierReplay",
@@ -120,6 +123,7 @@ __all__ = [
     "StateError",
     "StateFileError",
     "TaskError",
+    "TextJudge",
     "Ticket",
     "TicketError",
     "UnboundError",

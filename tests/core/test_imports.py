@@ -20,6 +20,8 @@ HEAVY = [
     "matplotlib",
     "jsonargparse",
     "pytest",
+    "scipy",
+    "sklearn",
 ]
 CORE = {"errors", "checks", "pool", "stream", "ticket", "outcome", "evidence", "ledger", "state", "rng", "columns"}
 ALLOWED: dict[str, set[str]] = {

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import pytest
 
 import rollwise as rw
 from rollwise.testing import CurriculumConformance
@@ -71,6 +72,24 @@ class TestJudged(CurriculumConformance):
 class TestMETIS(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.METIS(pool, **core)
+
+
+class TestPCL(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.PCL(pool, judge_options={"hidden": 8}, candidate_multiplier=3, **core)
+
+
+class TestPCLByText(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        pytest.importorskip("sklearn")
+        options = {"features": 256}
+        return rw.PCL(pool, judge="text", judge_options=options, reward="continuous", candidate_multiplier=2, **core)
+
+
+class TestMixtureWithPCL(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        pcl = rw.PCL(judge_options={"hidden": 0, "forgetting": 0.1}, candidate_multiplier=2)
+        return rw.Mixture(pool, lanes={"pcl": (0.5, pcl), "uniform": (0.5, rw.Uniform())}, **core)
 
 
 class TestMoPPS(CurriculumConformance):

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 import torch
 from judging import Gradients, JudgingGRPO, JudgingRLOO, LetterFormat, ToyMETIS, by_hand, judging
-from toys import PROMPTS, flat_parameters
+from toys import PROMPTS, flat_parameters, make_trainer, toy_model, toy_tokenizer
+from transformers import Qwen2ForCausalLM
 
 import rollwise as rw
 from rollwise.models.tokenizer import character_tokenizer
@@ -208,3 +209,26 @@ def test_a_model_with_a_chat_template_and_one_without() -> None:
         "+{{ m.content }}-{% endfor %}"
     )
     assert len(encode(question).ids) == system + 2 + user + 2  # one message, with two line breaks between
+
+
+def test_a_value_model_goes_on_from_its_files(tmp_path: Path) -> None:
+    """PCL with the paper's kind of judge: a second model, beside the policy and from its folder, in the checkpoint."""
+    policy = tmp_path / "policy"
+    toy_model().save_pretrained(policy)
+    toy_tokenizer().save_pretrained(policy)
+
+    def run(out: Path, resume: bool = False) -> Any:
+        pcl = rw.PCL(seed=3, judge="value-model", candidate_multiplier=3, judge_options={"learning_rate": 1e-3})
+        model = Qwen2ForCausalLM.from_pretrained(policy)
+        trainer = make_trainer(out, curriculum=pcl, model=model, save_strategy="steps", save_steps=3, max_steps=6)
+        trainer.train(resume_from_checkpoint=resume or None)
+        return trainer
+
+    straight = run(tmp_path / "straight")
+    shutil.copytree(tmp_path / "straight/checkpoint-3", tmp_path / "again/checkpoint-3")
+    resumed = run(tmp_path / "again", resume=True)
+    assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
+    assert resumed.curriculum.state_dict() == straight.curriculum.state_dict()
+    asked = [curriculum.ask(8) for curriculum in (straight.curriculum, resumed.curriculum)]
+    assert [t.predicted for t in asked[0]] == [t.predicted for t in asked[1]]
+    assert any(t.predicted is not None for t in asked[0])

@@ -22,6 +22,7 @@ from rollwise.curricula.metis import METIS
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.nested import Nested
 from rollwise.curricula.oracle import Oracle
+from rollwise.curricula.pcl import PCL
 from rollwise.curricula.picks import JoinReport, Picks
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rails import Rails
@@ -48,6 +49,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "nested": Nested,
     "oracle": Oracle,
     "ordered": Ordered,
+    "pcl": PCL,
     "prioritized": PrioritizedReplay,
     "recommended": Recommended,
     "sec": SEC,
@@ -132,6 +134,7 @@ __all__ = [
     "GRESO",
     "LILO",
     "METIS",
+    "PCL",
     "SEC",
     "SFL",
     "SPEED",

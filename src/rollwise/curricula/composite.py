@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Unpack
+from urllib.parse import quote
 
 import numpy as np
 
@@ -158,3 +160,25 @@ class Composite(Curriculum):
         for name, child in self.children.items():
             child.load_body(body["own"]["children"][name], old_rows, new_rows)
         super().load_body(body, old_rows, new_rows)
+
+    def start_from(self, source: str) -> None:
+        self.makers = {name: copy.copy(maker) for name, maker in self.makers.items()}  # those given stay as they are
+        for child in (*self.makers.values(), *(self.children.values() if self._pool is not None else ())):
+            child.start_from(source)
+
+    def save_files(self, folder: Path) -> None:
+        for name, child in self.children.items():
+            child.save_files(_folder_of(folder, name))
+
+    def load_files(self, folder: Path) -> None:
+        for name, child in self.children.items():
+            child.load_files(_folder_of(folder, name))
+
+
+def _folder_of(folder: Path, name: str) -> Path:
+    """A folder of the child's own, whatever its name is made of.
+
+    >>> _folder_of(Path("x"), "../a").name
+    'child-..%2Fa'
+    """
+    return Path(folder) / f"child-{quote(name, safe='')}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
@@ -179,3 +180,14 @@ class Judged(Curriculum):
         if not isinstance(state["judge"], Mapping):
             raise StateError(f"the judge's state must be a mapping, got {state['judge']!r:.80}")
         self.judge.load_state_dict(state["judge"])
+
+    def start_from(self, source: str) -> None:
+        self.maker = self.maker.starting_from(source)
+        if self._pool is not None:
+            self.judge = self.judge.starting_from(source)
+
+    def save_files(self, folder: Path) -> None:
+        self.judge.save_files(Path(folder))
+
+    def load_files(self, folder: Path) -> None:
+        self.judge.load_files(Path(folder))

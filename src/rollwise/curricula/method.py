@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any, ClassVar
 
@@ -79,3 +80,18 @@ class Method(ABC):
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:  # noqa: B027 - optional
         """Take back `own_state`, on a fresh build whose columns are loaded; `added` are slots of new prompts."""
+
+    # ---- models of the method's own ----
+
+    def start_from(self, source: str) -> None:  # noqa: B027 - optional
+        """Know the folder or hub id that the policy's weights come from; a trainer says it before it binds."""
+
+    def save_files(self, folder: Path) -> None:  # noqa: B027 - optional
+        """Write what is too big for `state_dict` (a value model's weights) into `folder`; mostly there is nothing."""
+
+    def load_files(self, folder: Path) -> None:  # noqa: B027 - optional
+        """Take back what `save_files` wrote, after `load_state_dict` of the same moment.
+
+        Raises:
+            StateError: the files are of another moment, damaged, or not there.
+        """

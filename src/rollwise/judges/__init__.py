@@ -2,14 +2,19 @@
 
 from rollwise.judges.asking import InContextJudge
 from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts
+from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.formats import FORMATS, CompactFormat, Exemplar, JudgmentFormat, WordsFormat
 from rollwise.judges.questions import Answer, Lesson, Question, plain_text
+from rollwise.judges.registry import JUDGES, make_judge
+from rollwise.judges.text import TextJudge
 
 __all__ = [
     "FORMATS",
+    "JUDGES",
     "MAX_VARIANCE",
     "Answer",
     "CompactFormat",
+    "EmbeddingJudge",
     "Exemplar",
     "InContextJudge",
     "Judge",
@@ -18,6 +23,8 @@ __all__ = [
     "Predicts",
     "Prompts",
     "Question",
+    "TextJudge",
     "WordsFormat",
+    "make_judge",
     "plain_text",
 ]

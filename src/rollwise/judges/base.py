@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from pathlib import Path
+from typing import Any, Literal, get_args
 
 import numpy as np
 
+from rollwise.errors import ConfigError
 from rollwise.pool import PromptPool
 
 Predicts = Literal["pass-rate", "variance"]
 MAX_VARIANCE = 0.25
 """The greatest variance that scores in [0, 1] can have (METIS, section 3, footnote 1)."""
+
+
+def check_predicts(value: Any) -> Predicts:
+    """`value`; `ConfigError` unless it is one of `Predicts`."""
+    if value not in get_args(Predicts):
+        raise ConfigError(f"predicts must be one of {sorted(get_args(Predicts))}, got {value!r}")
+    kind: Predicts = value
+    return kind
+
+
+def middle_of(predicts: Predicts) -> float:
+    """The middle of the range of what is predicted: 1/2 of a pass rate, 1/8 of a variance."""
+    return (MAX_VARIANCE if predicts == "variance" else 1.0) / 2.0
 
 
 class Prompts:
@@ -106,6 +121,18 @@ class Judge:
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Take back `state_dict`, on a fresh judge that is bound."""
+
+    # ---- a judge that is itself a model ----
+
+    def starting_from(self, source: str) -> Judge:
+        """This judge, all it has learnt included, told which folder or hub id the policy's weights came from."""
+        return self
+
+    def save_files(self, folder: Path) -> None:
+        """Write what is too big for `state_dict` into `folder`, which need not be there yet; by default nothing."""
+
+    def load_files(self, folder: Path) -> None:
+        """Take back what `save_files` wrote, once `load_state_dict` has taken the state of the same moment."""
 
 
 def prompt_text(prompt: Any) -> str:

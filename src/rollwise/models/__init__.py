@@ -1,11 +1,23 @@
-"""Policies: the embedded tiny one that needs no download, and any causal language model of transformers.
+"""Policies: the embedded tiny one that needs no download, and any causal language model of transformers; value models.
 
 Importing this package is cheap; torch and transformers are imported when one of its functions is called.
 """
 
 from rollwise.models.embedded import EmbeddedConfig, embedded_policy
+from rollwise.models.features import add_features, prompt_features
 from rollwise.models.loading import load_policy
 from rollwise.models.sources import EMBEDDED, task_for
 from rollwise.models.tokenizer import character_tokenizer
+from rollwise.models.value_model import ValueModelJudge
 
-__all__ = ["EMBEDDED", "EmbeddedConfig", "character_tokenizer", "embedded_policy", "load_policy", "task_for"]
+__all__ = [
+    "EMBEDDED",
+    "EmbeddedConfig",
+    "ValueModelJudge",
+    "add_features",
+    "character_tokenizer",
+    "embedded_policy",
+    "load_policy",
+    "prompt_features",
+    "task_for",
+]

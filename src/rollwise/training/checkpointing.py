@@ -24,6 +24,7 @@ else:
     TrlTrainer = object
 
 _STATE = "rollwise_state.json"
+_FILES = "rollwise_curriculum"
 _BUFFER = "rollwise_buffer_{rank}.pt"
 _SCREENED = "rollwise_screened.pt"
 _JUDGMENTS = "rollwise_judgments_{rank}.pt"
@@ -74,6 +75,7 @@ class CheckpointMixin(TrlTrainer):
         if self._screens:
             torch.save(self._screened.state(), folder / _SCREENED)
         save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer})
+        self.curriculum.save_files(folder / _FILES)
         seal(folder)
 
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
@@ -111,6 +113,7 @@ class CheckpointMixin(TrlTrainer):
         if self.gate is not None:
             self.gate.load_state_dict(state["gate"])
         self.curriculum.load_state_dict(state["curriculum"])
+        self.curriculum.load_files(Path(checkpoint) / _FILES)
         self._step = int(trainer["micro_step"])
         self._generations = 1
         screened = Path(checkpoint) / _SCREENED

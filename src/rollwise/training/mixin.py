@@ -101,6 +101,7 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         if self._screens:
             self._check_screening()
         self._id_column = id_column
+        curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
         self._check_enough(len(self._dataset_rows))
         self.add_callback(NoOpAlarm(self))

@@ -1,0 +1,183 @@
+"""A judge with frozen features: each prompt's vector, and a head that is fitted online, by numpy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError, PoolError, StateError
+from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of
+from rollwise.pool import PromptPool
+from rollwise.rng import stream_generator
+from rollwise.state import decode_array, encode_array
+
+_REMEDY = (
+    "add one vector for each prompt (rollwise.models.add_features takes them from a causal language model), or choose "
+    "a judge that needs none: judge='text' (scikit-learn) or judge='value-model' (torch)"
+)
+_ROWS = 4096  # rows held at a time, beside the pool's own
+
+
+class EmbeddingJudge(Judge):
+    """Predicts from a column of vectors: PCL's value model with its backbone frozen, cheap enough for any CPU.
+
+    The vectors are standardised over the pool to z, and pass through a hidden layer of random weights that stay as they
+    are. With a_j = z . u_j + c_j for hidden/2 directions j, the features are 1 and, for each j, max(0, a_j) and
+    max(0, -a_j). Their differences are linear in z, so what is linear is learnt as fast; and a vector of any length
+    becomes one of this length. The head is linear in the features.
+
+    PCL takes a gradient step a step. This head is fitted exactly instead: ridge regression with forgetting, which gives
+    the minimum at once of the squared errors of all that was told, each weighted by its rollouts and by
+    (1 - forgetting)^age. No learning rate, and what takes the value model hundreds of steps takes it a few.
+
+        S <- (1 - forgetting) S + sum_i n_i x_i x_i^T        (once a step in which something was told)
+        s <- (1 - forgetting) s + sum_i n_i x_i (y_i - c)    with c the middle of the range, so 0 says nothing
+        prediction = c + x . (S + ridge I)^-1 s
+
+    Before anything was told there is no prediction (NaN).
+
+    Args:
+        predicts: "pass-rate" or "variance".
+        column: the pool's column with the vectors, (N, d).
+        hidden: features of the hidden layer, an even number; 0 for none: the head is linear in z / sqrt(d).
+        ridge: strength of the prior, in rollouts.
+        forgetting: of what was told, how much is given up a step; 0.02 remembers about 50 steps.
+
+    Raises:
+        ConfigError: an option out of range.
+
+    >>> pool = PromptPool(ids=["a", "b", "c"], columns={"embedding": [[0.0], [1.0], [2.0]]})
+    >>> judge = EmbeddingJudge(hidden=0, ridge=1e-6)
+    >>> judge.bind(pool, seed=0)
+    >>> judge.learn(Prompts(pool, np.array([0, 1])), np.array([1.0, 0.5]), np.array([0.0, 0.25]), np.array([8, 8]))
+    >>> judge.predict(Prompts(pool, np.array([2]))).round(3).tolist()       # on the line through both
+    [0.0]
+    """
+
+    def __init__(
+        self,
+        *,
+        predicts: Predicts = "pass-rate",
+        column: str = "embedding",
+        hidden: int = 256,
+        ridge: float = 1.0,
+        forgetting: float = 0.02,
+    ) -> None:
+        self.predicts = check_predicts(predicts)
+        if not isinstance(column, str):
+            raise ConfigError(f"column must be the name of a column of vectors, got {column!r}")
+        self.column = column
+        self.hidden = check_whole("hidden", hidden, least=0)
+        if self.hidden % 2:
+            raise ConfigError(f"hidden must be even, as its features come in pairs, got {hidden!r}")
+        self.ridge = check_number("ridge", ridge, low=0.0, high=1e9, open_low=True)
+        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        return {name: getattr(self, name) for name in ("predicts", "column", "hidden", "ridge", "forgetting")}
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        vectors = pool.require(self.column, f"{type(self).__name__} (judge 'frozen')", _REMEDY)
+        if vectors.ndim != 2 or vectors.dtype.kind not in "iuf" or not np.isfinite(vectors).all():
+            raise PoolError(f"column {self.column!r} must hold one vector of finite numbers for each prompt")
+        self.mean, self.inverse_scale = standardisation(vectors)
+        self._set_layer(seed)
+        self.gram = np.zeros((self.size, self.size))
+        self.moment = np.zeros(self.size)
+        self.told = 0.0  # rollouts remembered
+        self.head: np.ndarray | None = None
+
+    def _set_layer(self, seed: int) -> None:
+        self.seed = seed
+        d = len(self.mean)
+        rng = stream_generator(seed, "hidden layer")
+        self.directions = rng.standard_normal((d, self.hidden // 2)) / np.sqrt(d)
+        self.offsets = rng.standard_normal(self.hidden // 2)
+        self.size = 1 + (self.hidden or d)
+
+    def features(self, prompts: Prompts) -> np.ndarray:
+        """(K, 1 + hidden), or (K, 1 + d) without a hidden layer; of the order of 1 in length."""
+        vectors = prompts.column(self.column, type(self).__name__, _REMEDY)
+        z = (vectors - self.mean) * self.inverse_scale
+        if self.hidden:
+            at = z @ self.directions + self.offsets
+            rest = np.concatenate([np.maximum(at, 0.0), np.maximum(-at, 0.0)], axis=1) * np.sqrt(2.0 / self.hidden)
+        else:
+            rest = z / np.sqrt(z.shape[1])
+        return np.concatenate([np.ones((len(z), 1)), rest], axis=1)
+
+    def predict(self, candidates: Prompts) -> np.ndarray:
+        if not self.told:
+            return super().predict(candidates)
+        if self.head is None:
+            self.head = np.linalg.solve(self.gram + self.ridge * np.eye(self.size), self.moment)
+        return np.asarray(middle_of(self.predicts) + self.features(candidates) @ self.head)
+
+    def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
+        """One step of the recursion; a group of one says nothing of its variance."""
+        value, count = (mean, count) if self.predicts == "pass-rate" else (variance, np.where(count > 1, count, 0.0))
+        features = self.features(told)
+        weighted = features * np.asarray(count, dtype=np.float64)[:, None]
+        keep = 1.0 - self.forgetting
+        self.gram = mirrored(keep * self.gram + features.T @ weighted)
+        self.moment = keep * self.moment + weighted.T @ (value - middle_of(self.predicts))
+        self.told = keep * self.told + float(np.sum(count))
+        self.head = None
+
+    def metrics(self) -> dict[str, float]:
+        return {"judge_evidence": self.told}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The sums, and what the features are made with: seed of the layer, standardisation over the first pool."""
+        upper = self.gram[np.triu_indices(self.size)]
+        arrays = {"gram": upper, "moment": self.moment, "mean": self.mean, "inverse_scale": self.inverse_scale}
+        packed = {name: encode_array(array) for name, array in arrays.items()}
+        return {"seed": self.seed, "told": self.told, **packed}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        try:
+            arrays = {name: decode_array(state[name]) for name in ("gram", "moment", "mean", "inverse_scale")}
+            seed, self.told = int(state["seed"]), float(state["told"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the judge's state is damaged: {error!r}") from error
+        if arrays["mean"].shape != self.mean.shape or arrays["moment"].shape != (self.size,):
+            raise StateError(
+                f"the judge was fitted to vectors of {arrays['mean'].shape[-1]} numbers, but column {self.column!r} "
+                f"has {len(self.mean)}; give the same vectors, or a new curriculum"
+            )
+        self.mean, self.inverse_scale, self.moment = arrays["mean"], arrays["inverse_scale"], arrays["moment"]
+        self._set_layer(seed)
+        upper = np.zeros((self.size, self.size))
+        upper[np.triu_indices(self.size)] = arrays["gram"]
+        self.gram = mirrored(upper)
+        self.head = None
+
+
+def standardisation(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean (d,) and one over the standard deviation (d,) of N vectors (N, d); 0 where all are the same.
+
+    >>> mean, inverse = standardisation(np.array([[0.0, 7.0], [4.0, 7.0]]))
+    >>> mean.tolist(), inverse.tolist()
+    ([2.0, 7.0], [0.5, 0.0])
+    """
+    mean = vectors.mean(axis=0, dtype=np.float64)
+    squares = np.zeros_like(mean)
+    for start in range(0, len(vectors), _ROWS):
+        part = vectors[start : start + _ROWS] - mean
+        squares += (part * part).sum(axis=0)
+    scale = np.sqrt(squares / len(vectors))
+    varies = scale > 1e-12 * np.abs(mean)
+    return mean, np.divide(1.0, scale, out=np.zeros_like(scale), where=varies)
+
+
+def mirrored(matrix: np.ndarray) -> np.ndarray:
+    """The symmetric matrix with this one's upper triangle: what rounding left of symmetry would not survive a save.
+
+    >>> mirrored(np.array([[1.0, 2.0], [9.0, 3.0]])).tolist()
+    [[1.0, 2.0], [2.0, 3.0]]
+    """
+    return np.asarray(np.triu(matrix) + np.triu(matrix, 1).T)

@@ -1,0 +1,216 @@
+"""PCL's judge: a language model with a scalar head, trained beside the policy to predict how its prompts will fare."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import weakref
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError, StateError
+from rollwise.judges import JUDGES, MAX_VARIANCE, Judge, Predicts, Prompts
+from rollwise.judges.base import check_predicts
+from rollwise.models.extras import need
+from rollwise.pool import PromptPool
+from rollwise.rng import stream_generator
+
+if TYPE_CHECKING:
+    from rollwise.models.value_network import ValueNetwork
+
+
+class ValueModelJudge(Judge):
+    """A causal language model's backbone, and a head on the last hidden state of the prompt's last token.
+
+    As METIS's appendix A.5 and Table 5 give PCL: the backbone begins as the policy's and is trained with the head, by
+    squared error, with AdamW; policy and value model share no parameters. Left open there, and done here:
+
+    - *The head* is linear to 512, ReLU, linear to 1, and a sigmoid scaled to the range, so that a prediction is a pass
+      rate or a variance.
+    - *An update* is one pass over all that the step told, in batches of 64, one step of AdamW each. (Its steps told 64
+      to 256 prompts; with 64 there is no other reading.) The error is weighted by rollouts, which are mostly equal.
+    - *Before the first update* there is no prediction (NaN), rather than that of a random head.
+    - *Dropout* is off in training too, so that a run can be repeated.
+
+    Weights are loaded when first needed. They are in no `state_dict`, which names them only: a trainer of
+    `rollwise.training` saves them with its checkpoints; in a loop of your own call `curriculum.save_files(folder)`
+    beside `state_dict` and `load_files(folder)` after `load_state_dict`. A state whose files were never loaded is
+    refused at its first use, not trained anew in silence. A curriculum goes on with another pool (`rebind`), and takes
+    the state of one of the same judge that is still there, without files.
+
+    Args:
+        model: a folder or a hub id; None: where the policy came from, which a trainer says before it binds.
+        predicts: "pass-rate" or "variance".
+        hidden: width of the head (512).
+        learning_rate: of AdamW (1e-4).
+        batch_size: prompts of one step of AdamW (64).
+        updates_per_step: passes over what a training step told (1).
+        frozen: train the head alone; each prompt's features are made once and kept, 4 H bytes a prompt seen.
+        dtype: of the backbone; by default float32, in which small steps are not lost, and as `load_policy` has it for
+            one that is frozen.
+        device: such as "cuda:1"; by default the accelerator, where there is one.
+        forward_batch: prompts of one forward pass, for memory; changes nothing but the last digits.
+
+    Raises:
+        ConfigError: an option out of range.
+        MissingExtraError: torch is not installed.
+    """
+
+    def __init__(
+        self,
+        model: str | Path | None = None,
+        *,
+        predicts: Predicts = "pass-rate",
+        hidden: int = 512,
+        learning_rate: float = 1e-4,
+        batch_size: int = 64,
+        updates_per_step: int = 1,
+        frozen: bool = False,
+        dtype: str | None = None,
+        device: str | None = None,
+        forward_batch: int = 64,
+    ) -> None:
+        need("torch", "the value model")
+        if model is not None and not isinstance(model, str | Path):
+            raise ConfigError(f"model must be a folder or a hub id, got {model!r}")
+        if not isinstance(frozen, bool):
+            raise ConfigError(f"frozen must be true or false, got {frozen!r}")
+        self.model = None if model is None else str(model)
+        self.policy: str | None = None
+        self.predicts = check_predicts(predicts)
+        self.hidden = check_whole("hidden", hidden, least=1)
+        self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, high=1.0, open_low=True)
+        self.batch_size = check_whole("batch_size", batch_size, least=1)
+        self.updates_per_step = check_whole("updates_per_step", updates_per_step, least=1)
+        self.frozen, self.dtype, self.device = frozen, dtype, device
+        self.forward_batch = check_whole("forward_batch", forward_batch, least=1)
+        # All judges made of this one by `fresh`, so that a state can be taken over from one that is still there.
+        self.family: weakref.WeakSet[ValueModelJudge] = weakref.WeakSet()
+        self._clear(0)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        names = ("model", "predicts", "hidden", "learning_rate", "batch_size", "updates_per_step", "frozen", "dtype")
+        return {name: getattr(self, name) for name in names}
+
+    def starting_from(self, source: str) -> ValueModelJudge:
+        made = copy.copy(self)
+        made.policy = source
+        self.family.add(made)
+        return made
+
+    def fresh(self) -> ValueModelJudge:
+        made = copy.copy(self)
+        made._clear(0)
+        self.family.add(made)
+        return made
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        if self.model is None and self.policy is None:
+            raise ConfigError(
+                "the value model has no model to begin with: give it model=... (judge_options: {model: ...}), a folder "
+                "or a hub id, or leave the curriculum unbound to a trainer, which gives the policy's own"
+            )
+        self._clear(seed)
+
+    def _clear(self, seed: int) -> None:
+        self.seed = seed
+        self.updates = 0  # training steps that it has learnt from
+        self.error = 0.0  # squared, of the last update
+        self.digest = hashlib.sha256(f"{seed} {sorted(self.options.items())!r}".encode()).hexdigest()
+        self.network: ValueNetwork | None = None
+        self.awaits_files = False
+
+    # ---- predicting, learning ----
+
+    def predict(self, candidates: Prompts) -> np.ndarray:
+        if not self.updates:
+            return super().predict(candidates)
+        return self._ready().predict(candidates.ids, candidates.prompts)
+
+    def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
+        """`updates_per_step` passes; a group of one says nothing of its variance."""
+        rows = np.flatnonzero((count > 1) | (self.predicts == "pass-rate"))
+        if not len(rows):
+            return
+        network = self._ready()
+        target = mean if self.predicts == "pass-rate" else variance
+        ids, prompts = told.ids, told.prompts
+        for number in range(self.updates_per_step):
+            errors = []
+            for batch in self._batches(rows, number):
+                chosen = [ids[i] for i in batch], [prompts[i] for i in batch]
+                errors.append(network.update(*chosen, target[batch], np.asarray(count[batch], dtype=np.float64)))
+            if number == 0:
+                self.error = float(np.mean(errors))
+        self.updates += 1
+        self.digest = _grown(self.digest, [ids[i] for i in rows], target[rows], count[rows])
+
+    def _batches(self, rows: np.ndarray, number: int) -> list[np.ndarray]:
+        """Indices of the prompts told, in batches of an order of chance where there are several."""
+        if len(rows) > self.batch_size:
+            rows = stream_generator(self.seed, f"pass {number} of update {self.updates}").permutation(rows)
+        return np.split(rows, range(self.batch_size, len(rows), self.batch_size))
+
+    def _ready(self) -> ValueNetwork:
+        if self.awaits_files:
+            raise StateError(
+                f"the saved state names a value model of {self.updates} updates, whose weights are in files: call "
+                "load_files(folder) with the folder that save_files wrote at the same moment, or start a new curriculum"
+            )
+        if self.network is None:
+            self.network = self._load()
+        return self.network
+
+    def _load(self) -> ValueNetwork:
+        from rollwise.models.value_network import NetworkOptions, ValueNetwork
+
+        names = ("hidden", "learning_rate", "batch_size", "frozen", "dtype", "device", "forward_batch")
+        own = {name: getattr(self, name) for name in names}
+        high = MAX_VARIANCE if self.predicts == "variance" else 1.0
+        return ValueNetwork(NetworkOptions(model=self.model or str(self.policy), high=high, **own), self.seed)
+
+    # ---- looking, saving ----
+
+    def metrics(self) -> dict[str, float]:
+        return {"judge_updates": float(self.updates), "judge_error": self.error}
+
+    def state_dict(self) -> dict[str, Any]:
+        """Which weights they are: `digest` names the seed, the options, and all that was learnt, in order."""
+        return {"seed": self.seed, "updates": self.updates, "error": self.error, "digest": self.digest}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        try:
+            self._clear(int(state["seed"]))
+            self.updates, self.error = int(state["updates"]), float(state["error"])
+            self.digest = str(state["digest"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the judge's state is damaged: {error!r}") from error
+        alive = [judge for judge in self.family if judge.network is not None and judge.digest == self.digest]
+        if alive and alive[0].network is not None:
+            self.network = alive[0].network.copy()
+        self.awaits_files = self.network is None and self.updates > 0
+
+    def save_files(self, folder: Path) -> None:
+        """`value_model.safetensors`: weights and AdamW's state; nothing before the first update."""
+        if self.updates:
+            self._ready().save(folder, self.digest)
+
+    def load_files(self, folder: Path) -> None:
+        if self.awaits_files:
+            network = self._load()
+            network.load(folder, self.digest)
+            self.network, self.awaits_files = network, False
+
+
+def _grown(digest: str, ids: list[str], target: np.ndarray, count: np.ndarray) -> str:
+    """The digest of what `digest` stands for and one more step."""
+    told = [ids, np.asarray(target).tolist(), np.asarray(count).tolist()]
+    return hashlib.sha256(f"{digest} {told!r}".encode()).hexdigest()
+
+
+JUDGES["value-model"] = ValueModelJudge
