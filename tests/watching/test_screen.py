@@ -2,6 +2,7 @@
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ from rich.console import Console, RenderableType
 
 from rollwise.watching.follow import RunFollower
 from rollwise.watching.glyphs import ASCII, BLOCKS, Glyphs, sparkline
+from rollwise.watching.judge import JudgeState
 from rollwise.watching.rows import render_rows
 from rollwise.watching.screen import Canvas, render_run
 from rollwise.watching.state import Snapshot, take_snapshot
@@ -104,3 +106,16 @@ def test_sparkline_by_hand() -> None:
     assert sparkline([0.0, 2.0, 5.0, 7.0], 2, BLOCKS) == "▁█"
     assert sparkline([], 5, BLOCKS) == ""
     assert sparkline([float("nan")], 5, BLOCKS) == " "
+
+
+@pytest.mark.parametrize(("glyphs", "spread"), [(BLOCKS, "0.131 ± 0.042"), (ASCII, "0.131 +- 0.042")])
+def test_a_judge_has_one_line(glyphs: Glyphs, spread: str, real_run: Path) -> None:
+    judge = JudgeState(reward=0.8125, baseline=0.625, failure_rate=1.0, mean=0.131, spread=0.042)
+    shown = replace(snapshot(real_run), judge=judge)
+    lines = [line for line in drawn(render_run(shown, Canvas(80, 24, glyphs)), 80) if line.startswith("judge")]
+    assert [line.split() for line in lines] == [
+        ["judge", *f"reward 0.81 (baseline 0.62) {glyphs.dot} unread 100% {glyphs.dot} predicts {spread}".split()]
+    ]
+    assert not any(
+        line.startswith("judge") for line in drawn(render_run(snapshot(real_run), Canvas(80, 24, glyphs)), 80)
+    )

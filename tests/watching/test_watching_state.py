@@ -6,6 +6,7 @@ import pytest
 
 from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
+from rollwise.watching.judge import JudgeState, judge_state
 from rollwise.watching.pace import evaluation_seconds, rate, step_seconds, time_left
 from rollwise.watching.state import by_category, lane_shares, pool_sizes, recent_groups, steps_to_do, take_snapshot
 
@@ -171,3 +172,21 @@ def test_a_budget_of_tokens_ends_a_run_before_its_steps() -> None:
     over = history(*rows, {"step": 14, "tokens": 1020.0, "loss": 0.0}, steps=100, max_tokens=1000)
     assert steps_to_do(over.config, over) == 14
     assert take_snapshot("run", over, now=0.0).done == 1.0
+
+
+def test_a_judge_s_last_numbers_also_of_one_within_another() -> None:
+    latest = {
+        "curriculum/adaptive/judge_reward": 0.6,
+        "curriculum/adaptive/prediction_mean": 0.1,
+        "prediction_std": 9.0,
+    }
+    assert judge_state(latest) == JudgeState(reward=0.6, mean=0.1)
+    assert judge_state({"curriculum/coverage": 0.5}) is None
+
+
+def test_a_judge_that_fails_is_worth_a_look() -> None:
+    """Saturated at 0.249 ± 0.002; the same numbers of a judge of pass rates, which has no baseline, are none."""
+    numbers = {"curriculum/prediction_mean": 0.249, "curriculum/prediction_std": 0.002}
+    metis = take_snapshot("run", history({"step": 1, "curriculum/judge_baseline": 0.1, **numbers}, steps=9), now=0.0)
+    assert [alarm for alarm in metis.alarms if "saturated" in alarm]
+    assert take_snapshot("run", history({"step": 1, **numbers}, steps=9), now=0.0).alarms == ()

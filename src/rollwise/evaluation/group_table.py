@@ -21,7 +21,7 @@ PURPOSES = ("train", "measure", "screen")
 NO_NAME = -1
 NO_STEP = -1
 _WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "at_best")
-_REAL = ("mean", "low", "best", "predicted", "own_mean")
+_REAL = ("mean", "low", "best", "predicted", "predicted_variance", "own_mean", "own_variance")
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,9 @@ class GroupTable:
         best: (M,) greatest reward; NaN where there is none.
         solved: (M,) share of the rewards that reach `solved_at`; NaN where there is none.
         predicted: (M,) the mean score expected when it was asked for; NaN where nothing was.
-        own_mean: (M,) mean reward of the ticket's own rollouts, which `predicted` was about.
+        predicted_variance: (M,) the scores' variance expected then; NaN where nothing was.
+        own_mean: (M,) mean reward of the ticket's own rollouts, which both expectations were about.
+        own_variance: (M,) variance of their rewards, divided by n (METIS, equation 3); NaN for fewer than two.
         prompts: ids.
         lanes: names.
         categories: names.
@@ -63,7 +65,9 @@ class GroupTable:
     best: FloatArray
     solved: FloatArray
     predicted: FloatArray
+    predicted_variance: FloatArray
     own_mean: FloatArray
+    own_variance: FloatArray
     prompts: list[str]
     lanes: list[str]
     categories: list[str]
@@ -139,7 +143,9 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> GroupTable:
         low=real["low"],
         best=best,
         predicted=real["predicted"],
+        predicted_variance=real["predicted_variance"],
         own_mean=real["own_mean"],
+        own_variance=real["own_variance"],
         solved=np.where(whole["count"] > 0, reached, np.nan),
         prompts=list(names["prompt"]),
         lanes=list(names["lane"]),
@@ -153,6 +159,7 @@ def _facts(number: int, row: Mapping[str, Any], names: dict[str, dict[str, int]]
     screened = row.get("screened")
     rewards = own + numbers_in(screened.get("rewards")) if isinstance(screened, Mapping) else own
     step, predicted, purpose = row.get("step"), row.get("predicted"), row.get("purpose", "train")
+    variance = row.get("predicted_variance")
     best = max(rewards, default=math.nan)
     return {
         "line": number,
@@ -167,8 +174,17 @@ def _facts(number: int, row: Mapping[str, Any], names: dict[str, dict[str, int]]
         "low": min(rewards, default=math.nan),
         "best": best,
         "predicted": predicted if is_real(predicted) else math.nan,
+        "predicted_variance": variance if is_real(variance) else math.nan,
         "own_mean": sum(own) / len(own) if own else math.nan,
+        "own_variance": _variance(own),
     }
+
+
+def _variance(values: list[float]) -> float:
+    if len(values) < 2:
+        return math.nan
+    mean = sum(values) / len(values)
+    return sum((value - mean) ** 2 for value in values) / len(values)
 
 
 def numbers_in(values: object) -> list[float]:

@@ -9,6 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.evaluation.curves import FloatArray
+from rollwise.evaluation.group_table import group_table
+from rollwise.evaluation.json_lines import Faults
+from rollwise.evaluation.judgments import judgment_costs, prediction_scores, predictions_of
 from rollwise.evaluation.run_files import RunData
 
 # The column that counts as the score: the first that any run has.
@@ -45,11 +48,15 @@ COST_MEASURES = {
     "effective_task_ratio": Measure("effective task ratio", 1, "score"),
     "effective_task_ratio_late": Measure("effective task ratio, second half", 1, "score"),
     "abs_advantage": Measure("mean |A|", 0, "score"),
+    "prediction_correlation": Measure("prediction correlation", 1, "score"),
+    "prediction_auc": Measure("prediction AUC", 1, "score"),
     "steps": Measure("steps", 0, "count"),
     "rollouts": Measure("rollouts", -1, "count"),
     "tokens": Measure("generated tokens", -1, "count"),
     "wall_s": Measure("training time", -1, "seconds"),
     "overhead": Measure("time in ask and tell", -1, "percent"),
+    "judgment_tokens": Measure("tokens for judgments", -1, "percent"),
+    "judgment_time": Measure("time for judgments", -1, "percent"),
     "probe_rollouts": Measure("rollouts to probe", -1, "count"),
     "probe_tokens": Measure("tokens to probe", -1, "count"),
     "refill_rollouts": Measure("rollouts to refill", -1, "count"),
@@ -113,6 +120,7 @@ def measure_run(run: RunData, columns: Iterable[str]) -> dict[str, float]:
         amounts = _finite(run.column(total))
         found[total] = float(amounts[-1]) if amounts.size else math.nan
     found["overhead"] = overhead(run)
+    found |= judgment_measures(run)
     for column, name in _SUMS.items():
         found[name] = float(_finite(run.column(column)).sum())
     return found
@@ -126,6 +134,22 @@ def overhead(run: RunData) -> float:
     seconds = np.concatenate([_finite(run.column("ask_s")), _finite(run.column("tell_s"))])
     wall = _finite(run.column("wall_s"))
     return float(seconds.sum() / wall[-1]) if seconds.size and wall.size and wall[-1] > 0 else math.nan
+
+
+def judgment_measures(run: RunData) -> dict[str, float]:
+    """How well variances were predicted, and what the policy's judgments cost; NaN without.
+
+    Reads the run's `rollouts.jsonl`, without the lines of it that are damaged.
+    """
+    found = predictions_of(group_table(run.rollout_lines(Faults())))
+    scores = None if found is None else prediction_scores(found)
+    costs = judgment_costs(run)
+    return {
+        "prediction_correlation": math.nan if scores is None else scores.correlation,
+        "prediction_auc": math.nan if scores is None else scores.auc,
+        "judgment_tokens": math.nan if costs is None else costs.token_share,
+        "judgment_time": math.nan if costs is None else costs.time_share,
+    }
 
 
 def second_half(run: RunData, values: FloatArray) -> FloatArray:

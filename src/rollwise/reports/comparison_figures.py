@@ -201,14 +201,18 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     """Time in ask and tell, and rollouts that were not chosen to be trained on."""
     overhead: dict[str, float] = {}
     extra: dict[str, float] = {}
+    judging: dict[str, float] = {}
     for method in comparison.methods:
         if "overhead" in method.measures and math.isfinite(method.measures["overhead"].mean):
             overhead[method.name] = method.measures["overhead"].mean
         if "rollouts" in method.measures and method.measures["rollouts"].mean > 0:
             more = method.measures["probe_rollouts"].mean + method.measures["refill_rollouts"].mean
             extra[method.name] = more / method.measures["rollouts"].mean
+        if "judgment_tokens" in method.measures and math.isfinite(method.measures["judgment_tokens"].mean):
+            judging[method.name] = method.measures["judgment_tokens"].mean
     bars = [(overhead, "time in ask and tell, of the training time")]
     bars += [(extra, "rollouts to probe and refill, of all")] if any(extra.values()) else []
+    bars += [(judging, "tokens for judgments, of all")] if judging else []
     panels = tuple(partial(draw_bars, styles, rows, label) for rows, label in bars if rows)
     if not panels:
         return None
@@ -216,6 +220,8 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
         "What choosing costs: the share of the training time that is spent in the curriculum, and of the rollouts that "
         "are spent to measure prompts or in place of groups that a gate rejected. Both are charged to the method."
     )
+    if judging:
+        caption += " So are the tokens of the policy's judgments."
     return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH), ())
 
 

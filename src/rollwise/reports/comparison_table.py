@@ -27,10 +27,14 @@ from rollwise.reports.words import count
 
 if TYPE_CHECKING:
     from rich.console import Group
+    from rich.table import Table as RichTable
 
-# Measures whose column is left out where it is 0 for every method.
+# What is known only of methods that predict, and of those that ask the policy.
+_JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_tokens", "judgment_time")
+# Measures whose column is left out where it is 0, or unknown, for every method.
 _OFTEN_ZERO = frozenset(
     {"probe_rollouts", "probe_tokens", "refill_rollouts", "uncharged_rollouts", "uncharged_tokens", "uncharged_s"}
+    | set(_JUDGMENTS)
 )
 # A name that is longer than this may be broken on a narrow terminal.
 _NARROW_NAME = 14
@@ -181,14 +185,21 @@ def measure_tables(comparison: Comparison) -> list[Table]:
         "Whole runs, not cut. Rollouts to probe and to refill are part of the rollouts, tokens and time of a method; "
         "uncharged ones, the oracle's measuring, are not. " + note + " with its 95 % bootstrap interval."
     )
+    predicted = (
+        " Prediction correlation and AUC are of the variance that a method predicted of a group when it asked for it, "
+        "p(1-p) for an expected pass rate p, with the variance that came, and of telling by it the groups whose "
+        "rewards differ; 0.5 is chance."
+    )
+    told = f"Whole runs, not cut. {note} and interval.{predicted if 'prediction_auc' in shown else ''}"
     return [
-        _measure_table(comparison, "What whole runs reached", reached, f"Whole runs, not cut. {note} and interval."),
+        _measure_table(comparison, "What whole runs reached", reached, told),
         _measure_table(comparison, "What whole runs cost", spent, charged),
     ]
 
 
 def _any_spent(comparison: Comparison, key: str) -> bool:
-    return any(m.measures[key].mean > 0 for m in comparison.methods if key in m.measures)
+    means = [m.measures[key].mean for m in comparison.methods if key in m.measures]
+    return any(math.isfinite(mean) and mean != 0 for mean in means)
 
 
 def _measure_table(comparison: Comparison, title: str, keys: list[str], note: str) -> Table:
@@ -234,10 +245,30 @@ def format_table(comparison: Comparison) -> Group:
         shown.add_column(Text(name), justify="left" if i == 0 else "right", min_width=least, overflow="fold")
     for method, row in zip(comparison.methods, rows, strict=True):
         shown.add_row(*map(Text, row), style="bold" if method.name == comparison.baseline else "")
+    judgments = [_terminal_judgments(comparison)] if _any_spent(comparison, "judgment_tokens") else []
     problems = [f"- {problem}" for problem in comparison.problems[:_PROBLEMS]]
     if len(comparison.problems) > _PROBLEMS:
         problems.append(f"- and {count(len(comparison.problems) - _PROBLEMS, 'other problem')}")
-    return Group(*map(Text, verdict(comparison)), shown, *map(Text, problems))
+    return Group(*map(Text, verdict(comparison)), shown, *judgments, *map(Text, problems))
+
+
+def _terminal_judgments(comparison: Comparison) -> RichTable:
+    """A row for each method that predicted: how well, and what asking the policy cost."""
+    from rich.table import Table as RichTable
+    from rich.text import Text
+
+    table = RichTable(title=Text("\njudgments"), box=None, padding=(0, 2, 0, 0))
+    for name in ("method", "correlation", "AUC", "tokens", "time"):
+        left = name == "method"
+        table.add_column(name, justify="left" if left else "right", min_width=0 if left else len(name), overflow="fold")
+    for method in comparison.methods:
+        cells = [
+            _measure_cell(method.measures[key], comparison.measures[key]).text if key in method.measures else NOTHING
+            for key in _JUDGMENTS
+        ]
+        if any(cell != NOTHING for cell in cells):
+            table.add_row(*map(Text, [method.name, *cells]))
+    return table
 
 
 def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:

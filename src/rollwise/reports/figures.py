@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.group_table import GroupTable
+from rollwise.evaluation.judgments import has_judgments
 from rollwise.reports.digest import RolloutDigest
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.figures_belief import reliability_figure, tracking_figure
 from rollwise.reports.figures_choice import categories_figure, heatmap_figure, lanes_figure
+from rollwise.reports.figures_judgments import judge_figure, judged_outcomes_figure
 from rollwise.reports.figures_pool import coverage_figure, outcomes_of_pool_figure, pools_figure
 from rollwise.reports.figures_run import (
     advantage_figure,
@@ -18,11 +21,13 @@ from rollwise.reports.figures_run import (
     score_figure,
 )
 
+Builder = tuple[str, Callable[[], FigureSpec | None]]  # its name with what it needs, and what builds it
+
 
 def build_figures(run: RunData, digest: RolloutDigest) -> tuple[list[FigureSpec], list[str]]:
     """The figures that the run's files allow, in the page's order, and for each other one what it lacks."""
     groups = digest.table
-    builders: list[tuple[str, Callable[[], FigureSpec | None]]] = [
+    builders: list[Builder] = [
         ("score (needs eval/pass@k, eval/reward, success or reward)", lambda: score_figure(run)),
         ("effective task ratio (needs frac_mixed)", lambda: ratio_figure(run)),
         ("success rates of the sampled prompts (needs rollouts.jsonl with step and rewards)",
@@ -38,8 +43,18 @@ def build_figures(run: RunData, digest: RolloutDigest) -> tuple[list[FigureSpec]
         ("belief against outcome (needs rollouts.jsonl with predicted, and rewards in [0, 1])",
          lambda: reliability_figure(groups)),
         ("belief over the steps (needs the same at several steps)", lambda: tracking_figure(groups)),
+        *(_of_judgments(run, groups) if has_judgments(run, groups) else []),
         ("overhead (needs ask_s, tell_s and wall_s)", lambda: overhead_figure(run)),
         ("coverage of the pool (needs rollouts.jsonl with step)", lambda: coverage_figure(run, groups)),
     ]  # fmt: skip
     built = [(needs, build()) for needs, build in builders]
     return [spec for _, spec in built if spec is not None], [needs for needs, spec in built if spec is None]
+
+
+def _of_judgments(run: RunData, groups: GroupTable) -> list[Builder]:
+    return [
+        ("judgments (needs curriculum/judge_reward, judge_failure_rate or prediction_mean)",
+         lambda: judge_figure(run, groups)),
+        ("judgments against outcomes (needs rollouts.jsonl with predicted_variance, and rewards in [0, 1])",
+         lambda: judged_outcomes_figure(groups)),
+    ]  # fmt: skip

@@ -51,6 +51,7 @@ tbody:first-child tr:first-child > *, thead th { border-top: 0; }
 .last th:nth-child(3) { width: 13%; } .last th:nth-child(4) { width: 13%; }
 figure + .rows, p + .rows { margin-top: 12px; }
 .problems { border-left: 4px solid var(--vermillion); }
+.seen { border-left: 4px solid var(--vermillion); margin: 12px 0; padding-left: 12px; }
 .problems p, .problems ul { margin: 0 0 4px; }
 .tabs, .scripted { display: none; }
 button, input, select {

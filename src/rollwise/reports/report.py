@@ -11,6 +11,7 @@ from rollwise.evaluation.json_lines import Faults, read_lines_at
 from rollwise.evaluation.run_files import ROLLOUTS_FILE
 from rollwise.reports.browser import Sample, make_sample, sampled_rows
 from rollwise.reports.digest import RolloutDigest, digest_lines, headlines
+from rollwise.reports.judgments import judgment_details, judgment_headline
 from rollwise.reports.problems import find_problems
 from rollwise.reports.starved import find_waiting
 from rollwise.reports.tables import belief_table, kinds_table, waiting_section
@@ -52,7 +53,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     parts = PageParts(
         run=run,
         digest=digest,
-        numbers=headlines(run, digest),
+        numbers=[*headlines(run, digest), *judgment_headline(run)],
         figures=[(spec, inline_panels(spec)) for spec in specs],
         lacking=lacking,
         problems=find_problems(run, digest.table, faults),
@@ -85,6 +86,7 @@ def _from_rollouts(run: RunData, digest: RolloutDigest) -> tuple[dict[str, str],
         "lanes": kinds_table(groups, groups.lane, groups.lanes, "lane"),
         "categories": kinds_table(groups, groups.category, groups.categories, "category"),
         "reliability": belief_table(groups),
+        "judgments": judgment_details(run, groups),
     }
     sections = [] if waiting is None else [("Prompts left waiting", waiting_section(waiting, lines))]
     return details, sections, make_sample(groups, chosen, lines)

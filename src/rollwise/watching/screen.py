@@ -12,6 +12,7 @@ from rich.text import Text
 
 from rollwise.watching.glyphs import Glyphs, sparkline
 from rollwise.watching.history import GroupLine
+from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
 from rollwise.watching.state import RECENT_STEPS, Signal, Snapshot
 
@@ -151,10 +152,25 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
     speed = [f"{spent.tokens_per_s:,.0f} tokens/s"] if spent.tokens_per_s else []
     speed += [f"{spent.step_s:.2g} s a step"] if spent.step_s else []
     speed += [f"overhead {100 * spent.overhead:.2g}%"] if spent.overhead is not None else []
-    named = [("pool", pool), ("belief", belief), ("spent", cost), ("speed", speed)]
+    judge = _judge_facts(snapshot.judge, canvas)
+    named = [("pool", pool), ("belief", belief), ("judge", judge), ("spent", cost), ("speed", speed)]
     lines = [Text.assemble((f"{name:<{_LABEL + 2}}", "dim"), canvas.join(facts)) for name, facts in named if facts]
     lines += [Text(f"! {alarm}", style="bold yellow") for alarm in snapshot.alarms[:_MOST_ALARMS]]
     return Block(Group(*(canvas.line(line) for line in lines)), len(lines))
+
+
+def _judge_facts(judge: JudgeState | None, canvas: Canvas) -> list[str]:
+    facts: list[str] = []
+    if judge is None:
+        return facts
+    if judge.reward is not None:
+        baseline = "" if judge.baseline is None else f" (baseline {judge.baseline:.2f})"
+        facts.append(f"reward {judge.reward:.2f}{baseline}")
+    if judge.failure_rate is not None:
+        facts.append(f"unread {percent(judge.failure_rate)}")
+    if judge.mean is not None and judge.spread is not None:
+        facts.append(f"predicts {judge.mean:.3f} {'+-' if canvas.glyphs.ascii else '±'} {judge.spread:.3f}")
+    return facts
 
 
 def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:

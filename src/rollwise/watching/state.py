@@ -10,6 +10,7 @@ from typing import Any
 
 from rollwise.watching.calibration import Calibration, calibrate
 from rollwise.watching.history import SOLVED_AT, GroupLine, History
+from rollwise.watching.judge import JudgeState, judge_alarms, judge_state
 from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left
 
 # Steps whose groups are counted for lanes and categories.
@@ -95,6 +96,7 @@ class Snapshot:
         spent: what it has cost.
         alarms: what is worth a look, one line each.
         groups: the newest groups, newest first.
+        judge: None where no judge chose.
     """
 
     name: str
@@ -113,6 +115,7 @@ class Snapshot:
     spent: Spent
     alarms: tuple[str, ...]
     groups: tuple[GroupLine, ...]
+    judge: JudgeState | None = None
 
     @property
     def done(self) -> float | None:
@@ -146,6 +149,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         spent=_spent(history),
         alarms=_alarms(history, trained, categories, status, quiet_s),
         groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
+        judge=judge_state(history.latest),
     )
 
 
@@ -271,6 +275,7 @@ def _alarms(
     starved = [c.name for c in categories if c.share == 0 and expected.get(c.name, 0.0) >= STARVED_AFTER]
     if starved:
         alarms.append(f"categories not asked for in the last {RECENT_STEPS} steps: {', '.join(starved)}")
+    alarms += judge_alarms(judge_state(history.latest))
     if history.damaged:
         alarms.append(f"damaged lines in the logs, left out: {history.damaged:,}")
     return tuple(alarms)
