@@ -25,8 +25,9 @@ from rollwise.evaluation.judgments import (
     selection_gain,
     unjudged_share,
 )
-from rollwise.reports.digest import Headline, count, duration
+from rollwise.reports.digest import Headline, duration
 from rollwise.reports.tables import html_table, number, share
+from rollwise.reports.words import count
 
 Row = tuple[str, str, str]  # measure, value, how to read it
 
