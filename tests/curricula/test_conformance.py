@@ -66,7 +66,7 @@ class TestFrontierReplay(CurriculumConformance):
 
 class TestJudged(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
-        return rw.Judged(pool, judge=Length(), candidate_multiplier=3, **core)
+        return rw.Judged(pool, judge=Length(), candidate_multiplier=3, explore=0.3, **core)
 
 
 class TestMETIS(CurriculumConformance):

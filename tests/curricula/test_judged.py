@@ -81,6 +81,20 @@ def test_the_judge_that_was_given_is_never_changed() -> None:
     assert not hasattr(given, "taught")
 
 
+def test_a_share_is_explored_whatever_was_predicted() -> None:
+    """3 of 8 in the long run, by carrying fractions: 40 asks of 5 are 75 explored; of all candidates alike."""
+    judged = rw.Judged(plain(100), judge=Numbers(100), target=1.0, explore=0.375, rails="off", candidate_multiplier=8)
+    lanes: dict[str, list[int]] = {"judged": [], "explore": []}
+    for _ in range(40):
+        tickets = judged.ask(5)
+        for ticket in tickets:
+            lanes[ticket.lane].append(int(ticket.prompt_id[1:]))
+        judged.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+    assert {lane: len(numbers) for lane, numbers in lanes.items()} == {"judged": 125, "explore": 75}
+    assert min(lanes["judged"]) > 70  # the best of 40 random ones
+    assert 40 < np.mean(lanes["explore"]) < 60
+
+
 def test_predictions_out_of_range_are_brought_into_it_and_none_is_the_default() -> None:
     class Wild(rw.Judge):
         def predict(self, candidates: rw.Prompts) -> np.ndarray:

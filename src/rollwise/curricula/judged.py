@@ -34,6 +34,8 @@ class Judged(Curriculum):
         judge: what predicts; a curriculum works with a fresh one.
         candidate_multiplier: m, candidates for each prompt wanted.
         target: of a judge that predicts pass rates, the best one; of one that predicts variances, the greatest is best.
+        explore: share of the prompts that are drawn from the candidates whatever was predicted, 0 by default as in the
+            papers. A judge that learns only from what it recommends never finds out that it was wrong of the others.
         default: what an absent prediction counts as, in the judge's own numbers; by default the middle of their range,
             which says nothing: such prompts come neither first nor last.
         **core: see `CoreOptions`.
@@ -55,6 +57,7 @@ class Judged(Curriculum):
         judge: Judge,
         candidate_multiplier: int = 8,
         target: float = 0.5,
+        explore: float = 0.0,
         default: float | None = None,
         options: Mapping[str, Any] | None = None,
         **core: Unpack[CoreOptions],
@@ -65,9 +68,10 @@ class Judged(Curriculum):
         self.high = MAX_VARIANCE if judge.predicts == "variance" else 1.0
         self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
         self.target = check_number("target", target, low=0.0, high=1.0)
+        self.explore = check_number("explore", explore, low=0.0, high=1.0)
         self.default = self.high / 2 if default is None else check_number("default", default, low=0.0, high=self.high)
         described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
-        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "default")}
+        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore", "default")}
         super().__init__(pool, options={**own, **described, **(options or {})}, **core)
 
     def build(self) -> None:
@@ -76,6 +80,7 @@ class Judged(Curriculum):
         self.judge.bind(self.pool, int(self.rng["judge"].integers(2**63)))
         self.drawn = self.taken = 0  # in the step `drawn_at`: candidates, and prompts taken of them
         self.drawn_at = -1
+        self.owed = 0.0  # prompts to be explored that did not make a whole one yet
 
     # ---- candidates ----
 
@@ -126,14 +131,23 @@ class Judged(Curriculum):
         self.draw(k)
         self.judge_waiting()
         candidates = np.flatnonzero(self.free & (self.columns["candidate"] != IDLE))
-        predictions = self.columns["prediction"][candidates]
-        best = np.lexsort((self.ties_now(candidates), -self.scores(predictions)))[:k]
-        chosen, predicted = candidates[best], predictions[best]
-        self.taken += len(chosen)
+        self.owed += self.explore * k
+        n = int(self.owed + 1e-9)
+        self.owed -= n
+        by_chance = self.rng["explore"].choice(candidates, size=n, replace=False)
+        others = np.setdiff1d(candidates, by_chance)
+        scores = self.scores(self.columns["prediction"][others])
+        best = others[np.lexsort((self.ties_now(others), -scores))[: k - n]]
+        self.taken += k
+        self.columns["candidate"][best] = self.columns["candidate"][by_chance] = IDLE
+        return Picks.join([self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")])
+
+    def _picks(self, slots: np.ndarray, lane: str, without: str) -> Picks:
+        """Slots with what was predicted of them; the lane of those of which nothing was is `without`."""
+        predicted = self.columns["prediction"][slots]
         variance = self.maker.predicts == "variance"
-        picks = Picks.of(chosen, "", variance=predicted) if variance else Picks.of(chosen, "", predicted=predicted)
-        picks.lanes[:] = ["unjudged" if unknown else "judged" for unknown in np.isnan(predicted).tolist()]
-        self.columns["candidate"][chosen] = IDLE
+        picks = Picks.of(slots, lane, variance=predicted) if variance else Picks.of(slots, lane, predicted=predicted)
+        picks.lanes[:] = [without if unknown else lane for unknown in np.isnan(predicted).tolist()]
         return picks
 
     def hold(self, slots: np.ndarray) -> None:
@@ -172,11 +186,12 @@ class Judged(Curriculum):
         return {"candidates": float(self.drawn), **spread, **self.judge.metrics()}
 
     def own_state(self) -> dict[str, Any]:
-        numbers = {"drawn": self.drawn, "taken": self.taken, "drawn_at": self.drawn_at}
+        numbers = {"drawn": self.drawn, "taken": self.taken, "drawn_at": self.drawn_at, "owed": self.owed}
         return {**numbers, "judge": self.judge.state_dict()}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.drawn, self.taken, self.drawn_at = (int(state[name]) for name in ("drawn", "taken", "drawn_at"))
+        self.owed = float(state["owed"])
         if not isinstance(state["judge"], Mapping):
             raise StateError(f"the judge's state must be a mapping, got {state['judge']!r:.80}")
         self.judge.load_state_dict(state["judge"])

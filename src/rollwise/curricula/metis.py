@@ -45,6 +45,9 @@ class METIS(Judged):
     - *Which pairs are the most recent*, when one step brings 64: chance decides among those of a step.
     - *The realised variance* is that of equation 3, divided by n. The paper calls it unbiased, but it is (n-1)/n of the
       population's variance on average. A group of one has none, and teaches no judgment.
+    - *Only the greatest predictions are rolled out, and so rewarded.* Where a policy's first judgments are no better
+      than chance, it learns no more than the best thing to say of prompts that it ranked first, says it of all, and
+      saturates (`docs/judges.md` has the numbers). `explore` above 0 rolls out, and trains, judgments of every kind.
     - *Who never consults* has candidates without predictions: the batch is then drawn uniformly.
 
     Args:
@@ -54,6 +57,7 @@ class METIS(Judged):
         judge_weight: lambda (0.01). 0 asks without training the judgment; 1 made the paper's predictions saturate.
         baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
         candidate_multiplier: m (8).
+        explore: share of the batch drawn from the candidates whatever was predicted (0); see above.
         default: see above.
         format: "words", the template of appendix A.1; "compact", digits for a policy that can't follow instructions; or
             a format of your own.
@@ -87,6 +91,7 @@ class METIS(Judged):
         judge_weight: float = 0.01,
         baseline_rate: float = 0.95,
         candidate_multiplier: int = 8,
+        explore: float = 0.0,
         default: float | None = None,
         format: str | JudgmentFormat = "words",
         **core: Unpack[CoreOptions],
@@ -97,6 +102,7 @@ class METIS(Judged):
             pool,
             judge=InContextJudge(exemplars=exemplars, format=format),
             candidate_multiplier=candidate_multiplier,
+            explore=explore,
             default=default,
             options={"judge_weight": self.weight, "baseline_rate": self.baseline_rate},
             **core,

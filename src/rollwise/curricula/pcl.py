@@ -44,6 +44,7 @@ class PCL(Judged):
             which for a name is pass rates.
         candidate_multiplier: m (8).
         target: the best pass rate (0.5).
+        explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an absent prediction counts as; see `Judged`.
         **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
 
@@ -65,6 +66,7 @@ class PCL(Judged):
         reward: Literal["binary", "continuous"] | None = None,
         candidate_multiplier: int = 8,
         target: float = 0.5,
+        explore: float = 0.0,
         default: float | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
@@ -73,6 +75,7 @@ class PCL(Judged):
             judge=_judge(judge, judge_options, reward),
             candidate_multiplier=candidate_multiplier,
             target=target,
+            explore=explore,
             default=default,
             **core,
         )
