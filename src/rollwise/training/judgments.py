@@ -23,6 +23,7 @@ from rollwise.judges import Lesson, Question
 from rollwise.models.sampling import context_length
 from rollwise.training.calls import Judgment
 from rollwise.training.judgment_prompts import EncodedQuestion, QuestionEncoder
+from rollwise.training.shared_prefix import shared_prefix
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -113,7 +114,7 @@ class JudgmentMixin(TrlTrainer):
         try:
             for owner, name in limits:
                 setattr(owner, name, longest)
-            with self._set(num_generations=1):
+            with self._set(num_generations=1), shared_prefix(self.accelerator.unwrap_model(self.model_wrapped)):
                 if not grpo:
                     answers: list[list[int]] = self._generate_single_turn(contexts, None, {})
                     return answers

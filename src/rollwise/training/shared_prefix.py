@@ -1,0 +1,70 @@
+"""Contexts that begin alike are read once: instruction and exemplars are the same for every candidate.
+
+Servers such as vLLM do this by themselves (prefix caching); `transformers.generate` does not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import DynamicLayer
+
+
+@contextmanager
+def shared_prefix(model: Any) -> Iterator[None]:
+    """Inside, `model.generate` on contexts padded on the left runs their common beginning through the model once.
+
+    It returns what it would have without, up to rounding. A model whose cache is not a plain one (sliding windows,
+    linear attention) is left as it is.
+    """
+    plain = model.generate
+
+    def generate(*args: Any, input_ids: Any = None, attention_mask: Any = None, **options: Any) -> Any:
+        given = {"input_ids": input_ids, "attention_mask": attention_mask}
+        if args or input_ids is None or attention_mask is None or options.get("past_key_values") is not None:
+            return plain(*args, **given, **options)
+        rows = [row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)]
+        shared = common_prefix(rows)
+        cache = _cache_of(model, input_ids.new_tensor([rows[0][:shared]]), len(rows)) if shared else None
+        if cache is None:
+            return plain(**given, **options)
+        pad = input_ids[:, :1].new_zeros(1).item() if attention_mask.all() else input_ids[attention_mask == 0][0].item()
+        width = max(len(row) for row in rows)
+        moved = [row[:shared] + [pad] * (width - len(row)) + row[shared:] for row in rows]
+        masks = [[1] * shared + [0] * (width - len(row)) + [1] * (len(row) - shared) for row in rows]
+        ids, mask = input_ids.new_tensor(moved), attention_mask.new_tensor(masks)
+        out = plain(input_ids=ids, attention_mask=mask, past_key_values=cache, **options)
+        return torch.cat([input_ids, out[:, width:]], dim=1) if torch.is_tensor(out) else out
+
+    model.generate = generate
+    try:
+        yield
+    finally:
+        del model.generate
+
+
+def common_prefix(rows: Sequence[Sequence[int]]) -> int:
+    """How many tokens all rows begin with alike, the last one of any row not counted; 0 for a single row.
+
+    >>> common_prefix([[1, 2, 3, 4], [1, 2, 5]]), common_prefix([[1, 2], [1, 2]]), common_prefix([[1, 2]])
+    (2, 1, 0)
+    """
+    if len(rows) < 2:
+        return 0
+    alike = sum(1 for _ in itertools.takewhile(lambda tokens: len(set(tokens)) == 1, zip(*rows, strict=False)))
+    return min(alike, min(map(len, rows)) - 1)
+
+
+def _cache_of(model: Any, prefix: torch.Tensor, rows: int) -> DynamicCache | None:
+    """The model's cache of a prefix (1, P), for so many rows; None where it keeps another kind."""
+    with torch.no_grad():
+        cache = model(input_ids=prefix, use_cache=True, logits_to_keep=1).past_key_values
+    if type(cache) is not DynamicCache or any(type(layer) is not DynamicLayer for layer in cache.layers):
+        return None
+    cache.batch_repeat_interleave(rows)
+    return cache
