@@ -87,37 +87,40 @@ def _quoted(text: str) -> str:
 
 
 class CompactFormat(JudgmentFormat):
-    """For a small policy that follows no instruction: prompts and digits, in the characters of its own tasks.
+    """For a small policy that follows no instruction: each prompt, a question mark, and a letter for its variance.
 
-    A digit d stands for a variance of d/36, so 0 for none and 9 for 1/4. Of exemplars `1,2:3=` with 1/4 and `4,5:99=`
-    with 0 and the candidate `6,7:42=` the context is
+    The letters a to j stand for 0, 1/36, ... 9/36, so a for none and j for 1/4. Of exemplars `1,2:3=` with 1/4 and
+    `4,5:99=` with 0 and the candidate `6,7:42=` the context is
 
-        1,2:3= *9,4,5:99= *0,6,7:42= *
+        1,2:3=?j4,5:99=?a6,7:42=?
 
-    and the answer one digit. The embedded policy's warm start can teach it to give one, though not which
-    (`rollwise.models.judging`).
+    and the answer one letter. None of these signs occurs in the embedded tasks, so a judgment can't be mistaken for an
+    answer. The embedded policy's warm start can teach it to give a letter, though not which: see
+    `rollwise.models.judging`.
 
     >>> CompactFormat().context([Exemplar("1,2:3=", 0.25)], "6,7:42=")
-    '1,2:3= *9,6,7:42= *'
-    >>> CompactFormat().read("9"), CompactFormat().read("3*4")
+    '1,2:3=?j6,7:42=?'
+    >>> CompactFormat().read("j"), CompactFormat().read("42")
     (0.25, None)
     """
 
     name = "compact"
     max_tokens = 4
-    steps = 9
+    letters = "abcdefghij"
+    steps = len(letters) - 1
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str:
-        known = "".join(f"{exemplar.text} *{self.digit(exemplar.variance)}," for exemplar in exemplars)
-        return f"{known}{candidate} *"
+        known = "".join(f"{exemplar.text}?{self.letter(exemplar.variance)}" for exemplar in exemplars)
+        return f"{known}{candidate}?"
 
     def read(self, answer: str) -> float | None:
-        digit = answer.strip()
-        return int(digit) * MAX_VARIANCE / self.steps if len(digit) == 1 and digit in "0123456789" else None
+        letter = answer.strip()
+        known = len(letter) == 1 and letter in self.letters
+        return self.letters.index(letter) * MAX_VARIANCE / self.steps if known else None
 
-    def digit(self, variance: float) -> str:
-        """The digit nearest to a variance."""
-        return str(round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * self.steps))
+    def letter(self, variance: float) -> str:
+        """The letter nearest to a variance."""
+        return self.letters[round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * self.steps)]
 
 
 FORMATS: dict[str, type[JudgmentFormat]] = {kind.name: kind for kind in (WordsFormat, CompactFormat)}
