@@ -59,7 +59,7 @@ class METIS(Judged):
         candidate_multiplier: m (8).
         explore: share of the batch drawn from the candidates whatever was predicted (0); see above.
         default: see above.
-        format: "words", the template of appendix A.1; "compact", a letter for a policy that can't follow instructions; or
+        format: "words", the template of appendix A.1; "compact", letters for a policy that follows no instruction; or
             a format of your own.
         **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
 
