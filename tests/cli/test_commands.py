@@ -122,6 +122,7 @@ OWN = {
     "adcl": {"probe_rollouts": "2"},
     "oracle": {"candidates": "12", "probe_rollouts": "2"},
     "speed": {"screen_rollouts": "2", "screen": "24"},
+    "metis": {"format": "compact"},
 }
 
 

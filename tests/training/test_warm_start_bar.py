@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from rich.console import Console
 
-from rollwise.models import EmbeddedConfig, embedded_policy
+from rollwise.models import EmbeddedConfig, embedded_policy, sources
 from rollwise.tasks import make_task
 from rollwise.training import run
 
@@ -15,9 +15,12 @@ TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_si
 
 
 def test_a_bar_names_the_task_while_the_policy_is_made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(run, "embedded_policy", partial(embedded_policy, config=TINY, cache_dir=tmp_path))
+    make = partial(embedded_policy, config=TINY, cache_dir=tmp_path)
+    monkeypatch.setitem(sources._MAKERS, "embedded", make)
     task, shown = make_task("reversal", longest=4), (io.StringIO(), io.StringIO())
-    first, second = (run.make_embedded(task, Console(file=out, force_terminal=True, width=100)) for out in shown)
+    first, second = (
+        run.make_embedded("embedded", task, Console(file=out, force_terminal=True, width=100)) for out in shown
+    )
     assert first == second
     assert (first / "config.json").is_file()
     assert "warm start: reversal" in shown[0].getvalue()

@@ -25,7 +25,7 @@ from rich.progress import (
 
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
-from rollwise.models import EMBEDDED
+from rollwise.models import is_embedded
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.run import is_over, make_embedded, task_of
 from rollwise.training.run_folder import RunFolder
@@ -170,14 +170,15 @@ class _Workers:
 
 def _warm_start(runs: list[Run], console: Console) -> None:
     """Make the embedded policies once, before several runs would each make their own."""
-    made: set[str] = set()
+    made: set[tuple[str, str]] = set()
     for run in runs:
-        if run.config.model != EMBEDDED:
+        model = run.config.model
+        if not is_embedded(model):
             continue
         task = task_of(run.config)
-        if (key := json.dumps(task.fingerprint(), sort_keys=True)) not in made:
+        if (key := (model, json.dumps(task.fingerprint(), sort_keys=True))) not in made:
             made.add(key)
-            make_embedded(task, console)
+            make_embedded(model, task, console)
 
 
 @contextmanager

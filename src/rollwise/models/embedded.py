@@ -95,13 +95,6 @@ def embedded_policy(
     check_seed(seed)
     config = config or EmbeddedConfig()
     need("torch", "the embedded policy")
-    recipe = {
-        "recipe": RECIPE_VERSION,
-        "config": asdict(config),
-        "task": task.fingerprint(),
-        "seed": seed,
-        "libraries": {name: _version(name) for name in _LIBRARIES},
-    }
 
     def build(folder: Path) -> None:
         logger.info("warm-starting the embedded policy for %s; it is kept in %s", task.name, cache_root(cache_dir))
@@ -109,7 +102,18 @@ def embedded_policy(
         model.save_pretrained(folder)
         tokenizer.save_pretrained(folder)
 
-    return cached(cache_root(cache_dir), "embedded", recipe, build)
+    return cached(cache_root(cache_dir), "embedded", recipe_of(task, seed, config), build)
+
+
+def recipe_of(task: Task, seed: int, config: EmbeddedConfig) -> dict[str, Any]:
+    """All that determines an embedded policy, JSON-safe; caches are named by its hash."""
+    return {
+        "recipe": RECIPE_VERSION,
+        "config": asdict(config),
+        "task": task.fingerprint(),
+        "seed": seed,
+        "libraries": {name: _version(name) for name in _LIBRARIES},
+    }
 
 
 def build_policy(
@@ -124,10 +128,8 @@ def build_policy(
     from transformers import Qwen2Config, Qwen2ForCausalLM
 
     tokenizer = character_tokenizer(alphabet, max_length=config.max_length)
-    # Rows up to a multiple of 8: a few unused ones, which matrix products like and a success head can borrow.
-    rows = -(-len(tokenizer) // 8) * 8
     shape = Qwen2Config(
-        vocab_size=rows,
+        vocab_size=embedding_rows(tokenizer),
         hidden_size=config.hidden_size,
         intermediate_size=config.intermediate_size,
         num_hidden_layers=config.num_layers,
@@ -143,6 +145,11 @@ def build_policy(
         torch.manual_seed(seed)
         model = Qwen2ForCausalLM(shape)
     return model, tokenizer
+
+
+def embedding_rows(tokenizer: PreTrainedTokenizerFast) -> int:
+    """Rows up to a multiple of 8: a few unused ones, which matrix products like and a success head can borrow."""
+    return -(-len(tokenizer) // 8) * 8
 
 
 def _warm_started(

@@ -59,3 +59,9 @@ def character_tokenizer(alphabet: str = ALPHABET, *, max_length: int = 128) -> P
         clean_up_tokenization_spaces=False,
     )
     return tokenizer
+
+
+def alphabet_of(tokenizer: PreTrainedTokenizerFast) -> str:
+    """The alphabet of a `character_tokenizer`, in its order."""
+    tokens = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    return "".join(token for token, _ in tokens if len(token) == 1)

@@ -24,10 +24,13 @@ def warm_start(
     demos: Sequence[dict[str, Any]],
     *,
     config: EmbeddedConfig,
+    in_order: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
     """Train `model` in place on the completions of `demos`, a prompt and a completion each, in fp32 on the CPU.
+
+    They are shuffled, unless they are to be learnt from `in_order`, batch by batch as they stand.
 
     The global random states of Python, numpy and torch, which the trainer seeds, are left as they were.
 
@@ -36,7 +39,7 @@ def warm_start(
         MissingExtraError: the `train` extra is not installed.
     """
     rows = tokenized(tokenizer, demos, max_length=config.max_length)
-    warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress)
+    warm_start_rows(model, tokenizer, rows, config=config, in_order=in_order, seed=seed, progress=progress)
 
 
 def warm_start_rows(
@@ -45,6 +48,7 @@ def warm_start_rows(
     rows: dict[str, list[list[int]]],
     *,
     config: EmbeddedConfig,
+    in_order: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
 ) -> None:
@@ -60,7 +64,7 @@ def warm_start_rows(
     with tempfile.TemporaryDirectory() as scratch, torch.random.fork_rng(), _global_random_kept():
         trainer = trl.SFTTrainer(
             model=model,
-            args=_arguments(trl, config, seed, scratch),
+            args=_arguments(trl, config, seed, scratch, in_order=in_order),
             train_dataset=datasets.Dataset.from_dict(rows),
             processing_class=tokenizer,
             callbacks=[_reporter(progress)] if progress else None,
@@ -98,17 +102,18 @@ def _global_random_kept() -> Iterator[None]:
         np.random.set_state(legacy)  # noqa: NPY002
 
 
-def _arguments(trl: Any, config: EmbeddedConfig, seed: int, folder: str) -> Any:
+def _arguments(trl: Any, config: EmbeddedConfig, seed: int, folder: str, *, in_order: bool) -> Any:
     with warnings.catch_warnings():
         # transformers renames gradient_checkpointing; TRL's default of True still goes by the old name.
         warnings.simplefilter("ignore", FutureWarning)
-        return _sft_config(trl, config, seed, folder)
+        return _sft_config(trl, config, seed, folder, in_order=in_order)
 
 
-def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str) -> Any:
+def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, *, in_order: bool) -> Any:
     return trl.SFTConfig(
         output_dir=folder,
         max_steps=config.sft_steps,
+        train_sampling_strategy="sequential" if in_order else "random",
         per_device_train_batch_size=config.sft_batch_size,
         learning_rate=config.learning_rate,
         lr_scheduler_type="linear",

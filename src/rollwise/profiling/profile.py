@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.models import EMBEDDED, embedded_policy, load_policy, task_for
+from rollwise.models import is_embedded, load_policy, policy_source, task_for
 from rollwise.models.extras import need
 from rollwise.models.sampling import SamplingOptions
 from rollwise.outcome import RewardSpec
@@ -109,7 +109,7 @@ def _make_task(config: ProfileConfig) -> Task | None:
                 f"who scores the prompts of {config.data!r}? give --task NAME ({', '.join(sorted(TASKS))}) or --reward "
                 "file.py:function"
             )
-        if config.model == EMBEDDED and config.reward is not None:
+        if is_embedded(config.model) and config.reward is not None:
             raise ConfigError("the embedded policy is a task's own: with --reward, name a model with --model")
         if config.task_options:
             raise ConfigError(f"task_options {config.task_options!r} are given but no task; add --task NAME")
@@ -147,8 +147,8 @@ def _policy(config: ProfileConfig, task: Task | None, bar: _Bar) -> tuple[Any, A
     transformers = need("transformers", "profiling")
     transformers.utils.logging.disable_progress_bar()
     source: str | Path = config.model
-    if config.model == EMBEDDED and task is not None:
-        source = embedded_policy(task, progress=bar.warmed)
+    if task is not None:
+        source = policy_source(config.model, task, progress=bar.warmed)
     model, tokenizer = load_policy(source)
     return model.to(torch.device("cuda" if torch.cuda.is_available() else "cpu")), tokenizer
 

@@ -23,8 +23,9 @@ class TrainConfig:
     Args:
         task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
-        model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); else a folder or hub id of
-            any causal language model of transformers.
+        model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can be
+            asked for judgments as well, which METIS needs; else a folder or hub id of any causal language model of
+            transformers.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
         curriculum_options: The method's own options, for example `--curriculum_options.uniform 0.5`.
         gate: Which groups train: "none" for all of them; else a gate, with further prompts rolled out in place of the

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -22,11 +21,10 @@ from trl import GRPOConfig, RLOOConfig
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
-from rollwise.models import EMBEDDED, embedded_policy, load_policy, task_for
-from rollwise.models.tool_policy import tool_policy
+from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
 from rollwise.profiling import add_pass_rates
 from rollwise.profiling.scoring import reward_spec_of
-from rollwise.tasks import Task, ToolTask
+from rollwise.tasks import Task
 from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.config import NO_GATE, TrainConfig
@@ -78,12 +76,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     console = console or Console(stderr=True)
     _hush()
     task = task_of(config)
-    curriculum = make_curriculum(
-        config.curriculum,
-        seed=config.seed,
-        reward_spec=reward_spec_of(task),
-        **config.curriculum_options,
-    )
+    curriculum = _make_curriculum(config, task)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
@@ -93,7 +86,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     display = Display(console)
     processes = PartialState(cpu=not torch.cuda.is_available())
     arguments = _trainer_arguments(config, task, folder)
-    if config.model == EMBEDDED:  # nothing can be wrong any more, and the warm start takes a minute
+    if is_embedded(config.model):  # nothing can be wrong any more, and the warm start takes a minute
         processes.wait_for_everyone()
         _write_config(folder, config, processes)
     trainer = _make_trainer(config, task, curriculum, gate, arguments, console)
@@ -114,6 +107,19 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     trainer.accelerator.wait_for_everyone()
     trainer.accelerator.end_training()
     return folder.path
+
+
+def _make_curriculum(config: TrainConfig, task: Task) -> Curriculum:
+    options = dict(config.curriculum_options)
+    if config.curriculum == "metis" and config.model == JUDGING:
+        options.setdefault("format", "compact")  # the one that it was taught
+    curriculum = make_curriculum(config.curriculum, seed=config.seed, reward_spec=reward_spec_of(task), **options)
+    if curriculum.wants_answers and config.model == EMBEDDED:
+        raise ConfigError(
+            f"curriculum {config.curriculum!r} asks the policy for judgments, which the embedded one has not learnt to "
+            f"write; use --model {JUDGING}, or a pretrained instruct model"
+        )
+    return curriculum
 
 
 def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
@@ -141,7 +147,7 @@ def _make_trainer(
     arguments: Any,
     console: Console,
 ) -> Any:
-    source = config.model if config.model != EMBEDDED else make_embedded(task, console)
+    source = make_embedded(config.model, task, console)
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
     if config.profile is not None:
@@ -226,8 +232,8 @@ def _hush() -> None:
     warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
 
 
-def make_embedded(task: Task, console: Console) -> Path:
-    """The embedded policy's folder, with a bar on the console while it is made; at once where it is cached."""
+def make_embedded(model: str, task: Task, console: Console) -> str | Path:
+    """Where to load a model from; an embedded one is made, with a bar on the console, unless it is cached."""
     processes = PartialState(cpu=not torch.cuda.is_available())
     columns = (
         TextColumn("[bold]{task.description}"),
@@ -238,5 +244,4 @@ def make_embedded(task: Task, console: Console) -> Path:
     bar = Progress(*columns, console=console, disable=not processes.is_main_process)
     with processes.local_main_process_first(), bar:  # the others find it in the cache
         warming = bar.add_task(f"warm start: {task.name}", total=None, visible=False)
-        make: Callable[..., Path] = tool_policy if isinstance(task, ToolTask) else embedded_policy
-        return make(task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))
+        return policy_source(model, task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))
