@@ -10,7 +10,8 @@ import pytest
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.tasks import Boxes, ToolError
-from rollwise.tasks.tool_boxes import BoxesEnvironment, read_scenario, turn_credit
+from rollwise.tasks.tool_boxes import BoxesEnvironment, turn_credit
+from rollwise.tasks.tool_boxes_scenarios import read_scenario
 from rollwise.tasks.tool_conversation import OVER, tools_of, trajectory_reward
 
 

@@ -8,89 +8,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from rollwise.errors import ConfigError, TaskError
+from rollwise.errors import ConfigError
 from rollwise.rng import check_seed
 from rollwise.tasks.seeding import in_share, rng_for
+from rollwise.tasks.tool_boxes_scenarios import EMPTY, MOST, NAMES, PUT, TAKE, Order, Scenario, read_scenario
 from rollwise.tasks.tool_conversation import Conversation, ToolError, ToolTask, exchange
 
-NAMES = "abcd"
-MOST = 9
-_PUT, _TAKE, _EMPTY = "put", "take", "empty"
 _GIVE_UP = 2000
 DONE = "Done."
-
-
-@dataclass(frozen=True)
-class Order:
-    """One thing to do: `put` or `take` an amount, or `empty` a box."""
-
-    verb: str
-    box: str
-    amount: int = 0
-
-    @property
-    def words(self) -> str:
-        """As the user says it."""
-        if self.verb == _EMPTY:
-            return f"Empty {self.box}."
-        return f"Put {self.amount} in {self.box}." if self.verb == _PUT else f"Take {self.amount} from {self.box}."
-
-    @property
-    def key(self) -> str:
-        """As ids write it: `+a2`, `-b1`, `~c`."""
-        sign = {_PUT: "+", _TAKE: "-", _EMPTY: "~"}[self.verb]
-        return f"{sign}{self.box}{self.amount or ''}"
-
-    def apply(self, contents: dict[str, int]) -> None:
-        """Carry it out on `contents`."""
-        if self.verb == _EMPTY:
-            contents[self.box] = 0
-        else:
-            contents[self.box] += self.amount if self.verb == _PUT else -self.amount
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """What the boxes hold at first, and the orders of each turn."""
-
-    contents: tuple[int, ...]
-    turns: tuple[tuple[Order, ...], ...]
-
-    @property
-    def key(self) -> str:
-        """The scenario's identity, from which it can be read again.
-
-        >>> read_scenario("3502|+a2-b1|~c").key
-        '3502|+a2-b1|~c'
-        """
-        turns = ["".join(order.key for order in turn) for turn in self.turns]
-        return "|".join(["".join(map(str, self.contents)), *turns])
-
-    @property
-    def requests(self) -> list[str]:
-        """What the user says in each turn."""
-        return [" ".join(order.words for order in turn) for turn in self.turns]
-
-
-def read_scenario(key: str) -> Scenario:
-    """The scenario that `Scenario.key` wrote.
-
-    Raises:
-        TaskError: it is none.
-    """
-    first, *turns = key.split("|")
-    verbs = {"+": _PUT, "-": _TAKE, "~": _EMPTY}
-    try:
-        orders = [[_read_order(verbs, part) for part in _parts(turn, verbs)] for turn in turns]
-        scenario = Scenario(tuple(int(digit) for digit in first), tuple(tuple(turn) for turn in orders))
-    except (KeyError, ValueError):
-        raise TaskError(f"{key!r:.80} is no scenario of 'boxes', such as '3502|+a2-b1|~c'") from None
-    if len(scenario.contents) != len(NAMES) or not turns:
-        raise TaskError(f"{key!r:.80} is no scenario of 'boxes': {len(NAMES)} boxes and a turn are needed")
-    return scenario
 
 
 class BoxesEnvironment(Conversation):
@@ -298,11 +225,11 @@ class Boxes(ToolTask):
 
     def _order(self, box: str, now: dict[str, int], rng: random.Random) -> Order:
         if now[box] and rng.random() < self.empty:
-            order = Order(_EMPTY, box)
+            order = Order(EMPTY, box)
         elif now[box] == MOST or (now[box] and rng.random() < 0.5):
-            order = Order(_TAKE, box, rng.randint(1, now[box]))
+            order = Order(TAKE, box, rng.randint(1, now[box]))
         else:
-            order = Order(_PUT, box, rng.randint(1, MOST - now[box]))
+            order = Order(PUT, box, rng.randint(1, MOST - now[box]))
         order.apply(now)
         return order
 
@@ -318,7 +245,7 @@ def prompt_of(scenario: Scenario) -> list[dict[str, str]]:
 
 def record(scenario: Scenario) -> dict[str, Any]:
     """A scenario's row of a data set. Difficulty: the tool calls that it takes, one for each request included."""
-    calls = sum(1 + (order.verb == _EMPTY) for turn in scenario.turns for order in turn)
+    calls = sum(1 + (order.verb == EMPTY) for turn in scenario.turns for order in turn)
     return {
         "id": scenario.key,
         "prompt": prompt_of(scenario),
@@ -331,19 +258,6 @@ def _amount(amount: Any) -> int:
     if isinstance(amount, bool) or not isinstance(amount, int) or not 1 <= amount <= MOST:
         raise ToolError(f"amount must be a whole number from 1 to {MOST}, got {amount!r:.20}")
     return amount
-
-
-def _parts(turn: str, verbs: Mapping[str, str]) -> list[str]:
-    starts = [at for at, sign in enumerate(turn) if sign in verbs]
-    if not starts or starts[0]:
-        raise ValueError(turn)
-    return [turn[a:b] for a, b in zip(starts, [*starts[1:], len(turn)], strict=True)]
-
-
-def _read_order(verbs: Mapping[str, str], part: str) -> Order:
-    if part[1] not in NAMES:
-        raise ValueError(part)
-    return Order(verbs[part[0]], part[1], int(part[2:] or 0))
 
 
 def _played(
@@ -363,10 +277,10 @@ def _played(
     for turn in scenario.turns:
         for order in turn:
             box = rng.choice(NAMES) if rng.random() < slips / 2 else order.box
-            seen = step("look", box=box) if order.verb == _EMPTY else order.amount
+            seen = step("look", box=box) if order.verb == EMPTY else order.amount
             amount = rng.randint(1, MOST) if rng.random() < slips / 2 else seen
             if amount:
-                step(_PUT if order.verb == _PUT else _TAKE, box=box, amount=amount)
+                step(PUT if order.verb == PUT else TAKE, box=box, amount=amount)
         step("next_request")
     messages.append({"role": "assistant", "content": DONE})
     return messages
