@@ -61,6 +61,7 @@ METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "vcrl": lambda pool: rw.VCRL(pool, first_steps=0),
     "greso": lambda pool: rw.GRESO(pool),
     "speed": lambda pool: rw.SPEED(pool),
+    "metis": lambda pool: rw.METIS(pool),
     "mixture": lambda pool: rw.Mixture(pool, lanes={"r": (0.8, rw.PrioritizedReplay()), "u": (0.2, rw.Uniform())}),
 }
 COLUMNS = (
