@@ -146,6 +146,20 @@ def test_choosing_pays_by_hand() -> None:
     assert selection_gain(table(*judged, *blind[:9])) is None
 
 
+def test_predictions_on_what_was_drawn_whatever_they_said() -> None:
+    """Ten explored groups, predicted right: correlation 1; of all twenty the chosen ones, all said 0.25, spoil it."""
+    explored = [row(0.25, HALF, "explore")] * 5 + [row(0.0, ALL, "judge/explore")] * 5
+    chosen = [row(0.25, HALF)] * 2 + [row(0.25, NONE)] * 8
+    groups = table(*explored, *chosen)
+    blind, everything = predictions_of(groups, lanes=("explore",)), predictions_of(groups)
+    assert blind is not None
+    assert everything is not None
+    assert (len(blind), len(everything)) == (10, 20)
+    assert prediction_scores(blind).correlation == pytest.approx(1.0)
+    assert prediction_scores(everything).correlation < 0.5
+    assert predictions_of(groups, lanes=("uniform",)) is None
+
+
 def test_costs_by_hand(tmp_path: Path) -> None:
     """Two steps of 16 questions and 48 tokens, in 0.5 s each: 96 of 960 tokens, 1 of 8 s, 12 tokens of context each."""
     each = {"judge_questions": 16, "judge_tokens": 48, "judge_context_tokens": 192, "judge_s": 0.5}

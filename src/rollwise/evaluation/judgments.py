@@ -26,9 +26,9 @@ BoolArray = NDArray[np.bool_]
 MAX_VARIANCE = 0.25
 # Fewer groups than this say nothing about predictions.
 FEWEST_PREDICTIONS = 10
-# Last parts of lanes' names: chosen by a judgment, chosen though there was none, and chosen without asking for one.
+# Last parts of lanes' names: chosen by a judgment, chosen though there was none, and chosen whatever it may be.
 JUDGED_LANE, UNJUDGED_LANE = "judged", "unjudged"
-BLIND_LANES = ("uniform", "rail-explore")
+BLIND_LANES = ("uniform", "explore", "rail-explore")
 
 UNREAD, SATURATED, CLUSTERED = "unread", "saturated", "clustered"
 _MOSTLY = 0.5
@@ -132,13 +132,15 @@ def variance_predictions(groups: GroupTable) -> FloatArray:
     return np.where(np.isfinite(own), own, expected_contrast(rate))
 
 
-def predictions_of(groups: GroupTable) -> Predictions | None:
-    """The groups to judge predictions by: asked for to train on, with two own rewards or more.
+def predictions_of(groups: GroupTable, *, lanes: Sequence[str] | None = None) -> Predictions | None:
+    """The groups to judge predictions by: asked for to train on, with two own rewards or more; of some lanes, or all.
 
     None if they are too few, or if rewards are not scores in [0, 1], whose variances can't exceed 1/4.
     """
     predicted = variance_predictions(groups)
     kept = groups.train & np.isfinite(predicted) & np.isfinite(groups.own_variance)
+    if lanes is not None:
+        kept &= in_lanes(groups, lanes)
     if not groups.in_unit_range or np.count_nonzero(kept) < FEWEST_PREDICTIONS:
         return None
     realised = np.minimum(groups.own_variance[kept], MAX_VARIANCE)  # rounding

@@ -10,6 +10,7 @@ import numpy as np
 from rollwise.evaluation import RunData
 from rollwise.evaluation.group_table import GroupTable
 from rollwise.evaluation.judgments import (
+    BLIND_LANES,
     CLUSTERED,
     MAX_VARIANCE,
     SATURATED,
@@ -123,6 +124,11 @@ def _outcome_rows(groups: GroupTable) -> list[Row]:
             ("mean absolute error", number(scores.error),
              f"of predicted variance; the best constant would err by {number(scores.constant_error)}"),
         ]  # fmt: skip
+        blind = predictions_of(groups, lanes=BLIND_LANES)
+        if blind is not None:
+            scores = prediction_scores(blind)
+            said = f"over the {scores.n:,} groups that were drawn whatever was predicted; AUC {number(scores.auc)}"
+            rows.append(("correlation, unselected", number(scores.correlation), said))
     elif not groups.in_unit_range:
         rows.append(("predictions against outcomes", number(math.nan), "rewards are not scores in [0, 1]"))
     unjudged = unjudged_share(groups)
@@ -138,7 +144,7 @@ def _outcome_rows(groups: GroupTable) -> list[Row]:
     if gain is not None:
         said = (
             f"realised variance of {gain.n_judged:,} judged groups, {gain.judged:.3f}, less that of {gain.n_blind:,} "
-            f"chosen by a rail or a uniform lane, {gain.blind:.3f}, with its standard error; above 0 choosing pays"
+            f"drawn whatever was predicted, {gain.blind:.3f}, with its standard error; above 0 choosing pays"
         )
         rows.append(("gain by choosing", f"{gain.difference:+.3f} ± {gain.standard_error:.3f}", said))
     return rows
