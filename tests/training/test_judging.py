@@ -232,3 +232,34 @@ def test_a_value_model_goes_on_from_its_files(tmp_path: Path) -> None:
     asked = [curriculum.ask(8) for curriculum in (straight.curriculum, resumed.curriculum)]
     assert [t.predicted for t in asked[0]] == [t.predicted for t in asked[1]]
     assert any(t.predicted is not None for t in asked[0])
+
+
+class FakeEngine:
+    """Answers as TRL's vLLM engine does: prompt ids, completion ids, log-probabilities of each token, and more."""
+
+    def __init__(self, longest: int) -> None:
+        self.max_completion_length = longest
+        self.calls: list[tuple[int, int, int]] = []
+        self.synced = 0
+
+    def sync_weights(self) -> None:
+        self.synced += 1
+
+    def generate(self, *, prompts: Any, images: Any, num_generations: int, profiler: Any) -> Any:
+        self.calls.append((len(prompts), num_generations, self.max_completion_length))
+        answers = [[5, 1] for _ in prompts]
+        return prompts, answers, [[[0.0]] * 2 for _ in prompts], None
+
+
+@pytest.mark.parametrize("kind", [JudgingGRPO, JudgingRLOO])
+def test_a_served_engine_is_asked_for_short_answers_one_a_question(kind: type, tmp_path: Path) -> None:
+    """The engine is a fake: what is checked is what reaches it, and that its limits are put back. vLLM was not run."""
+    trainer = judging(tmp_path, kind=kind)
+    engine = FakeEngine(longest=8)
+    trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, engine, -1
+    questions = [rw.Question(f"q{i}", f"p{i}", f"task {i}=", (), LetterFormat()) for i in range(10)]
+    judgments = trainer._judge(questions, per_call=4)
+    assert engine.calls == [(4, 1, 5), (4, 1, 5), (2, 1, 5)]
+    assert (engine.synced, engine.max_completion_length) == (1, 8)
+    assert [(j.question_id, j.answer_ids) for j in judgments] == [(f"q{i}", [5, 1]) for i in range(10)]
+    assert trainer.num_generations == 4
