@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -68,7 +69,7 @@ def test_in_a_terminal_until_ctrl_c(no_color: bool, run: Path) -> None:
         stdout=terminal,
         stderr=terminal,
         env={name: value for name, value in environment.items() if no_color or name != "NO_COLOR"},
-        preexec_fn=lambda: os.login_tty(terminal),  # so that Ctrl-C reaches it as a signal
+        preexec_fn=lambda: at_a_terminal(terminal),
     )
     os.close(terminal)
     seen = b""
@@ -84,6 +85,12 @@ def test_in_a_terminal_until_ctrl_c(no_color: bool, run: Path) -> None:
     assert text.rindex("\x1b[?1049l") > text.rindex("\x1b[?1049h")
     assert text.rindex("\x1b[?25h") > text.rindex("\x1b[?25l")
     assert ("\x1b[32m" in text) != no_color
+
+
+def at_a_terminal(terminal: int) -> None:
+    """In the child: Ctrl-C reaches it as a signal, which a job in the background is born to ignore."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    os.login_tty(terminal)
 
 
 def read_or_end(descriptor: int) -> bytes:

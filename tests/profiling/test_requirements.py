@@ -21,10 +21,11 @@ def test_every_method_has_a_line() -> None:
     bare = found({}, {})
     assert set(bare) == set(CURRICULA) - {"oracle"}
     lacking = {name for name, line in bare.items() if line.verdict == "lacks a column"}
-    assert lacking == {"adarft", "dots", "dump", "frontier", "nested", "ordered", "sec"}
+    assert lacking == {"adarft", "dots", "dump", "frontier", "nested", "ordered", "pcl", "sec"}
     assert bare["frontier"].detail.startswith("needs embedding: add a vector")
     assert bare["sec"].detail.startswith("needs category: add it")
     assert bare["uniform"].detail == ""
+    assert bare["metis"].detail == "asks the policy, which must be able to write judgments"
     assert bare["bots"].detail == "would also use reference_pass_rates"
     assert bare["recommended"].detail == "would also use reference_pass_rates, category"
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -104,6 +104,9 @@ def requirements(
                 curriculum, rates[:some], steps=dry_steps, batch=prompts_per_step, group_size=group_size, seed=seed
             )
             line = Requirement(name, line.verdict, line.detail, probed, probed / max(1, probed + trained))
+        if curriculum.wants_answers:
+            asks = "asks the policy, which must be able to write judgments"
+            line = replace(line, detail=f"{line.detail}; {asks}" if line.detail else asks)
         found.append(line)
     return found
 

@@ -147,7 +147,7 @@ def _make_trainer(
     arguments: Any,
     console: Console,
 ) -> Any:
-    source = make_embedded(config.model, task, console)
+    source = make_embedded(config.model, task, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source)
     train = Dataset.from_list(task.train_records(config.train_prompts, config.seed))
     if config.profile is not None:
