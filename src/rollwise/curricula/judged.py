@@ -16,7 +16,8 @@ from rollwise.curricula.rails import Rails
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
-from rollwise.judges import MAX_VARIANCE, Judge, Prompts
+from rollwise.judges import Judge, Prompts
+from rollwise.judges.base import highest, middle_of
 from rollwise.pool import PromptPool
 
 IDLE, WAITS, JUDGED = 0, 1, 2
@@ -65,11 +66,13 @@ class Judged(Curriculum):
         if not isinstance(judge, Judge):
             raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
         self.maker = judge
-        self.high = MAX_VARIANCE if judge.predicts == "variance" else 1.0
+        self.high = highest(judge.predicts)
         self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
         self.target = check_number("target", target, low=0.0, high=1.0)
         self.explore = check_number("explore", explore, low=0.0, high=1.0)
-        self.default = self.high / 2 if default is None else check_number("default", default, low=0.0, high=self.high)
+        self.default = (
+            middle_of(judge.predicts) if default is None else check_number("default", default, low=0.0, high=self.high)
+        )
         described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
         own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore", "default")}
         super().__init__(pool, options={**own, **described, **(options or {})}, **core)

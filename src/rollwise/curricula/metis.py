@@ -80,7 +80,6 @@ class METIS(Judged):
         "lesson_question": (np.int64, -1),  # of a prompt told in this step: the same, and what it should have said
         "lesson_prediction": (np.float64, np.nan),
         "realised": (np.float64, np.nan),
-        "reward": (np.float64, np.nan),
     }
 
     def __init__(
@@ -182,20 +181,23 @@ class METIS(Judged):
         super().observe(evidence)
         own = self.columns["asked_question"][evidence.slots] >= 0
         told = evidence.where(own & ~evidence.late & (evidence.count > 1))
-        predicted = self.columns["asked_prediction"][told.slots]
         self.columns["lesson"][told.slots] = PENDING
         self.columns["lesson_question"][told.slots] = self.columns["asked_question"][told.slots]
-        self.columns["lesson_prediction"][told.slots] = predicted
+        self.columns["lesson_prediction"][told.slots] = self.columns["asked_prediction"][told.slots]
         self.columns["realised"][told.slots] = told.variance
-        self.columns["reward"][told.slots] = np.nan_to_num(judge_reward(predicted, told.variance), nan=0.0)
+
+    def rewards(self, slots: np.ndarray) -> np.ndarray:
+        """Of prompts told in this step, their judgments' rewards (K,); 0 for an answer that could not be read."""
+        earned = judge_reward(self.columns["lesson_prediction"][slots], self.columns["realised"][slots])
+        return np.asarray(np.nan_to_num(earned, nan=0.0))
 
     def take_lessons(self) -> list[Lesson]:
         """Equation 9: each judgment's reward less the baseline of the steps before."""
         slots = np.flatnonzero(self.columns["lesson"] == PENDING)
         slots = slots[np.argsort(self.columns["lesson_question"][slots])]
         self.columns["lesson"][slots] = TAKEN
-        names = ("lesson_question", "lesson_prediction", "realised", "reward")
-        rows = zip(*(self.columns[name][slots].tolist() for name in names), strict=True)
+        columns = [self.columns[name][slots] for name in ("lesson_question", "lesson_prediction", "realised")]
+        rows = zip(*(array.tolist() for array in (*columns, self.rewards(slots))), strict=True)
         return [
             Lesson(f"q{number}", prediction, variance, reward, reward - self.baseline)
             for number, prediction, variance, reward in rows
@@ -207,11 +209,11 @@ class METIS(Judged):
         super().end_step()
         slots = np.flatnonzero(self.columns["lesson"] != NONE)
         if len(slots):
-            mean = float(self.columns["reward"][slots].mean())
+            mean = float(self.rewards(slots).mean())
             self.baseline = self.baseline_rate * self.baseline + (1.0 - self.baseline_rate) * mean
         self.columns["lesson"][slots] = NONE
         self.columns["lesson_question"][slots] = -1
-        for name in ("lesson_prediction", "realised", "reward"):
+        for name in ("lesson_prediction", "realised"):
             self.columns[name][slots] = np.nan
 
     # ---- looking, saving ----
@@ -223,8 +225,7 @@ class METIS(Judged):
 
     def own_metrics(self) -> dict[str, float]:
         slots = np.flatnonzero(self.columns["lesson"] != NONE)
-        rewards = self.columns["reward"][slots]
-        judged = {"judge_reward": float(rewards.mean())} if len(slots) else {}
+        judged = {"judge_reward": float(self.rewards(slots).mean())} if len(slots) else {}
         share = {"judge_failure_rate": self.failed / self.answered} if self.answered else {}
         numbers = {"judge_baseline": self.baseline, "questions": float(self.next_question)}
         return {**super().own_metrics(), **numbers, **judged, **share, **{k: float(v) for k, v in self.tallies.items()}}

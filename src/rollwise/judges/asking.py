@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.checks import check_whole
 from rollwise.errors import StateError
-from rollwise.judges.base import Judge, Prompts
+from rollwise.judges.base import Judge, Predicts, Prompts, told_values
 from rollwise.judges.formats import Exemplar, JudgmentFormat, make_format
 from rollwise.judges.questions import Question
 from rollwise.pool import PromptPool
@@ -29,7 +29,7 @@ class InContextJudge(Judge):
         ConfigError: an option out of range.
     """
 
-    predicts = "variance"
+    predicts: Predicts = "variance"
 
     def __init__(self, *, exemplars: int = 3, format: str | JudgmentFormat = "words") -> None:
         self.exemplars = check_whole("exemplars", exemplars, least=0)
@@ -56,8 +56,9 @@ class InContextJudge(Judge):
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
         """Algorithm 1, line 7: the memory is refreshed with the newest pairs. One rollout alone has no variance."""
-        pairs = zip(told.texts, variance.tolist(), (count > 1).tolist(), strict=True)
-        new = [Exemplar(text, value) for text, value, counts in pairs if counts]
+        rows, values = told_values(self.predicts, mean, variance, count)
+        texts = told.texts
+        new = [Exemplar(texts[row], float(values[row])) for row in rows]
         if self.exemplars:
             self.memory = [*self.memory, *new][-self.exemplars :]
 

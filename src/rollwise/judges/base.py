@@ -24,9 +24,25 @@ def check_predicts(value: Any) -> Predicts:
     return kind
 
 
+def highest(predicts: Predicts) -> float:
+    """The greatest value of what is predicted: 1 of a pass rate, 1/4 of a variance."""
+    return MAX_VARIANCE if predicts == "variance" else 1.0
+
+
 def middle_of(predicts: Predicts) -> float:
     """The middle of the range of what is predicted: 1/2 of a pass rate, 1/8 of a variance."""
-    return (MAX_VARIANCE if predicts == "variance" else 1.0) / 2.0
+    return highest(predicts) / 2.0
+
+
+def told_values(
+    predicts: Predicts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """Of what `Judge.learn` is told, the rows (R,) that say something of what is predicted, and the values (M,).
+
+    A group of one says nothing of its variance.
+    """
+    rows = np.flatnonzero((count > 1) | (predicts == "pass-rate"))
+    return rows, mean if predicts == "pass-rate" else variance
 
 
 class Prompts:

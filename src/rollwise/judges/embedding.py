@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, PoolError, StateError
-from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of
+from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of, told_values
 from rollwise.pool import PromptPool
 from rollwise.rng import stream_generator
 from rollwise.state import decode_array, encode_array
@@ -118,9 +118,9 @@ class EmbeddingJudge(Judge):
         return np.asarray(middle_of(self.predicts) + self.features(candidates) @ self.head)
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
-        """One step of the recursion; a group of one says nothing of its variance."""
-        value, count = (mean, count) if self.predicts == "pass-rate" else (variance, np.where(count > 1, count, 0.0))
-        features = self.features(told)
+        """One step of the recursion."""
+        rows, values = told_values(self.predicts, mean, variance, count)
+        features, value, count = self.features(Prompts(told.pool, told.slots[rows])), values[rows], count[rows]
         weighted = features * np.asarray(count, dtype=np.float64)[:, None]
         keep = 1.0 - self.forgetting
         self.gram = mirrored(keep * self.gram + features.T @ weighted)

@@ -10,7 +10,7 @@ import numpy as np
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, MissingExtraError, StateError
-from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of
+from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of, told_values
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
@@ -79,12 +79,13 @@ class TextJudge(Judge):
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
         """A step for each prompt, in an order of chance, as long as its rollouts are more or fewer than the mean."""
-        taken = np.flatnonzero((count > 1) | (self.predicts == "pass-rate"))
+        taken, values = told_values(self.predicts, mean, variance, count)
         if not len(taken):
             return
-        value = (mean if self.predicts == "pass-rate" else variance)[taken] - middle_of(self.predicts)
+        value = values[taken] - middle_of(self.predicts)
         weight = count[taken] / np.mean(count[taken])
-        rows = self.vectorizer.transform([told.texts[i] for i in taken])
+        texts = told.texts
+        rows = self.vectorizer.transform([texts[i] for i in taken])
         self.model.partial_fit(rows, value, sample_weight=weight)
         self.steps += 1
 

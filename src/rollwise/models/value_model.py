@@ -13,8 +13,8 @@ import numpy as np
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges import JUDGES, MAX_VARIANCE, Judge, Predicts, Prompts
-from rollwise.judges.base import check_predicts
+from rollwise.judges import JUDGES, Judge, Predicts, Prompts
+from rollwise.judges.base import check_predicts, highest, told_values
 from rollwise.models.extras import need
 from rollwise.pool import PromptPool
 from rollwise.rng import stream_generator
@@ -133,12 +133,11 @@ class ValueModelJudge(Judge):
         return self._ready().predict(candidates.ids, candidates.prompts)
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
-        """`updates_per_step` passes; a group of one says nothing of its variance."""
-        rows = np.flatnonzero((count > 1) | (self.predicts == "pass-rate"))
+        """`updates_per_step` passes over what was told."""
+        rows, target = told_values(self.predicts, mean, variance, count)
         if not len(rows):
             return
         network = self._ready()
-        target = mean if self.predicts == "pass-rate" else variance
         ids, prompts = told.ids, told.prompts
         for number in range(self.updates_per_step):
             errors = []
@@ -171,8 +170,9 @@ class ValueModelJudge(Judge):
 
         names = ("hidden", "learning_rate", "batch_size", "frozen", "dtype", "device", "forward_batch")
         own = {name: getattr(self, name) for name in names}
-        high = MAX_VARIANCE if self.predicts == "variance" else 1.0
-        return ValueNetwork(NetworkOptions(model=self.model or str(self.policy), high=high, **own), self.seed)
+        return ValueNetwork(
+            NetworkOptions(model=self.model or str(self.policy), high=highest(self.predicts), **own), self.seed
+        )
 
     # ---- looking, saving ----
 

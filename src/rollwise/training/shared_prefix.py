@@ -33,11 +33,10 @@ def shared_prefix(model: Any) -> Iterator[None]:
         cache = _cache_of(model, input_ids.new_tensor([rows[0][:shared]]), len(rows)) if shared else None
         if cache is None:
             return plain(**given, **options)
-        pad = input_ids[:, :1].new_zeros(1).item() if attention_mask.all() else input_ids[attention_mask == 0][0].item()
-        width = max(len(row) for row in rows)
-        moved = [row[:shared] + [pad] * (width - len(row)) + row[shared:] for row in rows]
-        masks = [[1] * shared + [0] * (width - len(row)) + [1] * (len(row) - shared) for row in rows]
-        ids, mask = input_ids.new_tensor(moved), attention_mask.new_tensor(masks)
+        width = max(map(len, rows))
+        pads = [width - len(row) for row in rows]
+        moved = [[*range(n, n + shared), *range(n), *range(n + shared, width)] for n in pads]  # before the padding
+        ids, mask = (t[:, -width:].gather(1, torch.tensor(moved, device=t.device)) for t in (input_ids, attention_mask))
         out = plain(input_ids=ids, attention_mask=mask, past_key_values=cache, **options)
         return torch.cat([input_ids, out[:, width:]], dim=1) if torch.is_tensor(out) else out
 
