@@ -38,13 +38,14 @@ ALLOWED: dict[str, set[str]] = {
     "models": {"checks", "errors", "pool", "rng", "state", "judges", "tasks", "models"},
     "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
     "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "training"},
+    "inference": CORE | {"judges", "tasks", "models", "profiling", "evaluation", "inference"},
     "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
     "evaluation": {"errors", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
     "watching": {"errors", "checks", "evaluation", "watching"},
     "cli": CORE
     | {"comparing", "curricula", "evaluation", "gates", "profiling", "reports", "simulation", "tasks", "training"}
-    | {"watching", "cli"},
+    | {"watching", "inference", "models", "cli"},
 }
 
 

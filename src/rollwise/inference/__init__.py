@@ -1,0 +1,25 @@
+"""Adaptive best-of-N: a success head, a decoder that spends compute by it, and an honest evaluation (ZIP-RC-Lite).
+
+Importing this package is cheap; torch and transformers are imported when something here needs them.
+"""
+
+from rollwise.inference.candidates import Candidates, Decision, Policy
+from rollwise.inference.head import SuccessHead
+from rollwise.inference.policies import POLICIES, BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
+from rollwise.inference.spec import HeadSpec, edges_for
+
+__all__ = [
+    "POLICIES",
+    "BestOfN",
+    "Candidates",
+    "Decision",
+    "EarlyStop",
+    "HeadSpec",
+    "Policy",
+    "Prune",
+    "Sequential",
+    "SuccessHead",
+    "Utility",
+    "edges_for",
+    "make_policy",
+]

@@ -1,0 +1,87 @@
+"""What a policy of the adaptive decoder sees of one prompt's candidates, and what it may answer. numpy alone."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The K candidates of one prompt at one moment.
+
+    Attributes:
+        running: (K,) being generated.
+        finished: (K,) whole, or cut off at the token limit; their value is `value_end`.
+        waiting: (K,) not begun. Those that are in none of the three were abandoned.
+        tokens: (K,) generated so far.
+        chances: (K, R) of each reward state: the mean of the last reads, or for a finished one of the last 16.
+        states: (R,) rewards of the states.
+        remaining: (K,) expected tokens still to come; 0 where nothing is.
+        prompt_value: V(x), the value at the prompt itself, before any token.
+        typical: E[length] at the prompt: the tokens that one whole candidate is expected to take.
+        limit: Most tokens of a candidate.
+    """
+
+    running: BoolArray
+    finished: BoolArray
+    waiting: BoolArray
+    tokens: IntArray
+    chances: FloatArray
+    states: FloatArray
+    remaining: FloatArray
+    prompt_value: float
+    typical: float
+    limit: int
+
+    @property
+    def values(self) -> FloatArray:
+        """(K,) expected rewards."""
+        return np.asarray(self.chances @ self.states)
+
+    @property
+    def step(self) -> int:
+        """Tokens of the longest candidate: decode steps, where all began together."""
+        return int(self.tokens.max(initial=0))
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What becomes of the candidates.
+
+    Attributes:
+        abandon: Indices of running candidates that are given up.
+        launch: How many of the waiting ones begin now.
+        stop: No more of them will ever begin.
+    """
+
+    abandon: tuple[int, ...] = ()
+    launch: int = 0
+    stop: bool = False
+
+
+CARRY_ON = Decision()
+
+
+class Policy(Protocol):
+    """Spends compute by the candidates' values; a pure function of what it sees."""
+
+    @property
+    def name(self) -> str:
+        """In tables."""
+
+    def first(self, k: int) -> int:
+        """How many of K candidates begin at once, at least 1."""
+
+    def due(self, step: int) -> bool:
+        """Whether to ask at this step, the tokens of the longest candidate. Whenever one finishes, it is asked too."""
+
+    def decide(self, candidates: Candidates) -> Decision:
+        """What to abandon and what to launch; may never leave a prompt without a running or finished candidate."""

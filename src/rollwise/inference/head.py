@@ -1,0 +1,144 @@
+"""The success head: a linear read of a language model's last hidden state, kept as a file beside the model.
+
+The matrix in this file is the truth; writing it into spare rows of a vocabulary (`export.py`) is a step for servers. As
+a sidecar it needs no spare rows, no quantisation touches it, and generation is that of the model alone, to the bit.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.inference.spec import HeadSpec
+from rollwise.models.extras import need
+
+if TYPE_CHECKING:
+    import torch
+
+FORMAT = "rollwise-success-head-1"
+WEIGHT = "success_head"
+
+
+@dataclass(frozen=True)
+class SuccessHead:
+    """Reads success and remaining length from hidden states.
+
+    Args:
+        weight: (R * L, H) float32.
+        spec: What the rows mean.
+        model: Facts of the model and tokenizer that it was fitted on (`model_facts`).
+        about: Anything else worth keeping, JSON-safe: how it was fitted.
+    """
+
+    weight: torch.Tensor
+    spec: HeadSpec
+    model: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        if self.weight.ndim != 2 or self.weight.shape[0] != self.spec.size:
+            raise ConfigError(
+                f"weight must be ({self.spec.size}, hidden size) for {self.spec.num_rewards} reward states and "
+                f"{self.spec.num_lengths} length bins, got {tuple(self.weight.shape)}"
+            )
+
+    @property
+    def states(self) -> tuple[float, ...]:
+        """(R,) rewards of the states."""
+        return self.spec.rewards
+
+    @property
+    def hidden_size(self) -> int:
+        """H."""
+        return int(self.weight.shape[1])
+
+    def to(self, device: Any) -> SuccessHead:
+        """The same on a device."""
+        return SuccessHead(self.weight.to(device), self.spec, self.model, self.about)
+
+    def joint(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(..., H) hidden states -> (..., R, L) joint distributions, in float32."""
+        probabilities = (hidden.to(self.weight.dtype) @ self.weight.T).softmax(-1)
+        return probabilities.reshape(*hidden.shape[:-1], self.spec.num_rewards, self.spec.num_lengths)
+
+    def read(self, hidden: torch.Tensor, logits: torch.Tensor | None = None) -> tuple[torch.Tensor, torch.Tensor]:
+        """(..., H) hidden states -> (..., R) chances of the reward states, (...) expected remaining tokens."""
+        joint = self.joint(hidden)
+        midpoints = joint.new_tensor(self.spec.midpoints)
+        return joint.sum(-1), joint.sum(-2) @ midpoints
+
+    def value(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(..., H) hidden states -> (...) V, expected rewards."""
+        chances = self.read(hidden)[0]
+        return chances @ chances.new_tensor(self.states)
+
+    def save(self, path: str | Path) -> Path:
+        """Write `path`, a safetensors file that other programs can read too; what it says is in its metadata."""
+        from safetensors.torch import save
+
+        from rollwise.state import write_atomically
+
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        facts = {"format": FORMAT, "spec": self.spec.to_dict(), "model": self.model, "about": self.about}
+        metadata = {name: json.dumps(value) for name, value in facts.items()}
+        write_atomically(file, save({WEIGHT: self.weight.detach().cpu().contiguous()}, metadata=metadata))
+        return file
+
+    @classmethod
+    def load(cls, path: str | Path) -> SuccessHead:
+        """Read what `save` wrote.
+
+        Raises:
+            StateFileError: there is no such file, or it holds no success head.
+        """
+        need("torch", "a success head")
+        from safetensors import SafetensorError, safe_open
+
+        file = Path(path)
+        if not file.is_file():
+            raise StateFileError(f"success head {str(file)!r} does not exist; make one with `rollwise head fit`")
+        try:
+            with safe_open(str(file), framework="pt") as opened:
+                facts = {name: json.loads(text) for name, text in (opened.metadata() or {}).items()}
+                weight = opened.get_tensor(WEIGHT)
+            if facts.get("format") != FORMAT:
+                raise ValueError(f"its format is {facts.get('format')!r}, not {FORMAT!r}")
+            return cls(weight.float(), HeadSpec.from_dict(facts["spec"]), facts["model"], facts["about"])
+        except (SafetensorError, KeyError, TypeError, ValueError) as error:
+            raise StateFileError(f"{str(file)!r} holds no success head of rollwise: {error}") from error
+
+    def check(self, model: Any, tokenizer: Any) -> None:
+        """Refuse a model or tokenizer that this head was not fitted on.
+
+        Weights may differ: a head transfers to other checkpoints of the same model (Table 6). Architecture, width,
+        vocabulary and token ids may not.
+
+        Raises:
+            ConfigError: they are others; the message names what differs.
+        """
+        found = model_facts(model, tokenizer)
+        for name, value in self.model.items():
+            if name in found and found[name] != value:
+                raise ConfigError(
+                    f"this success head was fitted on a model whose {name} is {value!r}, this one's is "
+                    f"{found[name]!r}; fit a head on rollouts of this model with `rollwise head fit`"
+                )
+
+
+def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
+    """What a head and a model must agree on, JSON-safe: architecture, width, layers, and a hash of the token ids."""
+    import hashlib
+
+    config = model.config.get_text_config()
+    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
+    digest = hashlib.sha256(json.dumps(vocabulary, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
+    return {
+        "architecture": type(model).__name__,
+        "hidden_size": int(config.hidden_size),
+        "num_hidden_layers": int(config.num_hidden_layers),
+        "tokenizer": digest[:16],
+    }
