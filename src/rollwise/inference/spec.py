@@ -88,7 +88,7 @@ class HeadSpec:
         [0, 1, 2, 1]
         """
         distance = np.abs(np.asarray(rewards, dtype=np.float64)[..., None] - np.asarray(self.rewards))
-        return np.argmin(np.round(distance, 12), axis=-1).astype(np.int64)
+        return np.asarray(np.argmin(np.round(distance, 12), axis=-1), dtype=np.int64)
 
     def labels(self, remaining: ArrayLike, reward: ArrayLike) -> NDArray[np.int64]:
         """The flat index of each pair of remaining tokens and final reward."""

@@ -145,7 +145,7 @@ def sample_prompts(
     need("torch", "sampling")
     need("transformers", "sampling")
     encoded = [encode(tokenizer, prompt) for prompt in prompts]
-    _check_context(model, ids, encoded, options.max_new_tokens)
+    check_context(model, ids, encoded, options.max_new_tokens)
     was_training = model.training
     model.eval()
     try:
@@ -164,9 +164,10 @@ def context_length(model: PreTrainedModel) -> int | None:
     return int(length) if isinstance(length, int) and length > 0 else None
 
 
-def _check_context(
+def check_context(
     model: PreTrainedModel, ids: Sequence[str], encoded: Sequence[Sequence[int]], max_new_tokens: int
 ) -> None:
+    """`ConfigError` if a prompt's tokens and the new ones don't fit into the model's context."""
     context = context_length(model)
     if context is None:
         return
@@ -192,7 +193,9 @@ def _roll_out(
     drawn: list[tuple[list[int], bool]] = []
     for start in range(0, len(rows), options.batch_size):
         some = rows[start : start + options.batch_size]
-        uniforms = np.stack([_uniforms(ids[prompt], i, options) for prompt, i in some])
+        uniforms = np.stack(
+            [rollout_uniforms(options.seed, ids[prompt], i, options.max_new_tokens) for prompt, i in some]
+        )
         drawn += _generate(model, tokenizer, [encoded[prompt] for prompt, _ in some], uniforms, options)
     texts = tokenizer.batch_decode([tokens for tokens, _ in drawn], skip_special_tokens=True)
     result = []
@@ -202,9 +205,9 @@ def _roll_out(
     return result
 
 
-def _uniforms(prompt_id: str, rollout: int, options: SamplingOptions) -> np.ndarray:
-    """The random numbers of one rollout, (max_new_tokens,)."""
-    return stream_generator(options.seed, f"rollout/{rollout}/{prompt_id}").random(options.max_new_tokens)
+def rollout_uniforms(seed: int, prompt_id: str, rollout: int, count: int) -> np.ndarray:
+    """The random numbers of one rollout, (count,): the beginning of a stream of its own."""
+    return stream_generator(seed, f"rollout/{rollout}/{prompt_id}").random(count)
 
 
 def _generate(
@@ -229,7 +232,7 @@ def _generate(
     if options.top_p < 1.0:
         processors.append(TopPLogitsWarper(float(options.top_p)))
     processors.append(_InverseTransform(torch.as_tensor(uniforms, device=model.device), width))
-    ends = _end_tokens(model, tokenizer)
+    ends = end_tokens(model, tokenizer)
     config = GenerationConfig(
         max_new_tokens=options.max_new_tokens,
         do_sample=False,  # the last processor leaves one token to choose
@@ -245,7 +248,8 @@ def _generate(
     return [_until_end(row, ends) for row in output[:, width:].tolist()]
 
 
-def _end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
+def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
+    """The ids that end a completion: the model's and the tokenizer's."""
     given = model.generation_config.eos_token_id if model.generation_config is not None else None
     listed = given if isinstance(given, list) else [given]
     return {int(end) for end in (*listed, tokenizer.eos_token_id) if end is not None}
@@ -274,7 +278,14 @@ class _InverseTransform:
         """Scores (B, V) -> 0 for the token drawn, minus infinity for the others."""
         import torch
 
-        cumulative = torch.softmax(scores.float(), dim=-1).to(self.uniforms.dtype).cumsum(dim=-1)
-        at = self.uniforms[:, input_ids.shape[1] - self.width].unsqueeze(1) * cumulative[:, -1:]
-        token = torch.searchsorted(cumulative, at, right=True).clamp_(max=scores.shape[1] - 1)
-        return torch.full_like(scores, -torch.inf).scatter_(1, token, 0.0)
+        token = draw_tokens(scores, self.uniforms[:, input_ids.shape[1] - self.width])
+        return torch.full_like(scores, -torch.inf).scatter_(1, token.unsqueeze(1), 0.0)
+
+
+def draw_tokens(scores: Any, uniforms: Any) -> Any:
+    """Inverse transform sampling: scores (B, V) and float64 uniforms (B,) -> the tokens (B,) that they fall on."""
+    import torch
+
+    cumulative = torch.softmax(scores.float(), dim=-1).to(uniforms.dtype).cumsum(dim=-1)
+    at = uniforms.unsqueeze(1) * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, at, right=True).clamp_(max=scores.shape[1] - 1).squeeze(1)

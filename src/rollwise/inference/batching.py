@@ -1,0 +1,205 @@
+"""Continuous batching: candidates of many prompts in one batch, each step one token for every row."""
+
+from __future__ import annotations
+
+import time
+from collections import deque
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+import torch
+
+from rollwise.inference.candidates import Policy
+from rollwise.inference.groups import RUNNING, CandidateGroup, Result
+from rollwise.inference.slots import Prompt
+from rollwise.models.sampling import draw_tokens, rollout_uniforms
+
+
+class Signal(Protocol):
+    """What a policy goes by: a `SuccessHead`, or anything else that can be read from a step's forward pass."""
+
+    @property
+    def states(self) -> Sequence[float]:
+        """(R,) numbers whose mean, weighted by the chances, is the value."""
+
+    def read(self, hidden: torch.Tensor, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """(n, H) hidden states and (n, V) logits -> (n, R) chances, (n,) expected remaining tokens."""
+
+
+@dataclass
+class DecodingStats:
+    """What decoding has cost so far.
+
+    Attributes:
+        steps: Forward passes of the batch.
+        row_forwards: Rows in them, summed: all tokens computed, but for prompts and first tokens.
+        prompt_tokens: Tokens of prompts read.
+        wall_s: Seconds.
+        cpu_s: Seconds of all of this process's threads.
+    """
+
+    steps: int = 0
+    row_forwards: int = 0
+    prompt_tokens: int = 0
+    wall_s: float = 0.0
+    cpu_s: float = 0.0
+
+
+class Sampler(Protocol):
+    """Turns a step's logits into tokens, and knows when a candidate ends."""
+
+    def scores(self, logits: torch.Tensor) -> torch.Tensor:
+        """(n, V) logits -> (n, V) of the distribution that is drawn from."""
+
+    def ended(self, tokens: Sequence[Sequence[int]]) -> list[bool]:
+        """Whether each candidate, given its tokens, is whole."""
+
+
+@dataclass
+class _Prompted:
+    """A prompt under way."""
+
+    group: CandidateGroup
+    prompt: Prompt
+
+
+@dataclass(eq=False)
+class _Row:
+    """A candidate in the batch, or about to be."""
+
+    prompted: _Prompted
+    index: int
+    uniforms: np.ndarray
+
+    @property
+    def tokens(self) -> list[int]:
+        return self.prompted.group.tokens[self.index]
+
+    @property
+    def runs(self) -> bool:
+        return self.prompted.group.state[self.index] == RUNNING
+
+
+class Batching:
+    """One run over a queue of prompts.
+
+    Args:
+        rows: `SlotRows` or `PaddedRows`, empty.
+        sampler: Draws tokens.
+        signal: What is read at each step, or None.
+        policy: What is given up, and when.
+        limit: Most tokens of a candidate.
+        seed: Names the random streams, with prompt id and index.
+        stats: Counted into.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        sampler: Sampler,
+        signal: Signal | None,
+        policy: Policy,
+        *,
+        limit: int,
+        seed: int,
+        stats: DecodingStats,
+    ) -> None:
+        self.rows, self.sampler, self.signal, self.policy = rows, sampler, signal, policy
+        self.limit, self.seed, self.stats = limit, seed, stats
+        self.wanted: deque[_Row] = deque()
+        """Candidates that were launched while no slot was free."""
+
+    def run(self, queue: Iterable[tuple[str, list[int], int]]) -> Iterator[Result]:
+        """Results of prompts (id, tokens, k), each as soon as it is done."""
+        waiting = deque(queue)
+        clock = time.perf_counter(), time.process_time()
+        while waiting or self.wanted or self.rows.owners:
+            with torch.inference_mode():
+                done = self._refill(waiting)
+                if self.rows.owners:
+                    done += self._step()
+            if done:
+                self._count(clock)
+                for prompted in done:
+                    yield prompted.group.result()
+                clock = time.perf_counter(), time.process_time()
+        self._count(clock)
+
+    def _refill(self, waiting: deque[tuple[str, list[int], int]]) -> list[_Prompted]:
+        """Fill the free slots: first with candidates of prompts under way, then with those of new prompts."""
+        self.wanted = deque(row for row in self.wanted if row.runs)
+        fresh = [self.wanted.popleft() for _ in range(min(self.rows.free, len(self.wanted)))]
+        room = self.rows.free - len(fresh)
+        admitted = []
+        while waiting and not self.wanted and self.policy.first(waiting[0][2]) <= room:
+            room -= self.policy.first(waiting[0][2])
+            admitted.append(waiting.popleft())
+        if admitted:
+            prompts = self.rows.prefill([tokens for _, tokens, _ in admitted])
+            for (id_, _, count), prompt in zip(admitted, prompts, strict=True):
+                prompted = self._prompted(id_, prompt, count)
+                fresh += self._launched(prompted, prompted.group.launch(self.policy.first(count)))
+        return self._begin(fresh) if fresh else []
+
+    def _prompted(self, id_: str, prompt: Prompt, count: int) -> _Prompted:
+        self.stats.prompt_tokens += prompt.length
+        states = () if self.signal is None else self.signal.states
+        group = CandidateGroup(
+            id_, count, limit=self.limit, policy=self.policy, states=states, prompt_tokens=prompt.length
+        )
+        if self.signal is not None:
+            chances, length = self.signal.read(prompt.hidden[None], prompt.logits[None])
+            group.see_prompt(chances[0].double().cpu().numpy(), float(length[0]))
+        return _Prompted(group, prompt)
+
+    def _launched(self, prompted: _Prompted, indices: Sequence[int]) -> list[_Row]:
+        id_ = prompted.group.id
+        return [_Row(prompted, j, rollout_uniforms(self.seed, id_, j, self.limit)) for j in indices]
+
+    def _begin(self, fresh: Sequence[_Row]) -> list[_Prompted]:
+        """Rows take slots, and draw their first tokens from what was read of their prompts."""
+        self.rows.begin([(row.prompted.prompt, row) for row in fresh])
+        logits = torch.stack([row.prompted.prompt.logits for row in fresh])
+        hidden = torch.stack([row.prompted.prompt.hidden for row in fresh])
+        self._emit(fresh, logits, hidden)
+        return self._settle(fresh)
+
+    def _step(self) -> list[_Prompted]:
+        """One token for every row."""
+        rows: list[_Row] = list(self.rows.owners)
+        logits, hidden = self.rows.forward([row.tokens[-1] for row in rows])
+        self.stats.steps += 1
+        self.stats.row_forwards += len(rows)
+        self._emit(rows, logits, hidden)
+        return self._settle(rows)
+
+    def _emit(self, rows: Sequence[_Row], logits: torch.Tensor, hidden: torch.Tensor) -> None:
+        """Read the signal, draw a token for each row, and see which are whole."""
+        reads: list[tuple[Any, float]] = [(None, 0.0)] * len(rows)
+        if self.signal is not None:
+            chances, lengths = self.signal.read(hidden, logits)
+            reads = list(zip(chances.double().cpu().numpy(), lengths.tolist(), strict=True))
+        uniforms = torch.tensor([row.uniforms[len(row.tokens)] for row in rows], dtype=torch.float64)
+        tokens = draw_tokens(self.sampler.scores(logits), uniforms.to(logits.device)).tolist()
+        for row, token, (chance, length) in zip(rows, tokens, reads, strict=True):
+            row.prompted.group.observe(row.index, token, chance, length)
+        for row, ended in zip(rows, self.sampler.ended([row.tokens for row in rows]), strict=True):
+            if ended or len(row.tokens) >= self.limit:
+                row.prompted.group.end(row.index, truncated=not ended)
+
+    def _settle(self, rows: Sequence[_Row]) -> list[_Prompted]:
+        """Ask the policies, let go of the rows that are done or given up, launch others; the prompts that are done."""
+        touched = list({id(row.prompted): row.prompted for row in rows}.values())
+        for prompted in touched:
+            _, begun = prompted.group.decide()
+            self.wanted.extend(self._launched(prompted, begun))
+        gone = [i for i, row in enumerate(self.rows.owners) if not row.runs]
+        if gone:
+            self.rows.remove(gone)
+        return [prompted for prompted in touched if prompted.group.done]
+
+    def _count(self, since: tuple[float, float]) -> None:
+        self.stats.wall_s += time.perf_counter() - since[0]
+        self.stats.cpu_s += time.process_time() - since[1]

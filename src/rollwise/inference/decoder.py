@@ -1,0 +1,205 @@
+"""Decode best-of-N adaptively: candidates of many prompts share a batch, and whoever is given up makes room for others.
+
+Candidate i of a prompt is drawn with random numbers of its own, named by seed, prompt id and i, as `models/sampling.py`
+does. So the same seed gives the same candidates, whatever else is in the batch and whenever they begin, and those that
+a policy leaves alone are those of full best-of-N; what is left is rounding, as said there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
+from transformers.generation.stopping_criteria import StopStringCriteria
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.batching import Batching, DecodingStats, Signal
+from rollwise.inference.candidates import Policy
+from rollwise.inference.groups import Result
+from rollwise.inference.head import SuccessHead
+from rollwise.inference.reserved import unnamed_ids
+from rollwise.inference.slots import PaddedRows, SlotRows, why_no_slots
+from rollwise.models.sampling import check_context, encode, end_tokens
+from rollwise.rng import check_seed
+from rollwise.tasks.base import Text
+
+
+@dataclass(frozen=True, kw_only=True)
+class DecodingOptions:
+    """How candidates are drawn.
+
+    Args:
+        temperature: Of the softmax.
+        top_p: The least set of tokens with this probability is drawn from.
+        top_k: So many of the likeliest tokens are drawn from; 0 for all.
+        max_new_tokens: Most tokens of a candidate, its end included.
+        stop_strings: Texts with which a candidate ends, besides the end of text; it counts as finished.
+        slots: Most candidates in the batch at once, of all prompts together.
+        rows: `slots`, `padded` (models with sliding windows or recurrent layers: freed rows are not refilled), or
+            `auto`.
+        seed: Root of everything random.
+
+    Raises:
+        ConfigError: an option is out of its range.
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    top_k: int = 0
+    max_new_tokens: int = 1024
+    stop_strings: tuple[str, ...] = ()
+    slots: int = 64
+    rows: str = "auto"
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("max_new_tokens", "slots"):
+            check_whole(name, getattr(self, name), least=1)
+        check_whole("top_k", self.top_k, least=0)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        check_seed(self.seed)
+        if self.rows not in ("auto", "slots", "padded"):
+            raise ConfigError(f"rows must be 'auto', 'slots' or 'padded', got {self.rows!r}")
+        if not isinstance(self.stop_strings, tuple) or not all(isinstance(s, str) and s for s in self.stop_strings):
+            raise ConfigError(f"stop_strings must be a tuple of texts, got {self.stop_strings!r}")
+
+
+class AdaptiveDecoder:
+    """Best-of-N over many prompts, by a policy.
+
+    Args:
+        model: A causal language model, on the device where it is to run.
+        tokenizer: The model's.
+        signal: A `SuccessHead`, which must have been fitted on this model, or None.
+        options: How candidates are drawn.
+
+    Raises:
+        ConfigError: the head belongs to another model or tokenizer, or the model's rows can't be in slots.
+    """
+
+    def __init__(
+        self, model: Any, tokenizer: Any, *, signal: Signal | None = None, options: DecodingOptions | None = None
+    ) -> None:
+        self.options = options or DecodingOptions()
+        self.model, self.tokenizer = model, tokenizer
+        self.signal: Signal | None = signal
+        if isinstance(signal, SuccessHead):
+            signal.check(model, tokenizer)
+            self.signal = signal.to(model.device)
+        self.stats = DecodingStats()
+        slotted = self.options.rows == "slots" or (self.options.rows == "auto" and why_no_slots(model) is None)
+        self._make_rows = SlotRows if slotted else PaddedRows
+        self._sampler = TokenSampler(model, tokenizer, self.options)
+
+    def decode(
+        self,
+        ids: Sequence[str],
+        prompts: Sequence[Text],
+        policy: Policy,
+        *,
+        k: int | Sequence[int] = 8,
+        seed: int | None = None,
+    ) -> Iterator[Result]:
+        """Results of N prompts, each as soon as it is done.
+
+        Args:
+            ids: (N,) distinct; they name the random streams.
+            prompts: (N,) text or chat messages.
+            policy: What is given up, and when.
+            k: Candidates of each prompt, or (N,) of each.
+            seed: In place of the options'.
+
+        Raises:
+            ConfigError: `k` is out of range, a prompt does not fit, or the policy and the model don't go together;
+                before anything is generated.
+        """
+        counts = [k] * len(ids) if isinstance(k, int) else list(k)
+        encoded = [encode(self.tokenizer, prompt) for prompt in prompts]
+        self._check(ids, encoded, counts, policy)
+        seed = self.options.seed if seed is None else check_seed(seed)
+        return self._decode(list(zip(ids, encoded, counts, strict=True)), policy, seed)
+
+    def _decode(self, queue: list[tuple[str, list[int], int]], policy: Policy, seed: int) -> Iterator[Result]:
+        rows = self._make_rows(self.model, self.options.slots)
+        limit = self.options.max_new_tokens
+        batching = Batching(rows, self._sampler, self.signal, policy, limit=limit, seed=seed, stats=self.stats)
+        was_training = self.model.training
+        self.model.eval()
+        try:
+            for result in batching.run(queue):
+                tokens = [candidate.token_ids for candidate in result.candidates]
+                texts = self.tokenizer.batch_decode(tokens, skip_special_tokens=True)
+                for candidate, text in zip(result.candidates, texts, strict=True):
+                    candidate.text = text
+                yield result
+        finally:
+            self.model.train(was_training)
+
+    def _check(
+        self, ids: Sequence[str], encoded: Sequence[Sequence[int]], counts: Sequence[int], policy: Policy
+    ) -> None:
+        if len(set(ids)) != len(ids) or not len(ids) == len(encoded) == len(counts):
+            raise ConfigError(
+                f"ids must be distinct, with a prompt and a k each: got {len(ids)} ids ({len(set(ids))} distinct), "
+                f"{len(encoded)} prompts, {len(counts)} numbers k"
+            )
+        for count in counts:
+            check_whole("k", count, least=1)
+            most = policy.first(count)
+            if most > self.options.slots:
+                raise ConfigError(
+                    f"{most} candidates of a prompt begin at once, but there are {self.options.slots} slots"
+                )
+            if most < count and not self._make_rows.refills:
+                raise ConfigError(f"policy {policy.name!r} begins candidates late, which needs rows='slots'")
+        if self.signal is None and policy.name != "none":
+            raise ConfigError(f"policy {policy.name!r} needs a signal: fit a head with `rollwise head fit`")
+        check_context(self.model, ids, encoded, self.options.max_new_tokens)
+
+
+class TokenSampler:
+    """Draws as the options say, never an id that the tokenizer has no name for, and knows when a candidate ends."""
+
+    def __init__(self, model: Any, tokenizer: Any, options: DecodingOptions) -> None:
+        self.pad = tokenizer.pad_token_id or 0
+        self.ends = end_tokens(model, tokenizer)
+        # All of them, before temperature and truncation: a success head may live in some.
+        self.unnamed = torch.tensor(unnamed_ids(model, tokenizer), device=model.device, dtype=torch.long)
+        self.warpers = _warpers(options)
+        self.stops = StopStringCriteria(tokenizer, list(options.stop_strings)) if options.stop_strings else None
+
+    def scores(self, logits: torch.Tensor) -> torch.Tensor:
+        """(n, V) logits -> (n, V) of the distribution that is drawn from."""
+        scores = logits.float()
+        if len(self.unnamed):
+            scores = scores.index_fill(1, self.unnamed, -torch.inf)
+        for warper in self.warpers:
+            scores = warper(None, scores)
+        return scores
+
+    def ended(self, tokens: Sequence[Sequence[int]]) -> list[bool]:
+        """Whether each candidate ends with an end token or a stop string."""
+        ended = [row[-1] in self.ends for row in tokens]
+        if self.stops is None:
+            return ended
+        width = int(self.stops.maximum_token_len)
+        tails = [list(row[-width:]) for row in tokens]
+        ids = torch.tensor([[self.pad] * (width - len(tail)) + tail for tail in tails])
+        return [a or b for a, b in zip(ended, self.stops(ids, None).tolist(), strict=True)]
+
+
+def _warpers(options: DecodingOptions) -> list[Any]:
+    """In transformers' own order: temperature, top-k, top-p."""
+    warpers: list[Any] = []
+    if options.temperature != 1.0:
+        warpers.append(TemperatureLogitsWarper(float(options.temperature)))
+    if options.top_k:
+        warpers.append(TopKLogitsWarper(options.top_k))
+    if options.top_p < 1.0:
+        warpers.append(TopPLogitsWarper(float(options.top_p)))
+    return warpers

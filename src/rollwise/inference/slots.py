@@ -1,0 +1,314 @@
+"""A causal model whose batch has slots: rows leave when they are done, and others take their place.
+
+Rows have caches of their own length in one slab of keys and values, so that no row waits for another and nothing is
+padded. Removing a row moves the last one into its place. Works for models whose layers all attend to the whole past.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+from transformers import DynamicCache
+from transformers.cache_utils import Cache, CacheLayerMixin
+
+from rollwise.errors import ConfigError
+
+_FIRST_LENGTH = 64
+_PREFILL_TOKENS = 8192
+
+
+@dataclass
+class Prompt:
+    """A prompt, read once; any number of rows begin from it.
+
+    Attributes:
+        length: Tokens.
+        logits: (V,) of the first new token.
+        hidden: (H,) last hidden state at its last token.
+        keys: For each layer (heads, length, D).
+        values: Likewise.
+    """
+
+    length: int
+    logits: torch.Tensor
+    hidden: torch.Tensor
+    keys: list[torch.Tensor]
+    values: list[torch.Tensor]
+
+
+class _Layer(CacheLayerMixin):
+    """One layer's slab: (slots, heads, length, D) keys and values."""
+
+    is_sliding = False
+
+    def __init__(self, slots: int, places: _Places) -> None:
+        super().__init__()
+        self.slots, self.places = slots, places
+
+    def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
+        self.keys = self._slab(key_states, _FIRST_LENGTH)
+        self.values = self._slab(value_states, _FIRST_LENGTH)
+        self.is_initialized = True
+
+    def update(
+        self, key_states: torch.Tensor, value_states: torch.Tensor, *args: Any, **kwargs: Any
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """One token for each row: (n, heads, 1, D)."""
+        n, width = len(self.places.index), self.places.width
+        self.keys[self.places.rows, :, self.places.index] = key_states[:, :, 0]
+        self.values[self.places.rows, :, self.places.index] = value_states[:, :, 0]
+        return self.keys[:n, :, :width], self.values[:n, :, :width]
+
+    def insert(self, row: int, keys: torch.Tensor, values: torch.Tensor) -> None:
+        """A prompt's (heads, P, D) keys and values, at the beginning of a row."""
+        if not self.is_initialized:
+            self.lazy_initialization(keys[None], values[None])
+        self.keys[row, :, : keys.shape[1]] = keys
+        self.values[row, :, : values.shape[1]] = values
+
+    def move(self, target: int, source: int, length: int) -> None:
+        """Copy the first `length` places of one row to another."""
+        self.keys[target, :, :length] = self.keys[source, :, :length]
+        self.values[target, :, :length] = self.values[source, :, :length]
+
+    def grow(self, length: int) -> None:
+        """Make room for so many tokens in each row."""
+        if self.is_initialized and self.keys.shape[2] < length:
+            for name in ("keys", "values"):
+                old = getattr(self, name)
+                new = self._slab(old, length)
+                new[:, :, : old.shape[2]] = old
+                setattr(self, name, new)
+
+    def get_mask_sizes(self, query_length: int) -> tuple[int, int]:
+        return self.places.width, 0
+
+    def get_seq_length(self) -> int:
+        return self.places.width
+
+    def get_max_length(self) -> int:
+        return -1
+
+    def _slab(self, like: torch.Tensor, length: int) -> torch.Tensor:
+        return like.new_zeros(self.slots, like.shape[1], length, like.shape[3])
+
+
+class _Places:
+    """Where the next token of each row goes; shared by all layers."""
+
+    def __init__(self) -> None:
+        self.index = torch.zeros(0, dtype=torch.long)
+        self.rows = torch.zeros(0, dtype=torch.long)
+        self.width = 0
+
+    def set(self, lengths: Sequence[int], device: torch.device) -> None:
+        self.index = torch.tensor(lengths, device=device)
+        self.rows = torch.arange(len(lengths), device=device)
+        self.width = max(lengths) + 1
+
+
+class SlotRows:
+    """Rows that come and go, each with something of its caller's.
+
+    Args:
+        model: A causal language model whose layers all attend to the whole past; attention by sdpa.
+        slots: Most rows at once.
+
+    Raises:
+        ConfigError: the model has layers of another kind, or another attention.
+    """
+
+    refills = True
+
+    def __init__(self, model: Any, slots: int) -> None:
+        reason = why_no_slots(model)
+        if reason:
+            raise ConfigError(f"{reason}; decode with rows='padded'")
+        self.model, self.slots = model, slots
+        self.owners: list[Any] = []
+        self._lengths: list[int] = []
+        self._capacity = _FIRST_LENGTH
+        self._places = _Places()
+        layers = model.config.get_text_config().num_hidden_layers
+        self._layers = [_Layer(slots, self._places) for _ in range(layers)]
+        self._cache = Cache(layers=list(self._layers))
+        self._read = LastHidden(model)
+
+    @property
+    def free(self) -> int:
+        """Slots that no row takes."""
+        return self.slots - len(self.owners)
+
+    def prefill(self, prompts: Sequence[Sequence[int]]) -> list[Prompt]:
+        """Read prompts, in batches of bounded size."""
+        size = max(1, _PREFILL_TOKENS // max(map(len, prompts)))
+        batches = [prompts[start : start + size] for start in range(0, len(prompts), size)]
+        return [prompt for batch in batches for prompt in self._prefill(batch)]
+
+    def _prefill(self, prompts: Sequence[Sequence[int]]) -> list[Prompt]:
+        cache = DynamicCache(config=self.model.config)
+        logits, hidden, pads = self._read.prompts(prompts, cache)
+        read = []
+        for i, (pad, tokens) in enumerate(zip(pads, prompts, strict=True)):
+            keys = [layer.keys[i, :, pad:] for layer in cache.layers]
+            values = [layer.values[i, :, pad:] for layer in cache.layers]
+            read.append(Prompt(len(tokens), logits[i], hidden[i], keys, values))
+        return read
+
+    def begin(self, rows: Sequence[tuple[Prompt, Any]]) -> None:
+        """A new row for each pair of a prompt and an owner; at most `free`."""
+        for prompt, owner in rows:
+            self._ensure(prompt.length + 1)
+            for layer, keys, values in zip(self._layers, prompt.keys, prompt.values, strict=True):
+                layer.insert(len(self.owners), keys, values)
+            self._make_room()
+            self.owners.append(owner)
+            self._lengths.append(prompt.length)
+
+    def forward(self, tokens: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """One token for each row -> (n, V) logits of the next ones, (n, H) last hidden states."""
+        self._ensure(max(self._lengths) + 1)
+        device = self.model.device
+        self._places.set(self._lengths, device)
+        steps = torch.arange(self._places.width, device=device)
+        mask = (steps <= self._places.index[:, None])[:, None, None]  # (n, 1, 1, width), each row to its own length
+        logits, hidden = self._read(
+            input_ids=torch.tensor(tokens, device=device)[:, None],
+            attention_mask=mask,
+            position_ids=self._places.index[:, None],
+            past_key_values=self._cache,
+        )
+        self._lengths = [length + 1 for length in self._lengths]
+        return logits, hidden
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """These rows leave; each time the last row takes the place."""
+        for row in sorted(rows, reverse=True):
+            last = len(self.owners) - 1
+            if row != last:
+                for layer in self._layers:
+                    layer.move(row, last, self._lengths[last])
+                self.owners[row], self._lengths[row] = self.owners[last], self._lengths[last]
+            self.owners.pop()
+            self._lengths.pop()
+
+    def _ensure(self, length: int) -> None:
+        while self._capacity < length:
+            self._capacity *= 2
+        self._make_room()
+
+    def _make_room(self) -> None:
+        for layer in self._layers:
+            layer.grow(self._capacity)
+
+
+class PaddedRows:
+    """Rows of one batch: they leave, but none take their place. For models that slots can't hold.
+
+    Left-padded, with the model's own kind of cache.
+    """
+
+    refills = False
+
+    def __init__(self, model: Any, slots: int) -> None:
+        self.model, self.slots = model, slots
+        self.owners: list[Any] = []
+        self._read = LastHidden(model)
+        self._cache: Any = None
+        self._mask = torch.zeros(0)
+
+    @property
+    def free(self) -> int:
+        """All slots, or none: a batch is whole before the next begins."""
+        return 0 if self.owners else self.slots
+
+    def prefill(self, prompts: Sequence[Sequence[int]]) -> list[Prompt]:
+        """Read prompts, in one batch."""
+        self._cache = DynamicCache(config=self.model.config)
+        logits, hidden, pads = self._read.prompts(prompts, self._cache)
+        width = max(map(len, prompts))
+        self._mask = torch.stack([torch.arange(width, device=self.model.device) >= pad for pad in pads]).long()
+        self._prompts = [Prompt(len(p), logits[i], hidden[i], [], []) for i, p in enumerate(prompts)]
+        return self._prompts
+
+    def begin(self, rows: Sequence[tuple[Prompt, Any]]) -> None:
+        """All rows of the prompts that were just read."""
+        number = {id(prompt): i for i, prompt in enumerate(self._prompts)}
+        index = torch.tensor([number[id(prompt)] for prompt, _ in rows], device=self.model.device)
+        self._cache.reorder_cache(index)
+        self._mask = self._mask[index]
+        self.owners = [owner for _, owner in rows]
+
+    def forward(self, tokens: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
+        """One token for each row -> (n, V) logits of the next ones, (n, H) last hidden states."""
+        self._mask = torch.cat([self._mask, self._mask.new_ones(len(self.owners), 1)], dim=1)
+        return self._read(
+            input_ids=torch.tensor(tokens, device=self.model.device)[:, None],
+            attention_mask=self._mask,
+            position_ids=self._mask.sum(1, keepdim=True) - 1,
+            past_key_values=self._cache,
+        )
+
+    def remove(self, rows: Sequence[int]) -> None:
+        """These rows leave."""
+        gone = set(rows)
+        kept = [row for row in range(len(self.owners)) if row not in gone]
+        self.owners = [self.owners[row] for row in kept]
+        if kept:
+            index = torch.tensor(kept, device=self.model.device)
+            self._cache.reorder_cache(index)
+            self._mask = self._mask[index]
+
+
+class LastHidden:
+    """Calls a causal model for the logits of the last position, and the hidden state that its output layer saw there.
+
+    The logits are the model's own, whatever it does with them (scaling, capping), so that a signal read beside them
+    changes no generation.
+    """
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+        self._seen: torch.Tensor | None = None
+
+    def __call__(self, **inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
+        """(n, V) logits, (n, H) hidden states."""
+        handle = self.model.get_output_embeddings().register_forward_pre_hook(self._see)
+        try:
+            logits = self.model(**inputs, use_cache=True, logits_to_keep=1).logits
+        finally:
+            handle.remove()
+        assert self._seen is not None  # the output layer was called
+        hidden, self._seen = self._seen, None
+        return logits[:, -1], hidden[:, -1]
+
+    def prompts(self, prompts: Sequence[Sequence[int]], cache: Any) -> tuple[torch.Tensor, torch.Tensor, list[int]]:
+        """Prompts, padded on the left: (n, V) logits, (n, H) hidden states, and how many places each was padded."""
+        device = self.model.device
+        width = max(map(len, prompts))
+        pads = [width - len(prompt) for prompt in prompts]
+        ids = torch.tensor([[0] * pad + list(prompt) for pad, prompt in zip(pads, prompts, strict=True)], device=device)
+        mask = torch.tensor([[0] * pad + [1] * (width - pad) for pad in pads], device=device)
+        places = (mask.cumsum(-1) - 1).clamp(min=0)
+        logits, hidden = self(input_ids=ids, attention_mask=mask, position_ids=places, past_key_values=cache)
+        return logits, hidden, pads
+
+    def _see(self, module: Any, inputs: tuple[torch.Tensor, ...]) -> None:
+        self._seen = inputs[0]
+
+
+def why_no_slots(model: Any) -> str | None:
+    """Why a model's rows can't come and go in slots; None if they can."""
+    config = model.config.get_text_config()
+    kinds = set(getattr(config, "layer_types", None) or ["full_attention"])
+    if kinds != {"full_attention"}:
+        return f"{type(model).__name__} has layers of kind {', '.join(sorted(kinds - {'full_attention'}))}"
+    if getattr(config, "sliding_window", None) and getattr(config, "use_sliding_window", True):
+        return f"{type(model).__name__} attends to a sliding window of {config.sliding_window} tokens"
+    attention = getattr(config, "_attn_implementation", None)
+    if attention != "sdpa":
+        return f"the model's attention is {attention!r}, slots need 'sdpa'"
+    return None
