@@ -30,18 +30,12 @@ def by_id(results: list[Result]) -> dict[tuple[str, int], list[int]]:
 @pytest.mark.parametrize("name", ARCHITECTURES)
 def test_draws_what_transformers_would(name: str) -> None:
     """Slots, where rows have their own lengths and come and go, against `generate` batch by batch."""
-    model, tokenizer = tiny(name)
+    model, tokenizer = tiny(name, unnamed=0)
     results = by_id(list(decoder(model, tokenizer).decode(IDS, PROMPTS, BestOfN(), k=4)))
     options = SamplingOptions(n=4, max_new_tokens=24, seed=3, batch_size=8)
-    unnamed = set(unnamed_ids(model, tokenizer))
-    same = 0
-    for batch in sample_prompts(model, tokenizer, IDS, PROMPTS, options):
-        for rollouts in batch:
-            for i, tokens in enumerate(rollouts.token_ids):
-                if not unnamed & set(tokens):  # random weights draw some, the decoder never does
-                    assert results[rollouts.id, i] == tokens
-                    same += 1
-    assert same >= 4
+    drawn = [r for batch in sample_prompts(model, tokenizer, IDS, PROMPTS, options) for r in batch]
+    assert results == {(r.id, i): tokens for r in drawn for i, tokens in enumerate(r.token_ids)}
+    assert len(set(map(tuple, results.values()))) > 20
 
 
 @pytest.mark.parametrize("name", ["qwen2", "llama", "mistral"])
@@ -104,7 +98,7 @@ def test_no_unnamed_id_in_a_hundred_thousand_tokens() -> None:
 
 
 def test_slots_are_refilled() -> None:
-    """28 candidates in 12 slots: two and a third times as many rows as fit, in far fewer steps than one after another."""
+    """28 candidates in 12 slots: more than fit at once, in far fewer steps than one after another."""
     model, tokenizer = tiny()
     made = decoder(model, tokenizer)
     results = list(made.decode(IDS, PROMPTS, BestOfN(), k=4))
@@ -154,7 +148,7 @@ def test_one_candidate_is_best_of_one() -> None:
 
 def test_chat_prompts_go_through_the_template() -> None:
     model, tokenizer = tiny()
-    tokenizer.chat_template = "{% for m in messages %}{{ m['content'] }}{% endfor %}="
+    tokenizer.chat_template = "{{ bos_token }}{% for m in messages %}{{ m['content'] }}{% endfor %}="
     chat = [[{"role": "user", "content": "1,2:3"}]]
     assert by_id(list(decoder(model, tokenizer).decode(["p0"], chat, BestOfN(), k=2))) == by_id(
         list(decoder(model, tokenizer).decode(["p0"], ["1,2:3="], BestOfN(), k=2))

@@ -19,21 +19,20 @@ ARCHITECTURES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 
 
-def tiny(name: str = "qwen2", seed: int = 0) -> tuple[Any, Any]:
-    """A random model whose vocabulary has some rows without a name, and its tokenizer."""
+def tiny(name: str = "qwen2", *, unnamed: int = 24) -> tuple[Any, Any]:
+    """A random model whose vocabulary has so many rows without a name, and its tokenizer."""
     tokenizer = character_tokenizer(max_length=256)
     kind, options = ARCHITECTURES[name]
     named = {f"{end}_token_id": getattr(tokenizer, f"{end}_token_id") for end in ("pad", "bos", "eos")}
     config = getattr(transformers, f"{kind}Config")(
-        vocab_size=len(tokenizer) + 24, max_position_embeddings=256, **named, **options
+        vocab_size=len(tokenizer) + unnamed, max_position_embeddings=256, **named, **options
     )
     if kind == "Gemma2":
         config._attn_implementation = "eager"
     with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = getattr(transformers, f"{kind}ForCausalLM")(config)
-        for parameter in model.parameters():
-            parameter.data.mul_(3.0)  # sharper than fresh weights, so that candidates differ
+        torch.manual_seed(0)
+        model = transformers.AutoModelForCausalLM.from_config(config)
+        model.get_input_embeddings().weight.data.mul_(8.0)  # sharper than fresh weights, so that prompts differ
     return model.eval(), tokenizer
 
 

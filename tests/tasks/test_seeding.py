@@ -8,7 +8,7 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import checked_count
-from rollwise.tasks.seeding import in_share, rng_for
+from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 
 def test_the_split_is_by_the_first_eight_bytes_of_sha256() -> None:
@@ -28,3 +28,15 @@ def test_a_number_of_records_that_can_not_be(n: Any) -> None:
     with pytest.raises(ConfigError, match="n must be a whole number >= 1, got "):
         checked_count(n)
     assert checked_count(3) == 3
+
+
+def test_distinct_takes_no_draw_more_than_it_must_and_gives_up_after_a_row_of_misses() -> None:
+    """Of 0 1 2 0 5 7 1 9 4, the even ones: 0 and 2 are new; 0, 5, 7 is a row of three misses, and 1 is not drawn."""
+    draws = iter([0, 1, 2, 0, 5, 7, 1, 9, 4])
+    seen = {"6"}
+    found = distinct(draws, key=str, wanted=lambda number: number % 2 == 0, seen=seen, give_up=3)
+    assert next(found) == 0
+    assert next(draws) == 1  # not taken yet
+    assert list(found) == [2]
+    assert seen == {"0", "2", "6"}
+    assert list(draws) == [1, 9, 4]

@@ -13,7 +13,6 @@ from typing import Any
 
 import torch
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
-from transformers.generation.stopping_criteria import StopStringCriteria
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
@@ -171,7 +170,7 @@ class TokenSampler:
         # All of them, before temperature and truncation: a success head may live in some.
         self.unnamed = torch.tensor(unnamed_ids(model, tokenizer), device=model.device, dtype=torch.long)
         self.warpers = _warpers(options)
-        self.stops = StopStringCriteria(tokenizer, list(options.stop_strings)) if options.stop_strings else None
+        self.stops = StopStrings(tokenizer, options.stop_strings) if options.stop_strings else None
 
     def scores(self, logits: torch.Tensor) -> torch.Tensor:
         """(n, V) logits -> (n, V) of the distribution that is drawn from."""
@@ -187,10 +186,31 @@ class TokenSampler:
         ended = [row[-1] in self.ends for row in tokens]
         if self.stops is None:
             return ended
-        width = int(self.stops.maximum_token_len)
-        tails = [list(row[-width:]) for row in tokens]
-        ids = torch.tensor([[self.pad] * (width - len(tail)) + tail for tail in tails])
-        return [a or b for a, b in zip(ended, self.stops(ids, None).tolist(), strict=True)]
+        return [end or self.stops.found(row) for end, row in zip(ended, tokens, strict=True)]
+
+
+class StopStrings:
+    """Whether a candidate's text has just come to one of some texts.
+
+    transformers' own `StopStringCriteria` takes tokenizers apart and fails for those that can't write "abcdef"; this
+    one only decodes.
+    """
+
+    def __init__(self, tokenizer: Any, strings: Sequence[str]) -> None:
+        self.tokenizer, self.strings = tokenizer, tuple(strings)
+        self._tail = max(map(len, strings)) + 4  # tokens that surely hold the longest, if each has a character
+        self._lasts = {string[-1] for string in strings} | {"\N{REPLACEMENT CHARACTER}"}  # or a part of one
+        self._may_end: dict[int, bool] = {}
+
+    def found(self, tokens: Sequence[int]) -> bool:
+        """Whether the last of these tokens completes one; an earlier one is supposed to have ended the candidate."""
+        last = tokens[-1]
+        if last not in self._may_end:
+            self._may_end[last] = bool(self._lasts & set(self.tokenizer.decode([last])))
+        if not self._may_end[last]:
+            return False
+        text = self.tokenizer.decode(list(tokens[-self._tail :]))
+        return any(string in text for string in self.strings)
 
 
 def _warpers(options: DecodingOptions) -> list[Any]:

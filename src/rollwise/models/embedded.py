@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from rollwise.errors import ConfigError, TaskError
 from rollwise.models.cache import cache_root, cached
 from rollwise.models.extras import need
+from rollwise.models.loading import save_policy
 from rollwise.models.tokenizer import ALPHABET, TAGS, character_tokenizer
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Task
@@ -99,8 +100,7 @@ def embedded_policy(
     def build(folder: Path) -> None:
         logger.info("warm-starting the embedded policy for %s; it is kept in %s", task.name, cache_root(cache_dir))
         model, tokenizer = _warm_started(task, seed, config, progress)
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        save_policy(model, tokenizer, folder)
 
     return cached(cache_root(cache_dir), "embedded", recipe_of(task, seed, config), build)
 
@@ -123,12 +123,28 @@ def build_policy(
 
     The global random state of torch is left as it was.
     """
-    torch = need("torch", "the embedded policy")
+    need("torch", "the embedded policy")
     need("transformers", "the embedded policy")
-    from transformers import Qwen2Config, Qwen2ForCausalLM
+    from transformers import Qwen2ForCausalLM
 
     tokenizer = character_tokenizer(alphabet, max_length=config.max_length)
-    shape = Qwen2Config(
+    return untrained(Qwen2ForCausalLM, tokenizer, config, seed), tokenizer
+
+
+def untrained(architecture: Any, tokenizer: PreTrainedTokenizerFast, config: EmbeddedConfig, seed: int) -> Any:
+    """A model of `config`'s size for the tokens of `tokenizer`, with random weights under `seed`.
+
+    The global random state of torch is left as it was.
+
+    Args:
+        architecture: A causal language model's class whose configuration has Qwen2's fields.
+        tokenizer: Gives the vocabulary and the special tokens; one that it lacks is None.
+        config: The model's size.
+        seed: Of the weights.
+    """
+    import torch
+
+    shape = architecture.config_class(
         vocab_size=embedding_rows(tokenizer),
         hidden_size=config.hidden_size,
         intermediate_size=config.intermediate_size,
@@ -143,8 +159,7 @@ def build_policy(
     )
     with torch.random.fork_rng():
         torch.manual_seed(seed)
-        model = Qwen2ForCausalLM(shape)
-    return model, tokenizer
+        return architecture(shape)
 
 
 def embedding_rows(tokenizer: PreTrainedTokenizerFast) -> int:

@@ -14,7 +14,7 @@ from rollwise.judges import MAX_VARIANCE, CompactFormat, Exemplar
 from rollwise.models.cache import cache_root, cached
 from rollwise.models.embedded import EmbeddedConfig, embedded_policy, embedding_rows, recipe_of
 from rollwise.models.extras import need
-from rollwise.models.loading import load_policy
+from rollwise.models.loading import load_policy, save_policy
 from rollwise.models.tokenizer import alphabet_of, character_tokenizer
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Task
@@ -91,8 +91,7 @@ def judging_policy(
         base = embedded_policy(task, seed=seed, config=config, cache_dir=cache_dir, progress=progress)
         logger.info("teaching %s judgments; the policy is kept in %s", base.name, cache_root(cache_dir))
         model, tokenizer = _taught(base, task, seed, config, judging, progress)
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        save_policy(model, tokenizer, folder)
 
     return cached(cache_root(cache_dir), "embedded-judging", recipe, build)
 

@@ -49,6 +49,12 @@ def load_policy(
     return model, tokenizer
 
 
+def save_policy(model: Any, tokenizer: Any, folder: Path) -> None:
+    """Write both into `folder`, from where `load_policy` reads them."""
+    model.save_pretrained(folder)
+    tokenizer.save_pretrained(folder)
+
+
 def _check_folder(path_or_id: str | Path) -> None:
     """Say plainly what is wrong with a local path; transformers would take it for a hub id."""
     path = Path(path_or_id)

@@ -9,7 +9,7 @@ float32, more often in bfloat16. With the same prompts, options, machine and ver
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -87,19 +87,27 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: Text) -> list[int]:
     Raises:
         ConfigError: chat messages, and the tokenizer has no chat template; or a prompt without a token.
     """
-    if isinstance(prompt, str):
-        ids = tokenizer(prompt)["input_ids"]
-    elif getattr(tokenizer, "chat_template", None) is None:
-        raise ConfigError("the prompts are chat messages, but the tokenizer has no chat template; give text prompts")
-    else:
-        messages = [dict(message) for message in prompt]
-        template: Any = tokenizer.apply_chat_template(
-            messages, add_generation_prompt=True, tokenize=True, return_dict=True
-        )
-        ids = template["input_ids"]
+    ids = tokens_of(tokenizer, prompt)
     if not ids:
         raise ConfigError(f"the prompt {prompt!r:.80} has no token; leave it out")
-    return list(ids)
+    return ids
+
+
+def tokens_of(
+    tokenizer: PreTrainedTokenizerBase, prompt: Text, template_options: Mapping[str, Any] | None = None
+) -> list[int]:
+    """As `encode`, with further arguments of the chat template; a prompt may have no token.
+
+    Raises:
+        ConfigError: chat messages, and the tokenizer has no chat template.
+    """
+    if isinstance(prompt, str):
+        return list(tokenizer(prompt)["input_ids"])
+    if getattr(tokenizer, "chat_template", None) is None:
+        raise ConfigError("the prompts are chat messages, but the tokenizer has no chat template; give text prompts")
+    options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **(template_options or {})}
+    made: Any = tokenizer.apply_chat_template([dict(message) for message in prompt], **options)
+    return list(made["input_ids"])
 
 
 def plan_batches(lengths: Sequence[int], prompts_per_batch: int, *, window: int = WINDOW) -> list[list[int]]:

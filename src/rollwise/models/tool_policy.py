@@ -8,15 +8,15 @@ A system message with schemas is some twenty tokens then, and a tool call eight.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
-from importlib import metadata, resources
+from importlib import resources
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import TaskError
 from rollwise.models.cache import cache_root, cached
-from rollwise.models.embedded import EmbeddedConfig
+from rollwise.models.embedded import EmbeddedConfig, recipe_of, untrained
 from rollwise.models.extras import need
+from rollwise.models.loading import save_policy
 from rollwise.models.tokenizer import PAD, UNK
 from rollwise.models.warm_start import warm_start_rows
 from rollwise.rng import check_seed
@@ -65,18 +65,11 @@ def tool_policy(
         TaskError: the task has no demonstrations, or one is too long.
         MissingExtraError: the `train` extra is not installed.
     """
-    recipe = {
-        "recipe": RECIPE_VERSION,
-        "config": asdict(config),
-        "task": task.fingerprint(),
-        "seed": check_seed(seed),
-        "libraries": {name: metadata.version(name) for name in ("torch", "transformers", "tokenizers", "trl")},
-    }
+    recipe = recipe_of(task, check_seed(seed), config) | {"recipe": RECIPE_VERSION}
 
     def build(folder: Path) -> None:
         model, tokenizer = _warm_started(task, seed, config, progress)
-        model.save_pretrained(folder)
-        tokenizer.save_pretrained(folder)
+        save_policy(model, tokenizer, folder)
 
     return cached(cache_root(cache_dir), "tools", recipe, build)
 
@@ -143,9 +136,9 @@ def conversation_rows(
 def _warm_started(
     task: ToolTask, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None
 ) -> tuple[Any, Any]:
-    torch = need("torch", "the tool-calling policy")
+    need("torch", "the tool-calling policy")
     need("trl", "the tool-calling policy")
-    from transformers import Olmo2Config, Olmo2ForCausalLM
+    from transformers import Olmo2ForCausalLM
 
     demos, tools = task.demonstrations(config.num_demos, seed), tools_of(task.environment())
     tokenizer = phrase_tokenizer([], max_length=config.max_length)
@@ -154,22 +147,7 @@ def _warm_started(
     )
     tokenizer = phrase_tokenizer(texts, max_length=config.max_length)
     # Of the small architectures, one whose tokenizer AutoTokenizer loads as it was saved; Qwen2's it replaces.
-    shape = Olmo2Config(
-        vocab_size=-(-len(tokenizer) // 8) * 8,
-        hidden_size=config.hidden_size,
-        intermediate_size=config.intermediate_size,
-        num_hidden_layers=config.num_layers,
-        num_attention_heads=config.num_heads,
-        num_key_value_heads=config.num_heads,
-        max_position_embeddings=config.max_length,
-        tie_word_embeddings=True,
-        pad_token_id=tokenizer.pad_token_id,
-        bos_token_id=None,
-        eos_token_id=tokenizer.eos_token_id,
-    )
-    with torch.random.fork_rng():
-        torch.manual_seed(seed)
-        model = Olmo2ForCausalLM(shape)
+    model = untrained(Olmo2ForCausalLM, tokenizer, config, seed)
     rows = conversation_rows(tokenizer, demos, tools, max_length=config.max_length)
     warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress)
     return model, tokenizer

@@ -20,14 +20,17 @@ from rollwise.tasks.base import Task, Text, checked_count, completion_text
 from rollwise.tasks.countdown_embedding import countdown_embedding
 from rollwise.tasks.countdown_failures import classify
 from rollwise.tasks.countdown_files import read_items
-from rollwise.tasks.countdown_items import LEVELS, Item, distinct, draws, random_expression
+from rollwise.tasks.countdown_items import LEVELS, Item, draws, random_expression
 from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
 from rollwise.tasks.countdown_solver import solve
-from rollwise.tasks.seeding import in_share, rng_for
+from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 logger = logging.getLogger(__name__)
 
 FORMAT_REWARD = 0.1
+# A level counts as exhausted after this many draws in a row that brought nothing new. Level 1, the smallest, has
+# about 120 puzzles, the rarest of them drawn about once in 250.
+_GIVE_UP = 3001
 
 
 class Countdown(Task):
@@ -105,22 +108,22 @@ class Countdown(Task):
             ConfigError: `n` or `seed` is out of its range.
             TaskError: nothing is left to train on.
         """
-        return self._records("train", n, seed, self._file_items, lambda key: not self.held_out(key))
+        return self._records("train", n, seed, self._file_items, lambda item: not self.held_out(item.key))
 
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
         """Up to `n` held-out records, in the form and with the errors of `train_records`."""
         items = self._file_items if self._eval_items is None else self._eval_items
-        return self._records("eval", n, seed, items, self.held_out)
+        return self._records("eval", n, seed, items, lambda item: self.held_out(item.key))
 
     def _records(
-        self, split: str, n: int, seed: int, items: list[Item] | None, wanted: Callable[[str], bool]
+        self, split: str, n: int, seed: int, items: list[Item] | None, wanted: Callable[[Item], bool]
     ) -> list[dict[str, Any]]:
         checked_count(n)
         check_seed(seed)
         if items is None:
             chosen = list(itertools.islice(self._generated(split, seed, wanted), n))
         else:
-            left = [item for item in items if wanted(item.key)]
+            left = [item for item in items if wanted(item)]
             rng_for(seed, f"countdown/{split}/file").shuffle(left)
             chosen = left[:n]
         if not chosen:
@@ -130,12 +133,18 @@ class Countdown(Task):
             logger.warning("asked for %d %s puzzles, only %d distinct ones exist", n, split, len(chosen))
         return [self._record(item) for item in chosen]
 
-    def _generated(self, split: str, seed: int, wanted: Callable[[str], bool]) -> Iterator[Item]:
+    def _generated(self, split: str, seed: int, wanted: Callable[[Item], bool]) -> Iterator[Item]:
         """One puzzle from each level in turn, until all are exhausted."""
         levels = self.levels if split == "train" else self.eval_levels
         seen: set[str] = set()
         sources = {
-            level: distinct(level, rng_for(seed, f"countdown/{split}/L{level}"), wanted, seen)
+            level: distinct(
+                draws(level, rng_for(seed, f"countdown/{split}/L{level}")),
+                key=lambda item: item.key,
+                wanted=wanted,
+                seen=seen,
+                give_up=_GIVE_UP,
+            )
             for level in dict.fromkeys(levels)
         }
         while sources:

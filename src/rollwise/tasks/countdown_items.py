@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
 from rollwise.tasks.countdown_solver import Expr, combine, number
-
-# A level counts as exhausted after this many draws in a row that brought nothing new. Level 1, the smallest, has
-# about 120 puzzles, the rarest of them drawn about once in 250.
-_GIVE_UP = 3000
 
 
 @dataclass(frozen=True)
@@ -71,22 +67,6 @@ def draws(level: int, rng: random.Random) -> Iterator[Item]:
         low, high = spec.targets
         if made is not None and isinstance(made.value, int) and low <= made.value <= high:
             yield Item(nums, made.value, f"L{level}", float(level), spec.operators)
-
-
-def distinct(level: int, rng: random.Random, wanted: Callable[[str], bool], seen: set[str]) -> Iterator[Item]:
-    """A level's puzzles whose key is `wanted` and not in `seen`, which grows; ends when the level is exhausted."""
-    misses = 0
-    for item in draws(level, rng):
-        key = item.key
-        if key in seen or not wanted(key):
-            # An unwanted key says nothing about what is left, but must not keep an empty split waiting forever.
-            misses += 1
-            if misses > _GIVE_UP:
-                return
-            continue
-        misses = 0
-        seen.add(key)
-        yield item
 
 
 def random_expression(nums: Sequence[int], operators: str, rng: random.Random) -> Expr | None:

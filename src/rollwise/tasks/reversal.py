@@ -7,6 +7,7 @@ prompts that nobody can solve: with a wrong answer recorded, or of a kind that t
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
@@ -15,7 +16,7 @@ from typing import Any, ClassVar
 from rollwise.errors import ConfigError, TaskError
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Task, Text, checked_count, completion_text
-from rollwise.tasks.seeding import in_share, rng_for
+from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 # Left where a length has no more strings to give: 8 of one digit are all there are.
 _GIVE_UP = 200
@@ -160,17 +161,16 @@ class Reversal(Task):
 
     def _distinct(self, n: int, rng: random.Random, *, held_out: bool, skew: float) -> list[str]:
         """Up to `n` different strings of one side, in random order."""
-        weights = [length**skew for length in range(1, self.longest + 1)]
-        seen: dict[str, None] = {}
-        misses = 0
-        while len(seen) < n and misses < _GIVE_UP * self.longest:
-            digits = _draw(rng.choices(range(1, self.longest + 1), weights)[0], rng)
-            if digits in seen or self.held_out(digits) is not held_out:
-                misses += 1
-                continue
-            seen[digits] = None
-            misses = 0
-        return list(seen)
+        lengths = range(1, self.longest + 1)
+        weights = [length**skew for length in lengths]
+        found = distinct(
+            (_draw(rng.choices(lengths, weights)[0], rng) for _ in itertools.count()),
+            key=str,
+            wanted=lambda digits: self.held_out(digits) is held_out,
+            seen=set(),
+            give_up=_GIVE_UP * self.longest,
+        )
+        return list(itertools.islice(found, n))
 
     def _record(self, digits: str, kind: str) -> dict[str, Any]:
         clean, sign = kind == CLEAN, ":" if kind == FOREIGN else "="

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
+from collections.abc import Callable, Iterable, Iterator
+from typing import TypeVar
 
 from rollwise.rng import stream_generator
+
+T = TypeVar("T")
 
 
 def in_share(key: str, share: float) -> bool:
@@ -16,3 +20,32 @@ def in_share(key: str, share: float) -> bool:
 def rng_for(seed: int, name: str) -> random.Random:
     """A generator of its own for `name` under `seed`; the standard library's is fast for single draws."""
     return random.Random(int(stream_generator(seed, name).integers(2**63)))
+
+
+def distinct(
+    draws: Iterable[T], *, key: Callable[[T], str], wanted: Callable[[T], bool], seen: set[str], give_up: int
+) -> Iterator[T]:
+    """Of `draws`, which may have no end, those that are wanted and that come for the first time.
+
+    Args:
+        draws: Taken one by one, never ahead of what is asked for.
+        key: The identity of one.
+        wanted: Whether one is of the side that is asked for.
+        seen: Keys that are not to come again; it grows.
+        give_up: After so many in a row that brought nothing new there are taken to be no more. An unwanted one counts:
+            it says nothing about what is left, but must not keep an empty side waiting forever.
+
+    >>> "".join(distinct("abAcAAAd", key=str, wanted=str.islower, seen={"b"}, give_up=3))
+    'ac'
+    """
+    misses = 0
+    for item in draws:
+        name = key(item)
+        if name in seen or not wanted(item):
+            misses += 1
+            if misses >= give_up:
+                return
+            continue
+        misses = 0
+        seen.add(name)
+        yield item

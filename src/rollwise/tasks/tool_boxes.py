@@ -6,13 +6,14 @@ that must be read (how many balls are in a box that is to be emptied is known on
 
 from __future__ import annotations
 
+import itertools
 import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
 from rollwise.errors import ConfigError
 from rollwise.rng import check_seed
-from rollwise.tasks.seeding import in_share, rng_for
+from rollwise.tasks.seeding import distinct, in_share, rng_for
 from rollwise.tasks.tool_boxes_scenarios import EMPTY, MOST, NAMES, PUT, TAKE, Order, Scenario, read_scenario
 from rollwise.tasks.tool_conversation import Conversation, ToolError, ToolTask, exchange
 
@@ -204,15 +205,14 @@ class Boxes(ToolTask):
         }
 
     def _records(self, n: int, rng: random.Random, *, held_out: bool) -> list[dict[str, Any]]:
-        seen: dict[str, Scenario] = {}
-        misses = 0
-        while len(seen) < n and misses < _GIVE_UP:
-            scenario = self._draw(rng)
-            if scenario.key in seen or self.held_out(scenario) is not held_out:
-                misses += 1
-                continue
-            seen[scenario.key], misses = scenario, 0
-        return [record(scenario) for scenario in seen.values()]
+        found = distinct(
+            (self._draw(rng) for _ in itertools.count()),
+            key=lambda scenario: scenario.key,
+            wanted=lambda scenario: self.held_out(scenario) is held_out,
+            seen=set(),
+            give_up=_GIVE_UP,
+        )
+        return [record(scenario) for scenario in itertools.islice(found, max(n, 0))]
 
     def _draw(self, rng: random.Random) -> Scenario:
         contents = [rng.randint(1, MOST - 1) for _ in NAMES]

@@ -1,10 +1,11 @@
-"""Random numbers that leave the global generators as they were."""
+"""What is otherwise for a while, and afterwards as it was: the global random generators, an object's attributes."""
 
 from __future__ import annotations
 
 import random
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 import numpy as np
 import torch
@@ -23,3 +24,16 @@ def isolated_rng(seed: int) -> Iterator[None]:
         finally:
             random.setstate(python_state)
             np.random.set_state(numpy_state)  # noqa: NPY002
+
+
+@contextmanager
+def attributes_set(owner: object, **values: Any) -> Iterator[None]:
+    """Inside, attributes that `owner` has already are `values`; after it, also after an error, they are as before."""
+    before = {name: getattr(owner, name) for name in values}
+    try:
+        for name, value in values.items():
+            setattr(owner, name, value)
+        yield
+    finally:
+        for name, value in before.items():
+            setattr(owner, name, value)

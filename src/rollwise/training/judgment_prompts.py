@@ -9,6 +9,7 @@ from typing import Any
 from jinja2.exceptions import TemplateError
 
 from rollwise.judges import Question, plain_text
+from rollwise.models.sampling import tokens_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,13 +44,10 @@ class QuestionEncoder:
         return EncodedQuestion([], 0)
 
     def _tokens(self, context: str | list[dict[str, Any]]) -> list[int]:
-        if isinstance(context, str) or getattr(self.tokenizer, "chat_template", None) is None:
-            return list(self.tokenizer(plain_text(context))["input_ids"])
+        if getattr(self.tokenizer, "chat_template", None) is None:
+            context = plain_text(context)
         try:
-            return self._templated(context)
+            return tokens_of(self.tokenizer, context, self.template_options)
         except TemplateError:  # a template that knows no system role
-            return self._templated([{"role": "user", "content": plain_text(context).rstrip("\n")}])
-
-    def _templated(self, messages: list[dict[str, Any]]) -> list[int]:
-        options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **self.template_options}
-        return list(self.tokenizer.apply_chat_template(messages, **options)["input_ids"])
+            alone = [{"role": "user", "content": plain_text(context).rstrip("\n")}]
+            return tokens_of(self.tokenizer, alone, self.template_options)

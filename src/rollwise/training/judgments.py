@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -22,6 +23,7 @@ from rollwise.errors import SilentNoOpError
 from rollwise.judges import Lesson, Question
 from rollwise.models.sampling import context_length
 from rollwise.training.calls import Judgment
+from rollwise.training.isolation import attributes_set
 from rollwise.training.judgment_prompts import EncodedQuestion, QuestionEncoder
 from rollwise.training.shared_prefix import shared_prefix
 
@@ -106,33 +108,28 @@ class JudgmentMixin(TrlTrainer):
         """Answer tokens for each context, sampled as the rollouts are."""
         engine = getattr(self, "vllm_generation", None) if self.use_vllm else None
         config = getattr(self, "generation_config", None)
-        limits = [
-            (owner, name) for owner, name in ((engine, "max_completion_length"), (config, "max_new_tokens")) if owner
-        ]
-        before = [getattr(owner, name) for owner, name in limits]
         grpo = "num_generations" in inspect.signature(self._generate_single_turn).parameters
-        try:
-            for owner, name in limits:
-                setattr(owner, name, longest)
-            with self._set(num_generations=1), shared_prefix(self.accelerator.unwrap_model(self.model_wrapped)):
-                if not grpo:
-                    answers: list[list[int]] = self._generate_single_turn(contexts, None, {})
-                    return answers
+        with ExitStack() as stack:
+            if engine is not None:
+                stack.enter_context(attributes_set(engine, max_completion_length=longest))
+            if config is not None:
+                stack.enter_context(attributes_set(config, max_new_tokens=longest))
+            stack.enter_context(attributes_set(self, num_generations=1))
+            stack.enter_context(shared_prefix(self.accelerator.unwrap_model(self.model_wrapped)))
+            if grpo:
                 return list(self._generate_single_turn(contexts, None, {}, num_generations=1)[0])
-        finally:
-            for (owner, name), value in zip(limits, before, strict=True):
-                setattr(owner, name, value)
+            answers: list[list[int]] = self._generate_single_turn(contexts, None, {})
+            return answers
 
     # ---- learning ----
 
     def _prepare_lessons(self, lessons: list[Lesson], judgments: dict[str, Judgment]) -> None:
         """Spread the judgments over the micro-steps that train on this generation, and over the ranks."""
-        weight = self.curriculum.judge_weight
         taught = [(lesson, judgments[lesson.question_id]) for lesson in lessons if lesson.question_id in judgments]
         taught = [(lesson, judgment) for lesson, judgment in taught if judgment.answer_ids]
         steps = self.args.steps_per_generation
         self._judge_batches = []
-        if not taught or weight == 0.0:
+        if not taught or self.curriculum.judge_weight == 0.0:
             return
         processes = self.accelerator.num_processes
         # Losses are averaged over micro-steps and over ranks: this leaves the mean over the judgments, equation 9.
@@ -147,24 +144,25 @@ class JudgmentMixin(TrlTrainer):
             self._judge_batches.append(self._judge_batch([j for _, j in padded], weights) if most else None)
 
     def _judge_batch(self, judgments: list[Judgment], weights: list[float]) -> JudgeBatch:
-        device, pad = self.accelerator.device, self._tokenizer.pad_token_id
-        contexts, answers = [j.context_ids for j in judgments], [j.answer_ids for j in judgments]
-        wide, long = max(map(len, contexts)), max(map(len, answers))
-        rows = [
-            [pad] * (wide - len(c)) + c + a + [pad] * (long - len(a)) for c, a in zip(contexts, answers, strict=True)
-        ]
-        masks = [
-            [0] * (wide - len(c)) + [1] * (len(c) + len(a)) + [0] * (long - len(a))
-            for c, a in zip(contexts, answers, strict=True)
-        ]
-        ids, mask = torch.tensor(rows, device=device), torch.tensor(masks, device=device)
-        batch = JudgeBatch(ids, mask, mask[:, wide:], torch.tensor(weights, device=device, dtype=torch.float32))
-        moves_on = self.args.gradient_accumulation_steps % (self.args.steps_per_generation * self.num_iterations) != 0
-        if not moves_on:
-            return batch
-        with torch.no_grad():
-            old_logps = self._answer_logps(self.model, batch)
-        return JudgeBatch(batch.ids, batch.mask, batch.answer_mask, batch.weights, old_logps)
+        contexts = self._padded([judgment.context_ids for judgment in judgments], "left")
+        answers = self._padded([judgment.answer_ids for judgment in judgments], "right")
+        batch = JudgeBatch(
+            ids=torch.cat([contexts["input_ids"], answers["input_ids"]], dim=1),
+            mask=torch.cat([contexts["attention_mask"], answers["attention_mask"]], dim=1),
+            answer_mask=answers["attention_mask"],
+            weights=torch.tensor(weights, device=self.accelerator.device, dtype=torch.float32),
+        )
+        # The policy moves on before all of this generation is trained on.
+        if self.args.gradient_accumulation_steps % (self.args.steps_per_generation * self.num_iterations) != 0:
+            with torch.no_grad():
+                return replace(batch, old_logps=self._answer_logps(self.model, batch))
+        return batch
+
+    def _padded(self, rows: list[list[int]], side: str) -> Any:
+        """`input_ids` and `attention_mask` of R rows, each (R, longest), on this process's device."""
+        return self._tokenizer.pad(
+            {"input_ids": rows}, padding_side=side, return_attention_mask=True, return_tensors="pt"
+        ).to(self.accelerator.device)
 
     def _answer_logps(self, model: Any, batch: JudgeBatch) -> torch.Tensor:
         """(R, T) log-probabilities of the answers' tokens, at the temperature that they were sampled with."""

@@ -20,6 +20,7 @@ from rollwise.ticket import Purpose
 from rollwise.training.advantages import AdvantageKind, AdvantageScale, group_advantages, scale_advantages
 from rollwise.training.calls import Call
 from rollwise.training.environments import generated_lengths
+from rollwise.training.isolation import attributes_set
 from rollwise.training.merging import check_mergeable, gather_rows
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class RolloutMixin(TrlTrainer):
         bound = [dict(self.train_dataset[row]) for row in mine]
         bound_prompts = [row.get("prompt") for row in bound]
         self._captured = None
-        with self._set(**self._settings(n, purpose)), self._quiet(purpose != "train"):
+        with attributes_set(self, **self._settings(n, purpose)), self._quiet(purpose != "train"):
             output: dict[str, Any] = super()._generate_and_score_completions(bound)
         captured = self._require_feedback(bound_prompts)
         if self.gate is not None or self._screens:
@@ -89,24 +90,13 @@ class RolloutMixin(TrlTrainer):
         return settings
 
     @contextmanager
-    def _set(self, **settings: Any) -> Iterator[None]:
-        before = {name: getattr(self, name) for name in settings}
-        for name, value in settings.items():
-            setattr(self, name, value)
-        try:
-            yield
-        finally:
-            for name, value in before.items():
-                setattr(self, name, value)
-
-    @contextmanager
     def _quiet(self, quiet: bool) -> Iterator[None]:
         """Inside, if `quiet`, what the trainer notes for its logs goes nowhere; its count of tokens goes on."""
         if not quiet:
             yield
             return
         nowhere: dict[str, Any] = {mode: defaultdict(list) for mode in self._metrics}
-        with self._set(_metrics=nowhere, _logs=copy.deepcopy(self._logs)):
+        with attributes_set(self, _metrics=nowhere, _logs=copy.deepcopy(self._logs)):
             yield
 
     # ---- advantages ----
