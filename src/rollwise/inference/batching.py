@@ -16,6 +16,9 @@ from rollwise.inference.groups import RUNNING, CandidateGroup, Result
 from rollwise.inference.slots import Prompt
 from rollwise.models.sampling import draw_tokens, rollout_uniforms
 
+READ_AHEAD = 16
+"""So many prompts are read in one forward pass, though there may be slots for the first one alone."""
+
 
 class Signal(Protocol):
     """What a policy goes by: a `SuccessHead`, or anything else that can be read from a step's forward pass."""
@@ -108,6 +111,8 @@ class Batching:
     ) -> None:
         self.rows, self.sampler, self.signal, self.policy = rows, sampler, signal, policy
         self.limit, self.seed, self.stats = limit, seed, stats
+        self.read_ahead: deque[_Prompted] = deque()
+        """Prompts that were read, many in one forward pass, before there were slots for them."""
         self.wanted: deque[_Row] = deque()
         """Candidates that were launched while no slot was free."""
 
@@ -115,7 +120,7 @@ class Batching:
         """Results of prompts (id, tokens, k), each as soon as it is done."""
         waiting = deque(queue)
         clock = time.perf_counter(), time.process_time()
-        while waiting or self.wanted or self.rows.owners:
+        while waiting or self.read_ahead or self.wanted or self.rows.owners:
             with torch.inference_mode():
                 done = self._refill(waiting)
                 if self.rows.owners:
@@ -132,16 +137,27 @@ class Batching:
         self.wanted = deque(row for row in self.wanted if row.runs)
         fresh = [self.wanted.popleft() for _ in range(min(self.rows.free, len(self.wanted)))]
         room = self.rows.free - len(fresh)
-        admitted = []
-        while waiting and not self.wanted and self.policy.first(waiting[0][2]) <= room:
+        while not self.wanted and (self.read_ahead or waiting):
+            if not self.read_ahead:
+                self._read_ahead(waiting, room)
+            if not self.read_ahead or self.read_ahead[0].group.first > room:
+                break
+            prompted = self.read_ahead.popleft()
+            room -= prompted.group.first
+            fresh += self._launched(prompted, prompted.group.launch(prompted.group.first))
+        return self._begin(fresh) if fresh else []
+
+    def _read_ahead(self, waiting: deque[tuple[str, list[int], int]], room: int) -> None:
+        """Read the prompts for which there is room and, where rows come and go, some more."""
+        more = READ_AHEAD if self.rows.refills else 0
+        admitted: list[tuple[str, list[int], int]] = []
+        while waiting and (room >= self.policy.first(waiting[0][2]) or (admitted and len(admitted) < more)):
             room -= self.policy.first(waiting[0][2])
             admitted.append(waiting.popleft())
         if admitted:
             prompts = self.rows.prefill([tokens for _, tokens, _ in admitted])
             for (id_, _, count), prompt in zip(admitted, prompts, strict=True):
-                prompted = self._prompted(id_, prompt, count)
-                fresh += self._launched(prompted, prompted.group.launch(self.policy.first(count)))
-        return self._begin(fresh) if fresh else []
+                self.read_ahead.append(self._prompted(id_, prompt, count))
 
     def _prompted(self, id_: str, prompt: Prompt, count: int) -> _Prompted:
         self.stats.prompt_tokens += prompt.length

@@ -6,6 +6,7 @@ padded. Removing a row moves the last one into its place. Works for models whose
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -46,11 +47,11 @@ class _Layer(CacheLayerMixin):
 
     def __init__(self, slots: int, places: _Places) -> None:
         super().__init__()
-        self.slots, self.places = slots, places
+        self.slots, self.places, self.capacity = slots, places, _FIRST_LENGTH
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.keys = self._slab(key_states, _FIRST_LENGTH)
-        self.values = self._slab(value_states, _FIRST_LENGTH)
+        self.keys = self._slab(key_states, self.capacity)
+        self.values = self._slab(value_states, self.capacity)
         self.is_initialized = True
 
     def update(
@@ -62,20 +63,21 @@ class _Layer(CacheLayerMixin):
         self.values[self.places.rows, :, self.places.index] = value_states[:, :, 0]
         return self.keys[:n, :, :width], self.values[:n, :, :width]
 
-    def insert(self, row: int, keys: torch.Tensor, values: torch.Tensor) -> None:
-        """A prompt's (heads, P, D) keys and values, at the beginning of a row."""
+    def insert(self, first: int, count: int, keys: torch.Tensor, values: torch.Tensor) -> None:
+        """A prompt's (heads, P, D) keys and values, at the beginning of `count` rows."""
         if not self.is_initialized:
             self.lazy_initialization(keys[None], values[None])
-        self.keys[row, :, : keys.shape[1]] = keys
-        self.values[row, :, : values.shape[1]] = values
+        self.keys[first : first + count, :, : keys.shape[1]] = keys
+        self.values[first : first + count, :, : values.shape[1]] = values
 
-    def move(self, target: int, source: int, length: int) -> None:
-        """Copy the first `length` places of one row to another."""
-        self.keys[target, :, :length] = self.keys[source, :, :length]
-        self.values[target, :, :length] = self.values[source, :, :length]
+    def move(self, targets: torch.Tensor, sources: torch.Tensor, length: int) -> None:
+        """Copy the first `length` places of some rows to others."""
+        self.keys[targets, :, :length] = self.keys[sources, :, :length]
+        self.values[targets, :, :length] = self.values[sources, :, :length]
 
     def grow(self, length: int) -> None:
         """Make room for so many tokens in each row."""
+        self.capacity = length
         if self.is_initialized and self.keys.shape[2] < length:
             for name in ("keys", "values"):
                 old = getattr(self, name)
@@ -160,17 +162,18 @@ class SlotRows:
 
     def begin(self, rows: Sequence[tuple[Prompt, Any]]) -> None:
         """A new row for each pair of a prompt and an owner; at most `free`."""
-        for prompt, owner in rows:
-            self._ensure(prompt.length + 1)
+        self._make_room(max(prompt.length for prompt, _ in rows) + 1)
+        for _, run in itertools.groupby(rows, key=lambda row: id(row[0])):
+            same = list(run)
+            prompt = same[0][0]
             for layer, keys, values in zip(self._layers, prompt.keys, prompt.values, strict=True):
-                layer.insert(len(self.owners), keys, values)
-            self._make_room()
-            self.owners.append(owner)
-            self._lengths.append(prompt.length)
+                layer.insert(len(self.owners), len(same), keys, values)
+            self.owners += [owner for _, owner in same]
+            self._lengths += [prompt.length] * len(same)
 
     def forward(self, tokens: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
         """One token for each row -> (n, V) logits of the next ones, (n, H) last hidden states."""
-        self._ensure(max(self._lengths) + 1)
+        self._make_room(max(self._lengths) + 1)
         device = self.model.device
         self._places.set(self._lengths, device)
         steps = torch.arange(self._places.width, device=device)
@@ -185,22 +188,24 @@ class SlotRows:
         return logits, hidden
 
     def remove(self, rows: Sequence[int]) -> None:
-        """These rows leave; each time the last row takes the place."""
-        for row in sorted(rows, reverse=True):
-            last = len(self.owners) - 1
-            if row != last:
-                for layer in self._layers:
-                    layer.move(row, last, self._lengths[last])
-                self.owners[row], self._lengths[row] = self.owners[last], self._lengths[last]
-            self.owners.pop()
-            self._lengths.pop()
+        """These rows leave; rows from the end take their places."""
+        gone = set(rows)
+        left = len(self.owners) - len(gone)
+        targets = sorted(row for row in gone if row < left)
+        sources = [row for row in range(left, len(self.owners)) if row not in gone]
+        if targets:
+            device = self.model.device
+            length = max(self._lengths[row] for row in sources)
+            into, out = torch.tensor(targets, device=device), torch.tensor(sources, device=device)
+            for layer in self._layers:
+                layer.move(into, out, length)
+            for target, source in zip(targets, sources, strict=True):
+                self.owners[target], self._lengths[target] = self.owners[source], self._lengths[source]
+        del self.owners[left:], self._lengths[left:]
 
-    def _ensure(self, length: int) -> None:
+    def _make_room(self, length: int) -> None:
         while self._capacity < length:
             self._capacity *= 2
-        self._make_room()
-
-    def _make_room(self) -> None:
         for layer in self._layers:
             layer.grow(self._capacity)
 
