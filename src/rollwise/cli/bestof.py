@@ -1,0 +1,66 @@
+"""`rollwise bestof`: best-of-N that gives up hopeless candidates early."""
+
+from __future__ import annotations
+
+import sys
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+from rollwise.inference.bestof_config import BestOfConfig
+
+HELP = "answer prompts by best-of-N that gives up hopeless candidates early"
+
+_EXAMPLES = """
+examples:
+  rollwise bestof countdown --select majority                      full best-of-8, chosen by vote: needs no head
+  rollwise bestof countdown --head head.safetensors                full best-of-8, chosen by the head
+  rollwise bestof countdown --head head.safetensors --policy sequential
+                                                                   another candidate only while it is worth its tokens
+  rollwise bestof countdown --head head.safetensors --policy prune --policy_options.warmup 8 --policy_options.interval 2
+  rollwise bestof countdown --head head.safetensors --policy prune --mean_k 4
+                                                                   the paper's blend: hard prompts get more candidates
+  rollwise bestof my.jsonl --model path/or/hub-id --head head.safetensors --policy early-stop --stop '["</answer>"]'
+
+Which policy, and how much it saves at what accuracy: rollwise head evaluate. A head: rollwise head fit.
+Killed or interrupted, the same command goes on where it stopped.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        usage="rollwise bestof DATA [--model M] [--head HEAD] [--policy P] [--k 8] [--OPTION VALUE ...]",
+        description="Draw K candidates of each prompt, give up on those that look hopeless, and choose an answer.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
+    parser.add_argument("data", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
+    parser.add_class_arguments(BestOfConfig, as_group=False, skip={"data"})
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Answer what is missing, and say what it cost."""
+    import numpy as np
+
+    from rollwise.inference.bestof import run_bestof
+
+    values = options.as_dict()
+    values.pop("config", None)
+    config = BestOfConfig(**values)
+    try:
+        answers = run_bestof(config)
+    except KeyboardInterrupt:
+        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        return 130
+    lines = answers.lines
+    mean = {name: np.mean([line[name] for line in lines]) for name in ("row_forwards", "steps", "k", "complete")}
+    scored = "" if answers.accuracy is None else f"mean reward {answers.accuracy:.3f}; "
+    took = f"; {answers.decoded / answers.wall_s:.1f} prompts a second" if answers.decoded else ""
+    sys.stdout.write(
+        f"{len(lines):,} prompts by {config.policy} of {mean['k']:.1f} candidates: {scored}"
+        f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
+        f"candidates carried to the end{took}\n{answers.path}: config.yaml, answers.jsonl\n"
+    )
+    return 0

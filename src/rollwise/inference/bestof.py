@@ -1,0 +1,169 @@
+"""`rollwise bestof`: prompts in, chosen answers with their cost out.
+
+The folder holds `config.yaml`, the options that decide the answers, and `answers.jsonl`, a line for each prompt. Killed
+at any moment, the same command goes on with the prompts that are missing, and gives the same answers as if it had not
+been: a candidate's random numbers depend on seed, prompt and index alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+
+from rollwise.inference.allocation import allocate
+from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.groups import Result
+from rollwise.inference.head import SuccessHead
+from rollwise.inference.policies import make_policy
+from rollwise.inference.selection import answer_key, select
+from rollwise.profiling.data import ProfileData, load_data, sampling_order
+from rollwise.profiling.progress import SamplingBar
+from rollwise.profiling.sample import ProfileFolder
+from rollwise.profiling.scoring import Scorer
+from rollwise.profiling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.tasks import TASKS, Task
+
+Line = dict[str, Any]
+"""A prompt's line: id, prompt, answer (the chosen text), chosen (its index), value_end, k, complete, abandoned,
+row_forwards, steps, prompt_tokens, rewards (of the chosen one, or empty), and candidates if all are kept."""
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What `rollwise bestof` gave.
+
+    Attributes:
+        path: The folder.
+        lines: One for each prompt, in the order of the sample.
+        wall_s: Seconds of decoding in this call.
+        decoded: Prompts decoded in this call.
+    """
+
+    path: Path
+    lines: list[Line]
+    wall_s: float
+    decoded: int
+
+    @property
+    def accuracy(self) -> float | None:
+        """Mean reward of the chosen candidates; None where nothing is scored."""
+        scored = [line["rewards"][0] for line in self.lines if line["rewards"]]
+        return float(np.mean(scored)) if scored else None
+
+
+def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answers:
+    """Answer the prompts that have no answer yet in the folder.
+
+    Raises:
+        ConfigError: options that don't fit, a head of another model, or a folder that was begun with others.
+        PoolError: data that can't be used.
+        RewardError: rewards that can't be used. What was answered before is kept.
+    """
+    console = console or Console(stderr=True)
+    scored = config.data in TASKS or config.task is not None or config.reward is not None
+    task = make_task_of(config) if scored or not Path(config.data).suffix else None
+    scorer, reward_hash = make_scorer(config, task)
+    split = config.split or ("eval" if config.data in TASKS else None)
+    data = load_data(config, task, split=split)
+    if scored:
+        scorer.check(data.rows[0])
+    head = None if config.head is None else SuccessHead.load(config.head)
+    options = DecodingOptions(
+        temperature=config.temperature,
+        top_p=config.top_p,
+        top_k=config.top_k,
+        stop_strings=tuple(config.stop),
+        max_new_tokens=sampling_options(config, task).max_new_tokens,
+        slots=config.slots,
+        seed=config.seed,
+    )
+    folder = ProfileFolder(config.folder, lines="answers.jsonl", what="a folder of `rollwise bestof`")
+    decided = {**config.deciding(), "max_completion_length": options.max_new_tokens}
+    folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
+    rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
+    done = folder.read_groups()
+    missing = [row for row in rows if data.ids[row] not in done]
+    wall = 0.0
+    if missing:
+        with SamplingBar(console) as bar:
+            decoder = _decoder(config, task, head, options, bar)
+            counts = _counts(config, decoder, data, rows)
+            answers = _answer(decoder, config, data, missing, counts, scorer if scored else None)
+            tokens = 0
+            bar.sampled(len(rows) - len(missing), len(rows), 0)
+            for at, line in enumerate(answers, start=len(rows) - len(missing) + 1):
+                folder.append([line])
+                done[line["id"]] = line
+                tokens += line["row_forwards"]
+                bar.sampled(at, len(rows), tokens)
+            wall = decoder.stats.wall_s
+    return Answers(folder.path, [done[data.ids[row]] for row in rows], wall, len(missing))
+
+
+def _decoder(
+    config: BestOfConfig, task: Task | None, head: SuccessHead | None, options: DecodingOptions, bar: SamplingBar
+) -> AdaptiveDecoder:
+    model, tokenizer = load_model(config.model, task, progress=bar.warmed)
+    return AdaptiveDecoder(model, tokenizer, signal=head, options=options)
+
+
+def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: ProfileData, rows: list[int]) -> Mapping[int, int]:
+    """Each prompt's K: all the same, or by the percentile rank of V(x) among all prompts of the sample."""
+    if config.mean_k is None:
+        return dict.fromkeys(rows, config.k)
+    values = decoder.prompt_values([data.ids[row] for row in rows], [data.prompts[row] for row in rows])
+    ids = [data.ids[row] for row in rows]
+    return dict(zip(rows, allocate(values, config.mean_k, 1, config.k, ids=ids).tolist(), strict=True))
+
+
+def _answer(
+    decoder: AdaptiveDecoder,
+    config: BestOfConfig,
+    data: ProfileData,
+    rows: list[int],
+    counts: Mapping[int, int],
+    scorer: Scorer | None,
+) -> Any:
+    policy = make_policy(config.policy, **config.policy_options)
+    place = {data.ids[row]: row for row in rows}
+    ids, prompts = list(place), [data.prompts[row] for row in rows]
+    for result in decoder.decode(ids, prompts, policy, k=[counts[row] for row in rows]):
+        yield _line(result, data.rows[place[result.id]], config, scorer)
+
+
+def _line(result: Result, row: Mapping[str, Any], config: BestOfConfig, scorer: Scorer | None) -> Line:
+    complete = result.complete
+    keys = [answer_key(candidate.text) for candidate in complete]
+    chosen = complete[select([candidate.value_end for candidate in complete], keys, config.select)]
+    rewards = [] if scorer is None else scorer(row, [chosen.text], [chosen.token_ids])[0]
+    line = {
+        "id": result.id,
+        "prompt": row["prompt"],
+        "answer": chosen.text,
+        "chosen": chosen.index,
+        "value_end": None if np.isnan(chosen.value_end) else round(chosen.value_end, 6),
+        "k": len(result.candidates),
+        "complete": len(complete),
+        "abandoned": sum(candidate.state == "abandoned" for candidate in result.candidates),
+        "row_forwards": result.row_forwards,
+        "steps": result.steps,
+        "prompt_tokens": result.prompt_tokens,
+        "rewards": rewards,
+    }
+    if config.keep == "all":
+        line["candidates"] = [
+            {
+                "state": candidate.state,
+                "text": candidate.text,
+                "token_ids": candidate.token_ids,
+                "values": [round(value, 6) for value in candidate.values.tolist()],
+            }
+            for candidate in result.candidates
+        ]
+    return line
