@@ -62,8 +62,8 @@ def main() -> None:
     for name, pairs in taken.items():
         walls, cpus = zip(*pairs, strict=True)
         print(
-            f"{name:22s} wall {statistics.median(walls):.4f} s per 1,000 tokens ({min(walls):.4f} to {max(walls):.4f}), "
-            f"CPU {statistics.median(cpus):.4f} ({min(cpus):.4f} to {max(cpus):.4f})"
+            f"{name:22s} wall {statistics.median(walls):.4f} s per 1,000 tokens ({min(walls):.4f}-{max(walls):.4f}), "
+            f"CPU {statistics.median(cpus):.4f} ({min(cpus):.4f}-{max(cpus):.4f})"
         )
 
 

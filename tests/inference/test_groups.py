@@ -117,7 +117,7 @@ def test_a_policy_is_asked_once_a_step() -> None:
     made = group(policy=Counting(interval=2))
     for _ in range(4):
         feed(made, 0, [0.1])
-        made.decide()
         feed(made, 1, [0.1])
+        made.decide()
         made.decide()
     assert Counting.asked == 2  # at steps 1 and 3

@@ -39,6 +39,7 @@ def candidates(
         prompt_value=prompt_value,
         typical=typical,
         limit=1000,
+        lowest=v,
     )
 
 

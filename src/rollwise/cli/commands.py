@@ -8,7 +8,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise import __version__
-from rollwise.cli import compare, profile, report, simulate, train, watch
+from rollwise.cli import compare, consistency, profile, report, simulate, train, watch
 from rollwise.cli.formatting import command_parser
 from rollwise.cli.listings import CURRICULA_LISTING, GATES_LISTING, TASKS_LISTING
 
@@ -19,6 +19,7 @@ COMMANDS: Mapping[str, Any] = {
     "report": report,
     "watch": watch,
     "simulate": simulate,
+    "consistency": consistency,
     "curricula": CURRICULA_LISTING,
     "gates": GATES_LISTING,
     "tasks": TASKS_LISTING,

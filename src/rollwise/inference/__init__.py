@@ -4,6 +4,7 @@ Importing this package is cheap; torch and transformers are imported when someth
 """
 
 from rollwise.inference.candidates import Candidates, Decision, Policy
+from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.policies import POLICIES, BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
 from rollwise.inference.spec import HeadSpec, edges_for
@@ -13,12 +14,14 @@ __all__ = [
     "BestOfN",
     "Candidates",
     "Decision",
+    "DeepConfPolicy",
     "EarlyStop",
     "HeadSpec",
     "Policy",
     "Prune",
     "Sequential",
     "SuccessHead",
+    "TokenConfidence",
     "Utility",
     "edges_for",
     "make_policy",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -96,6 +96,7 @@ class Batching:
         limit: Most tokens of a candidate.
         seed: Names the random streams, with prompt id and index.
         stats: Counted into.
+        answer: A finished candidate's tokens -> its final answer, for policies that go by agreement.
     """
 
     def __init__(
@@ -108,9 +109,10 @@ class Batching:
         limit: int,
         seed: int,
         stats: DecodingStats,
+        answer: Callable[[Sequence[int]], str | None] | None = None,
     ) -> None:
         self.rows, self.sampler, self.signal, self.policy = rows, sampler, signal, policy
-        self.limit, self.seed, self.stats = limit, seed, stats
+        self.limit, self.seed, self.stats, self.answer = limit, seed, stats, answer
         self.read_ahead: deque[_Prompted] = deque()
         """Prompts that were read, many in one forward pass, before there were slots for them."""
         self.wanted: deque[_Row] = deque()
@@ -203,7 +205,8 @@ class Batching:
             row.prompted.group.observe(row.index, token, chance, length)
         for row, ended in zip(rows, self.sampler.ended([row.tokens for row in rows]), strict=True):
             if ended or len(row.tokens) >= self.limit:
-                row.prompted.group.end(row.index, truncated=not ended)
+                answer = self.answer(row.tokens) if self.answer and ended else None
+                row.prompted.group.end(row.index, truncated=not ended, answer=answer)
 
     def _settle(self, rows: Sequence[_Row]) -> list[_Prompted]:
         """Ask the policies, let go of the rows that are done or given up, launch others; the prompts that are done."""

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from rollwise.inference.allocation import allocate
 from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.inference.confidence import TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import Result
 from rollwise.inference.head import SuccessHead
@@ -110,7 +111,8 @@ def _decoder(
     config: BestOfConfig, task: Task | None, head: SuccessHead | None, options: DecodingOptions, bar: SamplingBar
 ) -> AdaptiveDecoder:
     model, tokenizer = load_model(config.model, task, progress=bar.warmed)
-    return AdaptiveDecoder(model, tokenizer, signal=head, options=options)
+    signal = TokenConfidence() if head is None and config.policy == "deepconf" else head
+    return AdaptiveDecoder(model, tokenizer, signal=signal, options=options)
 
 
 def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: ProfileData, rows: list[int]) -> Mapping[int, int]:
@@ -133,7 +135,8 @@ def _answer(
     policy = make_policy(config.policy, **config.policy_options)
     place = {data.ids[row]: row for row in rows}
     ids, prompts = list(place), [data.prompts[row] for row in rows]
-    for result in decoder.decode(ids, prompts, policy, k=[counts[row] for row in rows]):
+    counted = [counts[row] for row in rows]
+    for result in decoder.decode(ids, prompts, policy, k=counted, answer=answer_key):
         yield _line(result, data.rows[place[result.id]], config, scorer)
 
 

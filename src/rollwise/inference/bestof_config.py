@@ -13,6 +13,9 @@ from rollwise.inference.selection import LIVE_RULES
 from rollwise.models import EMBEDDED
 from rollwise.profiling.config import check_setting
 
+HEADLESS = ("none", "deepconf")
+"""Policies that need no success head."""
+
 
 @dataclass(kw_only=True)
 class BestOfConfig:
@@ -23,7 +26,7 @@ class BestOfConfig:
             `prompt` (text or chat messages).
         model: "embedded" is a task's own tiny policy; else a folder or hub id of any causal LM of transformers.
         head: A success head, made by `rollwise head fit`; without one only policy "none".
-        policy: none (full best-of-N), prune, early-stop, utility or sequential.
+        policy: none (full best-of-N), prune, early-stop, utility, sequential, or deepconf, which needs no head.
         policy_options: Its own options, for example `--policy_options.threshold 0.4`.
         k: Candidates of each prompt.
         mean_k: Adaptive K: so many candidates on average, more for prompts that look hard, by the percentile rank of
@@ -95,8 +98,8 @@ class BestOfConfig:
         make_policy(self.policy, **self.policy_options)
         if self.select not in LIVE_RULES:
             raise ConfigError(f"select must be one of {', '.join(LIVE_RULES)}, got {self.select!r}")
-        if self.head is None and (self.policy != "none" or self.mean_k is not None):
-            what = f"policy {self.policy!r}" if self.policy != "none" else "mean_k"
+        if self.head is None and (self.policy not in HEADLESS or self.mean_k is not None):
+            what = f"policy {self.policy!r}" if self.policy not in HEADLESS else "mean_k"
             raise ConfigError(f"{what} goes by a success head: add --head, which `rollwise head fit` makes")
         if self.head is None and self.select != "majority":
             raise ConfigError(f"select {self.select!r} goes by a success head: add --head, or --select majority")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
@@ -28,6 +28,9 @@ class Candidates:
         prompt_value: V(x), the value at the prompt itself, before any token.
         typical: E[length] at the prompt: the tokens that one whole candidate is expected to take.
         limit: Most tokens of a candidate.
+        lowest: (K,) the lowest mean value of any `window` reads in a row, for a policy that has a `window`; a finished
+            candidate of fewer reads has the mean of all, a running one infinity: there is nothing low about it yet.
+        answers: (K,) the final answers of finished candidates, where whoever decodes extracts them; empty otherwise.
     """
 
     running: BoolArray
@@ -40,6 +43,8 @@ class Candidates:
     prompt_value: float
     typical: float
     limit: int
+    lowest: FloatArray = field(default_factory=lambda: np.zeros(0))
+    answers: tuple[str | None, ...] = ()
 
     @property
     def values(self) -> FloatArray:
@@ -48,8 +53,8 @@ class Candidates:
 
     @property
     def step(self) -> int:
-        """Tokens of the longest candidate: decode steps, where all began together."""
-        return int(self.tokens.max(initial=0))
+        """Tokens of the longest running candidate: decode steps, where all began together."""
+        return int(self.tokens[self.running].max(initial=0))
 
 
 @dataclass(frozen=True)
@@ -71,7 +76,10 @@ CARRY_ON = Decision()
 
 
 class Policy(Protocol):
-    """Spends compute by the candidates' values; a pure function of what it sees."""
+    """Spends compute by the candidates' values; a pure function of what it sees.
+
+    One that has an attribute `window`, a number of tokens, is shown `Candidates.lowest`.
+    """
 
     @property
     def name(self) -> str:
@@ -81,7 +89,7 @@ class Policy(Protocol):
         """How many of K candidates begin at once, at least 1."""
 
     def due(self, step: int) -> bool:
-        """Whether to ask at this step, the tokens of the longest candidate. Whenever one finishes, it is asked too."""
+        """Whether to ask at this step, the tokens of the longest that runs. Whenever one finishes, it is asked too."""
 
     def decide(self, candidates: Candidates) -> Decision:
         """What to abandon and what to launch; may never leave a prompt without a running or finished candidate."""

@@ -7,7 +7,7 @@ a policy leaves alone are those of full best-of-N; what is left is rounding, as 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +103,7 @@ class AdaptiveDecoder:
         *,
         k: int | Sequence[int] = 8,
         seed: int | None = None,
+        answer: Callable[[str], str | None] | None = None,
     ) -> Iterator[Result]:
         """Results of N prompts, each as soon as it is done.
 
@@ -112,6 +113,8 @@ class AdaptiveDecoder:
             policy: What is given up, and when.
             k: Candidates of each prompt, or (N,) of each.
             seed: In place of the options'.
+            answer: A finished candidate's text -> its final answer, for policies that go by agreement (DeepConf's
+                consensus).
 
         Raises:
             ConfigError: `k` is out of range, a prompt does not fit, or the policy and the model don't go together;
@@ -121,12 +124,28 @@ class AdaptiveDecoder:
         encoded = [encode(self.tokenizer, prompt) for prompt in prompts]
         self._check(ids, encoded, counts, policy)
         seed = self.options.seed if seed is None else check_seed(seed)
-        return self._decode(list(zip(ids, encoded, counts, strict=True)), policy, seed)
+        return self._decode(list(zip(ids, encoded, counts, strict=True)), policy, seed, answer)
 
-    def _decode(self, queue: list[tuple[str, list[int], int]], policy: Policy, seed: int) -> Iterator[Result]:
-        rows = self._make_rows(self.model, self.options.slots)
-        limit = self.options.max_new_tokens
-        batching = Batching(rows, self._sampler, self.signal, policy, limit=limit, seed=seed, stats=self.stats)
+    def _decode(
+        self,
+        queue: list[tuple[str, list[int], int]],
+        policy: Policy,
+        seed: int,
+        answer: Callable[[str], str | None] | None,
+    ) -> Iterator[Result]:
+        def answer_of(tokens: Sequence[int]) -> str | None:
+            return None if answer is None else answer(self.tokenizer.decode(tokens, skip_special_tokens=True))
+
+        batching = Batching(
+            self._make_rows(self.model, self.options.slots),
+            self._sampler,
+            self.signal,
+            policy,
+            limit=self.options.max_new_tokens,
+            seed=seed,
+            stats=self.stats,
+            answer=answer_of,
+        )
         was_training = self.model.training
         self.model.eval()
         try:
@@ -138,6 +157,25 @@ class AdaptiveDecoder:
                 yield result
         finally:
             self.model.train(was_training)
+
+    def prompt_values(self, ids: Sequence[str], prompts: Sequence[Text]) -> list[float]:
+        """V(x) of N prompts, in their order, by one forward pass over each; draws nothing.
+
+        Raises:
+            ConfigError: there is no signal, or a prompt does not fit.
+        """
+        if self.signal is None:
+            raise ConfigError("V(x) needs a signal: fit a head with `rollwise head fit`")
+        encoded = [encode(self.tokenizer, prompt) for prompt in prompts]
+        check_context(self.model, ids, encoded, 1)
+        rows = self._make_rows(self.model, self.options.slots)
+        values: list[float] = []
+        with torch.inference_mode():
+            for start in range(0, len(encoded), self.options.slots):
+                for prompt in rows.prefill(encoded[start : start + self.options.slots]):
+                    chances = self.signal.read(prompt.hidden[None], prompt.logits[None])[0][0]
+                    values.append(float(chances @ chances.new_tensor(self.signal.states)))
+        return values
 
     def _check(
         self, ids: Sequence[str], encoded: Sequence[Sequence[int]], counts: Sequence[int], policy: Policy

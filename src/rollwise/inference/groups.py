@@ -105,6 +105,10 @@ class CandidateGroup:
         self._sums = np.zeros(shape) if self.signalled else np.zeros((k, 1, 0))
         self._remaining = np.zeros((k, limit)) if self.signalled else np.zeros((k, 0))
         self._prompt_value, self._typical = float("nan"), float(limit)
+        self.window = int(getattr(policy, "window", 0)) if self.signalled else 0
+        self._lowest = np.full(k, np.inf)
+        self._answers: list[str | None] = [None] * k
+        self._answered = False
         self._asked_at = -1
         self._news = False
 
@@ -147,20 +151,27 @@ class CandidateGroup:
         if self.signalled:
             self._sums[j, n + 1] = self._sums[j, n] + chances
             self._remaining[j, n] = remaining
+            self._note_window(j, n + 1)
         self.tokens[j].append(token)
         self.steps = max(self.steps, self.began_at[j] + n + 1)
 
-    def end(self, j: int, *, truncated: bool = False) -> None:
-        """Candidate j is whole, or at the token limit."""
+    def end(self, j: int, *, truncated: bool = False, answer: str | None = None) -> None:
+        """Candidate j is whole, or at the token limit; `answer` is its final answer, if such are extracted."""
         self.state[j] = TRUNCATED if truncated else FINISHED
+        self._answers[j] = answer
+        self._answered |= answer is not None
+        if 0 < len(self.tokens[j]) < self.window:
+            self._lowest[j] = self._sums[j, len(self.tokens[j])] @ self.reward_states / len(self.tokens[j])
         self._news = True
 
     def decide(self) -> tuple[list[int], list[int]]:
         """Ask the policy if it is time: (indices that are now abandoned, indices that begin)."""
-        step = max(map(len, self.tokens))
-        if not self._news and (step == self._asked_at or not self.policy.due(step)):
+        # By the running ones: where candidates begin one after another, those that are done may be the longest.
+        step = max((len(self.tokens[j]) for j in self.running), default=0)
+        total = sum(map(len, self.tokens))  # a server may run candidates one behind the other: steps may stand still
+        if not self._news and (total == self._asked_at or not self.policy.due(step)):
             return [], []
-        self._asked_at, self._news = step, False
+        self._asked_at, self._news = total, False
         decision = self.policy.decide(self.candidates())
         abandoned = [j for j in decision.abandon if self.state[j] == RUNNING]
         for j in abandoned:
@@ -191,6 +202,8 @@ class CandidateGroup:
             prompt_value=self._prompt_value,
             typical=self._typical,
             limit=self.limit,
+            lowest=self._lowest.copy(),
+            answers=tuple(self._answers) if self._answered else (),
         )
 
     def result(self) -> Result:
@@ -209,6 +222,12 @@ class CandidateGroup:
             for j, n in enumerate(counts)
         ]
         return Result(self.id, candidates, self.steps, self.prompt_tokens)
+
+    def _note_window(self, j: int, n: int) -> None:
+        """Candidate j has n reads: the mean of the last `window` may be its lowest."""
+        if 0 < self.window <= n:
+            mean = (self._sums[j, n] - self._sums[j, n - self.window]) @ self.reward_states / self.window
+            self._lowest[j] = min(self._lowest[j], mean)
 
     def _means(self, counts: Any, window: Any) -> FloatArray:
         """(K, R) mean chances of the last `window` (K,) reads of those there are."""

@@ -13,6 +13,7 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import CARRY_ON, Candidates, Decision, FloatArray, Policy
+from rollwise.inference.confidence import DeepConfPolicy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -245,7 +246,9 @@ class Sequential:
         return Decision(gone, launch=min(waiting, max(free, 0)))
 
 
-POLICIES: dict[str, type[Any]] = {policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential)}
+POLICIES: dict[str, type[Any]] = {
+    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, DeepConfPolicy)
+}
 
 
 def make_policy(name: str, **options: Any) -> Policy:

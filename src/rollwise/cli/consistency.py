@@ -1,0 +1,64 @@
+"""`rollwise consistency`: majority votes over any endpoint that stop drawing once the answers agree."""
+
+from __future__ import annotations
+
+import sys
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+from rollwise.inference.endpoint_config import EndpointConfig
+
+HELP = "majority votes over any OpenAI-compatible endpoint, that stop once the answers agree"
+
+_EXAMPLES = """
+examples:
+  rollwise consistency math.jsonl --base_url http://localhost:8000/v1 --model Qwen/Qwen2.5-0.5B-Instruct
+                                                      ESC: windows of 5, at most 40, stops once a window agrees
+  rollwise consistency math.jsonl ... --rule adaptive --k 40          one at a time, until the majority is safe
+  rollwise consistency math.jsonl ... --rule adaptive --window 4      four at a time: faster, a few samples more
+  rollwise consistency math.jsonl ... --rule full --k 40              all 40, to compare with
+  rollwise consistency math.jsonl ... --answer answers.py:last_line   your own function: text -> answer or None
+  rollwise consistency math.jsonl ... --route completions --max_tokens 256 --seed 0 --extra '{"top_k": 20}'
+
+OUT gets a JSON line a prompt: id, answers, chosen, why (agreed or budget), samples, requests, tokens, texts, and
+correct where the data has a recorded answer. Killed or interrupted, the same command goes on where it stopped.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        usage="rollwise consistency DATA --base_url URL --model M [--rule esc|adaptive|full] [--k 40] [--OPTION ...]",
+        description="Self-consistency that stops drawing once the answers agree: no head, no weights, any endpoint.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
+    parser.add_argument("data", type=str, help="a .jsonl, .json or .parquet file with a column `prompt`")
+    parser.add_class_arguments(EndpointConfig, as_group=False, skip={"data"})
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Answer what is missing, and show what it cost."""
+    from rich.console import Console
+
+    from rollwise.inference.consistency_run import run_consistency, show_summary, summarise
+
+    values = options.as_dict()
+    values.pop("config", None)
+    config = EndpointConfig(**values)
+    try:
+        path, lines, failures = run_consistency(config)
+    except KeyboardInterrupt:
+        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        return 130
+    show_summary(summarise(lines, config.k), config, Console())
+    sys.stdout.write(f"\n{path}\n")
+    if failures:
+        id_, what = next(iter(failures.items()))
+        sys.stderr.write(
+            f"rollwise: {len(failures)} prompts failed, for example {id_!r}: {what}; the same command tries again\n"
+        )
+        return 1
+    return 0

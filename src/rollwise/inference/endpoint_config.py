@@ -1,0 +1,104 @@
+"""Every option of `rollwise consistency`, in one dataclass. Imports nothing heavy, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.consistency import StoppingRule, make_rule
+
+ROUTES = ("chat", "completions")
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointConfig:
+    r"""Options of `rollwise consistency`.
+
+    Args:
+        data: A .jsonl, .json or .parquet file with a column `prompt`, text or chat messages.
+        base_url: The endpoint, up to and with its version, as in http://localhost:8000/v1.
+        model: The name by which it knows the model.
+        out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
+        rule: "esc" stops once all answers of a window agree, "adaptive" once the majority is safe, "full" never.
+        k: Most samples of a prompt.
+        window: Samples a request; by default 5 for esc, 1 for adaptive, all for full.
+        threshold: For adaptive: how sure the majority must be; by default 0.95.
+        answer: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last number):
+            a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
+        route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
+        system: A system message before each prompt, with route chat.
+        temperature: Of the samples; they must differ, or agreement means nothing.
+        top_p: The least set of tokens with this probability is drawn from.
+        max_tokens: Most tokens of a sample; one that is cut off counts as having no answer.
+        seed: Sent along, another for each request of each prompt, if given; not all endpoints heed it.
+        extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
+        id: The file's column of ids; without one a prompt's id is the hash of its content.
+        answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
+            `ground_truth` or the like, if there is one.
+        limit: Only the first so many prompts.
+        at_once: Prompts at work at the same time.
+        timeout: Seconds after which a request is given up and retried.
+        retries: How often a request that fails (429, 5xx, a lost connection, a timeout) is retried, with growing waits.
+        api_key_env: Environment variable that holds the key; local servers mostly need none.
+        keep_texts: Keep the completions in the file, not their answers alone.
+
+    Raises:
+        ConfigError: an option is missing or out of its range.
+    """
+
+    data: str = ""
+    base_url: str = ""
+    model: str = ""
+    out: str | None = None
+    rule: str = "esc"
+    k: int = 40
+    window: int | None = None
+    threshold: float | None = None
+    answer: str | None = None
+    route: str = "chat"
+    system: str | None = None
+    temperature: float = 0.7
+    top_p: float = 1.0
+    max_tokens: int = 1024
+    seed: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    id: str = "id"
+    answer_column: str | None = None
+    limit: int | None = None
+    at_once: int = 8
+    timeout: float = 600.0
+    retries: int = 5
+    api_key_env: str = "OPENAI_API_KEY"
+    keep_texts: bool = True
+
+    def __post_init__(self) -> None:
+        for name, example in (("base_url", "http://localhost:8000/v1"), ("model", "Qwen/Qwen2.5-0.5B-Instruct")):
+            if not getattr(self, name):
+                raise ConfigError(f"{name} is missing; for example --{name} {example}")
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ConfigError(f"base_url must begin with http:// or https://, got {self.base_url!r}")
+        if self.route not in ROUTES:
+            raise ConfigError(f"route must be one of {', '.join(ROUTES)}, got {self.route!r}")
+        if self.system is not None and self.route != "chat":
+            raise ConfigError("a system message goes with --route chat; write it into the prompts, or leave it out")
+        for name in ("k", "max_tokens", "at_once"):
+            check_whole(name, getattr(self, name), least=1)
+        check_whole("retries", self.retries, least=0)
+        for name in ("limit", "seed"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=0 if name == "seed" else 1)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
+        self.stopping_rule()
+
+    def stopping_rule(self) -> StoppingRule:
+        """The rule, made of its options."""
+        return make_rule(self.rule, window=self.window, threshold=self.threshold)
+
+    def deciding(self) -> dict[str, Any]:
+        """The options that decide the results; a file goes on with the same ones only."""
+        free = {"out", "limit", "at_once", "timeout", "retries", "api_key_env", "base_url"}
+        return {name: value for name, value in asdict(self).items() if name not in free}
