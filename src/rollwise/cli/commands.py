@@ -8,7 +8,7 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise import __version__
-from rollwise.cli import compare, consistency, profile, report, simulate, train, watch
+from rollwise.cli import bestof, compare, consistency, head, profile, report, rollouts, simulate, train, watch
 from rollwise.cli.formatting import command_parser
 from rollwise.cli.listings import CURRICULA_LISTING, GATES_LISTING, TASKS_LISTING
 
@@ -19,6 +19,9 @@ COMMANDS: Mapping[str, Any] = {
     "report": report,
     "watch": watch,
     "simulate": simulate,
+    "rollouts": rollouts,
+    "head": head,
+    "bestof": bestof,
     "consistency": consistency,
     "curricula": CURRICULA_LISTING,
     "gates": GATES_LISTING,
@@ -32,7 +35,10 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--version", action="version", version=f"rollwise {__version__}")
     commands = parser.add_subcommands(required=True)
     for name, command in COMMANDS.items():
-        commands.add_subcommand(name, command.build_parser(), help=command.HELP)
+        child = command.build_parser()
+        commands.add_subcommand(name, child, help=command.HELP)
+        if hasattr(command, "add_subcommands"):  # of its own; they can be added to what has its place only
+            command.add_subcommands(child)
     return parser
 
 

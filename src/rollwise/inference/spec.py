@@ -137,15 +137,17 @@ class HeadSpec:
 
 
 def edges_for(longest: int, bins: int = 7) -> tuple[int, ...]:
-    """Edges of so many bins up to `longest` tokens, each about twice as wide as the one before, as the paper's.
+    """Edges of up to so many bins up to `longest` tokens, each about twice as wide as the one before, as the paper's.
+
+    At least one token remains where anything is read, so the first bin is not [0, 1).
 
     >>> edges_for(1024), edges_for(96), edges_for(5)
-    ((0, 16, 32, 64, 128, 256, 512, 1024), (0, 2, 3, 6, 12, 24, 48, 96), (0, 1, 2, 3, 5))
+    ((0, 16, 32, 64, 128, 256, 512, 1024), (0, 2, 3, 6, 12, 24, 48, 96), (0, 2, 3, 5))
     """
     check_whole("longest", longest, least=1)
     check_whole("bins", bins, least=1)
-    halves = (-(-longest // 2**power) for power in range(bins - 1, -1, -1))
-    return (0, *sorted(set(halves)))
+    halves = {-(-longest // 2**power) for power in range(bins)}
+    return (0, *(sorted(halves - {1}) or [longest]))
 
 
 def reward_states_of(rewards: Sequence[float], most: int = 8) -> tuple[float, ...]:

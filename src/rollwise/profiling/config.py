@@ -75,22 +75,12 @@ class ProfileConfig:
     def __post_init__(self) -> None:
         check_whole("rollouts", self.rollouts, least=2)
         check_whole("group_size", self.group_size, least=2)
-        for name in ("prompts", "batch_size", "prompts_per_step"):
-            check_whole(name, getattr(self, name), least=1)
-        check_whole("seed", self.seed, least=0)
+        check_whole("prompts_per_step", self.prompts_per_step, least=1)
         if self.sample != "all":
             check_whole("sample", self.sample, least=2)
-        for name in ("steps", "max_completion_length"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=1)
-        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
-        if self.task is not None and self.reward is not None:
-            raise ConfigError(
-                f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
-            )
-        if self.reward is None and (self.reward_low, self.reward_high, self.solved_at) != (0.0, 1.0, None):
-            raise ConfigError("reward_low, reward_high and solved_at describe --reward; a task knows its own range")
+        if self.steps is not None:
+            check_whole("steps", self.steps, least=1)
+        check_setting(self)
 
     @property
     def folder(self) -> Path:
@@ -105,3 +95,24 @@ class ProfileConfig:
     def visits(self, population: int) -> float | None:
         """How often a prompt comes by in the training planned, under uniform sampling; None if that is not known."""
         return None if self.steps is None else self.steps * self.prompts_per_step / population
+
+
+def check_setting(config: Any) -> None:
+    """Check the options that all commands share which roll out prompts.
+
+    Raises:
+        ConfigError: one is out of its range, or says who scores where that is said already.
+    """
+    for name in ("prompts", "batch_size"):
+        check_whole(name, getattr(config, name), least=1)
+    check_whole("seed", config.seed, least=0)
+    if config.max_completion_length is not None:
+        check_whole("max_completion_length", config.max_completion_length, least=1)
+    check_number("temperature", config.temperature, low=0.0, high=10.0, open_low=True)
+    check_number("top_p", config.top_p, low=0.0, high=1.0, open_low=True)
+    if config.task is not None and config.reward is not None:
+        raise ConfigError(
+            f"prompts are scored by one of the two: task {config.task!r} or reward {config.reward!r}; leave one out"
+        )
+    if config.reward is None and (config.reward_low, config.reward_high, config.solved_at) != (0.0, 1.0, None):
+        raise ConfigError("reward_low, reward_high and solved_at describe --reward; a task knows its own range")

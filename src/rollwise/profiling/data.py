@@ -9,17 +9,31 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, Protocol
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.pool import PromptPool, assign_ids
-from rollwise.profiling.config import ProfileConfig
 from rollwise.tasks import TASKS, Task
 from rollwise.tasks.parquet import import_pyarrow
 
 logger = logging.getLogger(__name__)
 
 _ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet")
+
+
+HELD_OUT = 0.2
+"""Share of a file's prompts that are of the split `eval`."""
+
+
+class DataOptions(Protocol):
+    """The options by which prompts are found; `ProfileConfig` says what each of them means."""
+
+    data: str
+    prompts: int
+    id: str
+    category: str | None
+    answer: str | None
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -66,16 +80,24 @@ class ProfileData:
         return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def load_data(config: ProfileConfig, task: Task | None) -> ProfileData:
-    """What `config.data` names: the task's own training prompts, or a file's rows.
+def load_data(config: DataOptions, task: Task | None, *, split: Literal["train", "eval"] | None = None) -> ProfileData:
+    """What `config.data` names: the task's own prompts, or a file's rows.
+
+    Args:
+        config: Which, and what its columns are called.
+        task: The task, where one is named.
+        split: A task's training prompts (also by default) or its held-out ones; of a file, which by default is taken
+            whole, four fifths or the other fifth, by a hash of the prompt: which it is depends on nothing else.
 
     Raises:
         ConfigError: it is neither a task nor a readable file.
         PoolError: no rows, a row without a prompt, or duplicate ids.
         MissingColumnError: a column that is named is not there.
     """
-    if config.data in TASKS and task is not None:
-        rows = task.train_records(config.prompts, config.seed)
+    named = config.data in TASKS and task is not None
+    if named and task is not None:
+        records = task.eval_records if split == "eval" else task.train_records
+        rows = records(config.prompts, config.seed)
         source = f"task {config.data!r}"
     else:
         rows = _read_rows(Path(config.data))
@@ -87,7 +109,20 @@ def load_data(config: ProfileConfig, task: Task | None) -> ProfileData:
     _check_columns(config, names, source)
     for at, row in enumerate(rows, start=1):
         _check_prompt(row["prompt"], f"{source}, row {at}")
-    return ProfileData(_ids(rows, config.id, source), rows, _categories(rows, config.category or "category", source))
+    data = ProfileData(_ids(rows, config.id, source), rows, _categories(rows, config.category or "category", source))
+    return data if named or split is None else _split(data, split, source)
+
+
+def _split(data: ProfileData, split: Literal["train", "eval"], source: str) -> ProfileData:
+    kept = [i for i, prompt in enumerate(data.prompts) if _is_held_out(prompt) == (split == "eval")]
+    if not kept:
+        raise PoolError(f"{source} has {len(data)} prompts, none of them in the split {split!r}; give more")
+    categories = None if data.categories is None else [data.categories[i] for i in kept]
+    return ProfileData([data.ids[i] for i in kept], [data.rows[i] for i in kept], categories)
+
+
+def _is_held_out(prompt: Any) -> bool:
+    return _fraction(f"held-out/{json.dumps(prompt, sort_keys=True, default=str)}") < HELD_OUT
 
 
 def sampling_order(ids: Sequence[str], categories: Sequence[str] | None, seed: int) -> list[int]:
@@ -175,7 +210,7 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
 # ---- columns ----
 
 
-def _check_columns(config: ProfileConfig, names: Sequence[str], source: str) -> None:
+def _check_columns(config: DataOptions, names: Sequence[str], source: str) -> None:
     wanted = {"prompt": "the prompts", config.category: "--category", config.answer: "--answer"}
     if config.id != "id":
         wanted[config.id] = "--id"

@@ -8,33 +8,43 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import yaml
 
 from rollwise.errors import ConfigError, RewardError, StateFileError
-from rollwise.models.sampling import Rollouts, SamplingOptions, sample_prompts
+from rollwise.models.sampling import Rollouts, SamplingOptions, encode, sample_prompts
 from rollwise.profiling.data import ProfileData
 from rollwise.profiling.scoring import Scorer
 from rollwise.state import write_atomically
 
 Group = dict[str, Any]
-"""A prompt's line: id, category, prompt, rewards (n,) with None for unscored, tokens, truncated, texts, failures."""
+"""A prompt's line: id, category, prompt, rewards (n,) with None for unscored, tokens, truncated, texts, failures.
+
+With `keep_ids` also prompt_ids and token_ids (n lists), the tokens themselves.
+"""
+
+Draw = Callable[..., Iterator[list[Rollouts]]]
+"""Who rolls out: `sample_prompts`, or anything that takes and yields the same."""
 
 
 class ProfileFolder:
-    """A profile's files.
+    """The files of a profile, or of whatever else rolls out prompts.
 
     Args:
         path: The folder; made when it is first written to.
+        lines: The file of lines, a prompt each.
+        what: Whose folder it is, for messages.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
+    def __init__(
+        self, path: str | os.PathLike[str], *, lines: str = "groups.jsonl", what: str = "a profile's folder"
+    ) -> None:
+        self.path, self.what = Path(path), what
         self.config = self.path / "config.yaml"
-        self.groups = self.path / "groups.jsonl"
+        self.groups = self.path / lines
 
     def begin(self, options: Mapping[str, Any]) -> None:
         """Begin with these options, or go on with them; before the first rollout is kept, begin anew.
@@ -62,13 +72,16 @@ class ProfileFolder:
         try:
             config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
         except (OSError, yaml.YAMLError) as error:
-            raise StateFileError(f"{str(self.config)!r} can't be read: {error}; is this a profile's folder?") from error
+            raise StateFileError(f"{str(self.config)!r} can't be read: {error}; is this {self.what}?") from error
         if not isinstance(config, dict):
-            raise StateFileError(f"{str(self.config)!r} holds no options; is this a profile's folder?")
+            raise StateFileError(f"{str(self.config)!r} holds no options; is this {self.what}?")
         return config
 
-    def read_groups(self) -> dict[str, Group]:
-        """The prompts that are done, by id. A torn last line is cut off the file.
+    def read_groups(self, *, mend: bool = True) -> dict[str, Group]:
+        """The prompts that are done, by id. A torn last line is left out, and cut off the file.
+
+        Args:
+            mend: Whether to cut it off. Who only reads must not: it may be being written.
 
         Raises:
             StateFileError: a line before the last is damaged.
@@ -89,10 +102,9 @@ class ProfileFolder:
                 break
             groups[group["id"]] = group
             whole += len(line)
-        else:
-            return groups
-        with open(self.groups, "r+b") as file:
-            file.truncate(whole)
+        if mend and whole < sum(map(len, lines)):
+            with open(self.groups, "r+b") as file:
+                file.truncate(whole)
         return groups
 
     def append(self, groups: Iterable[Group]) -> None:
@@ -113,6 +125,8 @@ def sample_into(
     policy: Callable[[], tuple[Any, Any]],
     *,
     progress: Callable[[int, int, int], None] | None = None,
+    keep_ids: bool = False,
+    draw: Draw = sample_prompts,
 ) -> list[Group]:
     """The groups of the data's `rows` (S,), in that order: those of the folder, and the others rolled out now.
 
@@ -124,6 +138,8 @@ def sample_into(
         options: How rollouts are drawn.
         policy: Gives model and tokenizer; not called where nothing is missing.
         progress: Called with prompts done, prompts in all, and tokens generated since the start.
+        keep_ids: Whether lines hold the tokens themselves, of prompt and rollouts.
+        draw: Who rolls out.
 
     Raises:
         RewardError: a reward that can't be used, or none at all in the first batch. What was kept before stays.
@@ -138,8 +154,11 @@ def sample_into(
         prompts = [data.rows[row]["prompt"] for row in rows]
         if progress:
             progress(count, len(ids), tokens)
-        for batch in sample_prompts(model, tokenizer, ids, prompts, options, done=frozenset(done)):
+        for batch in draw(model, tokenizer, ids, prompts, options, done=frozenset(done)):
             groups = [_group(data, row_of[rollouts.id], rollouts, scorer) for rollouts in batch]
+            if keep_ids:
+                for group, rollouts in zip(groups, batch, strict=True):
+                    group |= {"prompt_ids": encode(tokenizer, group["prompt"]), "token_ids": rollouts.token_ids}
             if not done and all(reward is None for group in groups for reward in group["rewards"]):
                 raise RewardError(
                     f"{scorer.name} gave None for all {sum(len(g['rewards']) for g in groups)} rollouts of the first "

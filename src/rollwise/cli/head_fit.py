@@ -1,0 +1,123 @@
+"""`rollwise head fit`: from rollouts to a head's file."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any, Literal
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+
+if TYPE_CHECKING:
+    from rollwise.inference.rollout_set import RolloutSet
+    from rollwise.inference.spec import HeadSpec
+
+HELP = "fit a head on rollouts; the model itself is not touched"
+
+_EXAMPLES = """
+examples:
+  rollwise head fit rollouts/train --out head.safetensors
+  rollwise head fit rollouts/a rollouts/b --out head.safetensors      several folders of the same tokenizer
+  rollwise head fit rollouts/train --rewards [0,0.1,1] --edges paper --out structured.safetensors
+  rollwise head fit rollouts/train --method paper --out paper.safetensors     the paper's optimiser, to compare with
+  rollwise head fit rollouts/train --max_positions 20000 --out head.safetensors     less memory and time
+
+It is solved to convergence, and says how far from the best head it is at most.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The subcommand's options."""
+    parser = command_parser(
+        usage="rollwise head fit ROLLOUTS... --out HEAD.safetensors [--model M] [--OPTION VALUE ...]",
+        description="Fit a success head: multinomial logistic regression on the model's last hidden states.",
+        epilog=_EXAMPLES,
+    )
+    add = parser.add_argument
+    add("rollouts", metavar="ROLLOUTS", nargs="+", type=str, help="folders of `rollwise rollouts`")
+    add("--out", type=str, required=True, help="the file to write")
+    add("--model", type=str | None, default=None, help="folder, hub id or embedded; by default who made the rollouts")
+    add("--method", type=Literal["convex", "paper"], default="convex", help="solved, or the paper's optimiser")
+    add(
+        "--rewards", type=list[float] | None, default=None,
+        help="reward states, rising; by default the distinct rewards there are",
+    )  # fmt: skip
+    add(
+        "--edges", type=list[int] | Literal["paper"] | None, default=None,
+        help="edges of the bins of remaining tokens; by default 7 bins up to the longest rollout",
+    )  # fmt: skip
+    add("--l2", type=float, default=1e-4, help="factor of the squared norm (convex)")
+    add(
+        "--weighting", type=Literal["position", "rollout"], default="position",
+        help="every position counts alike, or every rollout (convex)",
+    )  # fmt: skip
+    add("--max_positions", type=int, default=100_000, help="a uniform sample of so many positions, if there are more")
+    add("--seed", type=int, default=0, help="of that sample, and of the paper's order")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Fit, save and say how good it is."""
+    from rollwise.cli.progress import Bar
+    from rollwise.inference.fitting import fit_head, fit_paper, position_weights
+    from rollwise.inference.head import SuccessHead, model_facts
+    from rollwise.inference.hidden import gather_states
+    from rollwise.inference.rollout_set import RolloutSet
+    from rollwise.inference.sources import model_of
+
+    rollouts = RolloutSet.read(options.rollouts)
+    spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
+    method, weighting = options.get("method", "convex"), options.get("weighting", "position")
+    seed, most = options.get("seed", 0), options.get("max_positions", 100_000)
+    with Bar("warm start") as bar:
+        model, tokenizer, source = model_of(rollouts, options.get("model"), progress=bar.update)
+    with Bar("rollouts read") as bar:
+        states, owner, remaining = gather_states(model, rollouts, max_positions=most, seed=seed, progress=bar.update)
+    labels = spec.labels(remaining, rollouts.rewards[owner])
+    if method == "paper":
+        fit = fit_paper(states, labels, spec, rollouts=owner, seed=seed)
+    else:
+        weights = position_weights(owner, weighting)
+        with Bar("rounds of the fit, at most") as bar:
+            fit = fit_head(states, labels, spec, l2=options.get("l2", 1e-4), weights=weights, progress=bar.update)
+    about: dict[str, Any] = {
+        "fit": fit.to_dict(),
+        "weighting": weighting if method == "convex" else "position",
+        "positions": len(labels),
+        "prompts": len(rollouts.ids),
+        "rollouts": len(rollouts),
+        "folders": list(options.rollouts),
+        "model": source,
+        "configs": rollouts.configs,
+    }
+    path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about).save(options.out)
+    if method == "convex":
+        proof = (
+            f"within {fit.gap:.1e} nats of the best head"
+            if fit.converged
+            else f"NOT CONVERGED, up to {fit.gap:.1e} nats from the best head: raise --l2"
+        )
+    else:
+        proof = "the paper's recipe stops after two epochs, wherever that is"
+    sys.stdout.write(
+        f"{len(rollouts.ids):,} prompts, {len(rollouts):,} rollouts of mean reward {rollouts.rewards.mean():.3f}"
+        f"{f' ({rollouts.unscored:,} without a reward left out)' if rollouts.unscored else ''}, "
+        f"{len(labels):,} of {rollouts.lengths.sum():,} positions\n"
+        f"reward states {list(spec.rewards)}, length edges {list(spec.edges)}: {spec.size} rows of {states.shape[1]}\n"
+        f"cross-entropy {fit.cross_entropy:.4f} nats where it was fitted, {fit.baseline:.4f} without looking; "
+        f"gradient {fit.gradient_norm:.1e} after {fit.iterations} iterations, {proof}\n"
+        f"{path}\n"
+    )
+    return 0
+
+
+def _spec(rollouts: RolloutSet, rewards: list[float] | None, edges: list[int] | str | None) -> HeadSpec:
+    from rollwise.inference.spec import PAPER_EDGES, HeadSpec, edges_for, reward_states_of
+
+    states = reward_states_of(rollouts.rewards.tolist(), most=8 if rewards is None else len(rollouts))
+    if edges == "paper":
+        chosen: tuple[int, ...] = PAPER_EDGES
+    else:
+        chosen = edges_for(int(rollouts.lengths.max())) if edges is None else tuple(int(edge) for edge in edges)
+    return HeadSpec(rewards=states if rewards is None else tuple(rewards), edges=chosen)

@@ -1,0 +1,111 @@
+"""`rollwise head score`: what a head says along rollouts that are there already."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+
+if TYPE_CHECKING:
+    from rollwise.inference.head import SuccessHead
+    from rollwise.inference.rollout_set import RolloutSet
+    from rollwise.inference.scoring import Score
+
+HELP = "read a head along rollouts: values at every position, and a short calibration table"
+
+_EXAMPLES = """
+examples:
+  rollwise head score rollouts/eval --head head.safetensors        held-out prompts: the numbers to believe
+  rollwise head score rollouts/train --head head.safetensors       where it was fitted, to compare
+  rollwise head score rollouts/other --head head.safetensors --model path/of/another/checkpoint
+
+It writes ROLLOUTS/scores.jsonl, a line a rollout: id, rollout, reward, truncated, value_end, values, remaining.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The subcommand's options."""
+    parser = command_parser(
+        usage="rollwise head score ROLLOUTS --head HEAD.safetensors [--model M] [--out SCORES.jsonl]",
+        description="Score rollouts with a head, offline.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("rollouts", metavar="ROLLOUTS", type=str, help="a folder of `rollwise rollouts`")
+    parser.add_argument("--head", type=str, required=True, help="a file of `rollwise head fit`")
+    parser.add_argument(
+        "--model", type=str | None, default=None, help="folder, hub id or embedded; by default who made the rollouts"
+    )
+    parser.add_argument("--out", type=str | None, default=None, help="file to write; by default ROLLOUTS/scores.jsonl")
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Score, write the lines, and show the table."""
+    from rich.console import Console
+
+    from rollwise.cli.progress import Bar
+    from rollwise.inference.head import SuccessHead
+    from rollwise.inference.rollout_set import RolloutSet
+    from rollwise.inference.scoring import score_rollouts
+    from rollwise.inference.sources import model_of
+    from rollwise.state import write_atomically
+
+    head, rollouts = SuccessHead.load(options.head), RolloutSet.read(options.rollouts)
+    with Bar("warm start") as bar:
+        model, tokenizer, _ = model_of(rollouts, options.get("model"), progress=bar.update)
+    head.check(model, tokenizer)
+    with Bar("rollouts scored") as bar:
+        scores = sorted(score_rollouts(model, head, rollouts, progress=bar.update), key=lambda score: score.index)
+    out = Path(options.get("out") or Path(options.rollouts) / "scores.jsonl")
+    text = "".join(json.dumps(_line(score, rollouts), ensure_ascii=False) + "\n" for score in scores)
+    write_atomically(out, text.encode("utf-8", "surrogatepass"))
+    Console().print(_table(scores, head, rollouts))
+    sys.stdout.write(f"{out}\n")
+    return 0
+
+
+def _line(score: Score, rollouts: RolloutSet) -> dict[str, Any]:
+    i = score.index
+    return {
+        "id": rollouts.ids[rollouts.prompt[i]],
+        "rollout": int(rollouts.number[i]),
+        "reward": float(rollouts.rewards[i]),
+        "truncated": bool(rollouts.truncated[i]),
+        "value_end": round(score.value_end, 6),
+        "values": score.values.round(6).tolist(),
+        "remaining": score.remaining.round(3).tolist(),
+    }
+
+
+def _table(scores: list[Score], head: SuccessHead, rollouts: RolloutSet) -> Any:
+    """A success is a rollout of the highest reward state; rewards are mapped to [0, 1] for the Brier score."""
+    import numpy as np
+    from rich.table import Table
+
+    from rollwise.evaluation.calibration import baseline_brier_score, brier_score, roc_auc
+
+    low, high = head.states[0], head.states[-1]
+    rewards = np.clip((rollouts.rewards - low) / (high - low), 0, 1)
+    success = head.spec.reward_states(rollouts.rewards) == head.spec.num_rewards - 1
+    first = np.array([score.values[0] for score in scores])
+    last = np.array([score.value_end for score in scores])
+    table = Table(title=f"{len(scores):,} rollouts of {len(rollouts.ids):,} prompts")
+    for name in ("value", "AUC", "Brier", "mean"):
+        table.add_column(name, justify="left" if name == "value" else "right")
+    for name, values in (("at the prompt", first), ("at the end (last 16)", last)):
+        scaled = np.clip((values - low) / (high - low), 0, 1)
+        table.add_row(
+            name, *(f"{x:.3f}" for x in (roc_auc(values, success), brier_score(scaled, rewards), values.mean()))
+        )
+    table.add_row(
+        "the mean reward, always", "0.500", f"{baseline_brier_score(rewards):.3f}", f"{rollouts.rewards.mean():.3f}"
+    )
+    positions = sum(len(score.entropy) for score in scores)
+    entropy = sum(float(score.entropy.sum()) for score in scores) / positions
+    table.caption = f"cross-entropy of reward and length {entropy:.4f} nats over {positions:,} positions"
+    return table

@@ -1,0 +1,75 @@
+"""Read a head along rollouts that are there already: offline, teacher-forced, the same numbers as live."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollwise.errors import ConfigError
+from rollwise.inference.groups import END_WINDOW
+from rollwise.inference.head import SuccessHead
+from rollwise.inference.hidden import BATCH_TOKENS, Progress, hidden_states
+from rollwise.inference.rollout_set import RolloutSet
+
+FloatArray = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Score:
+    """What the head said along one rollout of T tokens.
+
+    Attributes:
+        index: Which of the set's rollouts.
+        chances: (T, R) of the reward states at the positions that produce its tokens; the first is the prompt's.
+        values: (T,) expected rewards.
+        remaining: (T,) expected remaining tokens.
+        entropy: (T,) -log p of the true pair of remaining length and reward.
+    """
+
+    index: int
+    chances: FloatArray = field(repr=False)
+    values: FloatArray = field(repr=False)
+    remaining: FloatArray = field(repr=False)
+    entropy: FloatArray = field(repr=False)
+
+    @property
+    def value_end(self) -> float:
+        """Mean value of the last 16 positions (section 3.2)."""
+        return float(self.values[-END_WINDOW:].mean())
+
+
+def score_rollouts(
+    model: Any,
+    head: SuccessHead,
+    rollouts: RolloutSet,
+    *,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Progress | None = None,
+) -> Iterator[Score]:
+    """Score N rollouts, the longest first.
+
+    Raises:
+        ConfigError: the head is of another width.
+    """
+    spec = head.spec
+    sequences, starts = rollouts.sequences, rollouts.prompt_lengths
+    for i, states in hidden_states(model, sequences, starts, batch_tokens=batch_tokens, progress=progress):
+        check_width(head, int(states.shape[1]))
+        joint = head.joint(states).double().numpy()
+        labels = spec.rollout_labels(len(states), float(rollouts.rewards[i]))
+        own = joint.reshape(len(joint), -1)[np.arange(len(joint)), labels]
+        entropy = -np.log(np.maximum(own, np.finfo(np.float32).tiny))
+        yield Score(i, joint.sum(-1), spec.value(joint), spec.expected_length(joint), entropy)
+
+
+def check_width(head: SuccessHead, width: int) -> None:
+    """`ConfigError` unless the head reads hidden states of this width."""
+    if head.hidden_size != width:
+        raise ConfigError(
+            f"this success head reads {head.hidden_size} hidden units, the model has {width}; fit a head on rollouts "
+            "of this model with `rollwise head fit`"
+        )

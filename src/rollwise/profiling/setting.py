@@ -1,0 +1,104 @@
+"""What a command that rolls out prompts works with: the task, who scores, how rollouts are drawn, the model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Protocol
+
+from rollwise.errors import ConfigError
+from rollwise.models import is_embedded, load_policy, policy_source, task_for
+from rollwise.models.extras import need
+from rollwise.models.sampling import SamplingOptions
+from rollwise.outcome import RewardSpec
+from rollwise.profiling.scoring import Scorer, load_reward, task_scorer
+from rollwise.tasks import TASKS, Task
+
+FILE_COMPLETION_LENGTH = 512
+
+
+class Setting(Protocol):
+    """The options that such commands share; `ProfileConfig` says what each of them means."""
+
+    data: str
+    task: str | None
+    task_options: dict[str, Any]
+    reward: str | None
+    reward_low: float
+    reward_high: float
+    solved_at: float | None
+    model: str
+    rollouts: int
+    temperature: float
+    top_p: float
+    max_completion_length: int | None
+    batch_size: int
+    seed: int
+
+
+def make_task_of(config: Setting) -> Task | None:
+    """The task whose prompts, or whose verifier, are wanted; None with a reward function.
+
+    Raises:
+        ConfigError: prompts without anybody who scores them, or with two who would.
+    """
+    named = config.data in TASKS
+    if named and (config.task not in (None, config.data) or config.reward is not None):
+        raise ConfigError(
+            f"{config.data!r} is a task with prompts and verifier of its own; leave out --task and --reward"
+        )
+    if not named and config.task is None:
+        if config.reward is None and Path(config.data).suffix:
+            raise ConfigError(
+                f"who scores the prompts of {config.data!r}? give --task NAME ({', '.join(sorted(TASKS))}) or --reward "
+                "file.py:function"
+            )
+        if is_embedded(config.model) and config.reward is not None:
+            raise ConfigError("the embedded policy is a task's own: with --reward, name a model with --model")
+        if config.task_options:
+            raise ConfigError(f"task_options {config.task_options!r} are given but no task; add --task NAME")
+        return None
+    name = config.data if named else str(config.task)
+    return task_for(config.model, name, config.task_options, own_prompts=named)
+
+
+def make_scorer(config: Setting, task: Task | None) -> tuple[Scorer, str]:
+    """Who scores the rollouts, and a hash of the reward function's file."""
+    if task is not None:
+        return task_scorer(task), ""
+    if config.reward is None:  # neither a task nor a file: say so where files are read
+        return Scorer(lambda **_: [], name="no reward", spec=RewardSpec()), ""
+    function, digest = load_reward(config.reward)
+    spec = RewardSpec(low=config.reward_low, high=config.reward_high, solved_at=config.solved_at)
+    return Scorer(function, name=f"reward {config.reward!r}", spec=spec), digest
+
+
+def sampling_options(config: Setting, task: Task | None) -> SamplingOptions:
+    """How they are drawn."""
+    longest = config.max_completion_length or (
+        task.max_completion_length if task is not None else FILE_COMPLETION_LENGTH
+    )
+    return SamplingOptions(
+        n=config.rollouts,
+        temperature=config.temperature,
+        top_p=config.top_p,
+        max_new_tokens=longest,
+        batch_size=config.batch_size,
+        seed=config.seed,
+    )
+
+
+def load_model(model: str, task: Task | None, *, progress: Callable[[int, int], None] | None = None) -> tuple[Any, Any]:
+    """Model and tokenizer, on the accelerator if there is one.
+
+    Args:
+        model: An embedded policy's name, a folder or a hub id.
+        task: What an embedded policy is warm-started on.
+        progress: Called with (steps done, steps in all) of a warm start.
+    """
+    torch = need("torch", "rolling out")
+    transformers = need("transformers", "rolling out")
+    transformers.utils.logging.disable_progress_bar()
+    source: str | Path = model if task is None else policy_source(model, task, progress=progress)
+    policy, tokenizer = load_policy(source)
+    return policy.to(torch.device("cuda" if torch.cuda.is_available() else "cpu")), tokenizer

@@ -1,0 +1,65 @@
+"""Two random policies on disk, prompts with a reward, and rollouts of one of them: seconds, no training."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from rollwise.models import EmbeddedConfig
+
+SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32, max_length=48)
+
+REWARDS = '''
+def begins_low(prompts, completions, threshold, **columns):
+    """1 for a digit below the threshold first, 0.1 for any other character; None where nothing was said."""
+    return [
+        None if not c else 1.0 if c[0].isdigit() and int(c[0]) < t else 0.1 * (len(c) > 2)
+        for c, t in zip(completions, threshold)
+    ]
+'''
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with `one` and `other` (another alphabet), `data.jsonl` of 40 prompts, and `rewards.py`."""
+    pytest.importorskip("torch")
+    from rollwise.models.embedded import ALPHABET, build_policy
+
+    folder = tmp_path_factory.mktemp("toy")
+    for seed, (name, alphabet) in enumerate((("one", ALPHABET), ("other", ALPHABET[::-1]))):
+        model, tokenizer = build_policy(SMALL, seed=seed, alphabet=alphabet)
+        model.save_pretrained(folder / name)
+        tokenizer.save_pretrained(folder / name)
+    rows = [{"prompt": f"{i}+{i % 7}=", "threshold": 4 + i % 7} for i in range(40)]
+    (folder / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (folder / "rewards.py").write_text(REWARDS)
+    return folder
+
+
+@pytest.fixture(scope="session")
+def options(toy: Path) -> dict[str, Any]:
+    """Of rollouts of the toy data."""
+    return {
+        "data": str(toy / "data.jsonl"),
+        "model": str(toy / "one"),
+        "reward": f"{toy / 'rewards.py'}:begins_low",
+        "max_completion_length": 8,
+        "batch_size": 32,
+    }
+
+
+@pytest.fixture(scope="session")
+def rolled(options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four rollouts of each prompt, in a folder."""
+    from rich.console import Console
+
+    from rollwise.inference.rollouts import run_rollouts
+    from rollwise.inference.rollouts_config import RolloutsConfig
+
+    folder = tmp_path_factory.mktemp("rolled") / "all"
+    run_rollouts(RolloutsConfig(**options, out=str(folder)), console=Console(file=io.StringIO()))
+    return folder

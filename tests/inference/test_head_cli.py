@@ -1,0 +1,128 @@
+"""The commands, as typed: from prompts to a served model, and their errors in one line."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rollwise.cli import main
+from rollwise.evaluation.calibration import roc_auc
+from rollwise.inference.head import SuccessHead
+from rollwise.inference.rollout_set import RolloutSet
+from rollwise.models import load_policy
+
+pytest.importorskip("trl")
+Run = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Run:
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
+def test_from_prompts_to_a_served_model(command: Run, toy: Path, tmp_path: Path) -> None:
+    rollouts, head, served = tmp_path / "rolled", tmp_path / "head.safetensors", tmp_path / "served"
+    status, out, _ = command(
+        "rollouts", toy / "data.jsonl", "--model", toy / "one", "--reward", f"{toy / 'rewards.py'}:begins_low",
+        "--max_completion_length", 8, "--prompts", 32, "--out", rollouts,
+    )  # fmt: skip
+    assert status == 0
+    assert "32 prompts x 4" in out
+    status, out, err = command("head", "fit", rollouts, "--out", head)
+    assert status == 0, err
+    assert "of the best head" in out
+    fitted = SuccessHead.load(head)
+    assert fitted.states == (0.0, 0.1, 1.0)
+    assert fitted.about["fit"]["converged"] is True
+    assert fitted.model["hidden_size"] == 32
+    status, out, _ = command("head", "score", rollouts, "--head", head)
+    assert status == 0
+    lines = [json.loads(line) for line in (rollouts / "scores.jsonl").read_text().splitlines()]
+    given = RolloutSet.read(rollouts)
+    assert [line["reward"] for line in lines] == given.rewards.tolist()
+    assert [len(line["values"]) for line in lines] == given.lengths.tolist()
+    auc = roc_auc([line["value_end"] for line in lines], given.rewards == 1.0)
+    assert f"{auc:.3f}" in out
+    assert auc > 0.7  # it was fitted there
+    assert all(line["value_end"] == pytest.approx(np.mean(line["values"][-16:]), abs=2e-6) for line in lines)
+    status, _, err = command("head", "export", head, "--rollouts", rollouts, "--out", served)
+    assert status == 1
+    assert "--resize" in err
+    status, out, _ = command("head", "export", head, "--rollouts", rollouts, "--out", served, "--resize")
+    assert status == 0
+    assert "of 64 rows, 32 of them added" in out
+    load_policy(served)
+
+
+def test_fit_with_options_of_its_own(command: Run, rolled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "h.safetensors"
+    fit = ("head", "fit", rolled, "--out", out)
+    assert command(*fit, "--method", "paper", "--rewards", "[0,1]", "--edges", "paper")[0] == 0
+    paper = SuccessHead.load(out)
+    assert (paper.states, paper.spec.edges) == ((0.0, 1.0), (0, 16, 32, 64, 128, 256, 512, 1024))
+    assert paper.about["fit"]["method"] == "paper"
+    assert command(*fit, "--edges", "[0,3,9]", "--weighting", "rollout", "--max_positions", 300)[0] == 0
+    head = SuccessHead.load(out)
+    assert (head.spec.edges, head.about["positions"], head.about["weighting"]) == ((0, 3, 9), 300, "rollout")
+
+
+def test_errors_are_one_line(command: Run, toy: Path, rolled: Path, tmp_path: Path) -> None:
+    out = tmp_path / "h.safetensors"
+    assert command("head", "fit", rolled, "--out", out)[0] == 0
+    good = json.loads((rolled / "rollouts.jsonl").read_text().splitlines()[0])
+    hopeless = tmp_path / "hopeless"
+    hopeless.mkdir()
+    for name in ("config.yaml", "model.json"):
+        (hopeless / name).write_bytes((rolled / name).read_bytes())
+    (hopeless / "rollouts.jsonl").write_text(json.dumps({**good, "rewards": [0.0] * 4}) + "\n")
+    for arguments, message in (
+        (("fit", tmp_path / "absent", "--out", out), "make some with `rollwise rollouts`"),
+        (("fit", hopeless, "--out", out), "have the reward 0.0: there is nothing to tell apart"),
+        (("fit", hopeless, "--out", out, "--rewards", "[0,1]"), "there is nothing to tell apart"),
+        (("fit", rolled, "--out", out, "--edges", "[1,2]"), "rise from 0"),
+        (("fit", rolled, "--out", out, "--model", toy / "other"), "made with another tokenizer"),
+        (("fit", rolled, "--out", out, "--model", tmp_path / "nowhere"), "does not exist"),
+        (("score", rolled, "--head", tmp_path / "nowhere"), "make one with `rollwise head fit`"),
+        (("export", out, "--out", tmp_path / "served"), "which model?"),
+    ):
+        status, _, err = command("head", *arguments)
+        last = err.strip().splitlines()[-1]
+        assert status == 1
+        assert last.startswith("rollwise: ")
+        assert message in last
+        assert "Traceback" not in err
+
+
+def test_a_checkpoint_of_a_training_is_a_model(command: Run, toy: Path, tmp_path: Path) -> None:
+    status, _, err = command(
+        "train", "--model", toy / "one", "--task_options.style", "compact", "--task_options.levels", "[1]",
+        "--steps", 2, "--save_every", 2, "--eval_every", 2, "--eval_prompts", 4, "--eval_samples", 2,
+        "--prompts_per_step", 4, "--group_size", 4, "--train_prompts", 20, "--out", tmp_path / "run",
+    )  # fmt: skip
+    assert status == 0, err
+    checkpoint = tmp_path / "run/checkpoints/checkpoint-2"
+    status, out, err = command(
+        "rollouts", "countdown", "--model", checkpoint, "--task_options.style", "compact",
+        "--task_options.levels", "[1]", "--prompts", 4, "--rollouts", 2, "--out", tmp_path / "rolled",
+    )  # fmt: skip
+    assert status == 0, err
+    assert "4 prompts x 2" in out
+    config = (tmp_path / "rolled/config.yaml").read_text()
+    assert str(checkpoint) in config
+
+
+@pytest.mark.parametrize("name", ["fit", "score", "export"])
+def test_help_teaches(capsys: pytest.CaptureFixture[str], name: str) -> None:
+    with pytest.raises(SystemExit):
+        main(["head", name, "--help"])
+    assert f"rollwise head {name}" in capsys.readouterr().out.split("examples:")[1]
