@@ -7,10 +7,10 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli import head_export, head_fit, head_score
+from rollwise.cli import head_evaluate, head_export, head_fit, head_score
 from rollwise.cli.formatting import command_parser
 
-HELP = "fit, score and export a success head: reward and remaining length, read while generating"
+HELP = "fit, score, evaluate and export a success head: reward and remaining length, read while generating"
 
 _EXAMPLES = """
 from rollouts to a server, in this order:
@@ -18,10 +18,16 @@ from rollouts to a server, in this order:
   rollwise rollouts countdown --split eval --rollouts 8 --out rollouts/eval
   rollwise head fit rollouts/train --out head.safetensors
   rollwise head score rollouts/eval --head head.safetensors
+  rollwise head evaluate rollouts/eval --head head.safetensors --out evaluation
   rollwise head export head.safetensors --rollouts rollouts/train --out served --resize
 """
 
-SUBCOMMANDS: Mapping[str, Any] = {"fit": head_fit, "score": head_score, "export": head_export}
+SUBCOMMANDS: Mapping[str, Any] = {
+    "fit": head_fit,
+    "score": head_score,
+    "evaluate": head_evaluate,
+    "export": head_export,
+}
 
 
 def build_parser() -> ArgumentParser:
@@ -34,7 +40,7 @@ def build_parser() -> ArgumentParser:
 
 
 def add_subcommands(parser: ArgumentParser) -> None:
-    """Add fit, score and export, once `parser` has its place in that of `rollwise`."""
+    """Add fit, score, evaluate and export, once `parser` has its place in that of `rollwise`."""
     commands = parser.add_subcommands(required=True)
     for name, command in SUBCOMMANDS.items():
         commands.add_subcommand(name, command.build_parser(), help=command.HELP)

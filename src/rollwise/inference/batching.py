@@ -169,7 +169,7 @@ class Batching:
         )
         if self.signal is not None:
             chances, length = self.signal.read(prompt.hidden[None], prompt.logits[None])
-            group.see_prompt(chances[0].double().cpu().numpy(), float(length[0]))
+            group.see_prompt(_settled(chances)[0], float(length[0]))
         return _Prompted(group, prompt)
 
     def _launched(self, prompted: _Prompted, indices: Sequence[int]) -> list[_Row]:
@@ -198,7 +198,7 @@ class Batching:
         reads: list[tuple[Any, float]] = [(None, 0.0)] * len(rows)
         if self.signal is not None:
             chances, lengths = self.signal.read(hidden, logits)
-            reads = list(zip(chances.double().cpu().numpy(), lengths.tolist(), strict=True))
+            reads = list(zip(_settled(chances), lengths.tolist(), strict=True))
         uniforms = torch.tensor([row.uniforms[len(row.tokens)] for row in rows], dtype=torch.float64)
         tokens = draw_tokens(self.sampler.scores(logits), uniforms.to(logits.device)).tolist()
         for row, token, (chance, length) in zip(rows, tokens, reads, strict=True):
@@ -222,3 +222,8 @@ class Batching:
     def _count(self, since: tuple[float, float]) -> None:
         self.stats.wall_s += time.perf_counter() - since[0]
         self.stats.cpu_s += time.process_time() - since[1]
+
+
+def _settled(chances: torch.Tensor) -> np.ndarray:
+    """(n, R) chances without the digits that depend on what else is in the batch: equal candidates stay equal."""
+    return np.asarray(chances.double().cpu().numpy().round(6))

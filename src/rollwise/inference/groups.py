@@ -34,6 +34,7 @@ class Candidate:
         remaining: (T,) expected remaining tokens there.
         value_end: Mean value of the last 16 positions; NaN without a signal or a token.
         text: Decoded, once the decoder has.
+        chances: (T, R) of the reward states, of which the values are the means.
     """
 
     index: int
@@ -43,6 +44,7 @@ class Candidate:
     remaining: FloatArray
     value_end: float
     text: str = ""
+    chances: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     @property
     def complete(self) -> bool:
@@ -210,14 +212,16 @@ class CandidateGroup:
         """What came of it; only once it is `done`."""
         counts = np.array([len(tokens) for tokens in self.tokens])
         ends = self._means(counts, np.full(self.k, END_WINDOW)) @ self.reward_states
+        chances = [np.diff(self._sums[j, : n + 1], axis=0) for j, n in enumerate(counts)]
         candidates = [
             Candidate(
                 j,
                 self.state[j],
                 self.tokens[j],
-                np.diff(self._sums[j, : n + 1], axis=0) @ self.reward_states if self.signalled else np.zeros(0),
+                chances[j] @ self.reward_states if self.signalled else np.zeros(0),
                 self._remaining[j, :n].copy(),
                 float(ends[j]) if self.signalled and n else float("nan"),
+                chances=chances[j],
             )
             for j, n in enumerate(counts)
         ]

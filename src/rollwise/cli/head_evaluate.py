@@ -1,0 +1,143 @@
+"""`rollwise head evaluate`: what a head is worth: calibration, and accuracy against cost of every policy."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+from rollwise.inference.settings import EvaluationConfig
+
+HELP = "what is saved at what accuracy: every policy, on held-out prompts, with tables and figures"
+
+_EXAMPLES = """
+examples:
+  rollwise rollouts countdown --split eval --prompts 100 --rollouts 64 --out rollouts/eval
+  rollwise head evaluate rollouts/eval --head head.safetensors       all tables and figures
+  rollwise head evaluate rollouts/eval --head head.safetensors --prompts 50 --k 8 --seeds [0,1,2,3,4]
+  rollwise head evaluate rollouts/eval --head head.safetensors --live "prune 0.5, early-stop 0.8"
+                                                                          which settings are run live too, for seconds
+  rollwise head evaluate rollouts/eval --head head.safetensors --rule majority --out evaluations/majority
+
+It writes into ROLLOUTS/evaluation: report.html, table.md, policies.csv, evaluation.json and figures.
+Each seed is decoded once in full; every setting is replayed from that exactly, and those on the front run live as well.
+Killed or interrupted, the same command goes on where it stopped; more thresholds or seeds join what is there.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The subcommand's options."""
+    parser = command_parser(
+        usage="rollwise head evaluate ROLLOUTS --head HEAD.safetensors [--out DIR] [--OPTION VALUE ...]",
+        description="Evaluate a head and the adaptive decoder on held-out prompts: calibration on their rollouts, and\n"
+        "accuracy, cost, steps and seconds of every policy against best-of-N, also at the same cost.",
+        epilog=_EXAMPLES,
+    )
+    add = parser.add_argument
+    add("rollouts", metavar="ROLLOUTS", type=str, help="a folder of `rollwise rollouts`, of prompts not fitted on")
+    add("--head", type=str, required=True, help="a file of `rollwise head fit`")
+    add("--model", type=str | None, default=None, help="folder, hub id or embedded; by default who made the rollouts")
+    add("--out", type=str | None, default=None, help="the folder; by default ROLLOUTS/evaluation")
+    add("--prompts", type=int | None, default=None, help="the first so many of the prompts are decoded; all by default")
+    add("--slots", type=int, default=64, help="most candidates in the batch at once, of all prompts together")
+    parser.add_class_arguments(EvaluationConfig, as_group=False, skip={"limit"})
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Do what is missing, and write tables, figures and the page."""
+    values = options.as_dict()
+    own = {name: values.pop(name, None) for name in ("rollouts", "head", "model", "out", "prompts", "slots")}
+    try:
+        page = _evaluate(own, values)
+    except KeyboardInterrupt:
+        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        return 130
+    sys.stdout.write(f"{page}\n{page.parent}: evaluation.json, table.md, policies.csv, figures\n")
+    return 0
+
+
+def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
+    from rich.console import Console
+
+    from rollwise.inference.bench import auc_steps, bench_of, decode_on, digest_of, judge_on, scored_of
+    from rollwise.inference.calibration import calibration_report
+    from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+    from rollwise.inference.evaluation import Evaluation
+    from rollwise.inference.head import SuccessHead
+    from rollwise.inference.rollout_set import RolloutSet
+    from rollwise.inference.sources import model_of
+    from rollwise.reports.inference import read_evaluation, write_inference_report
+    from rollwise.reports.inference_tables import verdict
+
+    head, rollouts = SuccessHead.load(own["head"]), RolloutSet.read(own["rollouts"])
+    bench = bench_of(own["rollouts"], own["prompts"])
+    config = EvaluationConfig(limit=bench.limit, **{name: _tuple(value) for name, value in values.items()})
+    console = Console(stderr=True)
+    with _Bars(console) as bars:
+        model, tokenizer, name = model_of(rollouts, own["model"], progress=bars.of("warm start"))
+        drawing = DecodingOptions(
+            temperature=bench.temperature, top_p=bench.top_p, max_new_tokens=bench.limit, slots=own["slots"] or 64
+        )
+        decoder = AdaptiveDecoder(model, tokenizer, signal=head, options=drawing)
+        evaluation = Evaluation(
+            own["out"] or Path(own["rollouts"]) / "evaluation",
+            config,
+            decode=decode_on(decoder, bench, config.k),
+            judge=judge_on(bench),
+            states=head.states,
+            solved_at=bench.solved_at,
+            about={"model": name, "head": digest_of(own["head"]), "rollouts": str(own["rollouts"]),
+                   "decoded": len(bench.ids), "temperature": bench.temperature, "top_p": bench.top_p},
+        )  # fmt: skip
+        scored = scored_of(model, tokenizer, head, rollouts, progress=bars.of("rollouts scored"))
+        warmup = int(config.warmup or 1)
+        steps = auc_steps(warmup, int(scored.lengths.max()))
+        report = calibration_report(scored, steps=steps, prune_step=warmup, k=config.k, solved_at=bench.solved_at)
+        evaluation.run(calibration=report, progress=bars.update)
+    page = write_inference_report(evaluation.out)
+    for sentence in verdict(read_evaluation(evaluation.out)):
+        console.print(sentence, highlight=False)
+    return page
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+class _Bars:
+    """A bar for each kind of work, on the standard error."""
+
+    def __init__(self, console: Any) -> None:
+        from rich.progress import (
+            BarColumn,
+            MofNCompleteColumn,
+            Progress,
+            TextColumn,
+            TimeElapsedColumn,
+            TimeRemainingColumn,
+        )
+
+        columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+        self.progress = Progress(*columns, TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn(), console=console)
+        self.tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> _Bars:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.progress.stop()
+
+    def update(self, what: str, done: int, total: int) -> None:
+        """So many of so many of that work are done."""
+        if what not in self.tasks:
+            self.tasks[what] = self.progress.add_task(what, total=total)
+        self.progress.update(self.tasks[what], completed=done, total=total)
+
+    def of(self, what: str) -> Any:
+        """`update` for one kind of work."""
+        return lambda done, total: self.update(what, done, total)

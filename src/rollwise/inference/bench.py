@@ -1,0 +1,154 @@
+"""From a folder of held-out rollouts and a head to what an evaluation needs: prompts, a decoder, rewards, scores."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+from rollwise.inference.calibration import Scored
+from rollwise.inference.candidates import Policy
+from rollwise.inference.evaluation import Decode, Judge
+from rollwise.inference.groups import Result
+from rollwise.inference.rollout_set import RolloutSet
+from rollwise.inference.rollouts import rollouts_folder
+from rollwise.inference.rollouts_config import RolloutsConfig
+from rollwise.inference.selection import AnswerKey, answer_key
+from rollwise.profiling.data import load_data
+from rollwise.profiling.scoring import Scorer
+from rollwise.profiling.setting import make_scorer, make_task_of
+
+if TYPE_CHECKING:
+    from rollwise.inference.decoder import AdaptiveDecoder
+    from rollwise.inference.head import SuccessHead
+
+
+@dataclass(frozen=True)
+class Bench:
+    """N prompts on which candidates are decoded, and who rewards them.
+
+    Attributes:
+        ids: (N,).
+        rows: (N,) the prompts' rows: `prompt`, and the columns that the reward needs.
+        scorer: Rewards a prompt's completions.
+        limit: Most tokens of a candidate, as in the rollouts.
+        temperature: As in the rollouts.
+        top_p: As in the rollouts.
+    """
+
+    ids: list[str]
+    rows: list[Mapping[str, Any]] = field(repr=False)
+    scorer: Scorer = field(repr=False)
+    limit: int
+    temperature: float
+    top_p: float
+
+    @property
+    def solved_at(self) -> float:
+        """The reward from which on a candidate counts as a success."""
+        return float(self.scorer.spec.threshold)
+
+
+def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
+    """The prompts of a folder of `rollwise rollouts`, or the first so many of them, with their own options and reward.
+
+    Raises:
+        ConfigError: the folder has no rollouts, or the data no longer hold a prompt of them.
+    """
+    kept = rollouts_folder(folder)
+    given = kept.read_config()
+    known = {one.name for one in fields(RolloutsConfig) if one.init}
+    config = RolloutsConfig(**{name: value for name, value in given.items() if name in known})
+    task = make_task_of(config)
+    data = load_data(config, task, split=config.split)
+    place = {id_: i for i, id_ in enumerate(data.ids)}
+    ids = list(kept.read_groups(mend=False))[:prompts]
+    if not ids:
+        raise ConfigError(f"{str(folder)!r} holds no rollouts yet; run its `rollwise rollouts` again")
+    for id_ in ids:
+        if id_ not in place:
+            raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")
+    return Bench(
+        ids=ids,
+        rows=[data.rows[place[id_]] for id_ in ids],
+        scorer=make_scorer(config, task)[0],
+        limit=int(given["max_completion_length"]),
+        temperature=config.temperature,
+        top_p=config.top_p,
+    )
+
+
+def decode_on(decoder: AdaptiveDecoder, bench: Bench, k: int) -> Decode:
+    """What an `Evaluation` calls: all prompts, K candidates each or as many as it says, and the seconds it took."""
+    prompts = [row["prompt"] for row in bench.rows]
+
+    def decode(policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
+        before = decoder.stats.wall_s, decoder.stats.cpu_s
+        results = decoder.decode(bench.ids, prompts, policy, k=options.get("ks", k), seed=seed)
+        by_id = {result.id: result for result in results}
+        wall_s, cpu_s = decoder.stats.wall_s - before[0], decoder.stats.cpu_s - before[1]
+        return [by_id[id_] for id_ in bench.ids], wall_s, cpu_s
+
+    return decode
+
+
+def judge_on(bench: Bench) -> Judge:
+    """Rewards of the prompts' candidates; NaN for one that can't be scored, or that was not carried to its end."""
+    row_of = dict(zip(bench.ids, bench.rows, strict=True))
+
+    def judge(results: Sequence[Result]) -> list[list[float]]:
+        rewards = []
+        for result in results:
+            whole = result.complete
+            earned, _ = bench.scorer(row_of[result.id], [c.text for c in whole], [c.token_ids for c in whole])
+            by_index = {c.index: r for c, r in zip(whole, earned, strict=True) if r is not None}
+            rewards.append([by_index.get(c.index, math.nan) for c in result.candidates])
+        return rewards
+
+    return judge
+
+
+def scored_of(
+    model: Any,
+    tokenizer: Any,
+    head: SuccessHead,
+    rollouts: RolloutSet,
+    *,
+    key: AnswerKey = answer_key,
+    progress: Callable[[int, int], None] | None = None,
+) -> Scored:
+    """What the head says along all rollouts of the set, teacher-forced, and its joint at each prompt."""
+    from rollwise.inference.hidden import hidden_states
+
+    spec, count = head.spec, len(rollouts)
+    values: list[Any] = [None] * count
+    remaining: list[Any] = [None] * count
+    joints = np.full((len(rollouts.ids), spec.num_rewards, spec.num_lengths), np.nan)
+    states = hidden_states(model, rollouts.sequences, rollouts.prompt_lengths, progress=progress)
+    for i, hidden in states:
+        joint = head.joint(hidden).double().numpy()
+        values[i], remaining[i] = spec.value(joint), spec.expected_length(joint)
+        joints[rollouts.prompt[i]] = joint[0]
+    texts = tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)
+    return Scored(spec, rollouts.prompt, rollouts.rewards, values, remaining, joints, [key(text) for text in texts])
+
+
+def auc_steps(warmup: int, longest: int) -> list[int]:
+    """Tokens after which AUC is taken: the prompt, and multiples of half the warmup, up to the longest rollout.
+
+    >>> auc_steps(8, 40)
+    [0, 4, 8, 16, 24, 32]
+    """
+    steps = {0, max(1, warmup // 2), *(n * warmup for n in (1, 2, 3, 4, 6))}
+    return sorted(step for step in steps if step < longest)
+
+
+def digest_of(path: str | Path) -> str:
+    """A hash of a file, by which an evaluation's folder knows its head."""
+    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

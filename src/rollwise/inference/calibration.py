@@ -1,0 +1,161 @@
+"""The calibration report of a head on rollouts that it was not fitted on: Tables 3, 5 and 6, and more."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollwise.errors import ConfigError
+from rollwise.evaluation.calibration import (
+    baseline_brier_score,
+    brier_score,
+    pearson_correlation,
+    reliability_curve,
+    roc_auc,
+    spearman_correlation,
+)
+from rollwise.inference.candidates import FloatArray, IntArray
+from rollwise.inference.groups import END_WINDOW
+from rollwise.inference.measures import (
+    auc_at_steps,
+    calibration_error,
+    classified,
+    gate,
+    joint_fit,
+    selection_table,
+    within_prompt_auc,
+)
+from rollwise.inference.spec import HeadSpec
+
+
+@dataclass(frozen=True)
+class Scored:
+    """M rollouts of P prompts, and what a head said along each; rollouts without a token are left out before.
+
+    Attributes:
+        spec: The head's.
+        prompt: (M,) which prompt, 0 ... P - 1.
+        rewards: (M,).
+        values: (M,) arrays (T,): expected rewards at the positions that produced the tokens, the prompt's first.
+        remaining: (M,) arrays (T,): expected remaining tokens there.
+        joints: (P, R, L) the head's joint at each prompt.
+        answers: (M,) keys to vote by; empty for no selection table.
+    """
+
+    spec: HeadSpec
+    prompt: IntArray
+    rewards: FloatArray = field(repr=False)
+    values: Sequence[FloatArray] = field(repr=False)
+    remaining: Sequence[FloatArray] = field(repr=False)
+    joints: FloatArray = field(repr=False)
+    answers: Sequence[str | None] = field(repr=False, default=())
+
+    def __post_init__(self) -> None:
+        sizes = {len(self.prompt), len(self.rewards), len(self.values), len(self.remaining)}
+        if len(sizes) > 1 or not len(self.prompt) or not all(map(len, self.values)):
+            raise ConfigError("scored rollouts need M >= 1 of each, and a value for at least one token of each")
+
+    @property
+    def lengths(self) -> IntArray:
+        """(M,) tokens."""
+        return np.array([len(track) for track in self.values], dtype=np.int64)
+
+    @property
+    def values_end(self) -> FloatArray:
+        """(M,) mean value of the last 16 positions."""
+        return np.array([track[-END_WINDOW:].mean() for track in self.values])
+
+    @property
+    def first_values(self) -> FloatArray:
+        """(M,) V(x)."""
+        return np.array([track[0] for track in self.values])
+
+
+def calibration_report(
+    scored: Scored, *, steps: Sequence[int], prune_step: int, k: int = 8, solved_at: float = 1.0, seed: int = 0
+) -> dict[str, Any]:
+    """All measures of a head on held-out rollouts, JSON-safe but for NaN.
+
+    A success is a reward of at least `solved_at`. Values are put on [0, 1] by the lowest and the highest reward state
+    before Brier and calibration error, which changes nothing for states 0 and 1.
+
+    Args:
+        scored: The rollouts, 64 for each prompt in the paper.
+        steps: Tokens after which AUC is taken, among rollouts that go on.
+        prune_step: The first step at which candidates would be abandoned, for the gate.
+        k: Of the selection table, which is left out where a prompt has fewer rollouts, or there are no answers.
+        solved_at: The reward that counts as success.
+        seed: Of the noise floor.
+    """
+    good = scored.rewards >= solved_at
+    end, first = scored.values_end, scored.first_values
+    at = auc_at_steps(scored.values, good, scored.prompt, [*steps, prune_step])
+    within = at[-1].within
+    return {
+        "rollouts": len(good),
+        "prompts": len(np.unique(scored.prompt)),
+        "base_rate": float(good.mean()),
+        "auc_end": {"pooled": roc_auc(end, good), "within": within_prompt_auc(end, good, scored.prompt)},
+        "auc_prompt": roc_auc(first, good),
+        "auc_at": [asdict(one) for one in at[:-1]],
+        "gate": {"step": prune_step, "within": within, "verdict": gate(within)},
+        "joint": _joint(scored, seed),
+        "end": _unit_measures(end, good, scored.spec),
+        "prompt": _unit_measures(first, good, scored.spec),
+        "spread": _spread(scored, good),
+        "length_correlation": pearson_correlation([track[0] for track in scored.remaining], scored.lengths),
+        "selection": _selection(scored, good, k),
+    }
+
+
+def _joint(scored: Scored, seed: int) -> dict[str, Any] | None:
+    whose = np.unique(scored.prompt)
+    if len(whose) < 2:
+        return None
+    labels = scored.spec.labels(scored.lengths, scored.rewards)
+    by_prompt = [labels[scored.prompt == p] for p in whose]
+    return asdict(joint_fit(by_prompt, scored.joints[whose], seed=seed))
+
+
+def _unit_measures(values: FloatArray, good: NDArray[np.bool_], spec: HeadSpec) -> dict[str, Any]:
+    low, high = spec.rewards[0], spec.rewards[-1]
+    unit = np.clip((values - low) / (high - low), 0.0, 1.0)
+    came = good.astype(np.float64)
+    curve = reliability_curve(unit, came)
+    return {
+        "brier": brier_score(unit, came),
+        "brier_baseline": baseline_brier_score(came),
+        "ece": calibration_error(unit, good),
+        "ece_equal_mass": calibration_error(unit, good, equal_mass=True),
+        **asdict(classified(unit, good)),
+        "always_positive": asdict(classified(unit, good, threshold=-np.inf)),
+        "reliability": {
+            "predicted": curve.predicted.tolist(), "outcome": curve.outcome.tolist(), "count": curve.count.tolist(),
+        },
+    }  # fmt: skip
+
+
+def _spread(scored: Scored, good: NDArray[np.bool_]) -> dict[str, float]:
+    """Of V(x) over prompts: too narrow, and adaptive K has nothing to go by (A.3)."""
+    whose = np.unique(scored.prompt)
+    value = np.array([scored.first_values[scored.prompt == p].mean() for p in whose])
+    rate = np.array([good[scored.prompt == p].mean() for p in whose])
+    low, high = np.percentile(value, [5, 95])
+    return {
+        "p5": float(low),
+        "p95": float(high),
+        "pearson": pearson_correlation(value, rate),
+        "spearman": spearman_correlation(value, rate),
+    }
+
+
+def _selection(scored: Scored, good: NDArray[np.bool_], k: int) -> dict[str, Any] | None:
+    counts = np.bincount(scored.prompt)
+    if len(scored.answers) != len(good) or counts[counts > 0].min() < k:
+        return None
+    table = selection_table(scored.values_end, scored.answers, good.astype(np.float64), scored.prompt, k)
+    return {"k": k, "accuracy": table}

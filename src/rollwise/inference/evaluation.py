@@ -1,0 +1,289 @@
+"""The evaluation of the adaptive decoder: one full run a seed, every setting replayed from it, some run live.
+
+Everything is kept in a folder, so that a killed evaluation goes on: `full-SEED.npz` (the full runs), `runs.jsonl` (a
+line for each setting, seed and kind) and, at the end, `evaluation.json`, from which tables and figures are drawn.
+"""
+
+from __future__ import annotations
+
+import io
+import json
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.evaluation.json_lines import read_json_lines
+from rollwise.inference.allocation import allocate
+from rollwise.inference.candidates import FloatArray, Policy
+from rollwise.inference.groups import END_WINDOW, Result
+from rollwise.inference.pareto import PolicyRun
+from rollwise.inference.policies import BestOfN
+from rollwise.inference.replay import Logged, from_arrays, logged, replay, to_arrays
+from rollwise.inference.selection import AnswerKey, answer_key, choose
+from rollwise.inference.settings import EvaluationConfig, Setting, live_names, settings_of
+from rollwise.inference.summary import summary_of
+from rollwise.state import write_atomically
+
+RESULT_FILE, RUNS_FILE, CONFIG_FILE = "evaluation.json", "runs.jsonl", "config.json"
+REPLAYED, LIVED = "replay", "live"
+
+Judge = Callable[[Sequence[Result]], Sequence[Sequence[float]]]
+"""Rewards of each prompt's candidates; those of candidates that are not complete are not looked at."""
+
+Progress = Callable[[str, int, int], None]
+"""Told what is done, how much of it, and of how much."""
+
+
+class Decode(Protocol):
+    """Decodes all prompts live: the same seed gives the same samples, whatever the policy.
+
+    `ks`, given for adaptive K alone, is (N,) candidates for each prompt; otherwise each gets K. Returns a result for
+    each prompt, always in the same order, and the seconds of wall-clock and of processor that it took.
+    """
+
+    def __call__(self, policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
+        """Decode."""
+
+
+@dataclass(frozen=True)
+class FullRun:
+    """Best-of-N with one seed, every candidate whole.
+
+    Attributes:
+        prompts: (N,).
+        rewards: (N, K).
+    """
+
+    prompts: list[Logged]
+    rewards: FloatArray
+
+
+class Evaluation:
+    """An evaluation in its folder.
+
+    Args:
+        out: The folder.
+        config: What is compared.
+        decode: The live decoder.
+        judge: Rewards the candidates.
+        states: (R,) rewards of the head's states.
+        solved_at: The reward that counts as success.
+        key: What a text votes for.
+        about: What was evaluated (model, head, task), JSON-safe: a folder holds one such thing.
+
+    Raises:
+        ConfigError: the folder holds an evaluation of something else.
+    """
+
+    def __init__(
+        self,
+        out: str | Path,
+        config: EvaluationConfig,
+        *,
+        decode: Decode,
+        judge: Judge,
+        states: Sequence[float],
+        solved_at: float = 1.0,
+        key: AnswerKey = answer_key,
+        about: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.out, self.config, self.decode, self.judge = Path(out), config, decode, judge
+        self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
+        self.about = dict(about or {})
+        self.settings = settings_of(config)
+        self._live_names = live_names(config, self.settings)
+        self.out.mkdir(parents=True, exist_ok=True)
+        self._same_as_before()
+        self._runs = self._read_runs()
+        self._full: dict[int, FullRun] = {}
+
+    def run(self, *, calibration: Mapping[str, Any] | None = None, progress: Progress | None = None) -> dict[str, Any]:
+        """Do what is missing; the contents of `evaluation.json`, which is written too.
+
+        Args:
+            calibration: What `calibration_report` said of the head, to stand beside.
+            progress: Told how far it is.
+        """
+        tell = progress or _no_progress
+        seeds = self.config.seeds
+        for i, seed in enumerate(seeds):
+            tell("full runs", i, len(seeds))
+            self.full(seed)
+        tell("full runs", len(seeds), len(seeds))
+        self._each(self.settings, REPLAYED, self._replay, tell)
+        first = self._summary(calibration)
+        ends = {policy["name"] for policy in first["policies"] if policy["baseline"] or policy["notable"]}
+        wanted = ends if self._live_names is None else self._live_names
+        self._each([setting for setting in self.settings if setting.name in wanted], LIVED, self._live, tell)
+        found = self._summary(calibration)
+        text = json.dumps(_plain(found), indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.out / RESULT_FILE, text.encode("utf-8", "replace"))
+        return found
+
+    def full(self, seed: int) -> FullRun:
+        """The full run of a seed: from its file, or decoded now."""
+        if seed not in self._full:
+            path = self.out / f"full-{seed}.npz"
+            self._full[seed] = _read_full(path) if path.exists() else self._decode_full(seed, path)
+        return self._full[seed]
+
+    def runs(self, setting: Setting, kind: str = REPLAYED) -> list[PolicyRun]:
+        """The setting's runs so far, by seed."""
+        keys = [(setting.key, seed, kind) for seed in self.config.seeds]
+        return [self._runs[key] for key in keys if key in self._runs]
+
+    def shares(self, setting: Setting, seed: int) -> list[int]:
+        """(N,) candidates of each prompt: K, or as adaptive K allots them by V(x)."""
+        prompts = self.full(seed).prompts
+        if setting.mean_k is None:
+            return [self.config.k] * len(prompts)
+        # V(x) is the same with every seed: it is read before any token.
+        values = [float(prompt.chances[0][0] @ np.array(self.states)) for prompt in prompts]
+        ids = [prompt.id for prompt in prompts]
+        return [int(k) for k in allocate(values, setting.mean_k, 1, self.config.k, ids=ids)]
+
+    def _each(
+        self, settings: Sequence[Setting], kind: str, do: Callable[[Setting, int], PolicyRun], tell: Progress
+    ) -> None:
+        # Seed by seed, so that what a machine does meanwhile falls on all settings alike.
+        wanted = [(setting, seed) for seed in self.config.seeds for setting in settings]
+        what = {REPLAYED: "replays", LIVED: "live runs"}[kind]
+        for i, (setting, seed) in enumerate(wanted):
+            tell(what, i, len(wanted))
+            if (setting.key, seed, kind) not in self._runs:
+                run = do(setting, seed)
+                self._runs[setting.key, seed, kind] = run
+                with (self.out / RUNS_FILE).open("a", encoding="utf-8") as file:
+                    file.write(json.dumps({"key": setting.key, "kind": kind, **_plain(_row(run))}) + "\n")
+        tell(what, len(wanted), len(wanted))
+
+    def _replay(self, setting: Setting, seed: int) -> PolicyRun:
+        full, limit = self.full(seed), self.config.limit
+        results = [
+            replay(prompt, setting.policy, limit=limit, states=self.states, k=k)
+            for prompt, k in zip(full.prompts, self.shares(setting, seed), strict=True)
+        ]
+        return self._scored(setting, seed, results, full.rewards, math.nan, math.nan)
+
+    def _live(self, setting: Setting, seed: int) -> PolicyRun:
+        options = {} if setting.mean_k is None else {"ks": self.shares(setting, seed)}
+        results, wall_s, cpu_s = self.decode(setting.policy, seed, **options)
+        return self._scored(setting, seed, results, self.judge(results), wall_s, cpu_s)
+
+    def _scored(
+        self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, wall_s: float, cpu_s: float
+    ) -> PolicyRun:
+        chosen = [choose(result, self.config.rule, key=self.key) for result in results]
+        right = [
+            one is not None and earned[one.index] >= self.solved_at for one, earned in zip(chosen, rewards, strict=True)
+        ]
+        return PolicyRun(
+            setting.name,
+            seed,
+            np.array(right, dtype=np.float64),
+            np.array([result.row_forwards for result in results], dtype=np.float64),
+            np.array([result.steps for result in results], dtype=np.float64),
+            wall_s,
+            cpu_s,
+        )
+
+    def _decode_full(self, seed: int, path: Path) -> FullRun:
+        results, _, _ = self.decode(BestOfN(), seed)
+        if any(len(result.candidates) != self.config.k for result in results):
+            raise ConfigError(f"the decoder's results don't have k = {self.config.k} candidates each")
+        prompts = [logged(result, self.states) for result in results]
+        rewards = np.array([[float(r) for r in earned] for earned in self.judge(results)])
+        buffer = io.BytesIO()
+        np.savez_compressed(buffer, rewards=rewards, **to_arrays(prompts))  # type: ignore[arg-type]
+        write_atomically(path, buffer.getvalue())
+        return FullRun(prompts, rewards)
+
+    def _summary(self, calibration: Mapping[str, Any] | None) -> dict[str, Any]:
+        return summary_of(
+            self.config,
+            self.settings,
+            {setting.name: self.runs(setting) for setting in self.settings},
+            {setting.name: self.runs(setting, LIVED) for setting in self.settings},
+            [self._curve_inputs(seed) for seed in self.config.seeds],
+            calibration=calibration,
+            about=self.about,
+        )
+
+    def _curve_inputs(self, seed: int) -> dict[str, Any]:
+        full = self.full(seed)
+        return {
+            "values_end": [[_value_end(chances, self.states) for chances in prompt.chances] for prompt in full.prompts],
+            "rewards": (full.rewards >= self.solved_at).astype(np.float64),
+            "lengths": [prompt.lengths for prompt in full.prompts],
+            "answers": [[self.key(text) for text in prompt.texts] for prompt in full.prompts],
+        }
+
+    def _same_as_before(self) -> None:
+        config = self.config
+        facts = _plain({"k": config.k, "limit": config.limit, "rule": config.rule, "states": list(self.states),
+                        "solved_at": self.solved_at, "about": self.about})  # fmt: skip
+        path = self.out / CONFIG_FILE
+        if path.exists():
+            try:
+                before = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise StateFileError(f"{str(path)!r} is not readable: {error}") from error
+            for name, value in facts.items():
+                if before.get(name) != value:
+                    raise ConfigError(
+                        f"{str(self.out)!r} holds an evaluation whose {name} is {before.get(name)!r}, not {value!r}; "
+                        "give another folder"
+                    )
+        write_atomically(path, json.dumps(facts, indent=1).encode())
+
+    def _read_runs(self) -> dict[tuple[str, int, str], PolicyRun]:
+        path = self.out / RUNS_FILE
+        if not path.exists():
+            return {}
+        lines = [line for _, line in read_json_lines(path)]
+        write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
+        return {(line["key"], line["seed"], line["kind"]): _run(line) for line in lines}
+
+
+def _value_end(chances: FloatArray, states: Sequence[float]) -> float:
+    return float((chances[-END_WINDOW:] @ np.array(states)).mean()) if len(chances) else math.nan
+
+
+def _no_progress(what: str, done: int, total: int) -> None:
+    return None
+
+
+def _read_full(path: Path) -> FullRun:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            arrays = {name: file[name] for name in file.files}
+        return FullRun(from_arrays(arrays), arrays["rewards"])
+    except (OSError, ValueError, KeyError) as error:
+        raise StateFileError(f"{str(path)!r} holds no full run ({error}); delete it to decode it again") from error
+
+
+def _row(run: PolicyRun) -> dict[str, Any]:
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(run).items()}
+
+
+def _run(line: Mapping[str, Any]) -> PolicyRun:
+    given = {one.name: line[one.name] for one in fields(PolicyRun)}
+    arrays = {name: np.array(value, dtype=np.float64) for name, value in given.items() if isinstance(value, list)}
+    seconds = {name: math.nan if given[name] is None else given[name] for name in ("wall_s", "cpu_s")}
+    return PolicyRun(**{**given, **arrays, **seconds})
+
+
+def _plain(value: Any) -> Any:
+    """JSON-safe: NaN and infinities become null."""
+    if isinstance(value, Mapping):
+        return {str(name): _plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return _plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

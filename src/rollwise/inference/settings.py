@@ -1,0 +1,138 @@
+"""Which settings of which policies an evaluation compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.candidates import Policy
+from rollwise.inference.pareto import FEWEST_SEEDS, RESAMPLES
+from rollwise.inference.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
+from rollwise.inference.selection import LIVE_RULES
+
+BASELINE = "none"
+LIVE = ("front", "all", "no")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A policy with its options, for all K candidates of a prompt, or for as many as adaptive K gives it.
+
+    Attributes:
+        name: In tables.
+        family: Which settings it is one of; a colour in the figures.
+        policy: What the decoder asks.
+        mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
+    """
+
+    name: str
+    family: str
+    policy: Policy
+    mean_k: int | None = None
+
+    @property
+    def key(self) -> str:
+        """What it does, to the last option: runs of equal keys are equal."""
+        return f"{self.policy!r} mean_k={self.mean_k}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """What `rollwise head evaluate` compares, and how.
+
+    Args:
+        limit: Most tokens of a candidate.
+        k: Candidates of best-of-N.
+        seeds: At least 3.
+        rule: How the answer is chosen: value-end, majority or weighted-majority.
+        warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
+        interval: Steps between; a 32nd of the limit.
+        thresholds: Of `prune`.
+        keep: Candidates that `prune` keeps.
+        taus: Of `early-stop`.
+        betas: Of `utility`, one by one and at once.
+        sequential_betas: Of `sequential`.
+        mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1 to K.
+        tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
+        resamples: Of the bootstrap over prompts.
+        live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
+            families' operating points, `all`, `no`, or names of settings, separated by commas.
+    """
+
+    limit: int
+    k: int = 8
+    seeds: tuple[int, ...] = (0, 1, 2)
+    rule: str = "value-end"
+    warmup: int | None = None
+    interval: int | None = None
+    thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)
+    keep: int = 2
+    taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
+    betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+    sequential_betas: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2)
+    mean_ks: tuple[int, ...] = (4, 6)
+    tolerance: float = 0.01
+    resamples: int = RESAMPLES
+    live: str = "front"
+
+    def __post_init__(self) -> None:
+        check_whole("limit", self.limit, least=1)
+        check_whole("k", self.k, least=1)
+        check_whole("keep", self.keep, least=1)
+        check_whole("resamples", self.resamples, least=1)
+        check_number("tolerance", self.tolerance, low=0.0, high=1.0)
+        if len(set(self.seeds)) < FEWEST_SEEDS or len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(f"seeds must be {FEWEST_SEEDS} distinct numbers or more, got {list(self.seeds)}")
+        if self.rule not in LIVE_RULES:
+            raise ConfigError(f"rule must be one of {', '.join(LIVE_RULES)}, got {self.rule!r}")
+        for name, part in (("warmup", 8), ("interval", 32)):  # 128 and 32 of the paper's 1024
+            given = getattr(self, name)
+            object.__setattr__(self, name, max(1, self.limit // part) if given is None else given)
+            check_whole(name, getattr(self, name), least=1)
+
+
+def settings_of(config: EvaluationConfig) -> list[Setting]:
+    """The grid: none, prune, early stop, utility both ways, sequential, adaptive K and the blend; the baseline first.
+
+    >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][:4]
+    ['none', 'prune 0.5', 'utility 0.02', 'utility-at-once 0.02']
+    """
+    warmup, interval = int(config.warmup or 1), int(config.interval or 1)
+    prunes = {t: Prune(warmup=warmup, interval=interval, threshold=t, keep=config.keep) for t in config.thresholds}
+    found = [Setting(BASELINE, BASELINE, BestOfN())]
+    found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
+    found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
+    for family, at_once in (("utility", False), ("utility-at-once", True)):
+        found += [
+            Setting(
+                f"{family} {beta:g}", family, Utility(beta=beta, warmup=warmup, interval=interval, simultaneous=at_once)
+            )
+            for beta in config.betas
+        ]
+    found += [
+        Setting(f"sequential {beta:g}", "sequential", Sequential(beta=beta, warmup=warmup, interval=interval))
+        for beta in config.sequential_betas
+    ]
+    for mean in config.mean_ks:
+        if mean < config.k:  # with all K there is nothing to allocate
+            found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
+            found += [Setting(f"blend {mean}/{t:g}", "blend", policy, mean) for t, policy in prunes.items()]
+    return found
+
+
+def live_names(config: EvaluationConfig, settings: Sequence[Setting]) -> set[str] | None:
+    """The names that `live` gives, and the baseline; None for `front`, which is known only after the replays.
+
+    Raises:
+        ConfigError: a name is no setting's.
+    """
+    if config.live in ("front", "no"):
+        return None if config.live == "front" else set()
+    known = [setting.name for setting in settings]
+    wanted = known if config.live == "all" else [name.strip() for name in config.live.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"live names no setting {name!r}; give {', '.join(LIVE)}, or some of {', '.join(known)}")
+    return {BASELINE, *wanted}

@@ -1,0 +1,42 @@
+"""A replay of a full run against the decoder proper, with a tiny model."""
+
+import numpy as np
+import pytest
+from tiny import random_head, tiny
+
+from rollwise.inference import BestOfN, EarlyStop, Policy, Prune, Sequential, Utility
+from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.groups import Result
+from rollwise.inference.replay import logged, replay
+
+IDS = [f"p{i}" for i in range(5)]
+PROMPTS = ["1,2:3=", "12,3:36=", "7,3,5:22=", "1=", "22,33,44,55:7="]
+LIMIT, K = 24, 4
+POLICIES = [
+    Prune(warmup=3, interval=2, keep=1, threshold=0.55),
+    EarlyStop(threshold=0.6, warmup=4),
+    Utility(warmup=3, interval=2),
+    Utility(beta=0.3, warmup=3, interval=2, simultaneous=True),
+    Sequential(),
+    Sequential(width=2, below=0.5, warmup=4, interval=2),
+]
+
+
+@pytest.mark.parametrize("policy", POLICIES, ids=repr)
+def test_replay_is_what_the_decoder_does(policy: Policy) -> None:
+    model, tokenizer = tiny()
+    head = random_head(model, tokenizer)
+    options = DecodingOptions(max_new_tokens=LIMIT, slots=len(IDS) * K, seed=3)  # a slot for each
+
+    def decode(how: Policy) -> dict[str, Result]:
+        made = AdaptiveDecoder(model, tokenizer, signal=head, options=options)
+        return {result.id: result for result in made.decode(IDS, PROMPTS, how, k=K)}
+
+    full, live = decode(BestOfN()), decode(policy)
+    for id_ in IDS:
+        mine = replay(logged(full[id_], head.states), policy, limit=LIMIT, states=head.states)
+        theirs = live[id_]
+        assert [(c.state, c.token_ids) for c in mine.candidates] == [(c.state, c.token_ids) for c in theirs.candidates]
+        assert (mine.steps, mine.row_forwards) == (theirs.steps, theirs.row_forwards)
+        for a, b in zip(mine.candidates, theirs.candidates, strict=True):
+            np.testing.assert_allclose(a.value_end, b.value_end, atol=1e-5)

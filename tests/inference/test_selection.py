@@ -1,0 +1,110 @@
+"""Choosing among candidates."""
+
+import numpy as np
+import pytest
+
+from rollwise.errors import ConfigError
+from rollwise.inference.groups import Candidate, Result
+from rollwise.inference.selection import LIVE_RULES, answer_key, choose, select
+
+
+@pytest.mark.parametrize(
+    ("text", "key"),
+    [
+        ("<answer>1 + 2</answer> no: <answer> 2 * 3 </answer>", "2*3"),
+        ("<answer>2*3", None),  # cut off: no verifier would take it, so it has no vote
+        ("<answer> </answer>", None),
+        (r"thus \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
+        (r"thus \boxed{3 + 4", None),
+        ("the answer may be 7", None),
+        ("", None),
+    ],
+)
+def test_answer_key_reads_the_text_alone(text: str, key: str | None) -> None:
+    assert answer_key(text) == key
+
+
+def test_the_vote_is_for_the_expression_not_for_what_it_is_worth() -> None:
+    # Both are worth 6; whoever merges them knows how to evaluate, and the target with it.
+    assert answer_key("<answer>2*3</answer>") != answer_key("<answer>3*2</answer>")
+
+
+def test_rules_by_hand() -> None:
+    """Values .9 (a), .4 (b), .4 (b), .1 (c), .1 (c), .1 (c).
+
+    value-end: .9, index 0. majority: c has three votes; of its candidates, all equal, the first: index 3.
+    weighted: a .9, b .8, c .3: index 0.
+    """
+    values, answers = [0.9, 0.4, 0.4, 0.1, 0.1, 0.1], ["a", "b", "b", "c", "c", "c"]
+    assert [select(values, answers, rule) for rule in LIVE_RULES] == [0, 3, 0]
+
+
+def test_ties_go_to_the_higher_sum_then_to_the_lowest_index() -> None:
+    """Two votes each: a .1 + .5 = .6, b .4 + .3 = .7: b, whose best is .4, at index 1."""
+    assert select([0.1, 0.4, 0.5, 0.3], ["a", "b", "a", "b"], "majority") == 1
+    # Sums .3 and .1 + .2: equal, though not in floating point; b's first candidate comes before a's.
+    assert select([0.1, 0.3, 0.2, 0.0], ["b", "a", "b", "a"], "majority") == 2
+    assert select([0.3, 0.1, 0.2], ["a", "b", "b"], "weighted-majority") == 0
+    assert select([0.5, 0.5], ["a", "b"], "value-end") == 0
+
+
+def test_no_answer_never_wins_a_vote_but_is_better_than_nothing() -> None:
+    assert select([0.9, 0.9, 0.1], [None, None, "a"], "majority") == 2
+    assert select([0.9, 0.9, 0.1], [None, None, "a"], "weighted-majority") == 2
+    assert select([0.1, 0.9], [None, None], "majority") == 1
+
+
+@pytest.mark.parametrize("rule", LIVE_RULES)
+def test_without_a_signal_it_is_the_majority_then_the_first(rule: str) -> None:
+    nan = float("nan")
+    assert select([nan] * 3, ["a", "b", "b"], rule) == 1
+    assert select([nan] * 2, ["a", "b"], rule) == 0
+    assert select([nan] * 2, [None, "b"], rule) == 1
+
+
+def test_one_nan_is_the_lowest() -> None:
+    assert select([float("nan"), 0.1], ["a", "b"]) == 1
+    assert select([float("nan"), 0.1], ["a", "b"], "weighted-majority") == 1
+
+
+def test_random_and_oracle() -> None:
+    assert select([0.9, 0.1], ["a", "b"], "oracle", rewards=[0, 1]) == 1
+    picked = {select([0.9, 0.1], ["a", "b"], "random", rng=np.random.default_rng(seed)) for seed in range(20)}
+    assert picked == {0, 1}
+
+
+@pytest.mark.parametrize(
+    ("values", "answers", "rule", "message"),
+    [
+        ([0.1], ["a"], "best", "unknown rule 'best'"),
+        ([], [], "majority", "C >= 1"),
+        ([0.1], ["a", "b"], "majority", r"\(1,\) and 2"),
+        ([0.1], ["a"], "oracle", "needs rewards"),
+        ([0.1], ["a"], "random", "needs rng"),
+    ],
+)
+def test_bad_input(values: list[float], answers: list[str], rule: str, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        select(values, answers, rule)
+
+
+def candidate(index: int, state: str, value: float, text: str) -> Candidate:
+    return Candidate(index, state, [1], np.array([value]), np.array([1.0]), value, text)
+
+
+def test_an_abandoned_candidate_is_never_chosen() -> None:
+    two, three = "<answer>2</answer>", "<answer>3</answer>"
+    result = Result(
+        "x",
+        [
+            candidate(0, "abandoned", 0.99, two),
+            candidate(1, "finished", 0.2, two),
+            candidate(2, "truncated", 0.3, three),
+        ],
+    )
+    chosen = choose(result)
+    assert chosen is not None
+    assert chosen.index == 2
+    assert choose(Result("x", [candidate(0, "abandoned", 0.9, two)])) is None
+    with pytest.raises(ConfigError, match="must be one of"):
+        choose(result, "oracle")
