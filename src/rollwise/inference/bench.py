@@ -16,8 +16,8 @@ from rollwise.inference.calibration import Scored
 from rollwise.inference.candidates import Policy
 from rollwise.inference.evaluation import Decode, Judge
 from rollwise.inference.groups import Result
+from rollwise.inference.rollout_folder import rollouts_folder
 from rollwise.inference.rollout_set import RolloutSet
-from rollwise.inference.rollouts import rollouts_folder
 from rollwise.inference.rollouts_config import RolloutsConfig
 from rollwise.inference.selection import AnswerKey, answer_key
 from rollwise.profiling.data import load_data

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 import logging
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,6 +23,7 @@ from rollwise.tasks.countdown_failures import classify
 from rollwise.tasks.countdown_files import read_items
 from rollwise.tasks.countdown_items import LEVELS, Item, draws, random_expression
 from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
+from rollwise.tasks.countdown_search import search_demonstration
 from rollwise.tasks.countdown_solver import solve
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
@@ -45,7 +47,8 @@ class Countdown(Task):
             10 to 100 (the public set's kind). Not used where `data_file` is given.
         eval_levels: Levels of the held-out puzzles; by default those of training. Easier ones alone measure what can be
             learnt, where most of the training puzzles are out of reach.
-        style: `compact` (`7,3,5:22=`, for the embedded policy), `tinyzero` (text) or `tinyzero-chat` (messages).
+        style: `compact` (`7,3,5:22=`, for the embedded policy), `search` (the same prompts; the embedded policy learns
+            to show its tries before it answers), `tinyzero` (text) or `tinyzero-chat` (messages).
         data_file: A .jsonl or .parquet file with columns `target` and `nums` to train on.
         eval_file: Another such file to evaluate on; its puzzles are taken out of training.
         eval_share: The share of all puzzles that is held out where there is no `eval_file`.
@@ -174,7 +177,7 @@ class Countdown(Task):
 
         A share `accuracy` (by default the task's `demo_accuracy`) of the solver's answers; the rest are random
         expressions over the same numbers, a few of them right by luck. Correct answers alone leave reinforcement
-        learning nothing to do.
+        learning nothing to do. In the style `search` both come after a few tries (`search_demonstration`).
 
         Raises:
             ConfigError: `n`, `seed` or `accuracy` is out of its range.
@@ -185,13 +188,18 @@ class Countdown(Task):
         rng = rng_for(seed, "countdown/demonstrations")
         demos = []
         for item in itertools.islice(self._demo_items(seed), n):
-            answer = solve(item.nums, item.target) if rng.random() < share else None
-            while answer is None:
-                made = random_expression(item.nums, item.operators, rng)
-                answer = None if made is None else made.text
             prompt = render_prompt(self.style, item.nums, item.target)
-            demos.append({"prompt": prompt, "completion": render_completion(self.style, answer)})
+            demos.append({"prompt": prompt, "completion": self._demonstrated(item, rng.random() < share, rng)})
         return demos
+
+    def _demonstrated(self, item: Item, solved: bool, rng: random.Random) -> Any:
+        if self.style == "search":
+            return search_demonstration(item, solved, rng)
+        answer = solve(item.nums, item.target) if solved else None
+        while answer is None:
+            made = random_expression(item.nums, item.operators, rng)
+            answer = None if made is None else made.text
+        return render_completion(self.style, answer)
 
     def _demo_items(self, seed: int) -> Iterator[Item]:
         rng = rng_for(seed, "countdown/demonstrations/items")

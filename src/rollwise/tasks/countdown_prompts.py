@@ -24,8 +24,12 @@ _SYSTEM = (
 )
 
 # Style -> how many new tokens are enough. Compact: four two-digit numbers, three operators, four parentheses, two
-# tags, end of text. TinyZero: the paper's responses stay below 300.
-STYLES: dict[str, int] = {"compact": 18, "tinyzero": 512, "tinyzero-chat": 512}
+# tags, end of text. Search: four tries of three numbers to 9, or one of four two-digit numbers. TinyZero: the paper's
+# responses stay below 300.
+STYLES: dict[str, int] = {"compact": 18, "search": 80, "tinyzero": 512, "tinyzero-chat": 512}
+
+_BARE = ("compact", "search")
+"""Styles whose prompt is the puzzle alone."""
 
 
 def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[dict[str, str]]:
@@ -34,7 +38,7 @@ def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[di
     >>> render_prompt("compact", [7, 3, 5], 22)
     '7,3,5:22='
     """
-    if style == "compact":
+    if style in _BARE:
         return f"{','.join(map(str, nums))}:{target}="
     question = _QUESTION.format(nums=list(nums), target=target)
     if style == "tinyzero":
@@ -42,14 +46,16 @@ def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[di
     return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": question}]
 
 
-def render_completion(style: str, expression: str) -> Any:
+def render_completion(style: str, expression: str, *, work: str = "") -> Any:
     """The completion that answers with `expression`, in the same form as the style's prompts.
+
+    The `work` shown before the answer is that of `compact` and `search`; the other styles have words of their own.
 
     >>> render_completion("compact", "3*5+7")
     '<answer>3*5+7</answer>'
     """
-    if style == "compact":
-        return f"{OPEN}{expression}{CLOSE}"
+    if style in _BARE:
+        return f"{work}{OPEN}{expression}{CLOSE}"
     answer = f" I try {expression}. </think>\n{OPEN} {expression} {CLOSE}"
     if style == "tinyzero":
         return answer
