@@ -37,7 +37,7 @@ ALLOWED: dict[str, set[str]] = {
     "tasks": {"errors", "rng", "tasks"},
     "models": {"checks", "errors", "pool", "rng", "state", "judges", "tasks", "models"},
     "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
-    "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "training"},
+    "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "inference", "training"},
     "inference": CORE | {"judges", "tasks", "models", "profiling", "evaluation", "inference"},
     "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
     "evaluation": {"errors", "evaluation"},

@@ -162,9 +162,23 @@ class Composite(Curriculum):
         super().load_body(body, old_rows, new_rows)
 
     def start_from(self, source: str) -> None:
-        self.makers = {name: copy.copy(maker) for name, maker in self.makers.items()}  # those given stay as they are
-        for child in (*self.makers.values(), *(self.children.values() if self._pool is not None else ())):
+        for child in self._own_makers_and_children():
             child.start_from(source)
+
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:
+        for child in self._own_makers_and_children():
+            child.follow(model, tokenizer, sharded=sharded)
+
+    def _own_makers_and_children(self) -> list[Curriculum]:
+        self.makers = {name: copy.copy(maker) for name, maker in self.makers.items()}  # those given stay as they are
+        return [*self.makers.values(), *(self.children.values() if self._pool is not None else ())]
+
+    def take_costs(self) -> dict[str, float]:
+        total: dict[str, float] = {}
+        for child in self.children.values():
+            for name, more in child.take_costs().items():
+                total[name] = total.get(name, 0.0) + more
+        return total
 
     def save_files(self, folder: Path) -> None:
         for name, child in self.children.items():

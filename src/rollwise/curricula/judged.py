@@ -204,6 +204,14 @@ class Judged(Curriculum):
         if self._pool is not None:
             self.judge = self.judge.starting_from(source)
 
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:
+        self.maker = self.maker.follow(model, tokenizer, sharded=sharded)
+        if self._pool is not None:
+            self.judge = self.judge.follow(model, tokenizer, sharded=sharded)
+
+    def take_costs(self) -> dict[str, float]:
+        return self.judge.take_costs()
+
     def save_files(self, folder: Path) -> None:
         self.judge.save_files(Path(folder))
 

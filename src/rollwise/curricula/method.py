@@ -86,6 +86,13 @@ class Method(ABC):
     def start_from(self, source: str) -> None:  # noqa: B027 - optional
         """Know the folder or hub id that the policy's weights come from; a trainer says it before it binds."""
 
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:  # noqa: B027 - optional
+        """Know the policy that is trained, for judges that read it; see `Judge.follow`. A trainer says it at once."""
+
+    def take_costs(self) -> dict[str, float]:
+        """What its judge has cost since this was last called; see `Judge.take_costs`."""
+        return {}
+
     def save_files(self, folder: Path) -> None:  # noqa: B027 - optional
         """Write what is too big for `state_dict` (a value model's weights) into `folder`; mostly there is nothing."""
 

@@ -6,6 +6,7 @@ Importing this package is cheap; torch and transformers are imported when someth
 from rollwise.inference.candidates import Candidates, Decision, Policy
 from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.head import SuccessHead
+from rollwise.inference.judge import SuccessHeadJudge
 from rollwise.inference.policies import POLICIES, BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
 from rollwise.inference.spec import HeadSpec, edges_for
 
@@ -21,6 +22,7 @@ __all__ = [
     "Prune",
     "Sequential",
     "SuccessHead",
+    "SuccessHeadJudge",
     "TokenConfidence",
     "Utility",
     "edges_for",

@@ -47,6 +47,17 @@ class Candidate:
     chances: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     @property
+    def belief(self) -> FloatArray:
+        """(R,) chances of the reward states in the end: of the last 16 positions if it is finished, else of the last 4.
+
+        NaN without a signal or a token.
+        """
+        window = END_WINDOW if self.state == FINISHED else SMOOTHING
+        if not len(self.chances):
+            return np.full(self.chances.shape[1:], np.nan)
+        return np.asarray(self.chances[-window:].mean(axis=0))
+
+    @property
     def complete(self) -> bool:
         """Whether it can be chosen: it was not abandoned, and it began."""
         return self.state in (FINISHED, TRUNCATED)

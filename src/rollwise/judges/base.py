@@ -144,6 +144,24 @@ class Judge:
         """This judge, all it has learnt included, told which folder or hub id the policy's weights came from."""
         return self
 
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> Judge:
+        """This judge, all it has learnt included, given the policy itself, whose weights it may read but not change.
+
+        Args:
+            model: the policy that is trained, unwrapped; its weights are those of the present step whenever it is read.
+            tokenizer: its own.
+            sharded: its weights lie in parts on several devices, so that one process alone can't read them.
+        """
+        return self
+
+    def take_costs(self) -> dict[str, float]:
+        """What a model has cost that predicts, since this was last called; by default nothing.
+
+        `questions` (prompts), `tokens` (generated for them), `context_tokens` (of the prompts) and `s` (seconds). The
+        tokens are charged to the run, as those of METIS's judgments are.
+        """
+        return {}
+
     def save_files(self, folder: Path) -> None:
         """Write what is too big for `state_dict` into `folder`, which need not be there yet; by default nothing."""
 

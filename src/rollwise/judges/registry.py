@@ -11,7 +11,8 @@ from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.text import TextJudge
 
 JUDGES: dict[str, Callable[..., Judge]] = {"frozen": EmbeddingJudge, "text": TextJudge}
-"""Name -> maker, which takes `predicts` and its own options. Put yours in; `rollwise.models` adds "value-model"."""
+"""Name -> maker, which takes `predicts` and its own options. Put yours in; `rollwise.models` adds "value-model",
+`rollwise.inference` adds "success-head"."""
 
 
 def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -> Judge:
@@ -25,8 +26,9 @@ def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -
     """
     if name not in JUDGES:
         raise ConfigError(
-            f"unknown judge {name!r}; known are {sorted(JUDGES)}. Import rollwise.models for 'value-model' (it needs "
-            "the extra 'train'), put a maker of your own into rollwise.judges.JUDGES, or give a Judge instead of a name"
+            f"unknown judge {name!r}; known are {sorted(JUDGES)}. Import rollwise.models for 'value-model' or "
+            "rollwise.inference for 'success-head' (they need the extra 'train'), put a maker of your own into "
+            "rollwise.judges.JUDGES, or give a Judge instead of a name"
         )
     try:
         return JUDGES[name](predicts=predicts, **options)

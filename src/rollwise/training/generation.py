@@ -81,7 +81,9 @@ class Generation:
         inquiry = None if tickets else self._consult()
         if not tickets and inquiry is None:
             tickets = self._ask()
-        self.ask_seconds += time.perf_counter() - started
+        judged = self.curriculum.take_costs()
+        self._add_judging(judged)
+        self.ask_seconds += time.perf_counter() - started - judged.get("s", 0.0)
         if inquiry is not None:
             return inquiry
         if not tickets:
@@ -153,8 +155,12 @@ class Generation:
             "context_tokens": float(sum(len(j.context_ids) for j in judgments)),
             "s": seconds,
         }
-        self._judging = {name: self._judging.get(name, 0.0) + more for name, more in spent.items()}
+        self._add_judging(spent)
         self.tell_seconds += time.perf_counter() - started
+
+    def _add_judging(self, spent: Mapping[str, float]) -> None:
+        for name, more in spent.items():
+            self._judging[name] = self._judging.get(name, 0.0) + more
 
     def lessons(self) -> list[Lesson]:
         """What the rollouts say of the policy's judgments, for the judge loss."""

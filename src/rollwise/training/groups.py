@@ -64,7 +64,7 @@ class Groups:
         probes: what was measured or screened before.
         uncharged: rollouts, tokens and seconds ("s") that an oracle spent, in none of the other counts; empty without.
         judging: questions that the policy answered before, tokens of its answers and of their contexts, and seconds
-            ("s") that took; empty for a curriculum that asks none.
+            ("s") that took; or what a judge says that its model has cost. Empty for a curriculum with neither.
         padding: rollouts that gave every process as many, and their tokens; they are in no group.
         gate: the gate's counts for this generation; empty without a gate.
         curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.

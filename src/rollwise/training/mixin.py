@@ -102,6 +102,7 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
             self._check_screening()
         self._id_column = id_column
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
+        curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
         self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
         self._check_enough(len(self._dataset_rows))
         self.add_callback(NoOpAlarm(self))
@@ -214,6 +215,11 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         report: JoinReport = self.curriculum.rebind(pool)
         self.train_dataset, self._dataset_rows = dataset, np.arange(len(pool))
         return self._on_main(lambda: report)  # rank 0's: it alone has been asking and telling
+
+    def _is_sharded(self) -> bool:
+        """Whether the policy's weights lie in parts on several devices, so that no rank can read it alone."""
+        plugin = getattr(self.accelerator.state, "deepspeed_plugin", None)
+        return bool(self.is_fsdp_enabled) or (plugin is not None and plugin.zero_stage == 3)
 
     # ---- what can't be done is refused at the start ----
 

@@ -1,0 +1,309 @@
+"""The success head as a judge for curricula: it says how prompts will fare, before a rollout or after a few tokens."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+import json
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError, StateError
+from rollwise.inference.candidates import FloatArray
+from rollwise.inference.head import SuccessHead
+from rollwise.inference.recalibration import Recalibration
+from rollwise.judges import JUDGES, Judge, Predicts, Prompts
+from rollwise.judges.base import check_predicts
+from rollwise.models.extras import need
+from rollwise.models.loading import load_policy
+from rollwise.pool import PromptPool
+from rollwise.rng import check_seed
+from rollwise.state import decode_array, encode_array
+
+if TYPE_CHECKING:
+    from rollwise.inference.beliefs import Beliefs
+
+logger = logging.getLogger(__name__)
+
+REMEMBERED = 8192
+"""So many of the newest predictions are kept until what came of them is told: many steps' candidates."""
+
+
+@dataclass
+class _Source:
+    """Where the model is; shared by a judge's copies, so that one that is loaded is loaded once."""
+
+    folder: str | None = None
+    live: tuple[Any, Any] | None = None
+    beliefs: Beliefs | None = None
+
+
+class SuccessHeadJudge(Judge):
+    """Predicts by a head that was fitted on rollouts of the policy (`rollwise head fit`): one belief for both uses.
+
+    Without probes it is V(x), read at the prompt's last token: one forward pass over the prompt, nothing generated.
+    With K probes, K partial rollouts of a few tokens are drawn, and of each the head's last reads are averaged (the
+    last 4, or the last 16 of one that has ended), then all K. These rollouts are thrown away. They tell far more than
+    the prompt does, and their tokens and time are charged to the run as METIS's judgments are: `judge_tokens`.
+
+    *The model* is the live policy where a trainer of `rollwise.training` has one to lend: what it believes of a prompt
+    moves with what it learns. Where the policy's weights are sharded (FSDP, ZeRO-3) no process can read them alone; the
+    judge then keeps a copy of the policy as it was when training began, and says so. In a loop of your own call
+    `curriculum.follow(model, tokenizer)`; or give `model`, which stays as it is.
+
+    *Rewards* of the head's states become scores in [0, 1] by the lowest and the highest. A variance is that of the
+    joint's marginal over the states; for rewards 0 and 1, p (1 - p).
+
+    *Recalibration*, on by default, is a line through all that was told of prompts it had predicted (`Recalibration`),
+    for the head is as old as the policy it was fitted on, and V(x) is compressed. A variance keeps its share of the
+    greatest that scores of that mean can have, m (1 - m).
+
+    *No prediction* (NaN) has a prompt that the model's context does not hold, the probe's tokens included.
+
+    *Random numbers* of a probe are named by the judge's seed, the training steps told so far, the prompt's id and the
+    probe's number. So a resumed run draws the same ones, and no prompt's depend on the other candidates.
+
+    Args:
+        head: a file from `rollwise head fit`, or a `SuccessHead`.
+        model: a folder or hub id that stays as it is; None: the policy, live where it can be.
+        predicts: "pass-rate" or "variance".
+        probes: K, partial rollouts of each candidate (0).
+        probe_tokens: most tokens of each (16).
+        temperature: of the probes; give that of training (1).
+        recalibrate: of what was told, how much the line gives up a step; 0.02 remembers about 50 steps; 0: no line.
+        prior: rollouts that the line which changes nothing counts for.
+        batch_size: prompts of one forward pass, without probes; changes nothing but the last digits.
+        slots: probes generated at once; changes nothing but the last digits.
+        dtype: of a model that it loads itself; by default as `load_policy` has it.
+        device: likewise, such as "cuda:1"; by default the accelerator, where there is one.
+
+    Raises:
+        ConfigError: an option out of range; later, a head of another model or tokenizer.
+        StateFileError: no such file, or it holds no head.
+        MissingExtraError: torch is not installed.
+    """
+
+    def __init__(
+        self,
+        head: str | Path | SuccessHead | None = None,
+        *,
+        model: str | Path | None = None,
+        predicts: Predicts = "pass-rate",
+        probes: int = 0,
+        probe_tokens: int = 16,
+        temperature: float = 1.0,
+        recalibrate: float = 0.02,
+        prior: float = 8.0,
+        batch_size: int = 64,
+        slots: int = 64,
+        dtype: str | None = None,
+        device: str | None = None,
+    ) -> None:
+        need("torch", "the success head")
+        if not isinstance(head, str | Path | SuccessHead):
+            raise ConfigError(f"head must be a file from `rollwise head fit`, or a SuccessHead, got {head!r}")
+        if model is not None and not isinstance(model, str | Path):
+            raise ConfigError(f"model must be a folder or a hub id, got {model!r}")
+        self.head = head if isinstance(head, SuccessHead) else SuccessHead.load(head)
+        self.model = None if model is None else str(model)
+        self.predicts = check_predicts(predicts)
+        self.probes = check_whole("probes", probes, least=0)
+        self.probe_tokens = check_whole("probe_tokens", probe_tokens, least=1)
+        self.temperature = check_number("temperature", temperature, low=0.0, high=10.0, open_low=True)
+        self.recalibrate = check_number("recalibrate", recalibrate, low=0.0, high=1.0)
+        self.prior = check_number("prior", prior, low=0.0, high=1e9, open_low=True)
+        self.batch_size = check_whole("batch_size", batch_size, least=1)
+        self.slots = check_whole("slots", slots, least=max(1, self.probes))
+        self.dtype, self.device = dtype, device
+        self._source = _Source(folder=self.model)
+        self._clear(0)
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The head by its contents, so that a state fits wherever the file lies, and no other head."""
+        names = ("model", "predicts", "probes", "probe_tokens", "temperature", "recalibrate", "prior", "dtype")
+        return {"head": digest_of(self.head), **{name: getattr(self, name) for name in names}}
+
+    # ---- which model ----
+
+    def starting_from(self, source: str) -> SuccessHeadJudge:
+        return self if self.model is not None else self._reading(_Source(folder=source))
+
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> SuccessHeadJudge:
+        if self.model is not None:
+            return self
+        if sharded:
+            logger.warning(
+                "the policy's weights are sharded: the success head reads a copy of the policy as training began, from "
+                "%s, not the live one",
+                self._source.folder,
+            )
+            return self
+        base = getattr(model, "get_base_model", None)  # of PEFT: the model with its adapters in place
+        live = model if base is None else base()
+        self.head.check(live, tokenizer)
+        return self._reading(_Source(folder=self._source.folder, live=(live, tokenizer)))
+
+    def _reading(self, source: _Source) -> SuccessHeadJudge:
+        made = copy.copy(self)
+        made._source = source
+        return made
+
+    def fresh(self) -> SuccessHeadJudge:
+        made = copy.copy(self)
+        made._clear(0)
+        return made
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        if self._source.folder is None and self._source.live is None:
+            raise ConfigError(
+                "the success head has no model to read: give it model=... (judge_options: {model: ...}), a folder or a "
+                "hub id, call curriculum.follow(model, tokenizer) before you bind it, or leave it to a trainer"
+            )
+        self._clear(seed)
+
+    def _clear(self, seed: int) -> None:
+        self.seed = check_seed(seed)
+        self.steps = 0  # in which something was told
+        self.too_long = 0  # candidates without a prediction
+        self.error = 0.0  # squared, of the predictions last told about
+        self.line = Recalibration(forgetting=self.recalibrate, prior=self.prior)
+        self.predicted: dict[str, float] = {}  # V by prompt id, the newest last
+        self.costs: dict[str, float] = {}
+
+    def _beliefs(self) -> Beliefs:
+        source = self._source
+        if source.beliefs is None:
+            from rollwise.inference.beliefs import Beliefs
+            from rollwise.inference.decoder import DecodingOptions
+
+            probing = DecodingOptions(
+                temperature=self.temperature, max_new_tokens=self.probe_tokens, slots=max(self.slots, self.probes)
+            )
+            model, tokenizer = source.live or self._load(str(source.folder))
+            source.beliefs = Beliefs(
+                model, tokenizer, self.head, probes=self.probes, batch_size=self.batch_size, probing=probing
+            )
+        return source.beliefs
+
+    def _load(self, folder: str) -> tuple[Any, Any]:
+        import torch
+
+        model, tokenizer = load_policy(folder, dtype=self.dtype)
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        place: Any = self.device or accelerator or "cpu"
+        loaded: Any = model
+        return loaded.to(place).requires_grad_(False).eval(), tokenizer
+
+    # ---- predicting, learning ----
+
+    def predict(self, candidates: Prompts) -> np.ndarray:
+        ids = candidates.ids
+        chances, costs = self._beliefs().chances([f"{self.steps}/{id_}" for id_ in ids], candidates.prompts, self.seed)
+        for name, more in asdict(costs).items():
+            self.costs[name] = self.costs.get(name, 0.0) + more
+        mean, variance = moments(chances, self.head.states)
+        self.too_long += int(np.isnan(mean).sum())
+        self._remember(ids, mean)
+        if self.recalibrate:
+            now = self.line(mean)
+            mean, variance = now, with_mean(variance, mean, now)
+        return mean if self.predicts == "pass-rate" else variance
+
+    def _remember(self, ids: Sequence[str], mean: FloatArray) -> None:
+        for id_, value in zip(ids, mean.tolist(), strict=True):
+            self.predicted.pop(id_, None)
+            if value == value:
+                self.predicted[id_] = value
+        for id_ in list(self.predicted)[: max(0, len(self.predicted) - REMEMBERED)]:
+            del self.predicted[id_]
+
+    def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
+        """One step of the line, by the prompts that it had predicted."""
+        self.steps += 1
+        values = np.array([self.predicted.pop(id_, np.nan) for id_ in told.ids])
+        rows = np.flatnonzero(~np.isnan(values))
+        if not len(rows):
+            return
+        values, came, n = values[rows], np.asarray(mean)[rows], np.asarray(count)[rows]
+        said = self.line(values) if self.recalibrate else values
+        self.error = float(np.average((said - came) ** 2, weights=n))
+        if self.recalibrate:
+            self.line.learn(values, came, n)
+
+    # ---- looking, saving ----
+
+    def metrics(self) -> dict[str, float]:
+        shift, slope = self.line.line
+        line = {"judge_shift": shift, "judge_slope": slope} if self.recalibrate else {}
+        return {"judge_error": self.error, "too_long": float(self.too_long), **line}
+
+    def take_costs(self) -> dict[str, float]:
+        taken, self.costs = self.costs, {}
+        return taken
+
+    def state_dict(self) -> dict[str, Any]:
+        return {
+            **{name: getattr(self, name) for name in ("seed", "steps", "too_long", "error")},
+            "line": self.line.state_dict(),
+            "predicted": {
+                "ids": list(self.predicted),
+                "values": encode_array(np.array(list(self.predicted.values()), dtype=np.float64)),
+            },
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        try:
+            self._clear(state["seed"])
+            self.steps, self.too_long = int(state["steps"]), int(state["too_long"])
+            self.error = float(state["error"])
+            self.line.load_state_dict(state["line"])
+            values = decode_array(state["predicted"]["values"]).tolist()
+            self.predicted = {str(id_): v for id_, v in zip(state["predicted"]["ids"], values, strict=True)}
+        except (ConfigError, KeyError, TypeError, ValueError) as error:
+            raise StateError(f"the judge's state is damaged: {error!r}") from error
+
+
+def moments(chances: ArrayLike, states: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    """(K,) means and (K,) variances of the scores: the states mapped to [0, 1] by the lowest and the highest.
+
+    Args:
+        chances: (K, R) of the reward states.
+        states: (R,) rewards, rising.
+
+    >>> mean, variance = moments([[0.25, 0.75], [0.5, 0.5]], (-1.0, 1.0))
+    >>> mean.tolist(), variance.tolist()
+    ([0.75, 0.5], [0.1875, 0.25])
+    """
+    p, rewards = np.asarray(chances, dtype=np.float64), np.asarray(states, dtype=np.float64)
+    scores = (rewards - rewards[0]) / (rewards[-1] - rewards[0])
+    mean = p @ scores
+    return np.asarray(mean), np.asarray(np.maximum(p @ scores**2 - mean**2, 0.0))
+
+
+def with_mean(variance: ArrayLike, mean: ArrayLike, now: ArrayLike) -> FloatArray:
+    """(K,) variances of scores whose mean becomes another: the share of the greatest one, m (1 - m), stays.
+
+    >>> with_mean([0.25, 0.125], [0.5, 0.5], [0.9, 0.9]).round(4).tolist()
+    [0.09, 0.045]
+    """
+    m, n = np.asarray(mean, dtype=np.float64), np.asarray(now, dtype=np.float64)
+    room = m * (1 - m)
+    share = np.divide(variance, room, out=np.zeros_like(room), where=room != 0)
+    return np.asarray(np.clip(share, 0.0, 1.0) * n * (1 - n))
+
+
+def digest_of(head: SuccessHead) -> str:
+    """Names a head by its numbers and what they mean."""
+    meaning = json.dumps(head.spec.to_dict(), sort_keys=True).encode()
+    return hashlib.sha256(head.weight.detach().cpu().numpy().tobytes() + meaning).hexdigest()[:16]
+
+
+JUDGES["success-head"] = SuccessHeadJudge
