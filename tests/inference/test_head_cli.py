@@ -54,6 +54,11 @@ def test_from_prompts_to_a_served_model(command: Run, toy: Path, tmp_path: Path)
     auc = roc_auc([line["value_end"] for line in lines], given.rewards == 1.0)
     assert f"{auc:.3f}" in out
     assert auc > 0.7  # it was fitted there
+    assert fitted.verdict is not None
+    paper = tmp_path / "paper.safetensors"
+    assert command("head", "fit", rollouts, "--verdict", "false", "--out", paper)[0] == 0
+    assert command("head", "score", rollouts, "--head", paper, "--out", tmp_path / "paper.jsonl")[0] == 0
+    lines = [json.loads(line) for line in (tmp_path / "paper.jsonl").read_text().splitlines()]
     assert all(line["value_end"] == pytest.approx(np.mean(line["values"][-16:]), abs=2e-6) for line in lines)
     status, _, err = command("head", "export", head, "--rollouts", rollouts, "--out", served)
     assert status == 1

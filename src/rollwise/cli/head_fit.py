@@ -20,6 +20,7 @@ examples:
   rollwise head fit rollouts/train --out head.safetensors
   rollwise head fit rollouts/a rollouts/b --out head.safetensors      several folders of the same tokenizer
   rollwise head fit rollouts/train --rewards [0,0.1,1] --edges paper --out structured.safetensors
+  rollwise head fit rollouts/train --verdict false --out head.safetensors     the paper's head, without our verdict
   rollwise head fit rollouts/train --method paper --out paper.safetensors     the paper's optimiser, to compare with
   rollwise head fit rollouts/train --max_positions 20000 --out head.safetensors     less memory and time
 
@@ -47,6 +48,10 @@ def build_parser() -> ArgumentParser:
         "--edges", type=list[int] | Literal["paper"] | None, default=None,
         help="edges of the bins of remaining tokens; by default 7 bins up to the longest rollout",
     )  # fmt: skip
+    add(
+        "--verdict", type=bool, default=True,
+        help="also fit what finished candidates are judged by; false for the paper's value_end (convex)",
+    )  # fmt: skip
     add("--l2", type=float, default=1e-4, help="factor of the squared norm (convex)")
     add(
         "--weighting", type=Literal["position", "rollout"], default="position",
@@ -59,12 +64,15 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Fit, save and say how good it is."""
+    import torch
+
     from rollwise.cli.progress import Bar
     from rollwise.inference.fitting import fit_head, fit_paper, position_weights
     from rollwise.inference.head import SuccessHead, model_facts
     from rollwise.inference.hidden import gather_states
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
+    from rollwise.inference.verdict import fit_verdict, window_means
 
     rollouts = RolloutSet.read(options.rollouts)
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
@@ -72,8 +80,16 @@ def run(options: Namespace) -> int:
     seed, most = options.get("seed", 0), options.get("max_positions", 100_000)
     with Bar("warm start") as bar:
         model, tokenizer, source = model_of(rollouts, options.get("model"), progress=bar.update)
+    ends: dict[int, Any] = {}
     with Bar("rollouts read") as bar:
-        states, owner, remaining = gather_states(model, rollouts, max_positions=most, seed=seed, progress=bar.update)
+        states, owner, remaining = gather_states(
+            model,
+            rollouts,
+            max_positions=most,
+            seed=seed,
+            progress=bar.update,
+            each=lambda i, own: ends.update({i: window_means(own)}),
+        )
     labels = spec.labels(remaining, rollouts.rewards[owner])
     if method == "paper":
         fit = fit_paper(states, labels, spec, rollouts=owner, seed=seed)
@@ -91,7 +107,14 @@ def run(options: Namespace) -> int:
         "model": source,
         "configs": rollouts.configs,
     }
-    path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about).save(options.out)
+    verdict, judged = None, ""
+    if method == "convex" and options.get("verdict", True):
+        with Bar("rounds of the verdict's fit, at most") as bar:
+            means = torch.stack([ends[i] for i in range(len(rollouts))])
+            verdict, final = fit_verdict(means, rollouts.rewards, spec, progress=bar.update)
+        about["verdict"] = final.to_dict()
+        judged = f"verdict: {final.cross_entropy:.4f} nats a rollout, {final.baseline:.4f} without looking\n"
+    path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about, verdict).save(options.out)
     if method == "convex":
         proof = (
             f"within {fit.gap:.1e} nats of the best head"
@@ -107,7 +130,7 @@ def run(options: Namespace) -> int:
         f"reward states {list(spec.rewards)}, length edges {list(spec.edges)}: {spec.size} rows of {states.shape[1]}\n"
         f"cross-entropy {fit.cross_entropy:.4f} nats where it was fitted, {fit.baseline:.4f} without looking; "
         f"gradient {fit.gradient_norm:.1e} after {fit.iterations} iterations, {proof}\n"
-        f"{path}\n"
+        f"{judged}{path}\n"
     )
     return 0
 

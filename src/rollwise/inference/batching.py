@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,6 +14,7 @@ import torch
 from rollwise.inference.candidates import Policy
 from rollwise.inference.groups import RUNNING, CandidateGroup, Result
 from rollwise.inference.slots import Prompt
+from rollwise.inference.verdict import Verdict
 from rollwise.models.sampling import draw_tokens, rollout_uniforms
 
 READ_AHEAD = 16
@@ -28,7 +29,10 @@ class Signal(Protocol):
         """(R,) numbers whose mean, weighted by the chances, is the value."""
 
     def read(self, hidden: torch.Tensor, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """(n, H) hidden states and (n, V) logits -> (n, R) chances, (n,) expected remaining tokens."""
+        """(n, H) hidden states and (n, V) logits -> (n, R) chances, (n,) expected remaining tokens.
+
+        A signal may have an attribute `verdict` too (`verdict.Verdict`), by which finished candidates are judged.
+        """
 
 
 @dataclass
@@ -75,6 +79,7 @@ class _Row:
     prompted: _Prompted
     index: int
     uniforms: np.ndarray
+    verdicts: list[np.ndarray] = field(default_factory=list)
 
     @property
     def tokens(self) -> list[int]:
@@ -112,6 +117,7 @@ class Batching:
         answer: Callable[[Sequence[int]], str | None] | None = None,
     ) -> None:
         self.rows, self.sampler, self.signal, self.policy = rows, sampler, signal, policy
+        self.verdict: Verdict | None = getattr(signal, "verdict", None)
         self.limit, self.seed, self.stats, self.answer = limit, seed, stats, answer
         self.read_ahead: deque[_Prompted] = deque()
         """Prompts that were read, many in one forward pass, before there were slots for them."""
@@ -203,10 +209,14 @@ class Batching:
         tokens = draw_tokens(self.sampler.scores(logits), uniforms.to(logits.device)).tolist()
         for row, token, (chance, length) in zip(rows, tokens, reads, strict=True):
             row.prompted.group.observe(row.index, token, chance, length)
+        if self.verdict is not None:
+            for row, read in zip(rows, self.verdict.read(hidden).double().cpu().numpy(), strict=True):
+                row.verdicts.append(read)
         for row, ended in zip(rows, self.sampler.ended([row.tokens for row in rows]), strict=True):
             if ended or len(row.tokens) >= self.limit:
                 answer = self.answer(row.tokens) if self.answer and ended else None
-                row.prompted.group.end(row.index, truncated=not ended, answer=answer)
+                belief = None if self.verdict is None else self.verdict.chances(np.stack(row.verdicts)).round(6)
+                row.prompted.group.end(row.index, truncated=not ended, answer=answer, belief=belief)
 
     def _settle(self, rows: Sequence[_Row]) -> list[_Prompted]:
         """Ask the policies, let go of the rows that are done or given up, launch others; the prompts that are done."""

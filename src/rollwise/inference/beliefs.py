@@ -12,6 +12,7 @@ import torch
 
 from rollwise.inference.candidates import FloatArray
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.groups import SMOOTHING, TRUNCATED, Candidate
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.slots import LastHidden
@@ -101,6 +102,12 @@ class Beliefs:
         number = {name: i for i, name in enumerate(names)}
         found, tokens = np.empty((len(names), len(self.head.states))), 0
         for result in decoder.decode(names, prompts, BestOfN(), k=self.probes, seed=seed):
-            found[number[result.id]] = np.mean([candidate.belief for candidate in result.candidates], axis=0)
+            found[number[result.id]] = np.mean([_last_belief(candidate) for candidate in result.candidates], axis=0)
             tokens += result.row_forwards
         return found, tokens
+
+
+def _last_belief(candidate: Candidate) -> FloatArray:
+    """(R,) of a whole rollout what is believed of it; of one that was cut short the mean of its last reads."""
+    cut = candidate.state == TRUNCATED
+    return np.asarray(candidate.chances[-SMOOTHING:].mean(axis=0) if cut else candidate.belief)

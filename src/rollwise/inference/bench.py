@@ -128,6 +128,7 @@ def scored_of(
 
     spec, count = head.spec, len(rollouts)
     values: list[Any] = [None] * count
+    verdicts: list[Any] = [None] * count
     remaining: list[Any] = [None] * count
     joints = np.full((len(rollouts.ids), spec.num_rewards, spec.num_lengths), np.nan)
     states = hidden_states(model, rollouts.sequences, rollouts.prompt_lengths, progress=progress)
@@ -135,8 +136,12 @@ def scored_of(
         joint = head.joint(hidden).double().numpy()
         values[i], remaining[i] = spec.value(joint), spec.expected_length(joint)
         joints[rollouts.prompt[i]] = joint[0]
+        if head.verdict is not None:
+            verdicts[i] = head.verdict.chances(head.verdict.read(hidden).numpy()) @ np.asarray(spec.rewards)
     texts = tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)
-    return Scored(spec, rollouts.prompt, rollouts.rewards, values, remaining, joints, [key(text) for text in texts])
+    answers = [key(text) for text in texts]
+    judged = verdicts if head.verdict is not None else []
+    return Scored(spec, rollouts.prompt, rollouts.rewards, values, remaining, joints, answers, judged)
 
 
 def auc_steps(warmup: int, longest: int) -> list[int]:

@@ -44,6 +44,7 @@ class Scored:
         remaining: (M,) arrays (T,): expected remaining tokens there.
         joints: (P, R, L) the head's joint at each prompt.
         answers: (M,) keys to vote by; empty for no selection table.
+        verdicts: (M,) expected rewards of the head's verdict; empty for `value_end`, the mean of the last 16 values.
     """
 
     spec: HeadSpec
@@ -53,6 +54,7 @@ class Scored:
     remaining: Sequence[FloatArray] = field(repr=False)
     joints: FloatArray = field(repr=False)
     answers: Sequence[str | None] = field(repr=False, default=())
+    verdicts: Sequence[float] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         sizes = {len(self.prompt), len(self.rewards), len(self.values), len(self.remaining)}
@@ -66,7 +68,9 @@ class Scored:
 
     @property
     def values_end(self) -> FloatArray:
-        """(M,) mean value of the last 16 positions."""
+        """(M,) the verdicts, or the mean value of the last 16 positions."""
+        if len(self.verdicts):
+            return np.asarray(self.verdicts, dtype=np.float64)
         return np.array([track[-END_WINDOW:].mean() for track in self.values])
 
     @property

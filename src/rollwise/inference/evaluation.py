@@ -20,7 +20,7 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation.json_lines import read_json_lines
 from rollwise.inference.allocation import allocate
 from rollwise.inference.candidates import FloatArray, Policy
-from rollwise.inference.groups import END_WINDOW, Result
+from rollwise.inference.groups import Result
 from rollwise.inference.pareto import PolicyRun
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.replay import Logged, from_arrays, logged, replay, to_arrays
@@ -215,9 +215,9 @@ class Evaluation:
         )
 
     def _curve_inputs(self, seed: int) -> dict[str, Any]:
-        full = self.full(seed)
+        full, states = self.full(seed), np.asarray(self.states)
         return {
-            "values_end": [[_value_end(chances, self.states) for chances in prompt.chances] for prompt in full.prompts],
+            "values_end": [[float(belief @ states) for belief in prompt.beliefs] for prompt in full.prompts],
             "rewards": (full.rewards >= self.solved_at).astype(np.float64),
             "lengths": [prompt.lengths for prompt in full.prompts],
             "answers": [[self.key(text) for text in prompt.texts] for prompt in full.prompts],
@@ -248,10 +248,6 @@ class Evaluation:
         lines = [line for _, line in read_json_lines(path)]
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
         return {(line["key"], line["seed"], line["kind"]): _run(line) for line in lines}
-
-
-def _value_end(chances: FloatArray, states: Sequence[float]) -> float:
-    return float((chances[-END_WINDOW:] @ np.array(states)).mean()) if len(chances) else math.nan
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

@@ -32,9 +32,11 @@ class Candidate:
         token_ids: Generated, the end of text included.
         values: (T,) the value at each of the positions that produced its tokens; empty without a signal.
         remaining: (T,) expected remaining tokens there.
-        value_end: Mean value of the last 16 positions; NaN without a signal or a token.
+        value_end: Expected reward by `belief`; NaN without a signal or a token.
         text: Decoded, once the decoder has.
         chances: (T, R) of the reward states, of which the values are the means.
+        belief: (R,) chances in the end: by the signal's verdict if the candidate is complete and there is one, else the
+            mean of the last reads, 16 of a complete one (the paper's `value_end`), 4 of another.
     """
 
     index: int
@@ -45,17 +47,7 @@ class Candidate:
     value_end: float
     text: str = ""
     chances: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
-
-    @property
-    def belief(self) -> FloatArray:
-        """(R,) chances of the reward states in the end: of the last 16 positions if it is finished, else of the last 4.
-
-        NaN without a signal or a token.
-        """
-        window = END_WINDOW if self.state == FINISHED else SMOOTHING
-        if not len(self.chances):
-            return np.full(self.chances.shape[1:], np.nan)
-        return np.asarray(self.chances[-window:].mean(axis=0))
+    belief: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
 
     @property
     def complete(self) -> bool:
@@ -122,6 +114,7 @@ class CandidateGroup:
         self._lowest = np.full(k, np.inf)
         self._answers: list[str | None] = [None] * k
         self._answered = False
+        self._beliefs: dict[int, FloatArray] = {}
         self._asked_at = -1
         self._news = False
 
@@ -168,8 +161,19 @@ class CandidateGroup:
         self.tokens[j].append(token)
         self.steps = max(self.steps, self.began_at[j] + n + 1)
 
-    def end(self, j: int, *, truncated: bool = False, answer: str | None = None) -> None:
-        """Candidate j is whole, or at the token limit; `answer` is its final answer, if such are extracted."""
+    def end(
+        self, j: int, *, truncated: bool = False, answer: str | None = None, belief: ArrayLike | None = None
+    ) -> None:
+        """Candidate j is whole, or at the token limit.
+
+        Args:
+            j: Which.
+            truncated: At the limit.
+            answer: Its final answer, if such are extracted.
+            belief: (R,) the signal's verdict, if it has one.
+        """
+        if belief is not None:
+            self._beliefs[j] = np.asarray(belief, dtype=np.float64)
         self.state[j] = TRUNCATED if truncated else FINISHED
         self._answers[j] = answer
         self._answered |= answer is not None
@@ -197,7 +201,6 @@ class CandidateGroup:
         """As the policy sees them."""
         counts = np.array([len(tokens) for tokens in self.tokens])
         finished = self._in(FINISHED, TRUNCATED)
-        window = np.where(finished, END_WINDOW, SMOOTHING)
         rows = np.arange(self.k)
         expected = np.zeros(self.k)
         if self.signalled:
@@ -209,7 +212,7 @@ class CandidateGroup:
             finished=finished,
             waiting=self._in(WAITING) & (not self.closed),
             tokens=counts,
-            chances=self._means(counts, window),
+            chances=self._believed(counts),
             states=self.reward_states,
             remaining=expected,
             prompt_value=self._prompt_value,
@@ -222,7 +225,7 @@ class CandidateGroup:
     def result(self) -> Result:
         """What came of it; only once it is `done`."""
         counts = np.array([len(tokens) for tokens in self.tokens])
-        ends = self._means(counts, np.full(self.k, END_WINDOW)) @ self.reward_states
+        beliefs = self._believed(counts)
         chances = [np.diff(self._sums[j, : n + 1], axis=0) for j, n in enumerate(counts)]
         candidates = [
             Candidate(
@@ -231,8 +234,9 @@ class CandidateGroup:
                 self.tokens[j],
                 chances[j] @ self.reward_states if self.signalled else np.zeros(0),
                 self._remaining[j, :n].copy(),
-                float(ends[j]) if self.signalled and n else float("nan"),
+                float(beliefs[j] @ self.reward_states) if self.signalled and n else float("nan"),
                 chances=chances[j],
+                belief=beliefs[j],
             )
             for j, n in enumerate(counts)
         ]
@@ -243,6 +247,13 @@ class CandidateGroup:
         if 0 < self.window <= n:
             mean = (self._sums[j, n] - self._sums[j, n - self.window]) @ self.reward_states / self.window
             self._lowest[j] = min(self._lowest[j], mean)
+
+    def _believed(self, counts: Any) -> FloatArray:
+        """(K, R) what is believed of each: a verdict, or the mean of the last reads."""
+        beliefs = self._means(counts, np.where(self._in(FINISHED, TRUNCATED), END_WINDOW, SMOOTHING))
+        for j, belief in self._beliefs.items():
+            beliefs[j] = belief
+        return beliefs
 
     def _means(self, counts: Any, window: Any) -> FloatArray:
         """(K, R) mean chances of the last `window` (K,) reads of those there are."""

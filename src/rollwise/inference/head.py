@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.spec import HeadSpec
+from rollwise.inference.verdict import Verdict
 from rollwise.models.extras import need
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ if TYPE_CHECKING:
 
 FORMAT = "rollwise-success-head-1"
 WEIGHT = "success_head"
+VERDICT, VERDICT_BIAS = "verdict", "verdict_bias"
 
 
 @dataclass(frozen=True)
@@ -31,12 +33,14 @@ class SuccessHead:
         spec: What the rows mean.
         model: Facts of the model and tokenizer that it was fitted on (`model_facts`).
         about: Anything else worth keeping, JSON-safe: how it was fitted.
+        verdict: What finished candidates are judged by; without one it is `value_end`, as in the paper.
     """
 
     weight: torch.Tensor
     spec: HeadSpec
     model: dict[str, Any] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
+    verdict: Verdict | None = None
 
     def __post_init__(self) -> None:
         if self.weight.ndim != 2 or self.weight.shape[0] != self.spec.size:
@@ -57,7 +61,8 @@ class SuccessHead:
 
     def to(self, device: Any) -> SuccessHead:
         """The same on a device."""
-        return SuccessHead(self.weight.to(device), self.spec, self.model, self.about)
+        verdict = None if self.verdict is None else self.verdict.to(device)
+        return SuccessHead(self.weight.to(device), self.spec, self.model, self.about, verdict)
 
     def joint(self, hidden: torch.Tensor) -> torch.Tensor:
         """(..., H) hidden states -> (..., R, L) joint distributions, in float32."""
@@ -83,9 +88,19 @@ class SuccessHead:
 
         file = Path(path)
         file.parent.mkdir(parents=True, exist_ok=True)
-        facts = {"format": FORMAT, "spec": self.spec.to_dict(), "model": self.model, "about": self.about}
+        facts: dict[str, Any] = {
+            "format": FORMAT,
+            "spec": self.spec.to_dict(),
+            "model": self.model,
+            "about": self.about,
+        }
+        tensors = {WEIGHT: self.weight}
+        if self.verdict is not None:
+            facts["windows"] = list(self.verdict.windows)
+            tensors |= {VERDICT: self.verdict.weight, VERDICT_BIAS: self.verdict.bias}
         metadata = {name: json.dumps(value) for name, value in facts.items()}
-        write_atomically(file, save({WEIGHT: self.weight.detach().cpu().contiguous()}, metadata=metadata))
+        contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
+        write_atomically(file, save(contiguous, metadata=metadata))
         return file
 
     @classmethod
@@ -105,9 +120,13 @@ class SuccessHead:
             with safe_open(str(file), framework="pt") as opened:
                 facts = {name: json.loads(text) for name, text in (opened.metadata() or {}).items()}
                 weight = opened.get_tensor(WEIGHT)
+                verdict = None
+                if "windows" in facts:
+                    parts = opened.get_tensor(VERDICT).float(), opened.get_tensor(VERDICT_BIAS).float()
+                    verdict = Verdict(*parts, tuple(facts["windows"]))
             if facts.get("format") != FORMAT:
                 raise ValueError(f"its format is {facts.get('format')!r}, not {FORMAT!r}")
-            return cls(weight.float(), HeadSpec.from_dict(facts["spec"]), facts["model"], facts["about"])
+            return cls(weight.float(), HeadSpec.from_dict(facts["spec"]), facts["model"], facts["about"], verdict)
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise StateFileError(f"{str(file)!r} holds no success head of rollwise: {error}") from error
 

@@ -133,6 +133,7 @@ def gather_states(
     seed: int = 0,
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress | None = None,
+    each: Callable[[int, torch.Tensor], None] | None = None,
 ) -> tuple[torch.Tensor, IntArray, IntArray]:
     """Hidden states of all positions of all rollouts, or of a uniform sample of them.
 
@@ -143,6 +144,7 @@ def gather_states(
         seed: Of that draw.
         batch_tokens: Most tokens in a forward pass.
         progress: Told after each batch.
+        each: Told each rollout's number and all its (T, H) states, whatever is kept of them.
 
     Returns:
         (M, H) float32 states, (M,) whose rollout's each is, rising, and (M,) how many tokens remain there: T at the
@@ -165,6 +167,8 @@ def gather_states(
     for i, own in all_of:
         if states is None:
             states = torch.empty(len(kept), own.shape[1])
+        if each:
+            each(i, own)
         low, high = np.searchsorted(owner, [i, i + 1])
         states[low:high] = own[torch.as_tensor(offset[low:high])]
     if states is None:

@@ -34,6 +34,7 @@ class Logged:
         truncated: (K,) whether it was cut off at the token limit.
         texts: (K,).
         prompt_tokens: Of the prompt.
+        beliefs: (K,) arrays (R,): what was believed of it in the end; empty for the means of the last reads.
     """
 
     id: str
@@ -43,6 +44,7 @@ class Logged:
     truncated: tuple[bool, ...]
     texts: tuple[str, ...]
     prompt_tokens: int = 0
+    beliefs: tuple[FloatArray, ...] = ()
 
     @property
     def k(self) -> int:
@@ -78,6 +80,7 @@ def logged(result: Result, states: Sequence[float]) -> Logged:
         token_ids=tuple(tuple(candidate.token_ids) for candidate in result.candidates),
         chances=tuple(_chances(candidate, states) for candidate in result.candidates),
         remaining=tuple(candidate.remaining for candidate in result.candidates),
+        beliefs=tuple(candidate.belief for candidate in result.candidates),
         truncated=tuple(candidate.state == TRUNCATED for candidate in result.candidates),
         texts=tuple(candidate.text for candidate in result.candidates),
         prompt_tokens=result.prompt_tokens,
@@ -142,7 +145,7 @@ def _advance(group: CandidateGroup, prompt: Logged, indices: Sequence[int]) -> l
         if at < len(tokens):
             group.observe(j, tokens[at], prompt.chances[j][at], float(prompt.remaining[j][at]))
         if len(group.tokens[j]) == len(tokens):
-            group.end(j, truncated=prompt.truncated[j])
+            group.end(j, truncated=prompt.truncated[j], belief=prompt.beliefs[j] if prompt.beliefs else None)
     return group.decide()[1]
 
 
@@ -162,6 +165,7 @@ def to_arrays(prompts: Sequence[Logged]) -> dict[str, NDArray[Any]]:
         "token_ids": np.array([token for p, j in rows for token in p.token_ids[j]], dtype=np.int64),
         "chances": np.concatenate([p.chances[j] for p, j in rows]),
         "remaining": np.concatenate([p.remaining[j] for p, j in rows]),
+        "beliefs": np.array([p.beliefs[j] for p, j in rows if p.beliefs]),
     }
 
 
@@ -179,6 +183,7 @@ def from_arrays(arrays: dict[str, NDArray[Any]]) -> list[Logged]:
                 token_ids=tuple(tuple(t.tolist()) for t in tokens[mine]),
                 chances=tuple(chances[mine]),
                 remaining=tuple(remaining[mine]),
+                beliefs=tuple(arrays["beliefs"][mine]),  # empty if all are
                 truncated=tuple(arrays["truncated"][mine].tolist()),
                 texts=tuple(texts[mine]),
                 prompt_tokens=int(arrays["prompt_tokens"][i]),

@@ -28,6 +28,7 @@ class Score:
         values: (T,) expected rewards.
         remaining: (T,) expected remaining tokens.
         entropy: (T,) -log p of the true pair of remaining length and reward.
+        verdict: Expected reward by the head's verdict; None without one.
     """
 
     index: int
@@ -35,10 +36,13 @@ class Score:
     values: FloatArray = field(repr=False)
     remaining: FloatArray = field(repr=False)
     entropy: FloatArray = field(repr=False)
+    verdict: float | None = None
 
     @property
     def value_end(self) -> float:
-        """Mean value of the last 16 positions (section 3.2)."""
+        """The verdict; without one the mean value of the last 16 positions (section 3.2)."""
+        if self.verdict is not None:
+            return self.verdict
         return float(self.values[-END_WINDOW:].mean())
 
 
@@ -63,7 +67,10 @@ def score_rollouts(
         labels = spec.rollout_labels(len(states), float(rollouts.rewards[i]))
         own = joint.reshape(len(joint), -1)[np.arange(len(joint)), labels]
         entropy = -np.log(np.maximum(own, np.finfo(np.float32).tiny))
-        yield Score(i, joint.sum(-1), spec.value(joint), spec.expected_length(joint), entropy)
+        verdict = None
+        if head.verdict is not None:
+            verdict = float(head.verdict.chances(head.verdict.read(states).numpy()) @ np.asarray(spec.rewards))
+        yield Score(i, joint.sum(-1), spec.value(joint), spec.expected_length(joint), entropy, verdict)
 
 
 def check_width(head: SuccessHead, width: int) -> None:

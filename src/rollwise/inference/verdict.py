@@ -1,0 +1,113 @@
+"""The verdict: how likely a finished candidate is right, read from the same hidden states, and solved for that alone.
+
+Ours, beyond the paper. Its `value_end`, the mean of V over the last 16 positions, ranks finished candidates well but is
+no probability: V is fitted at every position, and most of those 16 came before anything was decided. The verdict is a
+logistic regression on means of hidden states over the last 4 and 16 positions and over all of them. It is linear, so
+its logits are read position by position like the head's own and averaged in the end: as cheap, and still one pass.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from rollwise.checks import check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.spec import HeadSpec
+
+if TYPE_CHECKING:
+    import torch
+
+    from rollwise.inference.fitting import Fit
+
+FloatArray = NDArray[np.float64]
+
+WINDOWS = (4, 16, 0)
+"""Last positions over which hidden states are averaged; 0 stands for all of them."""
+
+L2 = 3e-5
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """W windows, R reward states.
+
+    Attributes:
+        weight: (W, R, H) float32.
+        bias: (R,) float32.
+        windows: (W,) positions; 0 for all.
+    """
+
+    weight: torch.Tensor
+    bias: torch.Tensor
+    windows: tuple[int, ...] = WINDOWS
+
+    def __post_init__(self) -> None:
+        for window in self.windows:
+            check_whole("windows", window, least=0)
+        if self.weight.ndim != 3 or self.weight.shape[:2] != (len(self.windows), len(self.bias)):
+            raise ConfigError(
+                f"weight must be (windows, states, hidden) = ({len(self.windows)}, {len(self.bias)}, H), got "
+                f"{tuple(self.weight.shape)}"
+            )
+
+    def to(self, device: Any) -> Verdict:
+        """The same on a device."""
+        return Verdict(self.weight.to(device), self.bias.to(device), self.windows)
+
+    def read(self, hidden: torch.Tensor) -> torch.Tensor:
+        """(..., H) hidden states -> (..., W, R) reads, of which `chances` takes the means."""
+        flat = hidden.to(self.weight.dtype) @ self.weight.flatten(0, 1).T
+        return flat.reshape(*hidden.shape[:-1], *self.weight.shape[:2])
+
+    def chances(self, reads: ArrayLike) -> FloatArray:
+        """(T, W, R) reads along a finished candidate -> (R,) chances of the reward states."""
+        tracks = np.asarray(reads, dtype=np.float64)
+        means = [tracks[-window or None :, w].mean(axis=0) for w, window in enumerate(self.windows)]
+        logits = self.bias.double().cpu().numpy() + np.sum(means, axis=0)
+        p = np.exp(logits - logits.max())
+        return np.asarray(p / p.sum())
+
+
+def window_means(hidden: torch.Tensor, windows: Sequence[int] = WINDOWS) -> torch.Tensor:
+    """(T, H) hidden states of one rollout -> (W * H,) their means over its last positions."""
+    import torch
+
+    return torch.cat([hidden[-window or None :].mean(dim=0) for window in windows])
+
+
+def fit_verdict(
+    means: torch.Tensor,
+    rewards: ArrayLike,
+    spec: HeadSpec,
+    *,
+    windows: Sequence[int] = WINDOWS,
+    l2: float = L2,
+    progress: Callable[[int, int], None] | None = None,
+) -> tuple[Verdict, Fit]:
+    """Multinomial logistic regression on N rollouts, solved to convergence as the head is.
+
+    Args:
+        means: (N, W * H) `window_means` of each.
+        rewards: (N,).
+        spec: Whose reward states are told apart.
+        windows: Of the means.
+        l2: Factor of the squared norm.
+        progress: As for `fit_head`.
+
+    Raises:
+        ConfigError: as for `fit_head`.
+    """
+    import torch
+
+    from rollwise.inference.fitting import fit_head
+
+    states = torch.cat([means, torch.ones(len(means), 1)], dim=1)  # the last column is the bias
+    alone = HeadSpec(rewards=spec.rewards, edges=(0, 1))  # no lengths: one bin
+    fit = fit_head(states, spec.reward_states(rewards), alone, l2=l2, progress=progress)
+    weight = fit.weight[:, :-1].reshape(spec.num_rewards, len(windows), -1).transpose(0, 1).contiguous()
+    return Verdict(weight, fit.weight[:, -1].contiguous(), tuple(windows)), fit
