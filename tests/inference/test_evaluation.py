@@ -74,7 +74,7 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert len(decode.calls) == 3 + 9
 
     points = {(point["objective"], point["family"]): point for point in found["held_out"]}
-    assert len(points) == 2 * 8
+    assert len(points) == 2 * 9
     assert {fold["setting"] for fold in points["row_forwards", "prune"]["folds"]} <= {"none", "prune 0.4"}
     assert json.loads((tmp_path / "evaluation.json").read_text())["prompts"] == 12
 

@@ -163,8 +163,8 @@ def test_utility_counts_in_units_of_the_limit_if_asked() -> None:
 
 
 def test_sequential_begins_with_one_and_stops_when_another_would_not_pay() -> None:
-    """V(x) = .5 counts for two candidates. The first finished at 0.95: p = (2 * .5 + .95) / 3 = .65, and another is
-    expected to add .65 * .05 = .0325 < 0.05. At 0.9 it is p = .6333, gain .0633 > 0.05: launch."""
+    """V(x) = .5 counts for four candidates. The first finished at 0.95: p = (4 * .5 + .95) / 5 = .59, and another is
+    expected to add .59 * .05 = .0295 < 0.05. At 0.9 it is p = .58, gain .058 > 0.05: launch."""
     policy = Sequential()
     assert policy.first(8) == 1
     assert policy.decide(candidates([0.95, 0, 0], "fww")).stop
@@ -173,7 +173,7 @@ def test_sequential_begins_with_one_and_stops_when_another_would_not_pay() -> No
 
 
 def test_sequential_gives_up_hopeless_prompts() -> None:
-    """Six finished at 0.01: p = (2 * .05 + 6 * .01) / 8 = 0.02 and gain 0.02 * 0.99 < 0.05."""
+    """Six finished at 0.01: p = (4 * .05 + 6 * .01) / 10 = 0.026 and gain 0.026 * 0.99 < 0.05."""
     assert Sequential().decide(candidates([0.01] * 6 + [0, 0], "ffffffww", prompt_value=0.05)).stop
 
 

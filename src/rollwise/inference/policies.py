@@ -200,7 +200,7 @@ class Sequential:
     Args:
         beta: Gain in reward that one more typical candidate must be worth.
         width: Candidates that run at a time.
-        prior: How many candidates V(x) counts for.
+        prior: How many candidates V(x) counts for. With less, two failures are enough to give a prompt up.
         below: Value under which a running candidate is given up for another; 0 for never.
         warmup: First step at which it may be, in tokens of that candidate.
         interval: Steps between.
@@ -209,7 +209,7 @@ class Sequential:
     name = "sequential"
     beta: float = 0.05
     width: int = 1
-    prior: float = 2.0
+    prior: float = 4.0
     below: float = 0.0
     warmup: int = 128
     interval: int = 32

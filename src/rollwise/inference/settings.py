@@ -53,7 +53,7 @@ class EvaluationConfig:
         keep: Candidates that `prune` keeps.
         taus: Of `early-stop`.
         betas: Of `utility`, one by one and at once.
-        sequential_betas: Of `sequential`.
+        sequential_betas: Of `sequential`, one candidate at a time, and two.
         mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1 to K.
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
         resamples: Of the bootstrap over prompts.
@@ -71,7 +71,7 @@ class EvaluationConfig:
     keep: int = 2
     taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
     betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
-    sequential_betas: tuple[float, ...] = (0.01, 0.02, 0.05, 0.1, 0.2)
+    sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
     mean_ks: tuple[int, ...] = (4, 6)
     tolerance: float = 0.01
     resamples: int = RESAMPLES
@@ -111,10 +111,11 @@ def settings_of(config: EvaluationConfig) -> list[Setting]:
             )
             for beta in config.betas
         ]
-    found += [
-        Setting(f"sequential {beta:g}", "sequential", Sequential(beta=beta, warmup=warmup, interval=interval))
-        for beta in config.sequential_betas
-    ]
+    for family, width in (("sequential", 1), ("sequential-pairs", 2)):
+        found += [
+            Setting(f"{family} {beta:g}", family, Sequential(beta=beta, width=width))
+            for beta in config.sequential_betas
+        ]
     for mean in config.mean_ks:
         if mean < config.k:  # with all K there is nothing to allocate
             found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))

@@ -28,7 +28,7 @@ Place = Callable[[Found], Any]
 
 COLOURS = {
     "prune": BLUE, "early-stop": ORANGE, "utility": GREEN, "utility-at-once": SKY, "sequential": PURPLE,
-    "adaptive-K": GREY, "blend": VERMILLION,
+    "sequential-pairs": "#b58bc4", "adaptive-K": GREY, "blend": VERMILLION,
 }  # fmt: skip
 FEWEST_IN_BIN = 1
 _WIDTH = 4.8
