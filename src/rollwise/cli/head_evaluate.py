@@ -80,7 +80,11 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     with _Bars(console) as bars:
         model, tokenizer, name = model_of(rollouts, own["model"], progress=bars.of("warm start"))
         drawing = DecodingOptions(
-            temperature=bench.temperature, top_p=bench.top_p, max_new_tokens=bench.limit, slots=own["slots"] or 64
+            temperature=bench.temperature,
+            top_p=bench.top_p,
+            stop_strings=bench.stop,
+            max_new_tokens=bench.limit,
+            slots=own["slots"] or 64,
         )
         decoder = AdaptiveDecoder(model, tokenizer, signal=head, options=drawing)
         evaluation = Evaluation(

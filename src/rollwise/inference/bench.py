@@ -40,6 +40,7 @@ class Bench:
         limit: Most tokens of a candidate, as in the rollouts.
         temperature: As in the rollouts.
         top_p: As in the rollouts.
+        stop: As in the rollouts.
     """
 
     ids: list[str]
@@ -48,6 +49,7 @@ class Bench:
     limit: int
     temperature: float
     top_p: float
+    stop: tuple[str, ...] = ()
 
     @property
     def solved_at(self) -> float:
@@ -81,6 +83,7 @@ def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
         limit=int(given["max_completion_length"]),
         temperature=config.temperature,
         top_p=config.top_p,
+        stop=tuple(config.stop),
     )
 
 

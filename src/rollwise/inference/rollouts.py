@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import logging
 from collections.abc import Collection, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -36,15 +37,17 @@ def draw(
     options: SamplingOptions,
     *,
     done: Collection[str] = (),
+    stop: Sequence[str] = (),
 ) -> Iterator[list[Rollouts]]:
     """`sample_prompts` by the adaptive decoder: the same rollouts (but for ids without a name), sooner.
 
-    In the order in which they end, some prompts at a time.
+    In the order in which they end, some prompts at a time. A rollout also ends with one of the texts `stop`.
     """
     decoding = DecodingOptions(
         temperature=options.temperature,
         top_p=options.top_p,
         max_new_tokens=options.max_new_tokens,
+        stop_strings=tuple(stop),
         slots=max(options.batch_size, options.n),
         seed=options.seed,
     )
@@ -86,8 +89,11 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
         _warn_of_unknown_characters(tokenizer, data.prompts[:64])
         return model, tokenizer
 
+    drawing = partial(draw, stop=config.stop)
     with SamplingBar(console) as bar:
-        return sample_into(folder, data, rows, scorer, options, policy, progress=bar.sampled, keep_ids=True, draw=draw)
+        return sample_into(
+            folder, data, rows, scorer, options, policy, progress=bar.sampled, keep_ids=True, draw=drawing
+        )
 
 
 def _warn_of_unknown_characters(tokenizer: Any, prompts: Sequence[Any]) -> None:

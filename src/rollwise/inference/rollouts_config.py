@@ -36,6 +36,7 @@ class RolloutsConfig:
         category: The column of categories; by default `category`, if it is there.
         temperature: Of the rollouts.
         top_p: The least set of tokens with this probability is drawn from.
+        stop: Texts with which a rollout ends, besides the end of text, for example `--stop '["</answer>"]'`.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
         batch_size: Rollouts generated at once; smaller needs less memory.
         seed: Root of everything random: the prompts of a task, the sample, the rollouts.
@@ -60,6 +61,7 @@ class RolloutsConfig:
     category: str | None = None
     temperature: float = 1.0
     top_p: float = 1.0
+    stop: list[str] = field(default_factory=list)
     max_completion_length: int | None = None
     batch_size: int = 128
     seed: int = 0

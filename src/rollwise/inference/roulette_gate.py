@@ -56,7 +56,7 @@ class RouletteGate:
     Attributes:
         rho: Doomed suffixes' share of the gradient's variance.
         tau: Their share of the tokens.
-        chance: The best c, not below the least one allowed; 1 where roulette can't pay.
+        chance: The best c, not below the least one allowed, 1 where roulette can't pay; or the one that was given.
         factor: Variance times tokens at that c, against 1 without roulette.
         low: Lower end of its 95 % bootstrap interval over prompts.
         high: Upper end.
@@ -191,6 +191,7 @@ def measure_gate(
     at: int,
     threshold: float = 0.5,
     least: float = 0.1,
+    chance: float | None = None,
     prefix_variance: ArrayLike | None = None,
     suffix_variance: ArrayLike | None = None,
     resamples: int = 1000,
@@ -208,6 +209,7 @@ def measure_gate(
         at: The abort point, in tokens.
         threshold: Rollouts of a lower value are doomed.
         least: Least chance to go on that is allowed.
+        chance: The chance that is in use, to be judged in place of the best one.
         prefix_variance: (G, K), optional.
         suffix_variance: (G, K), optional.
         resamples: Of the bootstrap.
@@ -218,7 +220,7 @@ def measure_gate(
         RewardError: something is missing, or no group's rewards differ, so that there is no gradient.
     """
     check_whole("resamples", resamples, least=1)
-    roulette = Roulette(at=at, threshold=threshold)
+    roulette = Roulette(at=at, threshold=threshold, chance=1.0 if chance is None else chance)
     shares = group_shares(
         rewards, tokens, values, roulette, prefix_variance=prefix_variance, suffix_variance=suffix_variance
     )
@@ -227,7 +229,8 @@ def measure_gate(
     groups = len(shares.tokens)
     rho = float(shares.noise.sum() / shares.variance.sum())
     tau = float(shares.saved.sum() / shares.tokens.sum())
-    chance = best_chance(rho, tau, least=least)
+    if chance is None:
+        chance = best_chance(rho, tau, least=least)
     weights = stream_generator(seed, "roulette/bootstrap").multinomial(groups, np.full(groups, 1 / groups), resamples)
     variance = weights @ shares.variance
     # A resample without any gradient speaks for nothing: it counts against.

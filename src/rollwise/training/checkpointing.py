@@ -14,6 +14,7 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import StateError, StateFileError
 from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, save_state
+from rollwise.training.aborting import Aborting
 from rollwise.training.calls import Screened
 from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
 from rollwise.training.judgments import JudgeBatch
@@ -36,6 +37,7 @@ class CheckpointMixin(TrlTrainer):
 
     curriculum: Curriculum
     gate: DynamicSampling | None
+    _abort: Aborting | None
     _screens: bool
     _screened: Screened
     _judge_batches: list[JudgeBatch | None]
@@ -74,7 +76,10 @@ class CheckpointMixin(TrlTrainer):
         gate = None if self.gate is None else self.gate.state_dict()
         if self._screens:
             torch.save(self._screened.state(), folder / _SCREENED)
-        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer})
+        state = {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer}
+        if self._abort is not None:
+            state["abort"] = self._abort.state_dict()
+        save_state(folder / _STATE, state)
         self.curriculum.save_files(folder / _FILES)
         seal(folder)
 
@@ -104,14 +109,17 @@ class CheckpointMixin(TrlTrainer):
             return
         state = load_state(Path(checkpoint) / _STATE)
         trainer = state["trainer"]
-        if (state.get("gate") is None) != (self.gate is None):
-            with_, now = ("without", "with") if self.gate is not None else ("with", "without")
-            raise StateError(
-                f"{checkpoint!r} was trained {with_} a gate, this trainer is {now} one; give it the same, or pass the "
-                "checkpoint as the model, to start anew from its weights"
-            )
+        for name, own, what in (("gate", self.gate, "a gate"), ("abort", self._abort, "abort")):
+            if (state.get(name) is None) != (own is None):
+                with_, now = ("without", "with") if own is not None else ("with", "without")
+                raise StateError(
+                    f"{checkpoint!r} was trained {with_} {what}, this trainer is {now}; give it the same, or pass the "
+                    "checkpoint as the model, to start anew from its weights"
+                )
         if self.gate is not None:
             self.gate.load_state_dict(state["gate"])
+        if self._abort is not None:
+            self._abort.load_state_dict(state["abort"])
         self.curriculum.load_state_dict(state["curriculum"])
         self.curriculum.load_files(Path(checkpoint) / _FILES)
         self._step = int(trainer["micro_step"])

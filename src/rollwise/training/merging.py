@@ -24,7 +24,7 @@ RIGHT_PADDED = {
     "sampling_per_token_logps": 0.0,
     "importance_sampling_ratio": 1.0,  # (B, T), or (B, 1) where it is per sequence: those widths never differ
 }
-PER_ROLLOUT = ("advantages", "old_logps")
+PER_ROLLOUT = ("advantages", "old_logps", "suffix_advantages")
 COUNT = "num_items_in_batch"
 Output = dict[str, Any]
 

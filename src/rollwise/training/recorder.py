@@ -61,8 +61,9 @@ class Recorder(TrainerCallback):
         self.totals.tokens += tokens
         curriculum = {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         gate = {f"gate/{k}": v for k, v in groups.gate.items()}
+        gate |= {f"abort/{k}": v for k, v in groups.abort.items() if k != "reward"}
         scored = groups.rewards[~np.isnan(groups.rewards)]
-        mean = {"reward": float(scored.mean())} if scored.size else {}
+        mean = {"reward": groups.abort.get("reward", float(scored.mean()))} if scored.size else {}
         length = {"completion_length": float(groups.lengths.mean())}
         probed = dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))
         padding = {"padding_rollouts": groups.padding[0]} if groups.padding[0] else {}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from trl import GRPOTrainer, RLOOTrainer
 
+from rollwise.training.abort import AbortMixin
 from rollwise.training.mixin import CurriculumMixin
 
 
@@ -13,7 +14,7 @@ class CurriculumGRPOTrainer(CurriculumMixin, GRPOTrainer):
     _tag_names = [*GRPOTrainer._tag_names, "rollwise"]
 
 
-class CurriculumRLOOTrainer(CurriculumMixin, RLOOTrainer):
+class CurriculumRLOOTrainer(AbortMixin, CurriculumMixin, RLOOTrainer):
     """`trl.RLOOTrainer` whose prompts a curriculum chooses; see `CurriculumMixin` for the added arguments."""
 
     _tag_names = [*RLOOTrainer._tag_names, "rollwise"]
