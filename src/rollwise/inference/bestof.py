@@ -53,8 +53,8 @@ class Answers:
 
     @property
     def accuracy(self) -> float | None:
-        """Mean reward of the chosen candidates; None where nothing is scored."""
-        scored = [line["rewards"][0] for line in self.lines if line["rewards"]]
+        """Mean reward of the chosen candidates that could be scored; None where nothing is."""
+        scored = [reward for line in self.lines for reward in line["rewards"] if reward is not None]
         return float(np.mean(scored)) if scored else None
 
 
