@@ -24,6 +24,8 @@ examples:
   rollwise train --resume runs/first --steps 120     extend a finished run
   rollwise train --model path/or/hub-id --learning_rate 1e-6 --prompts_per_step 16 --max_completion_length 512
   torchrun --nproc_per_node 2 -m rollwise train      two processes, one choice of prompts
+  rollwise train --trainer rloo --abort.head head.safetensors --abort.chance 1
+                                                     would aborting doomed rollouts pay? measures, aborts nothing
 """
 
 
