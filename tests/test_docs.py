@@ -70,3 +70,24 @@ def test_the_page_on_using_curricula_runs() -> None:
         exec(block.replace("range(100)", "range(10)"), names)
     assert trained == [16] * 10
     assert names["curriculum"].metrics()["coverage"] == 0  # type: ignore[attr-defined]
+
+
+def test_the_pages_on_inference_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tiny import random_head, tiny
+
+    monkeypatch.chdir(tmp_path)
+    model, tokenizer = tiny()
+    random_head(model, tokenizer).save("head.safetensors")
+    names: dict = {}
+    exec(blocks("docs/inference.md")[0].replace("max_new_tokens=512", "max_new_tokens=16"), names)
+    answers = list(names["answer"](model, tokenizer, ["a", "b"], ["1,2:3=", "4:4="]))
+    assert {id_ for id_, _, _ in answers} == {"a", "b"}
+    assert all(0 < cost <= 8 * 16 for _, _, cost in answers)
+    for block in blocks("docs/inference-serving.md"):
+        exec(block, {})
+
+
+@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
+def test_pages_link_to_pages_that_are_there(page: str) -> None:
+    for link in re.findall(r"\]\(([\w./-]+\.md)\)", (ROOT / "docs" / page).read_text()):
+        assert (ROOT / "docs" / link).is_file(), link

@@ -1,5 +1,6 @@
 """The vLLM adapter on a fake engine with a real model inside; on vLLM itself where that is installed."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -7,11 +8,14 @@ import numpy as np
 import pytest
 import torch
 from fake_vllm import FakeEngine, vllm
+from tiny import random_head, tiny
 
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Policy, Prune, Sequential, SuccessHead
 from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
+from rollwise.inference.export import export_head
 from rollwise.inference.groups import ABANDONED, FINISHED, TRUNCATED, Result
+from rollwise.inference.verdict import Verdict
 from rollwise.inference.vllm_engine import VLLMDecoder, VLLMRequest
 from rollwise.inference.vllm_signals import HeadSlice, TopLogprobs
 from rollwise.models import EmbeddedConfig
@@ -294,3 +298,31 @@ def test_on_vllm_itself(served: Served, tmp_path: Path, monkeypatch: pytest.Monk
     for one, other in zip(whole, decode(served.decoder(engine, vllm=None), served, policy), strict=True):
         assert len(other.complete) >= 2
         assert other.row_forwards <= one.row_forwards
+
+
+def test_an_exported_verdict_judges_as_the_file_does(tmp_path: Path) -> None:
+    """From the rows' log-probabilities, whose constants differ from position to position, as from hidden states."""
+    model, tokenizer = tiny("llama")
+    plain = random_head(model, tokenizer)
+    verdict = Verdict(torch.randn(3, 2, 32, generator=torch.Generator().manual_seed(5)), torch.tensor([0.2, -0.2]))
+    head = SuccessHead(plain.weight, plain.spec, plain.model, verdict=verdict)
+    ids = [tokenizer(text)["input_ids"] for text in ("1+2=", "3*4+5=")]
+    export_head(model, tokenizer, head, tmp_path / "out", sequences=[[*some, 5, 6, 7] for some in ids], resize=True)
+    serving = json.loads((tmp_path / "out/serving.json").read_text())
+    assert serving["size"] == head.spec.size + 6
+    decoder = VLLMDecoder(
+        FakeEngine(model),
+        signal=HeadSlice.of(serving),
+        unnamed_ids=serving["unnamed_ids"],
+        stop_token_ids=[int(tokenizer.eos_token_id)],
+        max_new_tokens=LIMIT,
+        vllm=vllm,
+    )
+    results = list(decoder.decode([VLLMRequest(str(i), some) for i, some in enumerate(ids)], 3, BestOfN(), seed=0))
+    for result in results:
+        prompt = ids[int(result.id)]
+        for candidate in result.complete:
+            with torch.no_grad():
+                text = torch.tensor([[*prompt, *candidate.token_ids]])
+                hidden = model.model(input_ids=text).last_hidden_state[0, len(prompt) - 1 : -1]
+            assert candidate.value_end == pytest.approx(verdict.chances(verdict.read(hidden))[1], abs=1e-4)

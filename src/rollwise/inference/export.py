@@ -28,6 +28,8 @@ from rollwise.state import write_atomically
 if TYPE_CHECKING:
     import torch
 
+    from rollwise.inference.verdict import Verdict
+
 HEAD_FILE, SERVING_FILE, README_FILE = "success_head.safetensors", "serving.json", "README.md"
 MARGIN = 12.0
 """Nats by which the reserved rows' mass is to stay below that of the named ones: e^-12 is 6 in a million."""
@@ -59,7 +61,7 @@ class Export:
     Attributes:
         path: The folder.
         start: Id of the first reserved row.
-        size: How many.
+        size: How many: R * L of the head, then W * R of its verdict, if it has one.
         rows: Of the vocabulary now.
         resized: Rows that were added.
         margin: Of the gauge; None where there is none.
@@ -115,20 +117,23 @@ def export_head(
     check_width(head, int(output_embeddings(model).weight.shape[1]))
     check_linear_read(model, tokenizer)
     before = vocabulary_rows(model)
-    start = reserve(model, tokenizer, head.spec.size, resize=resize)
+    own = head.weight.cpu().float()
+    if head.verdict is not None:
+        own = torch.cat([own, head.verdict.rows.cpu().float()])
+    start = reserve(model, tokenizer, len(own), resize=resize)
     named = sorted(named_ids(tokenizer))
     rows = vocabulary_rows(model)
     states = _states(model, sequences)
     # Of rows that were added, some only round the number up: they are unnamed too, and get the gauge alone.
-    spare = torch.zeros(rows - start - head.spec.size if rows > before else 0, head.hidden_size)
-    block = torch.cat([head.weight.cpu().float(), spare])
+    spare = torch.zeros(rows - start - len(own) if rows > before else 0, head.hidden_size)
+    block = torch.cat([own, spare])
     margin = None if states is None else margin
     if states is not None and margin is not None:
         check_number("margin", margin, low=0.0, high=100.0)
         block = block + gauge(states, block, _log_mass(model, states, named), margin)
     write_rows(model, start, block)
     check = None if states is None else check_rows(model, head, start, len(block), states, named)
-    exported = Export(folder, start, head.spec.size, rows, rows - before, margin, check)
+    exported = Export(folder, start, len(own), rows, rows - before, margin, check)
     unnamed = unnamed_ids(model, tokenizer)
     suppress(model, unnamed)
     model.save_pretrained(folder)
@@ -197,6 +202,7 @@ def serving_facts(exported: Export, head: SuccessHead, unnamed: list[int], facts
         "model": facts,
         "start": exported.start,
         "size": exported.size,
+        "verdict": None if head.verdict is None else verdict_facts(head.verdict),
         "rows": exported.rows,
         "rows_added": exported.resized,
         "unnamed_ids": unnamed,
@@ -204,6 +210,11 @@ def serving_facts(exported: Export, head: SuccessHead, unnamed: list[int], facts
         "check": None if exported.check is None else asdict(exported.check),
         "vllm": {"logprob_token_ids": ids, "logit_bias": {str(id_): -100.0 for id_ in unnamed}},
     }
+
+
+def verdict_facts(verdict: Verdict) -> dict[str, Any]:
+    """What a server's adapter needs of the verdict besides its rows, JSON-safe."""
+    return {"windows": list(verdict.windows), "bias": verdict.bias.tolist()}
 
 
 def _states(model: Any, sequences: Sequence[Sequence[int]]) -> torch.Tensor | None:

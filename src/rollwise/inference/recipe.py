@@ -12,6 +12,7 @@ def recipe(serving: dict[str, Any]) -> str:
     """The README of what `serving_facts` describes."""
     spec, start, size = serving["spec"], serving["start"], serving["size"]
     lengths = len(spec["edges"]) - 1
+    joint = len(spec["rewards"]) * lengths
     return f"""# A model with a success head in its vocabulary
 
 Ids {start} to {start + size - 1} are no tokens: their logits say how likely this rollout is to succeed, and how long it
@@ -35,8 +36,9 @@ params = SamplingParams(
 )
 ```
 
-At each step the softmax over these {size} log-probabilities is the joint distribution; one constant added to all of
-them, as the bias is, changes nothing.{_limit(size)}
+At each step the softmax over the first {joint} of these {size} log-probabilities is the joint distribution;
+one constant added to all of them, as the bias is, changes nothing. The others, if any, are of the verdict on a finished
+candidate: `HeadSlice.of(serving)` of `rollwise.inference.vllm_signals` reads both.{_limit(size)}
 
 ```python
 from rollwise import inference

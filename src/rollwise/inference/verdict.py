@@ -66,11 +66,27 @@ class Verdict:
 
     def chances(self, reads: ArrayLike) -> FloatArray:
         """(T, W, R) reads along a finished candidate -> (R,) chances of the reward states."""
-        tracks = np.asarray(reads, dtype=np.float64)
-        means = [tracks[-window or None :, w].mean(axis=0) for w, window in enumerate(self.windows)]
-        logits = self.bias.double().cpu().numpy() + np.sum(means, axis=0)
-        p = np.exp(logits - logits.max())
-        return np.asarray(p / p.sum())
+        return verdict_chances(reads, self.bias.double().cpu().numpy(), self.windows)
+
+    @property
+    def rows(self) -> torch.Tensor:
+        """(W * R, H) as rows of a vocabulary: row r + window * R."""
+        return self.weight.flatten(0, 1)
+
+
+def verdict_chances(reads: ArrayLike, bias: ArrayLike, windows: Sequence[int]) -> FloatArray:
+    """(T, W, R) reads along a finished candidate -> (R,) chances: the softmax of bias plus the windows' means, summed.
+
+    A constant added to all reads of a position changes nothing, so that a server's log-probabilities do as well.
+
+    >>> verdict_chances([[[0.0, 5.0]], [[1.0, 1.0 + np.log(3)]]], [0.0, 0.0], [1]).round(2).tolist()
+    [0.25, 0.75]
+    """
+    tracks = np.asarray(reads, dtype=np.float64)
+    means = [tracks[-window or None :, w].mean(axis=0) for w, window in enumerate(windows)]
+    logits = np.asarray(bias, dtype=np.float64) + np.sum(means, axis=0)
+    p = np.exp(logits - logits.max())
+    return np.asarray(p / p.sum())
 
 
 def window_means(hidden: torch.Tensor, windows: Sequence[int] = WINDOWS) -> torch.Tensor:

@@ -209,7 +209,8 @@ class VLLMDecoder:
                 reason = completion.finish_reason
                 raise ConfigError(f"the engine ended a candidate of prompt {group.id!r} by itself: {reason!r}")
             answer = self.answer(live.tokens) if self.answer is not None else None
-            group.end(j, truncated=completion.finish_reason == "length", answer=answer)
+            belief = self.signal.verdict(completion.logprobs) if self.signal is not None else None
+            group.end(j, truncated=completion.finish_reason == "length", answer=answer, belief=belief)
             del self._live[live.name]
 
     def _count_late(self, output: Any) -> None:

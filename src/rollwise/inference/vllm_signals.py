@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -13,6 +13,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.candidates import FloatArray
 from rollwise.inference.confidence import TOP_K, token_confidence
 from rollwise.inference.spec import HeadSpec
+from rollwise.inference.verdict import verdict_chances
 
 MOST_IDS = 128
 """`logprob_token_ids` of a request that vLLM takes."""
@@ -34,6 +35,9 @@ class Signal(Protocol):
     def read(self, position: Mapping[int, Any]) -> tuple[FloatArray, float]:
         """Token id -> an object with `logprob`, at one position; (R,) chances and the expected remaining tokens."""
 
+    def verdict(self, positions: Sequence[Mapping[int, Any]]) -> FloatArray | None:
+        """(R,) chances of a finished candidate, from all its positions; None to go by the last reads."""
+
 
 @dataclass(frozen=True)
 class HeadSlice:
@@ -42,23 +46,35 @@ class HeadSlice:
     Args:
         spec: What the rows mean.
         start_id: The first of them; they are `start_id` ... `start_id + spec.size - 1`.
+        windows: (W,) of its verdict, whose W * R rows come next; empty for none.
+        bias: (R,) of its verdict.
     """
 
     spec: HeadSpec
     start_id: int
+    windows: tuple[int, ...] = ()
+    bias: tuple[float, ...] = ()
+
+    @classmethod
+    def of(cls, serving: Mapping[str, Any]) -> HeadSlice:
+        """By the contents of `serving.json`, which `rollwise head export` writes."""
+        verdict = serving.get("verdict") or {"windows": (), "bias": ()}
+        spec = HeadSpec.from_dict(serving["spec"])
+        return cls(spec, int(serving["start"]), tuple(verdict["windows"]), tuple(verdict["bias"]))
 
     def __post_init__(self) -> None:
         check_whole("start_id", self.start_id, least=0)
-        if self.spec.size > MOST_IDS:
+        if len(self.ids) > MOST_IDS:
             raise ConfigError(
-                f"the head has {self.spec.num_rewards} x {self.spec.num_lengths} = {self.spec.size} rows, vLLM returns "
-                f"log-probabilities of at most {MOST_IDS} tokens a request; fit one of fewer length bins"
+                f"the head has {self.spec.num_rewards} x {self.spec.num_lengths} = {self.spec.size} rows, its verdict "
+                f"{len(self.ids) - self.spec.size}, vLLM returns log-probabilities of at most {MOST_IDS} tokens a "
+                "request; fit one of fewer length bins"
             )
 
     @property
     def ids(self) -> list[int]:
-        """(R * L,) the rows."""
-        return list(range(self.start_id, self.start_id + self.spec.size))
+        """(R * L + W * R,) the rows."""
+        return list(range(self.start_id, self.start_id + self.spec.size + len(self.windows) * self.spec.num_rewards))
 
     @property
     def states(self) -> tuple[float, ...]:
@@ -69,14 +85,23 @@ class HeadSlice:
         return {"logprob_token_ids": self.ids}
 
     def read(self, position: Mapping[int, Any]) -> tuple[FloatArray, float]:
+        joint = self.spec.joint(self._rows(position)[: self.spec.size])
+        return joint.sum(axis=-1), float(self.spec.expected_length(joint))
+
+    def verdict(self, positions: Sequence[Mapping[int, Any]]) -> FloatArray | None:
+        if not self.windows:
+            return None
+        reads = np.stack([self._rows(position)[self.spec.size :] for position in positions])
+        return verdict_chances(reads.reshape(len(reads), len(self.windows), -1), self.bias, self.windows)
+
+    def _rows(self, position: Mapping[int, Any]) -> FloatArray:
         try:
-            joint = self.spec.joint([position[i].logprob for i in self.ids])
+            return np.array([position[i].logprob for i in self.ids])
         except KeyError as error:
             raise ConfigError(
                 f"the engine gave no log-probability of row {error}, but of {len(position)} tokens; this needs "
                 f"logprob_token_ids as vLLM {TESTED} has it"
             ) from error
-        return joint.sum(axis=-1), float(self.spec.expected_length(joint))
 
 
 @dataclass(frozen=True)
@@ -107,3 +132,6 @@ class TopLogprobs:
         top = sorted((entry.logprob for entry in position.values()), reverse=True)[: self.k]
         finite = [value for value in top if np.isfinite(value)]
         return np.array([token_confidence(finite)]), 0.0
+
+    def verdict(self, positions: Sequence[Mapping[int, Any]]) -> FloatArray | None:
+        return None
