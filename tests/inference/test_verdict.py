@@ -11,7 +11,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, SuccessHead
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.replay import from_arrays, logged, replay, to_arrays
-from rollwise.inference.verdict import Verdict, fit_verdict, window_means
+from rollwise.inference.verdict import Verdict, choose_l2, fit_verdict, window_means
 from rollwise.models.sampling import encode
 
 IDS, PROMPTS = ["a", "b", "c"], ["1,2:3=", "12,3:36=", "7,3,5:22="]
@@ -90,3 +90,15 @@ def test_it_is_kept_in_the_heads_file(tmp_path) -> None:  # type: ignore[no-unty
 def test_shapes_that_dont_fit_are_refused() -> None:
     with pytest.raises(ConfigError, match=r"\(windows, states, hidden\) = \(3, 2, H\), got \(2, 2, 5\)"):
         Verdict(torch.zeros(2, 2, 5), torch.zeros(2))
+
+
+def test_the_penalty_is_chosen_by_prompts_held_out() -> None:
+    """Forty rollouts of forty numbers each, of which one tells: a weak penalty learns them by heart."""
+    generator = torch.Generator().manual_seed(0)
+    means = torch.randn(40, 3 * 40, generator=generator)
+    rewards = (means[:, 0] + 0.5 * torch.randn(40, generator=generator) > 0).float().numpy()
+    choice = choose_l2(means, rewards, np.arange(40) // 2, HeadSpec())
+    assert choice.held_out == min(choice.tried.values())
+    assert choice.l2 > 1e-4
+    _, weak = fit_verdict(means, rewards, HeadSpec(), l2=1e-5)
+    assert weak.cross_entropy < 0.05 < choice.tried[1e-5]

@@ -72,7 +72,7 @@ def run(options: Namespace) -> int:
     from rollwise.inference.hidden import gather_states
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
-    from rollwise.inference.verdict import fit_verdict, window_means
+    from rollwise.inference.verdict import choose_l2, fit_verdict, window_means
 
     rollouts = RolloutSet.read(options.rollouts)
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
@@ -109,11 +109,15 @@ def run(options: Namespace) -> int:
     }
     verdict, judged = None, ""
     if method == "convex" and options.get("verdict", True):
-        with Bar("rounds of the verdict's fit, at most") as bar:
-            means = torch.stack([ends[i] for i in range(len(rollouts))])
-            verdict, final = fit_verdict(means, rollouts.rewards, spec, progress=bar.update)
-        about["verdict"] = final.to_dict()
-        judged = f"verdict: {final.cross_entropy:.4f} nats a rollout, {final.baseline:.4f} without looking\n"
+        means = torch.stack([ends[i] for i in range(len(rollouts))])
+        with Bar("fits of the verdict, cross-validated") as bar:
+            choice = choose_l2(means, rollouts.rewards, rollouts.prompt, spec, progress=bar.update)
+        verdict, final = fit_verdict(means, rollouts.rewards, spec, l2=choice.l2)
+        about["verdict"] = final.to_dict() | {"held_out": choice.held_out}
+        judged = (
+            f"verdict: {choice.held_out:.4f} nats a rollout on prompts held out, {final.baseline:.4f} without looking, "
+            f"at l2 {choice.l2:g}\n"
+        )
     path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about, verdict).save(options.out)
     if method == "convex":
         proof = (

@@ -29,7 +29,10 @@ FloatArray = NDArray[np.float64]
 WINDOWS = (4, 16, 0)
 """Last positions over which hidden states are averaged; 0 stands for all of them."""
 
-L2 = 3e-5
+GRID = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+"""Factors of the squared norm among which `choose_l2` chooses."""
+
+FOLDS = 4
 
 
 @dataclass(frozen=True)
@@ -102,7 +105,7 @@ def fit_verdict(
     spec: HeadSpec,
     *,
     windows: Sequence[int] = WINDOWS,
-    l2: float = L2,
+    l2: float = 1e-4,
     progress: Callable[[int, int], None] | None = None,
 ) -> tuple[Verdict, Fit]:
     """Multinomial logistic regression on N rollouts, solved to convergence as the head is.
@@ -127,3 +130,60 @@ def fit_verdict(
     fit = fit_head(states, spec.reward_states(rewards), alone, l2=l2, progress=progress)
     weight = fit.weight[:, :-1].reshape(spec.num_rewards, len(windows), -1).transpose(0, 1).contiguous()
     return Verdict(weight, fit.weight[:, -1].contiguous(), tuple(windows)), fit
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What cross-validation chose.
+
+    Attributes:
+        l2: The factor.
+        held_out: Its mean cross-entropy on prompts that it was not fitted on, in nats.
+        tried: All factors with theirs.
+    """
+
+    l2: float
+    held_out: float
+    tried: dict[float, float]
+
+
+def choose_l2(
+    means: torch.Tensor,
+    rewards: ArrayLike,
+    prompts: ArrayLike,
+    spec: HeadSpec,
+    *,
+    windows: Sequence[int] = WINDOWS,
+    grid: Sequence[float] = GRID,
+    progress: Callable[[int, int], None] | None = None,
+) -> Choice:
+    """The factor that foretells best, by cross-validation over prompts: some hundred rollouts fit any wide model.
+
+    Args:
+        means: (N, W * H) `window_means`.
+        rewards: (N,).
+        prompts: (N,) which prompt each rollout is of: a prompt is in one fold only, every fourth in the same.
+        spec: Whose reward states are told apart.
+        windows: Of the means.
+        grid: Factors.
+        progress: Told fits done, and all.
+
+    Raises:
+        ConfigError: as for `fit_verdict`; also if all rollouts outside a fold agree, which few prompts may.
+    """
+    states, fold = spec.reward_states(rewards), np.asarray(prompts) % FOLDS
+    earned = np.asarray(rewards, dtype=np.float64)
+    tried = {}
+    for done, l2 in enumerate(grid):
+        losses = np.zeros(len(states))
+        for one in np.unique(fold):
+            out = fold == one
+            verdict, _ = fit_verdict(means[~out], earned[~out], spec, windows=windows, l2=l2)
+            weight = verdict.weight.transpose(0, 1).flatten(1)
+            log_p = (means[out] @ weight.T + verdict.bias).double().log_softmax(-1).numpy()
+            losses[out] = -log_p[np.arange(out.sum()), states[out]]
+            if progress:
+                progress(done * FOLDS + int(one) + 1, len(grid) * FOLDS)
+        tried[l2] = float(losses.mean())
+    best = min(tried, key=lambda l2: tried[l2])
+    return Choice(best, tried[best], tried)
