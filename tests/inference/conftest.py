@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import io
 import json
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from rollwise.models import EmbeddedConfig
+from rollwise.profiling.sample import ProfileFolder
 
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32, max_length=48)
 
@@ -63,3 +66,25 @@ def rolled(options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
     folder = tmp_path_factory.mktemp("rolled") / "all"
     run_rollouts(RolloutsConfig(**options, out=str(folder)), console=Console(file=io.StringIO()))
     return folder
+
+
+@pytest.fixture
+def interrupted_at() -> Callable[[int], AbstractContextManager[None]]:
+    """`with interrupted_at(n):` ends what is inside by Ctrl-C, when a folder's lines are written for the n-th time."""
+
+    @contextmanager
+    def interrupted(number: int) -> Iterator[None]:
+        append, calls = ProfileFolder.append, 0
+
+        def stop(self: Any, lines: list[Any]) -> None:
+            nonlocal calls
+            calls += 1
+            if calls == number:
+                raise KeyboardInterrupt
+            append(self, lines)
+
+        with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
+            patch.setattr(ProfileFolder, "append", stop)
+            yield
+
+    return interrupted

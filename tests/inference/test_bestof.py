@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,6 @@ from rollwise.inference.bestof import Answers, run_bestof
 from rollwise.inference.bestof_config import BestOfConfig
 from rollwise.inference.head import SuccessHead
 from rollwise.models import load_policy
-from rollwise.profiling.sample import ProfileFolder
 
 
 @pytest.fixture(scope="module")
@@ -65,22 +65,11 @@ def test_policies_spend_less_on_the_same_candidates(options: dict[str, Any], hea
 
 
 def test_killed_it_goes_on_with_the_same_answers(
-    options: dict[str, Any], head: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], head: Path, tmp_path: Path, interrupted_at: Any
 ) -> None:
     whole = answer(options, tmp_path / "whole", head=str(head), policy="sequential", mean_k=2)
-    append, calls = ProfileFolder.append, 0
-
-    def stop_at_the_seventh(self: Any, lines: list[Any]) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 7:
-            raise KeyboardInterrupt
-        append(self, lines)
-
-    monkeypatch.setattr(ProfileFolder, "append", stop_at_the_seventh)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_at(7):
         answer(options, tmp_path / "killed", head=str(head), policy="sequential", mean_k=2)
-    monkeypatch.undo()
     kept = tmp_path / "killed/answers.jsonl"
     kept.write_bytes(kept.read_bytes()[:-9])
     again = answer(options, tmp_path / "killed", head=str(head), policy="sequential", mean_k=2)
@@ -89,6 +78,17 @@ def test_killed_it_goes_on_with_the_same_answers(
     assert answer(options, tmp_path / "killed", head=str(head), policy="sequential", mean_k=2).decoded == 0
     with pytest.raises(ConfigError, match="begun with seed=0"):
         answer(options, tmp_path / "killed", head=str(head), policy="sequential", mean_k=2, seed=1)
+
+
+def test_a_folder_goes_on_with_its_own_head_only(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
+    """The file's name may be the same, its numbers are not."""
+    file = tmp_path / "head.safetensors"
+    file.write_bytes(head.read_bytes())
+    answer(options, tmp_path / "out", head=str(file), prompts=4)
+    kept = SuccessHead.load(file)
+    replace(kept, weight=-kept.weight).save(file)
+    with pytest.raises(ConfigError, match="begun with head_digest="):
+        answer(options, tmp_path / "out", head=str(file), prompts=4)
 
 
 def test_adaptive_k_keeps_the_budget(options: dict[str, Any], head: Path, tmp_path: Path) -> None:

@@ -6,10 +6,10 @@ from tiny import ARCHITECTURES, random_head, tiny
 
 from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Prune, Sequential, SuccessHead, Utility
-from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions, StopStrings
 from rollwise.inference.groups import Result
+from rollwise.inference.prompts import LastHidden
 from rollwise.inference.reserved import unnamed_ids
-from rollwise.inference.slots import LastHidden
 from rollwise.models.sampling import SamplingOptions, encode, sample_prompts
 
 IDS = [f"p{i}" for i in range(7)]
@@ -229,3 +229,26 @@ def test_heads_are_files(tmp_path) -> None:  # type: ignore[no-untyped-def]
     read = SuccessHead.load(head.save(tmp_path / "deep/head.safetensors"))
     assert torch.equal(read.weight, head.weight)
     assert (read.spec, read.model) == (head.spec, head.model)
+
+
+def test_the_value_of_a_prompt_is_read_without_dropout() -> None:
+    """Whatever mode the model is in, and it is left in it."""
+    model, tokenizer = tiny("gpt2")  # drops out a tenth while it trains
+    decoder = AdaptiveDecoder(model, tokenizer, signal=random_head(model, tokenizer))
+    expected = decoder.prompt_values(["a", "b"], ["1+2=", "7*8+9="])
+    model.train()
+    assert decoder.prompt_values(["a", "b"], ["1+2=", "7*8+9="]) == expected
+    assert model.training
+
+
+def test_a_stop_string_may_take_several_tokens_a_character() -> None:
+    """Seven characters are 21 tokens of a byte each."""
+
+    class Bytes:
+        def decode(self, ids: list[int]) -> str:
+            return bytes(ids).decode(errors="replace")
+
+    text = "答案就是這個了"
+    tokens = list(f"因此{text}".encode())
+    assert StopStrings(Bytes(), [text]).found(tokens)
+    assert not StopStrings(Bytes(), [text]).found(tokens[:-1])

@@ -133,7 +133,7 @@ def test_it_goes_on_where_it_was_killed(data: Path) -> None:
         sent = len(fake.requests)
         assert lines_of(config_of(fake, data)) == lines  # all is there: nothing is asked
         assert len(fake.requests) == sent
-        with pytest.raises(ConfigError, match=r"was begun with k=10, now it is 20; give the same options, or another"):
+        with pytest.raises(ConfigError, match=r"was begun with k=10, now it is 20; its answers can't be mixed"):
             run_consistency(config_of(fake, data, k=20))
         data.write_text(json.dumps({"prompt": "other"}) + "\n")
         with pytest.raises(ConfigError, match="was begun with data_hash="):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rollwise.inference import BestOfN, EarlyStop, Sequential
+from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, Utility
 from rollwise.inference.candidates import Candidates, Decision
 from rollwise.inference.groups import CandidateGroup
 
@@ -71,6 +71,24 @@ def test_late_candidates_count_from_their_launch() -> None:
     made.decide()
     assert made.done
     assert (made.result().steps, made.result().row_forwards) == (5, 5)
+
+
+def test_who_has_no_token_yet_is_not_judged() -> None:
+    """A server may keep candidates waiting. Of them counts what the prompt says; they are neither too bad nor the best.
+
+    The second's value is (.5 + .4) / 2 = .45; early stop's best is the first, .9, though its threshold is below .25.
+    """
+    made = group(3, policy=Prune(warmup=2, interval=1, threshold=0.6, keep=1))
+    made.see_prompt([0.75, 0.25], 5.0)
+    feed(made, 0, [0.9, 0.9])
+    feed(made, 1, [0.5, 0.4])
+    seen = made.candidates()
+    assert seen.values.tolist() == pytest.approx([0.9, 0.45, 0.25])
+    assert seen.remaining[2] == 5.0
+    assert Utility(warmup=2, beta=9.0).decide(seen).abandon == (1, 0)  # all cost more than they bring; the third waits
+    assert EarlyStop(threshold=0.2, warmup=2).decide(seen).abandon == (1, 2)
+    assert made.decide() == ([1], [])
+    assert np.isnan(made.result().candidates[2].value_end)
 
 
 def test_early_stop_abandons_the_others_and_the_rest_never_begins() -> None:

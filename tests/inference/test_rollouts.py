@@ -18,7 +18,6 @@ from rollwise.inference.rollouts import run_rollouts
 from rollwise.inference.rollouts_config import RolloutsConfig
 from rollwise.models import load_policy
 from rollwise.models.sampling import encode
-from rollwise.profiling.sample import ProfileFolder
 from rollwise.tasks import make_task
 
 pytest.importorskip("transformers")
@@ -49,22 +48,11 @@ def test_each_line_says_all_that_a_head_needs(toy: Path, rolled: Path) -> None:
 
 
 def test_killed_anywhere_it_ends_the_same(
-    options: dict[str, Any], rolled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    options: dict[str, Any], rolled: Path, tmp_path: Path, interrupted_at: Any
 ) -> None:
     """Stopped between two writes, and the last line torn as by a kill: the same lines, to the byte, in any order."""
-    append, calls = ProfileFolder.append, 0
-
-    def stop_at_the_third(self: Any, groups: list[Any]) -> None:
-        nonlocal calls
-        calls += 1
-        if calls == 3:
-            raise KeyboardInterrupt
-        append(self, groups)
-
-    monkeypatch.setattr(ProfileFolder, "append", stop_at_the_third)
-    with pytest.raises(KeyboardInterrupt):
+    with interrupted_at(3):
         roll(options, tmp_path)
-    monkeypatch.undo()
     torn = (tmp_path / "rollouts.jsonl").read_bytes()[:-40]
     (tmp_path / "rollouts.jsonl").write_bytes(torn)
     assert len(RolloutSet.read(tmp_path).ids) == 15  # of 16, the torn one left out

@@ -1,13 +1,11 @@
 """Run under torchrun: trains on two processes and reports what each rank saw, as JSON on rank 0's last line."""
 
 import hashlib
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from accelerate.utils import gather_object
+from ranks import tell_and_end
 from toys import Traced, flat_parameters, make_trainer, toy_reward
 
 
@@ -36,12 +34,7 @@ def main(out: str, resume: bool) -> None:
         "parameters": digest,
         "trace": trainer.curriculum.trace,
     }
-    everyone = gather_object([mine])
-    if trainer.accelerator.is_main_process:
-        Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
-    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
+    tell_and_end(trainer, mine, Path(out, "resumed.json" if resume else "straight.json"))
 
 
 if __name__ == "__main__":

@@ -2,13 +2,12 @@
 
 import hashlib
 import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 from aborting import Noting, abort_options, aborting
-from accelerate.utils import gather_object
+from ranks import tell_and_end
 from toys import CONFIGS, GROUP, Traced, flat_parameters, toy_dataset
 from trl import RLOOConfig
 
@@ -58,12 +57,7 @@ def main(out: str, resume: bool) -> None:
             for g in groups
         ],
     }
-    everyone = gather_object([mine])
-    if trainer.accelerator.is_main_process:
-        Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
-    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
+    tell_and_end(trainer, mine, Path(out, "resumed.json" if resume else "straight.json"))
 
 
 if __name__ == "__main__":

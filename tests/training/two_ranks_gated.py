@@ -1,14 +1,12 @@
 """Run under torchrun: trains through a gate on two processes; what each rank trained on goes to a JSON file."""
 
 import hashlib
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
-from accelerate.utils import gather_object
 from gated import NotingGRPO, half_solved
+from ranks import tell_and_end
 from toys import CONFIGS, PROMPTS, Traced, flat_parameters, make_trainer, toy_dataset
 from trl import GRPOConfig
 
@@ -69,12 +67,7 @@ def main(out: str, group: int, resume: bool) -> None:
             for g in groups
         ],
     }
-    everyone = gather_object([mine])
-    if trainer.accelerator.is_main_process:
-        Path(out, "resumed.json" if resume else "straight.json").write_text(json.dumps(everyone))
-    trainer.accelerator.wait_for_everyone()
-    trainer.accelerator.end_training()
-    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
+    tell_and_end(trainer, mine, Path(out, "resumed.json" if resume else "straight.json"))
 
 
 if __name__ == "__main__":

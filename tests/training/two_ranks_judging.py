@@ -1,15 +1,13 @@
 """Run under torchrun: METIS on two processes; gradients, judgments and parameters of each rank go to a JSON file."""
 
 import hashlib
-import json
-import os
 import sys
 from pathlib import Path
 from typing import Any
 
 import torch
-from accelerate.utils import gather_object
 from judging import Gradients, JudgingGRPO, JudgingRLOO, by_hand, judging
+from ranks import tell_and_end
 from toys import flat_parameters
 
 WEIGHT = 0.5
@@ -44,12 +42,7 @@ def main(out: str, kind: str) -> None:
         "straight": digest(straight),
         "resumed": digest(resumed),
     }
-    everyone = gather_object([mine])
-    if joint.accelerator.is_main_process:
-        Path(out, "ranks.json").write_text(json.dumps(everyone))
-    joint.accelerator.wait_for_everyone()
-    joint.accelerator.end_training()
-    os._exit(0)  # past the interpreter's own end, which other libraries' threads abort now and then
+    tell_and_end(joint, mine, Path(out, "ranks.json"))
 
 
 def digest(trainer: Any) -> str:

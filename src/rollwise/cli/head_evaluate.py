@@ -63,6 +63,7 @@ def run(options: Namespace) -> int:
 def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     from rich.console import Console
 
+    from rollwise.cli.progress import Bars
     from rollwise.inference.bench import auc_steps, bench_of, decode_on, digest_of, judge_on, scored_of
     from rollwise.inference.calibration import calibration_report
     from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
@@ -77,7 +78,7 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     bench = bench_of(own["rollouts"], own["prompts"])
     config = EvaluationConfig(limit=bench.limit, **{name: _tuple(value) for name, value in values.items()})
     console = Console(stderr=True)
-    with _Bars(console) as bars:
+    with Bars(console) as bars:
         model, tokenizer, name = model_of(rollouts, own["model"], progress=bars.of("warm start"))
         drawing = DecodingOptions(
             temperature=bench.temperature,
@@ -110,38 +111,3 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
 
 def _tuple(value: Any) -> Any:
     return tuple(value) if isinstance(value, list) else value
-
-
-class _Bars:
-    """A bar for each kind of work, on the standard error."""
-
-    def __init__(self, console: Any) -> None:
-        from rich.progress import (
-            BarColumn,
-            MofNCompleteColumn,
-            Progress,
-            TextColumn,
-            TimeElapsedColumn,
-            TimeRemainingColumn,
-        )
-
-        columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-        self.progress = Progress(*columns, TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn(), console=console)
-        self.tasks: dict[str, Any] = {}
-
-    def __enter__(self) -> _Bars:
-        self.progress.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.progress.stop()
-
-    def update(self, what: str, done: int, total: int) -> None:
-        """So many of so many of that work are done."""
-        if what not in self.tasks:
-            self.tasks[what] = self.progress.add_task(what, total=total)
-        self.progress.update(self.tasks[what], completed=done, total=total)
-
-    def of(self, what: str) -> Any:
-        """`update` for one kind of work."""
-        return lambda done, total: self.update(what, done, total)

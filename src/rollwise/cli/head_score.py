@@ -97,7 +97,8 @@ def _table(scores: list[Score], head: SuccessHead, rollouts: RolloutSet) -> Any:
     table = Table(title=f"{len(scores):,} rollouts of {len(rollouts.ids):,} prompts")
     for name in ("value", "AUC", "Brier", "mean"):
         table.add_column(name, justify="left" if name == "value" else "right")
-    for name, values in (("at the prompt", first), ("at the end (last 16)", last)):
+    end = "at the end (last 16)" if head.verdict is None else "at the end (verdict)"
+    for name, values in (("at the prompt", first), (end, last)):
         scaled = np.clip((values - low) / (high - low), 0, 1)
         table.add_row(
             name, *(f"{x:.3f}" for x in (roc_auc(values, success), brier_score(scaled, rewards), values.mean()))

@@ -1,13 +1,22 @@
-"""A bar over one long task of a command; where there is no terminal, a line every tenth."""
+"""Bars over the long tasks of a command, on the standard error."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
 
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 
+def _progress(console: Console, **options: Any) -> Progress:
+    columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
+    times = (TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn())
+    return Progress(*columns, *times, console=console, **options)
+
+
 class Bar:
-    """A bar on the standard error; `update` fits wherever (done, in all) is reported.
+    """A bar over one task; where there is no terminal, a line every tenth. `update` takes (done, in all).
 
     Args:
         what: What is counted, for example "rollouts read".
@@ -15,9 +24,7 @@ class Bar:
 
     def __init__(self, what: str) -> None:
         self.what, self.console, self.tenths = what, Console(stderr=True), 0
-        columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-        times = (TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn())
-        self.bar = Progress(*columns, *times, console=self.console, disable=not self.console.is_terminal)
+        self.bar = _progress(self.console, disable=not self.console.is_terminal)
         self.task = self.bar.add_task(what, total=None)
 
     def __enter__(self) -> Bar:
@@ -33,3 +40,32 @@ class Bar:
         if not self.console.is_terminal and done * 10 // total > self.tenths:
             self.tenths = done * 10 // total
             self.console.print(f"{self.what}: {done:,} of {total:,}", highlight=False)
+
+
+class Bars:
+    """A bar for each kind of work, which begins when it is first heard of.
+
+    Args:
+        console: Where they are drawn.
+    """
+
+    def __init__(self, console: Console) -> None:
+        self.progress = _progress(console)
+        self.tasks: dict[str, Any] = {}
+
+    def __enter__(self) -> Bars:
+        self.progress.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.progress.stop()
+
+    def update(self, what: str, done: int, total: int) -> None:
+        """So many of so many of that work are done."""
+        if what not in self.tasks:
+            self.tasks[what] = self.progress.add_task(what, total=total)
+        self.progress.update(self.tasks[what], completed=done, total=total)
+
+    def of(self, what: str) -> Callable[[int, int], None]:
+        """`update` for one kind of work."""
+        return lambda done, total: self.update(what, done, total)

@@ -13,7 +13,7 @@ import torch
 
 from rollwise.inference.candidates import Policy
 from rollwise.inference.groups import RUNNING, CandidateGroup, Result
-from rollwise.inference.slots import Prompt
+from rollwise.inference.prompts import Prompt
 from rollwise.inference.verdict import Verdict
 from rollwise.models.sampling import draw_tokens, rollout_uniforms
 
@@ -175,7 +175,7 @@ class Batching:
         )
         if self.signal is not None:
             chances, length = self.signal.read(prompt.hidden[None], prompt.logits[None])
-            group.see_prompt(_settled(chances)[0], float(length[0]))
+            group.see_prompt(settled(chances)[0], float(length[0]))
         return _Prompted(group, prompt)
 
     def _launched(self, prompted: _Prompted, indices: Sequence[int]) -> list[_Row]:
@@ -204,7 +204,7 @@ class Batching:
         reads: list[tuple[Any, float]] = [(None, 0.0)] * len(rows)
         if self.signal is not None:
             chances, lengths = self.signal.read(hidden, logits)
-            reads = list(zip(_settled(chances), lengths.tolist(), strict=True))
+            reads = list(zip(settled(chances), lengths.tolist(), strict=True))
         uniforms = torch.tensor([row.uniforms[len(row.tokens)] for row in rows], dtype=torch.float64)
         tokens = draw_tokens(self.sampler.scores(logits), uniforms.to(logits.device)).tolist()
         for row, token, (chance, length) in zip(rows, tokens, reads, strict=True):
@@ -234,6 +234,6 @@ class Batching:
         self.stats.cpu_s += time.process_time() - since[1]
 
 
-def _settled(chances: torch.Tensor) -> np.ndarray:
+def settled(chances: torch.Tensor) -> np.ndarray:
     """(n, R) chances without the digits that depend on what else is in the batch: equal candidates stay equal."""
     return np.asarray(chances.double().cpu().numpy().round(6))

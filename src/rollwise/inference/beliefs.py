@@ -15,7 +15,8 @@ from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import SMOOTHING, TRUNCATED, Candidate
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.policies import BestOfN
-from rollwise.inference.slots import LastHidden
+from rollwise.inference.prompts import LastHidden
+from rollwise.models.modes import evaluating
 from rollwise.models.sampling import context_length, plan_batches, tokens_of
 from rollwise.tasks.base import Text
 
@@ -85,15 +86,10 @@ class Beliefs:
     def _at_prompts(self, encoded: Sequence[list[int]]) -> FloatArray:
         """(K, R) at the last tokens of K prompts: where the first token of the answer is drawn from."""
         read, found = LastHidden(self.model), np.empty((len(encoded), len(self.head.states)))
-        was_training = self.model.training
-        self.model.eval()
-        try:
-            with torch.no_grad():
-                for batch in plan_batches([len(tokens) for tokens in encoded], self.batch_size):
-                    logits, hidden, _ = read.prompts([encoded[i] for i in batch], None)
-                    found[batch] = self.head.read(hidden, logits)[0].double().cpu().numpy()
-        finally:
-            self.model.train(was_training)
+        with evaluating(self.model), torch.no_grad():
+            for batch in plan_batches([len(tokens) for tokens in encoded], self.batch_size):
+                logits, hidden, _ = read.prompts([encoded[i] for i in batch], None)
+                found[batch] = self.head.read(hidden, logits)[0].double().cpu().numpy()
         return found
 
     def _probed(self, names: Sequence[str], prompts: Sequence[Text], seed: int) -> tuple[FloatArray, int]:

@@ -27,6 +27,7 @@ from rollwise.profiling.setting import make_scorer, make_task_of
 if TYPE_CHECKING:
     from rollwise.inference.decoder import AdaptiveDecoder
     from rollwise.inference.head import SuccessHead
+    from rollwise.inference.scoring import Score
 
 
 @dataclass(frozen=True)
@@ -127,24 +128,25 @@ def scored_of(
     progress: Callable[[int, int], None] | None = None,
 ) -> Scored:
     """What the head says along all rollouts of the set, teacher-forced, and its joint at each prompt."""
-    from rollwise.inference.hidden import hidden_states
+    from rollwise.inference.scoring import score_rollouts
 
-    spec, count = head.spec, len(rollouts)
-    values: list[Any] = [None] * count
-    verdicts: list[Any] = [None] * count
-    remaining: list[Any] = [None] * count
+    spec = head.spec
     joints = np.full((len(rollouts.ids), spec.num_rewards, spec.num_lengths), np.nan)
-    states = hidden_states(model, rollouts.sequences, rollouts.prompt_lengths, progress=progress)
-    for i, hidden in states:
-        joint = head.joint(hidden).double().numpy()
-        values[i], remaining[i] = spec.value(joint), spec.expected_length(joint)
-        joints[rollouts.prompt[i]] = joint[0]
-        if head.verdict is not None:
-            verdicts[i] = head.verdict.chances(head.verdict.read(hidden).numpy()) @ np.asarray(spec.rewards)
-    texts = tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)
-    answers = [key(text) for text in texts]
-    judged = verdicts if head.verdict is not None else []
-    return Scored(spec, rollouts.prompt, rollouts.rewards, values, remaining, joints, answers, judged)
+    scores: dict[int, Score] = {}
+    for score in score_rollouts(model, head, rollouts, progress=progress):
+        scores[score.index] = score
+        joints[rollouts.prompt[score.index]] = score.at_prompt
+    ordered = [scores[i] for i in range(len(rollouts))]
+    return Scored(
+        spec,
+        rollouts.prompt,
+        rollouts.rewards,
+        [score.values for score in ordered],
+        [score.remaining for score in ordered],
+        joints,
+        [key(text) for text in tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)],
+        [score.verdict for score in ordered if score.verdict is not None],
+    )
 
 
 def auc_steps(warmup: int, longest: int) -> list[int]:

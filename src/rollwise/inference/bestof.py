@@ -27,7 +27,7 @@ from rollwise.profiling.data import ProfileData, load_data, sampling_order
 from rollwise.profiling.progress import SamplingBar
 from rollwise.profiling.sample import ProfileFolder
 from rollwise.profiling.scoring import Scorer
-from rollwise.profiling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.profiling.setting import completion_length, load_model, make_scorer, make_task_of
 from rollwise.tasks import TASKS, Task
 
 Line = dict[str, Any]
@@ -80,12 +80,16 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         top_p=config.top_p,
         top_k=config.top_k,
         stop_strings=tuple(config.stop),
-        max_new_tokens=sampling_options(config, task).max_new_tokens,
+        max_new_tokens=completion_length(config, task),
         slots=config.slots,
         seed=config.seed,
     )
     folder = ProfileFolder(config.folder, lines="answers.jsonl", what="a folder of `rollwise bestof`")
-    decided = {**config.deciding(), "max_completion_length": options.max_new_tokens}
+    decided = {
+        **config.deciding(),
+        "max_completion_length": options.max_new_tokens,
+        "head_digest": None if head is None else head.digest,  # the same file may hold another head by now
+    }
     folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
     done = folder.read_groups()

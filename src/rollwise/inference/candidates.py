@@ -22,7 +22,8 @@ class Candidates:
         finished: (K,) whole, or cut off at the token limit; their value is `value_end`.
         waiting: (K,) not begun. Those that are in none of the three were abandoned.
         tokens: (K,) generated so far.
-        chances: (K, R) of each reward state: the mean of the last reads, or for a finished one of the last 16.
+        chances: (K, R) of each reward state: the mean of the last reads; for a finished one the verdict, or the mean
+            of the last 16; for one that has no token yet what is read at the prompt.
         states: (R,) rewards of the states.
         remaining: (K,) expected tokens still to come; 0 where nothing is.
         prompt_value: V(x), the value at the prompt itself, before any token.

@@ -113,7 +113,7 @@ class AdaptiveConsistency:
         return min(self.window, k - drawn)
 
     def agreed(self, answers: Sequence[Answer]) -> bool:
-        """After one sample there is nothing to compare.
+        """With the threshold of the paper four equal answers are enough.
 
         >>> rule = AdaptiveConsistency()
         >>> rule.agreed(["4"] * 3), rule.agreed(["4"] * 4)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import json
-import os
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,11 +14,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from rollwise.errors import ConfigError, PoolError, StateFileError
+from rollwise.errors import PoolError, StateFileError
 from rollwise.inference.endpoint import Endpoint, Extractor, Line, answer_all
 from rollwise.inference.endpoint_config import EndpointConfig
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.data import ProfileData, load_data
+from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
 from rollwise.state import write_atomically
 
 
@@ -46,22 +46,12 @@ class ResultFile:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             write_atomically(self.options, json.dumps(plain, indent=1, ensure_ascii=False).encode())
             return {}
-        before = self._read_options()
-        changed = [name for name in plain if before.get(name) != plain[name]]
-        if changed:
-            name = changed[0]
-            raise ConfigError(
-                f"{str(self.path)!r} was begun with {name}={before.get(name)!r}, now it is {plain[name]!r}; give the "
-                "same options, or another --out"
-            )
-        return self._read_lines()
+        check_same_options(self.path, self._read_options(), plain, what="answers")
+        return read_lines(self.path, "answers", mend=True)
 
     def append(self, line: Line) -> None:
         """Append a line, and make it durable."""
-        with open(self.path, "ab") as file:
-            file.write((json.dumps(line, ensure_ascii=False) + "\n").encode("utf-8", "surrogatepass"))
-            file.flush()
-            os.fsync(file.fileno())
+        append_lines(self.path, [line])
 
     def _read_options(self) -> dict[str, Any]:
         try:
@@ -70,25 +60,6 @@ class ResultFile:
             raise StateFileError(
                 f"{str(self.path)!r} has no readable {self.options.name} beside it ({error}); name another --out"
             ) from error
-
-    def _read_lines(self) -> dict[str, Line]:
-        done: dict[str, Line] = {}
-        whole = 0
-        lines = self.path.read_bytes().splitlines(keepends=True)
-        for number, text in enumerate(lines, start=1):
-            try:
-                line = json.loads(text.decode("utf-8", "surrogatepass")) if text.endswith(b"\n") else None
-            except ValueError:
-                line = None
-            if not isinstance(line, dict) or "id" not in line or not isinstance(line.get("answers"), list):
-                if number < len(lines):
-                    raise StateFileError(f"{str(self.path)!r}, line {number} is damaged; delete that line")
-                with open(self.path, "r+b") as file:
-                    file.truncate(whole)
-                break
-            done[line["id"]] = line
-            whole += len(text)
-        return done
 
 
 def run_consistency(

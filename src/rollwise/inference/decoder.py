@@ -11,17 +11,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import torch
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.batching import Batching, DecodingStats, Signal
+from rollwise.inference.batching import Batching, DecodingStats, Signal, settled
 from rollwise.inference.candidates import Policy
 from rollwise.inference.groups import Result
 from rollwise.inference.head import SuccessHead
+from rollwise.inference.padded import PaddedRows
 from rollwise.inference.reserved import unnamed_ids
-from rollwise.inference.slots import PaddedRows, SlotRows, why_no_slots
+from rollwise.inference.slots import SlotRows, why_no_slots
+from rollwise.models.modes import evaluating
 from rollwise.models.sampling import check_context, encode, end_tokens
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Text
@@ -146,17 +149,13 @@ class AdaptiveDecoder:
             stats=self.stats,
             answer=answer_of,
         )
-        was_training = self.model.training
-        self.model.eval()
-        try:
+        with evaluating(self.model):
             for result in batching.run(queue):
                 tokens = [candidate.token_ids for candidate in result.candidates]
                 texts = self.tokenizer.batch_decode(tokens, skip_special_tokens=True)
                 for candidate, text in zip(result.candidates, texts, strict=True):
                     candidate.text = text
                 yield result
-        finally:
-            self.model.train(was_training)
 
     def prompt_values(self, ids: Sequence[str], prompts: Sequence[Text]) -> list[float]:
         """V(x) of N prompts, in their order, by one forward pass over each; draws nothing.
@@ -168,13 +167,13 @@ class AdaptiveDecoder:
             raise ConfigError("V(x) needs a signal: fit a head with `rollwise head fit`")
         encoded = [encode(self.tokenizer, prompt) for prompt in prompts]
         check_context(self.model, ids, encoded, 1)
-        rows = self._make_rows(self.model, self.options.slots)
+        rows, states = self._make_rows(self.model, self.options.slots), np.asarray(self.signal.states)
         values: list[float] = []
-        with torch.inference_mode():
+        with evaluating(self.model), torch.inference_mode():
             for start in range(0, len(encoded), self.options.slots):
                 for prompt in rows.prefill(encoded[start : start + self.options.slots]):
-                    chances = self.signal.read(prompt.hidden[None], prompt.logits[None])[0][0]
-                    values.append(float(chances @ chances.new_tensor(self.signal.states)))
+                    chances = settled(self.signal.read(prompt.hidden[None], prompt.logits[None])[0])
+                    values.append(float(chances[0] @ states))
         return values
 
     def _check(
@@ -190,7 +189,8 @@ class AdaptiveDecoder:
             most = policy.first(count)
             if most > self.options.slots:
                 raise ConfigError(
-                    f"{most} candidates of a prompt begin at once, but there are {self.options.slots} slots"
+                    f"{most} candidates of a prompt begin at once, but there are {self.options.slots} slots; give more "
+                    "slots, or fewer candidates"
                 )
             if most < count and not self._make_rows.refills:
                 raise ConfigError(f"policy {policy.name!r} begins candidates late, which needs rows='slots'")
@@ -236,7 +236,8 @@ class StopStrings:
 
     def __init__(self, tokenizer: Any, strings: Sequence[str]) -> None:
         self.tokenizer, self.strings = tokenizer, tuple(strings)
-        self._tail = max(map(len, strings)) + 4  # tokens that surely hold the longest, if each has a character
+        # Tokens that surely hold the longest, as each has a byte at least.
+        self._tail = max(len(string.encode("utf-8", "surrogatepass")) for string in strings) + 4
         self._lasts = {string[-1] for string in strings} | {"\N{REPLACEMENT CHARACTER}"}  # or a part of one
         self._may_end: dict[int, bool] = {}
 

@@ -109,7 +109,8 @@ class CandidateGroup:
         # Sums over reads, so that any window's mean is one subtraction: entry n is that of the first n.
         self._sums = np.zeros(shape) if self.signalled else np.zeros((k, 1, 0))
         self._remaining = np.zeros((k, limit)) if self.signalled else np.zeros((k, 0))
-        self._prompt_value, self._typical = float("nan"), float(limit)
+        self._prompt: FloatArray | None = None
+        self._typical = float(limit)
         self.window = int(getattr(policy, "window", 0)) if self.signalled else 0
         self._lowest = np.full(k, np.inf)
         self._answers: list[str | None] = [None] * k
@@ -140,7 +141,7 @@ class CandidateGroup:
 
     def see_prompt(self, chances: ArrayLike, length: float) -> None:
         """The signal at the prompt: (R,) chances and expected tokens."""
-        self._prompt_value = float(np.asarray(chances, dtype=np.float64) @ self.reward_states)
+        self._prompt = np.asarray(chances, dtype=np.float64)
         self._typical = float(length)
 
     def launch(self, count: int) -> list[int]:
@@ -204,18 +205,21 @@ class CandidateGroup:
         rows = np.arange(self.k)
         expected = np.zeros(self.k)
         if self.signalled:
-            expected = self._remaining[rows, np.maximum(counts - 1, 0)]
-        # The read belongs to the position before the last token: one token of what was expected there has come.
-        expected = np.where(self._in(RUNNING), np.maximum(expected - 1, 0.0), 0.0)
+            # The read belongs to the position before the last token: one token of what was expected there has come.
+            last = np.maximum(self._remaining[rows, np.maximum(counts - 1, 0)] - 1, 0.0)
+            expected = np.where(self._in(RUNNING), np.where(counts == 0, self._typical, last), 0.0)
+        chances = self._believed(counts)
+        if self._prompt is not None:
+            chances[counts == 0] = self._prompt  # of those that no token was read of yet, what the prompt says
         return Candidates(
             running=self._in(RUNNING),
             finished=finished,
             waiting=self._in(WAITING) & (not self.closed),
             tokens=counts,
-            chances=self._believed(counts),
+            chances=chances,
             states=self.reward_states,
             remaining=expected,
-            prompt_value=self._prompt_value,
+            prompt_value=float("nan") if self._prompt is None else float(self._prompt @ self.reward_states),
             typical=self._typical,
             limit=self.limit,
             lowest=self._lowest.copy(),

@@ -6,6 +6,7 @@ a sidecar it needs no spare rows, no quantisation touches it, and generation is 
 
 from __future__ import annotations
 
+import hashlib
 import json
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -58,6 +59,17 @@ class SuccessHead:
     def hidden_size(self) -> int:
         """H."""
         return int(self.weight.shape[1])
+
+    @property
+    def digest(self) -> str:
+        """Names it by its numbers and what they mean."""
+        digest = hashlib.sha256(self.weight.detach().cpu().numpy().tobytes())
+        digest.update(json.dumps(self.spec.to_dict(), sort_keys=True).encode())
+        if self.verdict is not None:
+            for part in (self.verdict.weight, self.verdict.bias):
+                digest.update(part.detach().cpu().numpy().tobytes())
+            digest.update(repr(self.verdict.windows).encode())
+        return digest.hexdigest()[:16]
 
     def to(self, device: Any) -> SuccessHead:
         """The same on a device."""
@@ -150,8 +162,6 @@ class SuccessHead:
 
 def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
     """What a head and a model must agree on, JSON-safe: architecture, width, layers, and a hash of the token ids."""
-    import hashlib
-
     config = model.config.get_text_config()
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     digest = hashlib.sha256(json.dumps(vocabulary, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()

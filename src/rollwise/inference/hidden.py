@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.rollout_set import RolloutSet
+from rollwise.models.modes import evaluating
 from rollwise.rng import stream_generator
 
 if TYPE_CHECKING:
@@ -92,10 +93,8 @@ def hidden_states(
     for i, (length, start) in enumerate(zip(lengths, prompt_lengths, strict=True)):
         if not 1 <= start < length:
             raise ConfigError(f"sequence {i} has {length} tokens, {start} of its prompt; both parts need at least one")
-    was_training = model.training
-    model.eval()
     done = 0
-    try:
+    with evaluating(model):
         for batch in _batches(lengths, batch_tokens):
             ids = torch.zeros(len(batch), lengths[batch[0]], dtype=torch.long)
             mask = torch.zeros_like(ids)
@@ -108,8 +107,6 @@ def hidden_states(
             done += len(batch)
             if progress:
                 progress(done, len(sequences))
-    finally:
-        model.train(was_training)
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:

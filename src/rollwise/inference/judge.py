@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import copy
-import hashlib
-import json
 import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
@@ -50,8 +48,9 @@ class SuccessHeadJudge(Judge):
 
     Without probes it is V(x), read at the prompt's last token: one forward pass over the prompt, nothing generated.
     With K probes, K partial rollouts of a few tokens are drawn, and of each the head's last reads are averaged (the
-    last 4, or the last 16 of one that has ended), then all K. These rollouts are thrown away. They tell far more than
-    the prompt does, and their tokens and time are charged to the run as METIS's judgments are: `judge_tokens`.
+    last 4; of one that has ended its verdict, or the last 16), then all K. These rollouts are thrown away. They tell
+    far more than the prompt does, and their tokens and time are charged to the run as METIS's judgments are:
+    `judge_tokens`.
 
     *The model* is the live policy where a trainer of `rollwise.training` has one to lend: what it believes of a prompt
     moves with what it learns. Where the policy's weights are sharded (FSDP, ZeRO-3) no process can read them alone; the
@@ -129,7 +128,7 @@ class SuccessHeadJudge(Judge):
     def options(self) -> Mapping[str, Any]:
         """The head by its contents, so that a state fits wherever the file lies, and no other head."""
         names = ("model", "predicts", "probes", "probe_tokens", "temperature", "recalibrate", "prior", "dtype")
-        return {"head": digest_of(self.head), **{name: getattr(self, name) for name in names}}
+        return {"head": self.head.digest, **{name: getattr(self, name) for name in names}}
 
     # ---- which model ----
 
@@ -298,12 +297,6 @@ def with_mean(variance: ArrayLike, mean: ArrayLike, now: ArrayLike) -> FloatArra
     room = m * (1 - m)
     share = np.divide(variance, room, out=np.zeros_like(room), where=room != 0)
     return np.asarray(np.clip(share, 0.0, 1.0) * n * (1 - n))
-
-
-def digest_of(head: SuccessHead) -> str:
-    """Names a head by its numbers and what they mean."""
-    meaning = json.dumps(head.spec.to_dict(), sort_keys=True).encode()
-    return hashlib.sha256(head.weight.detach().cpu().numpy().tobytes() + meaning).hexdigest()[:16]
 
 
 JUDGES["success-head"] = SuccessHeadJudge

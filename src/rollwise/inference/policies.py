@@ -12,7 +12,7 @@ import numpy as np
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.candidates import CARRY_ON, Candidates, Decision, FloatArray, Policy
+from rollwise.inference.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.confidence import DeepConfPolicy
 
 
@@ -33,7 +33,29 @@ class BestOfN:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Prune:
+class _Periodic:
+    """Begins with all candidates, and looks at them every `interval` steps from `warmup` on."""
+
+    warmup: int = 128
+    interval: int = 32
+
+    def __post_init__(self) -> None:
+        check_whole("warmup", self.warmup, least=1)
+        check_whole("interval", self.interval, least=1)
+
+    def first(self, k: int) -> int:
+        return k
+
+    def due(self, step: int) -> bool:
+        return step >= self.warmup and (step - self.warmup) % self.interval == 0
+
+    def warm(self, candidates: Candidates) -> BoolArray:
+        """(K,) which running candidates have `warmup` tokens: a server may begin some later than others."""
+        return candidates.running & (candidates.tokens >= self.warmup)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prune(_Periodic):
     """Every `interval` steps from `warmup` on abandon those valued below `threshold`, lowest first; keep some.
 
     Those that are finished count among those kept. Defaults: Table 7, for responses of some 300 tokens.
@@ -46,30 +68,22 @@ class Prune:
     """
 
     name = "prune"
-    warmup: int = 128
-    interval: int = 32
     keep: int = 2
     threshold: float = 0.5
 
     def __post_init__(self) -> None:
-        _check_rhythm(self.warmup, self.interval)
+        super().__post_init__()
         check_whole("keep", self.keep, least=1)
         check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
-
-    def first(self, k: int) -> int:
-        return k
-
-    def due(self, step: int) -> bool:
-        return _on_time(step, self.warmup, self.interval)
 
     def decide(self, candidates: Candidates) -> Decision:
         if not self.due(candidates.step):
             return CARRY_ON
-        return Decision(losers(candidates, self.threshold, self.keep))
+        return Decision(losers(candidates, self.warm(candidates), self.threshold, self.keep))
 
 
 @dataclass(frozen=True, kw_only=True)
-class EarlyStop:
+class EarlyStop(_Periodic):
     """Once the best value reaches `threshold`, commit to that candidate and abandon the others.
 
     A finished one may be the best too: then all that run are abandoned.
@@ -86,20 +100,16 @@ class EarlyStop:
     interval: int = 1
 
     def __post_init__(self) -> None:
-        _check_rhythm(self.warmup, self.interval)
+        super().__post_init__()
         check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
 
-    def first(self, k: int) -> int:
-        return k
-
-    def due(self, step: int) -> bool:
-        return _on_time(step, self.warmup, self.interval)
-
     def decide(self, candidates: Candidates) -> Decision:
-        there = np.flatnonzero(candidates.running | candidates.finished)
+        if candidates.step < self.warmup:
+            return CARRY_ON
+        there = np.flatnonzero(self.warm(candidates) | candidates.finished)
         values = candidates.values[there]
         best = there[np.argmax(values)]
-        if candidates.step < self.warmup or values.max() < self.threshold:
+        if values.max() < self.threshold:
             return CARRY_ON
         others = candidates.running.copy()
         others[best] = False
@@ -107,7 +117,7 @@ class EarlyStop:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Utility:
+class Utility(_Periodic):
     """Abandon whom the expected best reward can spare: U(S) = E[max r] - beta * sum E[l] - gamma * max E[l].
 
     The paper keeps candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max. That is the
@@ -130,22 +140,14 @@ class Utility:
     beta: float = 0.02
     gamma: float = 0.0
     normalise_by: str = "typical"
-    warmup: int = 128
-    interval: int = 32
     simultaneous: bool = False
 
     def __post_init__(self) -> None:
-        _check_rhythm(self.warmup, self.interval)
+        super().__post_init__()
         check_number("beta", self.beta, low=0.0, high=np.inf)
         check_number("gamma", self.gamma, low=0.0, high=np.inf)
         if self.normalise_by not in ("typical", "limit"):
             raise ConfigError(f"normalise_by must be 'typical' or 'limit', got {self.normalise_by!r}")
-
-    def first(self, k: int) -> int:
-        return k
-
-    def due(self, step: int) -> bool:
-        return _on_time(step, self.warmup, self.interval)
 
     def decide(self, candidates: Candidates) -> Decision:
         if not self.due(candidates.step):
@@ -156,13 +158,13 @@ class Utility:
         return Decision(tuple(rule(candidates, costs)))
 
     def _one_by_one(self, candidates: Candidates, costs: FloatArray) -> list[int]:
-        kept = np.flatnonzero(candidates.running | candidates.finished)
+        kept, warm = np.flatnonzero(candidates.running | candidates.finished), self.warm(candidates)
         removed: list[int] = []
         while len(kept) > 1:
             now = utility(candidates.chances[kept], candidates.states, costs[kept], self.beta, self.gamma)
             gains = [
                 utility(candidates.chances[rest], candidates.states, costs[rest], self.beta, self.gamma) - now
-                if candidates.running[j]
+                if warm[j]
                 else -np.inf
                 for j, rest in ((j, kept[kept != j]) for j in kept)
             ]
@@ -175,11 +177,11 @@ class Utility:
 
     def _at_once(self, candidates: Candidates, costs: FloatArray) -> list[int]:
         there = np.flatnonzero(candidates.running | candidates.finished)
-        values = candidates.values
+        values, warm = candidates.values, self.warm(candidates)
         gone = [
             int(j)
             for j in there
-            if candidates.running[j] and not values[j] * np.prod(1 - values[there[there != j]]) > self.beta * costs[j]
+            if warm[j] and not values[j] * np.prod(1 - values[there[there != j]]) > self.beta * costs[j]
         ]
         if len(gone) == len(there):
             gone.remove(int(there[np.argmax(values[there])]))
@@ -187,7 +189,7 @@ class Utility:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Sequential:
+class Sequential(_Periodic):
     """Ours: begin with a few candidates, and another only while it is expected to pay (Weitzman 1979, "Pandora's box").
 
     A new candidate's expected gain over the best finished one, which has value v, is E[max(r, v)] - v: for rewards 0
@@ -211,11 +213,9 @@ class Sequential:
     width: int = 1
     prior: float = 4.0
     below: float = 0.0
-    warmup: int = 128
-    interval: int = 32
 
     def __post_init__(self) -> None:
-        _check_rhythm(self.warmup, self.interval)
+        super().__post_init__()
         check_whole("width", self.width, least=1)
         for name in ("beta", "prior", "below"):
             check_number(name, getattr(self, name), low=0.0, high=np.inf)
@@ -224,14 +224,13 @@ class Sequential:
         return min(k, self.width)
 
     def due(self, step: int) -> bool:
-        return self.below > 0 and _on_time(step, self.warmup, self.interval)
+        return self.below > 0 and super().due(step)
 
     def decide(self, candidates: Candidates) -> Decision:
         values, waiting = candidates.values, int(candidates.waiting.sum())
         abandon = np.zeros(len(values), dtype=bool)
         if self.below > 0:
-            old = candidates.running & (candidates.tokens >= self.warmup)
-            doomed = np.flatnonzero(old & (values < self.below))
+            doomed = np.flatnonzero(self.warm(candidates) & (values < self.below))
             abandon[doomed[np.argsort(values[doomed], kind="stable")][:waiting]] = True
         running = candidates.running & ~abandon
         seen = ~candidates.waiting & ~running
@@ -270,10 +269,10 @@ def make_policy(name: str, **options: Any) -> Policy:
 # ---- equations ----
 
 
-def losers(candidates: Candidates, threshold: float, keep: int) -> tuple[int, ...]:
-    """The running candidates valued below `threshold`, lowest first, as many as leave `keep` running or finished."""
+def losers(candidates: Candidates, among: BoolArray, threshold: float, keep: int) -> tuple[int, ...]:
+    """Of some (K,) running ones those valued below `threshold`, lowest first: as many as leave `keep` or finished."""
     there = int((candidates.running | candidates.finished).sum())
-    low = np.flatnonzero(candidates.running & (candidates.values < threshold))
+    low = np.flatnonzero(among & (candidates.values < threshold))
     order = low[np.argsort(candidates.values[low], kind="stable")]
     return tuple(order[: max(0, there - keep)].tolist())
 
@@ -310,12 +309,3 @@ def launch_gain(mean: float, best: float, states: FloatArray) -> float:
     low, high = float(states[0]), float(states[-1])
     chance = float(np.clip((mean - low) / (high - low), 0.0, 1.0))
     return chance * max(high - best, 0.0) + (1 - chance) * max(low - best, 0.0)
-
-
-def _check_rhythm(warmup: int, interval: int) -> None:
-    check_whole("warmup", warmup, least=1)
-    check_whole("interval", interval, least=1)
-
-
-def _on_time(step: int, warmup: int, interval: int) -> bool:
-    return step >= warmup and (step - warmup) % interval == 0

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import FloatArray, Policy
-from rollwise.inference.groups import ABANDONED, RUNNING, TRUNCATED, Candidate, CandidateGroup, Result
+from rollwise.inference.groups import RUNNING, TRUNCATED, Candidate, CandidateGroup, Result
 
 
 @dataclass(frozen=True)
@@ -133,9 +133,8 @@ def replay(prompt: Logged, policy: Policy, *, limit: int, states: Sequence[float
         if running:
             begun += _advance(group, prompt, running)
     result = group.result()
-    whole = [c if c.state == ABANDONED or not c.complete else replace(c, text=prompt.texts[c.index])
-             for c in result.candidates]  # fmt: skip
-    return replace(result, candidates=whole)
+    texted = [replace(c, text=prompt.texts[c.index]) if c.complete else c for c in result.candidates]
+    return replace(result, candidates=texted)
 
 
 def _advance(group: CandidateGroup, prompt: Logged, indices: Sequence[int]) -> list[int]:

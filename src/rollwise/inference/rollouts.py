@@ -77,7 +77,7 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
     scorer, reward_hash = make_scorer(config, task)
     data = load_data(config, task, split=config.split)
     scorer.check(data.rows[0])
-    options = sampling_options(config, task)
+    options = sampling_options(config, task, n=config.rollouts, batch_size=config.batch_size)
     folder = rollouts_folder(config.folder)
     decided = {**config.deciding(), "max_completion_length": options.max_new_tokens}
     folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})

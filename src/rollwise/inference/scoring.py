@@ -28,6 +28,7 @@ class Score:
         values: (T,) expected rewards.
         remaining: (T,) expected remaining tokens.
         entropy: (T,) -log p of the true pair of remaining length and reward.
+        at_prompt: (R, L) the joint distribution at the prompt.
         verdict: Expected reward by the head's verdict; None without one.
     """
 
@@ -36,6 +37,7 @@ class Score:
     values: FloatArray = field(repr=False)
     remaining: FloatArray = field(repr=False)
     entropy: FloatArray = field(repr=False)
+    at_prompt: FloatArray = field(repr=False)
     verdict: float | None = None
 
     @property
@@ -70,7 +72,7 @@ def score_rollouts(
         verdict = None
         if head.verdict is not None:
             verdict = float(head.verdict.chances(head.verdict.read(states).numpy()) @ np.asarray(spec.rewards))
-        yield Score(i, joint.sum(-1), spec.value(joint), spec.expected_length(joint), entropy, verdict)
+        yield Score(i, joint.sum(-1), spec.value(joint), spec.expected_length(joint), entropy, joint[0], verdict)
 
 
 def check_width(head: SuccessHead, width: int) -> None:

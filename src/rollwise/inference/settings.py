@@ -54,7 +54,8 @@ class EvaluationConfig:
         taus: Of `early-stop`.
         betas: Of `utility`, one by one and at once.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
-        mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1 to K.
+        mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1; K and more,
+            where nothing is left to allot, are left out.
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
         resamples: Of the bootstrap over prompts.
         live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
@@ -87,6 +88,8 @@ class EvaluationConfig:
             raise ConfigError(f"seeds must be {FEWEST_SEEDS} distinct numbers or more, got {list(self.seeds)}")
         if self.rule not in LIVE_RULES:
             raise ConfigError(f"rule must be one of {', '.join(LIVE_RULES)}, got {self.rule!r}")
+        for mean in self.mean_ks:
+            check_whole("mean_ks", mean, least=1)
         for name, part in (("warmup", 8), ("interval", 32)):  # 128 and 32 of the paper's 1024
             given = getattr(self, name)
             object.__setattr__(self, name, max(1, self.limit // part) if given is None else given)

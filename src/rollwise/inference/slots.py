@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -16,28 +15,10 @@ from transformers import DynamicCache
 from transformers.cache_utils import Cache, CacheLayerMixin
 
 from rollwise.errors import ConfigError
+from rollwise.inference.prompts import LastHidden, Prompt
 
 _FIRST_LENGTH = 64
 _PREFILL_TOKENS = 8192
-
-
-@dataclass
-class Prompt:
-    """A prompt, read once; any number of rows begin from it.
-
-    Attributes:
-        length: Tokens.
-        logits: (V,) of the first new token.
-        hidden: (H,) last hidden state at its last token.
-        keys: For each layer (heads, length, D).
-        values: Likewise.
-    """
-
-    length: int
-    logits: torch.Tensor
-    hidden: torch.Tensor
-    keys: list[torch.Tensor]
-    values: list[torch.Tensor]
 
 
 class _Layer(CacheLayerMixin):
@@ -208,101 +189,6 @@ class SlotRows:
             self._capacity *= 2
         for layer in self._layers:
             layer.grow(self._capacity)
-
-
-class PaddedRows:
-    """Rows of one batch: they leave, but none take their place. For models that slots can't hold.
-
-    Left-padded, with the model's own kind of cache.
-    """
-
-    refills = False
-
-    def __init__(self, model: Any, slots: int) -> None:
-        self.model, self.slots = model, slots
-        self.owners: list[Any] = []
-        self._read = LastHidden(model)
-        self._cache: Any = None
-        self._mask = torch.zeros(0)
-
-    @property
-    def free(self) -> int:
-        """All slots, or none: a batch is whole before the next begins."""
-        return 0 if self.owners else self.slots
-
-    def prefill(self, prompts: Sequence[Sequence[int]]) -> list[Prompt]:
-        """Read prompts, in one batch."""
-        self._cache = DynamicCache(config=self.model.config)
-        logits, hidden, pads = self._read.prompts(prompts, self._cache)
-        width = max(map(len, prompts))
-        self._mask = torch.stack([torch.arange(width, device=self.model.device) >= pad for pad in pads]).long()
-        self._prompts = [Prompt(len(p), logits[i], hidden[i], [], []) for i, p in enumerate(prompts)]
-        return self._prompts
-
-    def begin(self, rows: Sequence[tuple[Prompt, Any]]) -> None:
-        """All rows of the prompts that were just read."""
-        number = {id(prompt): i for i, prompt in enumerate(self._prompts)}
-        index = torch.tensor([number[id(prompt)] for prompt, _ in rows], device=self.model.device)
-        self._cache.reorder_cache(index)
-        self._mask = self._mask[index]
-        self.owners = [owner for _, owner in rows]
-
-    def forward(self, tokens: Sequence[int]) -> tuple[torch.Tensor, torch.Tensor]:
-        """One token for each row -> (n, V) logits of the next ones, (n, H) last hidden states."""
-        self._mask = torch.cat([self._mask, self._mask.new_ones(len(self.owners), 1)], dim=1)
-        return self._read(
-            input_ids=torch.tensor(tokens, device=self.model.device)[:, None],
-            attention_mask=self._mask,
-            position_ids=self._mask.sum(1, keepdim=True) - 1,
-            past_key_values=self._cache,
-        )
-
-    def remove(self, rows: Sequence[int]) -> None:
-        """These rows leave."""
-        gone = set(rows)
-        kept = [row for row in range(len(self.owners)) if row not in gone]
-        self.owners = [self.owners[row] for row in kept]
-        if kept:
-            index = torch.tensor(kept, device=self.model.device)
-            self._cache.reorder_cache(index)
-            self._mask = self._mask[index]
-
-
-class LastHidden:
-    """Calls a causal model for the logits of the last position, and the hidden state that its output layer saw there.
-
-    The logits are the model's own, whatever it does with them (scaling, capping), so that a signal read beside them
-    changes no generation.
-    """
-
-    def __init__(self, model: Any) -> None:
-        self.model = model
-        self._seen: torch.Tensor | None = None
-
-    def __call__(self, **inputs: Any) -> tuple[torch.Tensor, torch.Tensor]:
-        """(n, V) logits, (n, H) hidden states."""
-        handle = self.model.get_output_embeddings().register_forward_pre_hook(self._see)
-        try:
-            logits = self.model(**inputs, use_cache=True, logits_to_keep=1).logits
-        finally:
-            handle.remove()
-        assert self._seen is not None  # the output layer was called
-        hidden, self._seen = self._seen, None
-        return logits[:, -1], hidden[:, -1]
-
-    def prompts(self, prompts: Sequence[Sequence[int]], cache: Any) -> tuple[torch.Tensor, torch.Tensor, list[int]]:
-        """Prompts, padded on the left: (n, V) logits, (n, H) hidden states, and how many places each was padded."""
-        device = self.model.device
-        width = max(map(len, prompts))
-        pads = [width - len(prompt) for prompt in prompts]
-        ids = torch.tensor([[0] * pad + list(prompt) for pad, prompt in zip(pads, prompts, strict=True)], device=device)
-        mask = torch.tensor([[0] * pad + [1] * (width - pad) for pad in pads], device=device)
-        places = (mask.cumsum(-1) - 1).clamp(min=0)
-        logits, hidden = self(input_ids=ids, attention_mask=mask, position_ids=places, past_key_values=cache)
-        return logits, hidden, pads
-
-    def _see(self, module: Any, inputs: tuple[torch.Tensor, ...]) -> None:
-        self._seen = inputs[0]
 
 
 def why_no_slots(model: Any) -> str | None:

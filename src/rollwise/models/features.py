@@ -11,6 +11,7 @@ import numpy as np
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.models.extras import need
+from rollwise.models.modes import evaluating
 from rollwise.models.sampling import context_length, encode, plan_batches
 from rollwise.pool import PromptPool
 from rollwise.tasks.base import Text
@@ -47,15 +48,10 @@ def prompt_features(
     encoded = encode_all(model, tokenizer, prompts)
     parts: list[np.ndarray] = []
     batches = plan_batches([len(tokens) for tokens in encoded], batch_size)
-    was_training = model.training
-    model.eval()
-    try:
-        with torch.inference_mode():
-            for batch in batches:
-                states = last_states(model, tokenizer, [encoded[i] for i in batch])
-                parts.append(states.float().cpu().numpy())
-    finally:
-        model.train(was_training)
+    with evaluating(model), torch.inference_mode():
+        for batch in batches:
+            states = last_states(model, tokenizer, [encoded[i] for i in batch])
+            parts.append(states.float().cpu().numpy())
     if not batches:
         return np.empty((0, model.config.get_text_config().hidden_size), dtype=np.float32)
     found = np.concatenate(parts)

@@ -18,6 +18,7 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.models.extras import need
+from rollwise.models.modes import evaluating
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Text
 
@@ -154,16 +155,12 @@ def sample_prompts(
     need("transformers", "sampling")
     encoded = [encode(tokenizer, prompt) for prompt in prompts]
     check_context(model, ids, encoded, options.max_new_tokens)
-    was_training = model.training
-    model.eval()
-    try:
+    with evaluating(model):
         for batch in plan_batches([len(e) for e in encoded], max(1, options.batch_size // options.n)):
             if all(ids[i] in done for i in batch):
                 continue
             drawn = _roll_out(model, tokenizer, [ids[i] for i in batch], [encoded[i] for i in batch], options)
             yield [rollouts for rollouts in drawn if rollouts.id not in done]
-    finally:
-        model.train(was_training)
 
 
 def context_length(model: PreTrainedModel) -> int | None:

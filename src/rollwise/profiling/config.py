@@ -12,8 +12,8 @@ from rollwise.models import EMBEDDED
 
 
 @dataclass(kw_only=True)
-class ProfileConfig:
-    """Options of a profile.
+class DataConfig:
+    """Options that all commands share which roll out prompts.
 
     Args:
         data: The name of a task (`rollwise tasks` lists them), or a .jsonl, .json or .parquet file with a column
@@ -26,25 +26,16 @@ class ProfileConfig:
         reward_high: Its greatest.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.
         model: "embedded" is a task's own tiny policy; else a folder or hub id of any causal LM of transformers.
-        rollouts: Rollouts of each prompt.
-        sample: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them. A
-            larger sample goes on where a smaller one ended.
-        prompts: Size of a task's pool, as `--train_prompts` of `rollwise train`; a file has those that it has.
+        prompts: How many prompts; of a file with more, a sample with every category in proportion.
         id: The file's column of ids; without one a prompt's id is the hash of its content.
         category: The column of categories; by default `category`, if it is there.
-        answer: The column of recorded answers, to find answers that the reward does not recognise; by default
-            `answer`, `ground_truth`, `solution` or the like.
         temperature: Of the rollouts.
         top_p: The least set of tokens with this probability is drawn from.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
-        batch_size: Rollouts generated at once; smaller needs less memory.
-        group_size: Rollouts of a prompt in the training that is planned.
-        steps: Its steps, if known: with prompts_per_step they say how often a prompt comes by, on which the
-            recommendation depends.
-        prompts_per_step: Its prompts a step.
-        seed: Root of everything random: the pool of a task, the sample, the rollouts.
-        join: Folder of another model's profile of the same data: the table gets both, as `reference_pass_rates`.
-        out: The profile's folder; by default profiles/NAME.
+        seed: Root of everything random: the prompts of a task, the sample, the rollouts.
+
+    Raises:
+        ConfigError: an option is out of its range, or says who scores where that is said already.
     """
 
     data: str = ""
@@ -55,20 +46,61 @@ class ProfileConfig:
     reward_high: float = 1.0
     solved_at: float | None = None
     model: str = EMBEDDED
-    rollouts: int = 8
-    sample: int | Literal["all"] = 500
-    prompts: int = 4000
+    prompts: int = 256
     id: str = "id"
     category: str | None = None
-    answer: str | None = None
     temperature: float = 1.0
     top_p: float = 1.0
     max_completion_length: int | None = None
+    seed: int = 0
+
+    answer: str | None = field(default=None, init=False, repr=False)
+    """The column of recorded answers, for those who look at it."""
+
+    def __post_init__(self) -> None:
+        check_whole("prompts", self.prompts, least=1)
+        check_whole("seed", self.seed, least=0)
+        if self.max_completion_length is not None:
+            check_whole("max_completion_length", self.max_completion_length, least=1)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        if self.task is not None and self.reward is not None:
+            raise ConfigError(
+                f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
+            )
+        if self.reward is None and (self.reward_low, self.reward_high, self.solved_at) != (0.0, 1.0, None):
+            raise ConfigError("reward_low, reward_high and solved_at describe --reward; a task knows its own range")
+
+
+@dataclass(kw_only=True)
+class ProfileConfig(DataConfig):
+    """Options of a profile.
+
+    Args:
+        rollouts: Rollouts of each prompt.
+        sample: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them. A
+            larger sample goes on where a smaller one ended.
+        prompts: Size of a task's pool, as `--train_prompts` of `rollwise train`; a file has those that it has.
+        answer: The column of recorded answers, to find answers that the reward does not recognise; by default
+            `answer`, `ground_truth`, `solution` or the like.
+        batch_size: Rollouts generated at once; smaller needs less memory.
+        group_size: Rollouts of a prompt in the training that is planned.
+        steps: Its steps, if known: with prompts_per_step they say how often a prompt comes by, on which the
+            recommendation depends.
+        prompts_per_step: Its prompts a step.
+        seed: Root of everything random: the pool of a task, the sample, the rollouts.
+        join: Folder of another model's profile of the same data: the table gets both, as `reference_pass_rates`.
+        out: The profile's folder; by default profiles/NAME.
+    """
+
+    rollouts: int = 8
+    sample: int | Literal["all"] = 500
+    prompts: int = 4000
+    answer: str | None = None
     batch_size: int = 128
     group_size: int = 8
     steps: int | None = None
     prompts_per_step: int = 64
-    seed: int = 0
     join: str | None = None
     out: str | None = None
 
@@ -80,7 +112,8 @@ class ProfileConfig:
             check_whole("sample", self.sample, least=2)
         if self.steps is not None:
             check_whole("steps", self.steps, least=1)
-        check_setting(self)
+        check_whole("batch_size", self.batch_size, least=1)
+        super().__post_init__()
 
     @property
     def folder(self) -> Path:
@@ -95,24 +128,3 @@ class ProfileConfig:
     def visits(self, population: int) -> float | None:
         """How often a prompt comes by in the training planned, under uniform sampling; None if that is not known."""
         return None if self.steps is None else self.steps * self.prompts_per_step / population
-
-
-def check_setting(config: Any) -> None:
-    """Check the options that all commands share which roll out prompts.
-
-    Raises:
-        ConfigError: one is out of its range, or says who scores where that is said already.
-    """
-    for name in ("prompts", "batch_size"):
-        check_whole(name, getattr(config, name), least=1)
-    check_whole("seed", config.seed, least=0)
-    if config.max_completion_length is not None:
-        check_whole("max_completion_length", config.max_completion_length, least=1)
-    check_number("temperature", config.temperature, low=0.0, high=10.0, open_low=True)
-    check_number("top_p", config.top_p, low=0.0, high=1.0, open_low=True)
-    if config.task is not None and config.reward is not None:
-        raise ConfigError(
-            f"prompts are scored by one of the two: task {config.task!r} or reward {config.reward!r}; leave one out"
-        )
-    if config.reward is None and (config.reward_low, config.reward_high, config.solved_at) != (0.0, 1.0, None):
-        raise ConfigError("reward_low, reward_high and solved_at describe --reward; a task knows its own range")

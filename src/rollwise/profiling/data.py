@@ -9,10 +9,11 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.pool import PromptPool, assign_ids
+from rollwise.profiling.config import DataConfig
 from rollwise.tasks import TASKS, Task
 from rollwise.tasks.parquet import import_pyarrow
 
@@ -23,17 +24,6 @@ _ENDINGS = (".jsonl", ".ndjson", ".json", ".parquet")
 
 HELD_OUT = 0.2
 """Share of a file's prompts that are of the split `eval`."""
-
-
-class DataOptions(Protocol):
-    """The options by which prompts are found; `ProfileConfig` says what each of them means."""
-
-    data: str
-    prompts: int
-    id: str
-    category: str | None
-    answer: str | None
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -80,7 +70,7 @@ class ProfileData:
         return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def load_data(config: DataOptions, task: Task | None, *, split: Literal["train", "eval"] | None = None) -> ProfileData:
+def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", "eval"] | None = None) -> ProfileData:
     """What `config.data` names: the task's own prompts, or a file's rows.
 
     Args:
@@ -210,7 +200,7 @@ def _read_parquet(path: Path) -> list[dict[str, Any]]:
 # ---- columns ----
 
 
-def _check_columns(config: DataOptions, names: Sequence[str], source: str) -> None:
+def _check_columns(config: DataConfig, names: Sequence[str], source: str) -> None:
     wanted = {"prompt": "the prompts", config.category: "--category", config.answer: "--answer"}
     if config.id != "id":
         wanted[config.id] = "--id"

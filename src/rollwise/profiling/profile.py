@@ -52,7 +52,7 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
     data = load_data(config, task)
     scorer.check(data.rows[0])
     other = None if config.join is None else read_table(config.join)
-    options = sampling_options(config, task)
+    options = sampling_options(config, task, n=config.rollouts, batch_size=config.batch_size)
     folder = ProfileFolder(config.folder)
     decided = {**config.sampling(), "max_completion_length": options.max_new_tokens}
     folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})

@@ -14,9 +14,10 @@ from typing import Any
 
 import yaml
 
-from rollwise.errors import ConfigError, RewardError, StateFileError
+from rollwise.errors import RewardError, StateFileError
 from rollwise.models.sampling import Rollouts, SamplingOptions, encode, sample_prompts
 from rollwise.profiling.data import ProfileData
+from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
 from rollwise.profiling.scoring import Scorer
 from rollwise.state import write_atomically
 
@@ -58,14 +59,7 @@ class ProfileFolder:
             self.path.mkdir(parents=True, exist_ok=True)
             write_atomically(self.config, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).encode())
             return
-        before = self.read_config()
-        changed = [name for name in plain if before.get(name) != plain[name]]
-        if changed:
-            name = changed[0]
-            raise ConfigError(
-                f"{str(self.path)!r} was begun with {name}={before.get(name)!r}, now it is {plain[name]!r}; its "
-                "rollouts can't be mixed: give the same options, or another --out"
-            )
+        check_same_options(self.path, self.read_config(), plain, what="rollouts")
 
     def read_config(self) -> dict[str, Any]:
         """The options it was begun with; `StateFileError` if they are missing or damaged."""
@@ -86,34 +80,11 @@ class ProfileFolder:
         Raises:
             StateFileError: a line before the last is damaged.
         """
-        if not self.groups.exists():
-            return {}
-        groups: dict[str, Group] = {}
-        whole = 0
-        lines = self.groups.read_bytes().splitlines(keepends=True)
-        for number, line in enumerate(lines, start=1):
-            try:
-                group = json.loads(line.decode("utf-8", "surrogatepass")) if line.endswith(b"\n") else None
-            except ValueError:
-                group = None
-            if not isinstance(group, dict) or not isinstance(group.get("rewards"), list) or "id" not in group:
-                if number < len(lines):
-                    raise StateFileError(f"{str(self.groups)!r}, line {number} is damaged; delete that line")
-                break
-            groups[group["id"]] = group
-            whole += len(line)
-        if mend and whole < sum(map(len, lines)):
-            with open(self.groups, "r+b") as file:
-                file.truncate(whole)
-        return groups
+        return read_lines(self.groups, "rewards", mend=mend)
 
     def append(self, groups: Iterable[Group]) -> None:
         """Append lines in one write, and make them durable."""
-        text = "".join(json.dumps(group, ensure_ascii=False) + "\n" for group in groups)
-        with open(self.groups, "ab") as file:
-            file.write(text.encode("utf-8", "surrogatepass"))
-            file.flush()
-            os.fsync(file.fileno())
+        append_lines(self.groups, groups)
 
 
 def sample_into(

@@ -4,39 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded, load_policy, policy_source, task_for
 from rollwise.models.extras import need
 from rollwise.models.sampling import SamplingOptions
 from rollwise.outcome import RewardSpec
+from rollwise.profiling.config import DataConfig
 from rollwise.profiling.scoring import Scorer, load_reward, task_scorer
 from rollwise.tasks import TASKS, Task
 
 FILE_COMPLETION_LENGTH = 512
 
 
-class Setting(Protocol):
-    """The options that such commands share; `ProfileConfig` says what each of them means."""
-
-    data: str
-    task: str | None
-    task_options: dict[str, Any]
-    reward: str | None
-    reward_low: float
-    reward_high: float
-    solved_at: float | None
-    model: str
-    rollouts: int
-    temperature: float
-    top_p: float
-    max_completion_length: int | None
-    batch_size: int
-    seed: int
-
-
-def make_task_of(config: Setting) -> Task | None:
+def make_task_of(config: DataConfig) -> Task | None:
     """The task whose prompts, or whose verifier, are wanted; None with a reward function.
 
     Raises:
@@ -62,7 +44,7 @@ def make_task_of(config: Setting) -> Task | None:
     return task_for(config.model, name, config.task_options, own_prompts=named)
 
 
-def make_scorer(config: Setting, task: Task | None) -> tuple[Scorer, str]:
+def make_scorer(config: DataConfig, task: Task | None) -> tuple[Scorer, str]:
     """Who scores the rollouts, and a hash of the reward function's file."""
     if task is not None:
         return task_scorer(task), ""
@@ -73,17 +55,20 @@ def make_scorer(config: Setting, task: Task | None) -> tuple[Scorer, str]:
     return Scorer(function, name=f"reward {config.reward!r}", spec=spec), digest
 
 
-def sampling_options(config: Setting, task: Task | None) -> SamplingOptions:
-    """How they are drawn."""
-    longest = config.max_completion_length or (
-        task.max_completion_length if task is not None else FILE_COMPLETION_LENGTH
-    )
+def completion_length(config: DataConfig, task: Task | None) -> int:
+    """Most tokens of a rollout: the option, else what the task says is enough, else that for a file."""
+    enough = FILE_COMPLETION_LENGTH if task is None else task.max_completion_length
+    return config.max_completion_length or enough
+
+
+def sampling_options(config: DataConfig, task: Task | None, *, n: int, batch_size: int) -> SamplingOptions:
+    """How they are drawn: `n` of each prompt, `batch_size` at once."""
     return SamplingOptions(
-        n=config.rollouts,
+        n=n,
         temperature=config.temperature,
         top_p=config.top_p,
-        max_new_tokens=longest,
-        batch_size=config.batch_size,
+        max_new_tokens=completion_length(config, task),
+        batch_size=batch_size,
         seed=config.seed,
     )
 

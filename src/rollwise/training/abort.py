@@ -26,8 +26,8 @@ from accelerate.utils import gather_object
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.hidden import last_hidden_states
-from rollwise.inference.judge import digest_of
 from rollwise.inference.roulette import check_unbiased
+from rollwise.models.modes import evaluating
 from rollwise.ticket import Purpose
 from rollwise.training.abort_options import AbortOptions
 from rollwise.training.aborting import Aborting
@@ -111,9 +111,8 @@ class AbortMixin(TrlTrainer):
         """V after the last token of each sequence, by the live policy."""
         model = _live(self.accelerator.unwrap_model(self.model_wrapped))
         head, device = self._head.to(self.accelerator.device), self.accelerator.device
-        batch, was_training, values = self.args.per_device_train_batch_size, model.training, []
-        model.eval()
-        try:
+        batch, values = self.args.per_device_train_batch_size, []
+        with evaluating(model):
             for start in range(0, len(sequences), batch):
                 rows = [torch.tensor(own) for own in sequences[start : start + batch]]
                 ids = torch.nn.utils.rnn.pad_sequence(rows, batch_first=True)
@@ -121,8 +120,6 @@ class AbortMixin(TrlTrainer):
                 mask = (torch.arange(ids.shape[1]) < lengths[:, None]).long()
                 states = last_hidden_states(model, ids.to(device), mask.to(device))
                 values += head.value(states[torch.arange(len(rows)), lengths - 1]).tolist()
-        finally:
-            model.train(was_training)
         return values
 
     def _calculate_rewards(
@@ -202,7 +199,7 @@ class AbortMixin(TrlTrainer):
         head = SuccessHead.load(options.head)
         head.check(_live(self.accelerator.unwrap_model(self.model)), self._tokenizer)
         self._head = head
-        return Aborting(options, head=digest_of(head), seed=self.args.seed)
+        return Aborting(options, head=head.digest, seed=self.args.seed)
 
     def _check_abort(self, options: AbortOptions) -> None:
         check_unbiased("leave-one-out", "batch-normalised" if self.normalize_advantages else "")
