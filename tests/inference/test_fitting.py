@@ -140,3 +140,14 @@ def test_numbers_that_can_not_be_used_are_refused() -> None:
         fit_head(good, [0, 1], TWO, weights=[0.0, 0.0])
     with pytest.raises(ConfigError, match="rollouts must be"):
         fit_paper(good, [0, 1], TWO, rollouts=[0])
+
+
+def test_states_of_great_norm_are_solved_in_double_precision() -> None:
+    """As in pretrained models, where a few hidden units are hundreds of times as large as the others."""
+    generator = torch.Generator().manual_seed(0)
+    states = torch.randn(400, 24, generator=generator)
+    states[:, :3] = 300.0 + 30.0 * states[:, :3]
+    labels = ((states[:, 5] > 0).long() * 7 + torch.randint(0, 7, (400,), generator=generator)).numpy()
+    fit = fit_head(states, labels, HeadSpec())
+    assert fit.converged
+    assert fit.gap < 1e-4

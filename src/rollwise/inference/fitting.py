@@ -82,7 +82,7 @@ def fit_head(
     The objective is strongly convex, so its distance to the minimum is at most |gradient|^2 / (4 l2): that is `gap`.
     The search is for V with W = V A, where A is the inverse root of the curvature at equal chances: the same minimum,
     with a third fewer passes over the states. Logits are in float32, sums and parameters in float64, gradients by hand
-    and chunk by chunk.
+    and chunk by chunk; where float32 comes to its end before the minimum (states of great norm), in float64 from there.
 
     Args:
         states: (M, H) float32, on the CPU.
@@ -107,11 +107,12 @@ def fit_head(
         [v], max_iter=_ROUND, history_size=20, line_search_fn="strong_wolfe", tolerance_grad=0, tolerance_change=0
     )
     seen = {"entropy": math.inf, "norm": math.inf}
+    dtype = torch.float32
 
     def closure() -> torch.Tensor:
         with torch.no_grad():
             w = v @ basis
-            entropy, gradient = _entropy_and_gradient(states, targets, shares, w)
+            entropy, gradient = _entropy_and_gradient(states, targets, shares, w, dtype)
             gradient += 2 * l2 * w
             v.grad = gradient @ basis
             seen.update(entropy=entropy, norm=float(gradient.norm()))
@@ -124,8 +125,12 @@ def fit_head(
         objective = float(closure())
         if progress:
             progress(done, rounds)
-        if seen["norm"] ** 2 / (4 * l2) <= GAP / 5 or not objective < best:  # done, or at the end of float32
+        if seen["norm"] ** 2 / (4 * l2) <= GAP / 5:
             break
+        if not objective < best:  # at the end of what the dtype can tell
+            if dtype == torch.float64:
+                break
+            dtype, objective = torch.float64, math.inf
         best = objective
     weight = (v @ basis).detach().float()
     iterations = int(optimizer.state[v].get("n_iter", 0))
@@ -257,20 +262,25 @@ def _preconditioner(states: torch.Tensor, size: int, l2: float) -> torch.Tensor:
 
 
 def _entropy_and_gradient(
-    states: torch.Tensor, targets: torch.Tensor, shares: torch.Tensor, weight: torch.Tensor
+    states: torch.Tensor, targets: torch.Tensor, shares: torch.Tensor, weight: torch.Tensor, dtype: Any = None
 ) -> tuple[float, torch.Tensor]:
-    """Weighted cross-entropy, and its gradient (R * L, H): sum over positions of share * (p - onehot) h^T."""
+    """Weighted cross-entropy, and its gradient (R * L, H): sum over positions of share * (p - onehot) h^T.
+
+    Products are in `dtype`, by default the states' own.
+    """
     import torch
 
     entropy, gradient = 0.0, torch.zeros_like(weight, dtype=torch.float64)
-    transposed = weight.to(states.dtype).T.contiguous()
+    dtype = dtype or states.dtype
+    transposed = weight.to(dtype).T.contiguous()
     for start in range(0, len(targets), _CHUNK):
         part = slice(start, start + _CHUNK)
-        log_p = (states[part] @ transposed).double().log_softmax(-1)
+        some = states[part].to(dtype)
+        log_p = (some @ transposed).double().log_softmax(-1)
         own = targets[part].unsqueeze(1)
         entropy -= float((log_p.gather(1, own)[:, 0] * shares[part]).sum())
         residual = log_p.exp_().scatter_add_(1, own, log_p.new_full(own.shape, -1.0)) * shares[part].unsqueeze(1)
-        gradient += (residual.to(states.dtype).T @ states[part]).double()
+        gradient += (residual.to(dtype).T @ some).double()
     return entropy, gradient
 
 
@@ -283,7 +293,7 @@ def _fit(
     l2: float,
     iterations: int,
 ) -> Fit:
-    entropy, gradient = _entropy_and_gradient(states, targets, shares, weight.double())
+    entropy, gradient = _entropy_and_gradient(states, targets, shares, weight.double(), weight.double().dtype)
     norm = float((gradient + 2 * l2 * weight.double()).norm())
     gap = norm**2 / (4 * l2) if l2 > 0 else math.inf
     frequency = np.bincount(targets.numpy(), weights=shares.numpy(), minlength=len(weight))
