@@ -78,7 +78,7 @@ def test_the_slice_is_the_head_and_nothing_else_changes(tmp_path: Path, tied: bo
         named_inputs = served.get_input_embeddings().weight[: NAMED if tied else 32]
         assert torch.equal(named_inputs, inputs[: len(named_inputs)])
     assert unnamed_ids(loaded, loaded_tokenizer) == list(range(NAMED, 32))
-    assert torch.equal(SuccessHead.load(tmp_path / "out/success_head.safetensors").weight, head.weight)
+    assert torch.equal(SuccessHead.load(tmp_path / "out/success_head/head.safetensors").weight, head.weight)
     assert done.check is not None
     assert done.check.value_error < 1e-5
 

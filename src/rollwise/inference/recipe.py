@@ -17,7 +17,7 @@ def recipe(serving: dict[str, Any]) -> str:
 
 Ids {start} to {start + size - 1} are no tokens: their logits say how likely this rollout is to succeed, and how long it
 will take. Row `bin + state * {lengths}`, reward states {spec["rewards"]}, edges of remaining tokens {spec["edges"]}.
-`success_head.safetensors` is the same head as a file of its own, `serving.json` has all numbers of this page.
+`success_head/head.safetensors` is the same head as a file of its own, `serving.json` has all numbers of this page.
 
 **Mask every unnamed row.** {len(serving["unnamed_ids"])} ids are no tokens and must never be drawn.
 transformers does so by itself, by `suppress_tokens` in `generation_config.json`; other servers are to be told.
