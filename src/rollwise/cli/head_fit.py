@@ -118,6 +118,9 @@ def run(options: Namespace) -> int:
             f"verdict: {choice.held_out:.4f} nats a rollout on prompts held out, {final.baseline:.4f} without looking, "
             f"at l2 {choice.l2:g}\n"
         )
+        if choice.held_out >= final.baseline:
+            verdict = None
+            judged += "so there is none: finished candidates go by value_end; more prompts would help\n"
     path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about, verdict).save(options.out)
     if method == "convex":
         proof = (

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 WINDOWS = (4, 16, 0)
 """Last positions over which hidden states are averaged; 0 stands for all of them."""
 
-GRID = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
+GRID = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Factors of the squared norm among which `choose_l2` chooses."""
 
 FOLDS = 4
