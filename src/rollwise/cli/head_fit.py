@@ -10,8 +10,11 @@ from jsonargparse import ArgumentParser, Namespace
 from rollwise.cli.formatting import command_parser
 
 if TYPE_CHECKING:
+    import torch
+
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.spec import HeadSpec
+    from rollwise.inference.verdict import Verdict
 
 HELP = "fit a head on rollouts; the model itself is not touched"
 
@@ -64,19 +67,18 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Fit, save and say how good it is."""
-    import torch
-
     from rollwise.cli.progress import Bar
     from rollwise.inference.fitting import fit_head, fit_paper, position_weights
     from rollwise.inference.head import SuccessHead, model_facts
     from rollwise.inference.hidden import gather_states
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
-    from rollwise.inference.verdict import choose_l2, fit_verdict, window_means
+    from rollwise.inference.verdict import window_means
 
     rollouts = RolloutSet.read(options.rollouts)
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
     method, weighting = options.get("method", "convex"), options.get("weighting", "position")
+    judging = method == "convex" and options.get("verdict", True)
     seed, most = options.get("seed", 0), options.get("max_positions", 100_000)
     with Bar("warm start") as bar:
         model, tokenizer, source = model_of(rollouts, options.get("model"), progress=bar.update)
@@ -88,7 +90,7 @@ def run(options: Namespace) -> int:
             max_positions=most,
             seed=seed,
             progress=bar.update,
-            each=lambda i, own: ends.update({i: window_means(own)}),
+            each=(lambda i, own: ends.update({i: window_means(own)})) if judging else None,
         )
     labels = spec.labels(remaining, rollouts.rewards[owner])
     if method == "paper":
@@ -108,19 +110,8 @@ def run(options: Namespace) -> int:
         "configs": rollouts.configs,
     }
     verdict, judged = None, ""
-    if method == "convex" and options.get("verdict", True):
-        means = torch.stack([ends[i] for i in range(len(rollouts))])
-        with Bar("fits of the verdict, cross-validated") as bar:
-            choice = choose_l2(means, rollouts.rewards, rollouts.prompt, spec, progress=bar.update)
-        verdict, final = fit_verdict(means, rollouts.rewards, spec, l2=choice.l2)
-        about["verdict"] = final.to_dict() | {"held_out": choice.held_out}
-        judged = (
-            f"verdict: {choice.held_out:.4f} nats a rollout on prompts held out, {final.baseline:.4f} without looking, "
-            f"at l2 {choice.l2:g}\n"
-        )
-        if choice.held_out >= final.baseline:
-            verdict = None
-            judged += "so there is none: finished candidates go by value_end; more prompts would help\n"
+    if judging:
+        verdict, about["verdict"], judged = _verdict([ends[i] for i in range(len(rollouts))], rollouts, spec)
     path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about, verdict).save(options.out)
     if method == "convex":
         proof = (
@@ -140,6 +131,30 @@ def run(options: Namespace) -> int:
         f"{judged}{path}\n"
     )
     return 0
+
+
+def _verdict(
+    ends: list[torch.Tensor], rollouts: RolloutSet, spec: HeadSpec
+) -> tuple[Verdict | None, dict[str, Any], str]:
+    """The verdict, if it foretells anything on prompts held out; its numbers; and what to say of it."""
+    import torch
+
+    from rollwise.cli.progress import Bar
+    from rollwise.inference.verdict import choose_l2, fit_verdict
+
+    means = torch.stack(ends)
+    with Bar("fits of the verdict, cross-validated") as bar:
+        choice = choose_l2(means, rollouts.rewards, rollouts.prompt, spec, progress=bar.update)
+    verdict, fit = fit_verdict(means, rollouts.rewards, spec, l2=choice.l2)
+    numbers = fit.to_dict() | {"held_out": choice.held_out}
+    said = (
+        f"verdict: {choice.held_out:.4f} nats a rollout on prompts held out, {fit.baseline:.4f} without looking, "
+        f"at l2 {choice.l2:g}\n"
+    )
+    if choice.held_out < fit.baseline:
+        return verdict, numbers, said
+    said += "so there is none: finished candidates go by value_end; more prompts would help\n"
+    return None, numbers, said
 
 
 def _spec(rollouts: RolloutSet, rewards: list[float] | None, edges: list[int] | str | None) -> HeadSpec:

@@ -15,11 +15,11 @@ paid for, agrees with nothing, not even with another of its kind, and has no vot
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rollwise.checks import check_number, check_whole
-from rollwise.errors import ConfigError
+from rollwise.inference.registry import make_named
 
 Answer = str | None
 """A sample's final answer; None where it has none."""
@@ -135,14 +135,8 @@ def make_rule(name: str, **options: Any) -> StoppingRule:
     >>> make_rule("esc", window=4)
     EarlyStopping(window=4)
     """
-    if name not in RULES:
-        raise ConfigError(f"unknown rule {name!r}; known are {', '.join(RULES)}")
     given = {option: value for option, value in options.items() if value is not None}
-    known = [field.name for field in fields(RULES[name])]
-    wrong = sorted(set(given) - set(known))
-    if wrong:
-        raise ConfigError(f"rule {name!r} has no option {wrong[0]!r}; it has {', '.join(known) or 'none'}")
-    rule: StoppingRule = RULES[name](**given)
+    rule: StoppingRule = make_named("rule", RULES, name, given)
     return rule
 
 

@@ -15,7 +15,7 @@ import numpy as np
 import torch
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from rollwise.checks import check_number, check_whole
+from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.batching import Batching, DecodingStats, Signal, settled
 from rollwise.inference.candidates import Policy
@@ -25,13 +25,13 @@ from rollwise.inference.padded import PaddedRows
 from rollwise.inference.reserved import unnamed_ids
 from rollwise.inference.slots import SlotRows, why_no_slots
 from rollwise.models.modes import evaluating
-from rollwise.models.sampling import check_context, encode, end_tokens
+from rollwise.models.sampling import DrawingOptions, check_context, encode, end_tokens
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Text
 
 
 @dataclass(frozen=True, kw_only=True)
-class DecodingOptions:
+class DecodingOptions(DrawingOptions):
     """How candidates are drawn.
 
     Args:
@@ -49,22 +49,16 @@ class DecodingOptions:
         ConfigError: an option is out of its range.
     """
 
-    temperature: float = 1.0
-    top_p: float = 1.0
     top_k: int = 0
     max_new_tokens: int = 1024
     stop_strings: tuple[str, ...] = ()
     slots: int = 64
     rows: str = "auto"
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("max_new_tokens", "slots"):
-            check_whole(name, getattr(self, name), least=1)
+        super().__post_init__()
+        check_whole("slots", self.slots, least=1)
         check_whole("top_k", self.top_k, least=0)
-        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
-        check_seed(self.seed)
         if self.rows not in ("auto", "slots", "padded"):
             raise ConfigError(f"rows must be 'auto', 'slots' or 'padded', got {self.rows!r}")
         if not isinstance(self.stop_strings, tuple) or not all(isinstance(s, str) and s for s in self.stop_strings):
@@ -203,7 +197,6 @@ class TokenSampler:
     """Draws as the options say, never an id that the tokenizer has no name for, and knows when a candidate ends."""
 
     def __init__(self, model: Any, tokenizer: Any, options: DecodingOptions) -> None:
-        self.pad = tokenizer.pad_token_id or 0
         self.ends = end_tokens(model, tokenizer)
         # All of them, before temperature and truncation: a success head may live in some.
         self.unnamed = torch.tensor(unnamed_ids(model, tokenizer), device=model.device, dtype=torch.long)

@@ -34,9 +34,7 @@ class PaddedRows:
     def prefill(self, prompts: Sequence[Sequence[int]]) -> list[Prompt]:
         """Read prompts, in one batch."""
         self._cache = DynamicCache(config=self.model.config)
-        logits, hidden, pads = self._read.prompts(prompts, self._cache)
-        width = max(map(len, prompts))
-        self._mask = torch.stack([torch.arange(width, device=self.model.device) >= pad for pad in pads]).long()
+        logits, hidden, self._mask = self._read.prompts(prompts, self._cache)
         self._prompts = [Prompt(len(p), logits[i], hidden[i], [], []) for i, p in enumerate(prompts)]
         return self._prompts
 

@@ -5,7 +5,7 @@ Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All but `Sequential
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.confidence import DeepConfPolicy
+from rollwise.inference.registry import make_named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -256,13 +257,7 @@ def make_policy(name: str, **options: Any) -> Policy:
     >>> make_policy("prune", keep=1).keep
     1
     """
-    if name not in POLICIES:
-        raise ConfigError(f"unknown policy {name!r}; known are {', '.join(POLICIES)}")
-    known = [field.name for field in fields(POLICIES[name])]
-    wrong = sorted(set(options) - set(known))
-    if wrong:
-        raise ConfigError(f"policy {name!r} has no option {wrong[0]!r}; it has {', '.join(known) or 'none'}")
-    policy: Policy = POLICIES[name](**options)
+    policy: Policy = make_named("policy", POLICIES, name, options)
     return policy
 
 

@@ -60,8 +60,8 @@ class LastHidden:
         hidden, self._seen = self._seen, None
         return logits[:, -1], hidden[:, -1]
 
-    def prompts(self, prompts: Sequence[Sequence[int]], cache: Any) -> tuple[torch.Tensor, torch.Tensor, list[int]]:
-        """Prompts, padded on the left: (n, V) logits, (n, H) hidden states, and how many places each was padded."""
+    def prompts(self, prompts: Sequence[Sequence[int]], cache: Any) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
+        """Prompts, padded on the left: (n, V) logits, (n, H) hidden states, and the (n, width) mask, 0 on padding."""
         device = self.model.device
         width = max(map(len, prompts))
         pads = [width - len(prompt) for prompt in prompts]
@@ -69,7 +69,7 @@ class LastHidden:
         mask = torch.tensor([[0] * pad + [1] * (width - pad) for pad in pads], device=device)
         places = (mask.cumsum(-1) - 1).clamp(min=0)
         logits, hidden = self(input_ids=ids, attention_mask=mask, position_ids=places, past_key_values=cache)
-        return logits, hidden, pads
+        return logits, hidden, mask
 
     def _see(self, module: Any, inputs: tuple[torch.Tensor, ...]) -> None:
         self._seen = inputs[0]

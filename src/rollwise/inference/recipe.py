@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-VLLM_IDS = 128
-"""vLLM shows the log-probabilities of at most so many named ids."""
+from rollwise.inference.vllm_signals import MOST_IDS
 
 
 def recipe(serving: dict[str, Any]) -> str:
@@ -70,6 +69,6 @@ def _net(serving: dict[str, Any]) -> str:
 
 
 def _limit(size: int) -> str:
-    if size <= VLLM_IDS:
+    if size <= MOST_IDS:
         return ""
-    return f" **vLLM shows at most {VLLM_IDS} ids: fit a head with fewer bins or states than {size}.**"
+    return f" **vLLM shows at most {MOST_IDS} ids: fit a head with fewer bins or states than {size}.**"

@@ -28,11 +28,11 @@ class _Layer(CacheLayerMixin):
 
     def __init__(self, slots: int, places: _Places) -> None:
         super().__init__()
-        self.slots, self.places, self.capacity = slots, places, _FIRST_LENGTH
+        self.slots, self.places = slots, places
 
     def lazy_initialization(self, key_states: torch.Tensor, value_states: torch.Tensor) -> None:
-        self.keys = self._slab(key_states, self.capacity)
-        self.values = self._slab(value_states, self.capacity)
+        self.keys = self._slab(key_states)
+        self.values = self._slab(value_states)
         self.is_initialized = True
 
     def update(
@@ -56,13 +56,12 @@ class _Layer(CacheLayerMixin):
         self.keys[targets, :, :length] = self.keys[sources, :, :length]
         self.values[targets, :, :length] = self.values[sources, :, :length]
 
-    def grow(self, length: int) -> None:
-        """Make room for so many tokens in each row."""
-        self.capacity = length
-        if self.is_initialized and self.keys.shape[2] < length:
+    def grow(self) -> None:
+        """Make room in each row for as many tokens as there are places."""
+        if self.is_initialized:
             for name in ("keys", "values"):
                 old = getattr(self, name)
-                new = self._slab(old, length)
+                new = self._slab(old)
                 new[:, :, : old.shape[2]] = old
                 setattr(self, name, new)
 
@@ -75,14 +74,15 @@ class _Layer(CacheLayerMixin):
     def get_max_length(self) -> int:
         return -1
 
-    def _slab(self, like: torch.Tensor, length: int) -> torch.Tensor:
-        return like.new_zeros(self.slots, like.shape[1], length, like.shape[3])
+    def _slab(self, like: torch.Tensor) -> torch.Tensor:
+        return like.new_zeros(self.slots, like.shape[1], self.places.capacity, like.shape[3])
 
 
 class _Places:
-    """Where the next token of each row goes; shared by all layers."""
+    """Where the next token of each row goes, and for how many there is room; shared by all layers."""
 
     def __init__(self) -> None:
+        self.capacity = _FIRST_LENGTH
         self.index = torch.zeros(0, dtype=torch.long)
         self.rows = torch.zeros(0, dtype=torch.long)
         self.width = 0
@@ -113,7 +113,6 @@ class SlotRows:
         self.model, self.slots = model, slots
         self.owners: list[Any] = []
         self._lengths: list[int] = []
-        self._capacity = _FIRST_LENGTH
         self._places = _Places()
         layers = model.config.get_text_config().num_hidden_layers
         self._layers = [_Layer(slots, self._places) for _ in range(layers)]
@@ -133,12 +132,12 @@ class SlotRows:
 
     def _prefill(self, prompts: Sequence[Sequence[int]]) -> list[Prompt]:
         cache = DynamicCache(config=self.model.config)
-        logits, hidden, pads = self._read.prompts(prompts, cache)
+        logits, hidden, _ = self._read.prompts(prompts, cache)
         read = []
-        for i, (pad, tokens) in enumerate(zip(pads, prompts, strict=True)):
-            keys = [layer.keys[i, :, pad:] for layer in cache.layers]
-            values = [layer.values[i, :, pad:] for layer in cache.layers]
-            read.append(Prompt(len(tokens), logits[i], hidden[i], keys, values))
+        for i, length in enumerate(map(len, prompts)):
+            keys = [layer.keys[i, :, -length:] for layer in cache.layers]
+            values = [layer.values[i, :, -length:] for layer in cache.layers]
+            read.append(Prompt(length, logits[i], hidden[i], keys, values))
         return read
 
     def begin(self, rows: Sequence[tuple[Prompt, Any]]) -> None:
@@ -185,10 +184,12 @@ class SlotRows:
         del self.owners[left:], self._lengths[left:]
 
     def _make_room(self, length: int) -> None:
-        while self._capacity < length:
-            self._capacity *= 2
+        if self._places.capacity >= length:
+            return
+        while self._places.capacity < length:
+            self._places.capacity *= 2
         for layer in self._layers:
-            layer.grow(self._capacity)
+            layer.grow()
 
 
 def why_no_slots(model: Any) -> str | None:

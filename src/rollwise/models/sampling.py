@@ -30,7 +30,33 @@ WINDOW = 8
 
 
 @dataclass(frozen=True, kw_only=True)
-class SamplingOptions:
+class DrawingOptions:
+    """What all who draw completions have in common.
+
+    Args:
+        temperature: Of the softmax.
+        top_p: The least set of tokens with this probability is drawn from.
+        max_new_tokens: Most tokens of a completion, its end included.
+        seed: Root of everything random.
+
+    Raises:
+        ConfigError: an option is out of its range.
+    """
+
+    temperature: float = 1.0
+    top_p: float = 1.0
+    max_new_tokens: int = 256
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        check_whole("max_new_tokens", self.max_new_tokens, least=1)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        check_seed(self.seed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SamplingOptions(DrawingOptions):
     """How completions are drawn.
 
     Args:
@@ -46,18 +72,12 @@ class SamplingOptions:
     """
 
     n: int = 8
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_new_tokens: int = 256
     batch_size: int = 128
-    seed: int = 0
 
     def __post_init__(self) -> None:
-        for name in ("n", "max_new_tokens", "batch_size"):
+        super().__post_init__()
+        for name in ("n", "batch_size"):
             check_whole(name, getattr(self, name), least=1)
-        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
-        check_seed(self.seed)
 
 
 @dataclass(frozen=True)
