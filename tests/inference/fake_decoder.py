@@ -13,12 +13,15 @@ LIMIT, STATES = 48, (0.0, 1.0)
 class FakeDecoder:
     """Prompts of rising difficulty; a candidate's value drifts to its fate, and its answer is right if that is good.
 
+    Args:
+        confident: Its signal is a confidence, ten times the value, and not the chances of the states.
+
     Attributes:
         calls: (policy's name, seed) of each decoding.
     """
 
-    def __init__(self, prompts: int = 12, k: int = 4) -> None:
-        self.prompts, self.k = prompts, k
+    def __init__(self, prompts: int = 12, k: int = 4, confident: bool = False) -> None:
+        self.prompts, self.k, self.confident = prompts, k, confident
         self.calls: list[tuple[str, int]] = []
 
     def candidate(self, seed: int, prompt: int, j: int) -> tuple[list[int], np.ndarray, bool]:
@@ -33,6 +36,9 @@ class FakeDecoder:
     def text(self, seed: int, prompt: int, j: int) -> str:
         return f"<answer>{'right' if self.candidate(seed, prompt, j)[2] else f'wrong {j % 2}'}</answer>"
 
+    def read(self, value: float) -> list[float]:
+        return [10 * value] if self.confident else [1 - value, value]
+
     def __call__(self, policy: Policy, seed: int, ks: Any = None) -> tuple[list[Result], float, float]:
         self.calls.append((policy.name, seed))
         ks = [self.k] * self.prompts if ks is None else ks
@@ -41,16 +47,17 @@ class FakeDecoder:
         return results, work / 1000, work / 500
 
     def decode(self, policy: Policy, seed: int, prompt: int, k: int) -> Result:
-        group = CandidateGroup(f"p{prompt}", k, limit=LIMIT, policy=policy, states=STATES, prompt_tokens=3)
+        states = (1.0,) if self.confident else STATES
+        group = CandidateGroup(f"p{prompt}", k, limit=LIMIT, policy=policy, states=states, prompt_tokens=3)
         drawn = [self.candidate(seed, prompt, j) for j in range(k)]
-        group.see_prompt([1 - drawn[0][1][0], drawn[0][1][0]], 25.0)
+        group.see_prompt(self.read(drawn[0][1][0]), 25.0)
 
         def token(j: int) -> None:
             tokens, values, _ = drawn[j]
             at = len(group.tokens[j])
-            group.observe(j, tokens[at], [1 - values[at], values[at]], 25.0 if at == 0 else float(len(tokens) - at))
+            group.observe(j, tokens[at], self.read(values[at]), 25.0 if at == 0 else float(len(tokens) - at))
             if at + 1 == len(tokens):
-                group.end(j)
+                group.end(j, answer=self.text(seed, prompt, j))
 
         launched = group.launch(group.first)
         while not group.done:

@@ -109,6 +109,10 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
     own = {"warmup": 2, "window": 2, "interval": 1, "keep": 50.0}
     confident = answer(options, tmp_path / "deepconf", select="majority", policy="deepconf", policy_options=own)
     assert sum(line["abandoned"] for line in confident.lines) > 0
+    agreed = answer(options, tmp_path / "esc", select="majority", policy="esc", policy_options={"window": 2})
+    # These texts hold no answer, so they never agree, and all are drawn.
+    assert [line["row_forwards"] for line in agreed.lines] == [line["row_forwards"] for line in voted.lines]
+    assert sum(line["steps"] for line in agreed.lines) > sum(line["steps"] for line in voted.lines)
 
 
 @pytest.mark.parametrize(

@@ -17,13 +17,15 @@ from rollwise.inference.spec import HeadSpec
 
 SMALL: dict[str, Any] = {
     "limit": LIMIT, "k": 4, "thresholds": (0.4,), "taus": (0.8,), "betas": (0.05,), "sequential_betas": (0.1,),
-    "mean_ks": (2,), "resamples": 100, "live": "prune 0.4, blend 2/0.4",
+    "mean_ks": (2,), "windows": (2,), "confidences": (0.8,), "keeps": (50.0,),
+    "resamples": 100, "live": "prune 0.4, blend 2/0.4",
 }  # fmt: skip
 
 
 def make(out: Path, decode: FakeDecoder, **changes: Any) -> Evaluation:
-    about = changes.pop("about", {"model": "fake"})
-    return Evaluation(out, EvaluationConfig(**SMALL | changes), decode=decode, judge=judge, states=STATES, about=about)
+    about, confident = changes.pop("about", {"model": "fake"}), changes.pop("confident", None)
+    config = EvaluationConfig(**SMALL | changes)
+    return Evaluation(out, config, decode=decode, confident=confident, judge=judge, states=STATES, about=about)
 
 
 def by_name(found: dict[str, Any]) -> dict[str, Any]:
@@ -37,7 +39,7 @@ def test_the_default_grid_is_the_paper_s_scaled_to_the_limit() -> None:
     names = [setting.name for setting in settings_of(config)]
     assert len(names) == len(set(names)) == len({setting.key for setting in settings_of(config)})
     assert {"none", "prune 0.5", "early-stop 0.95", "utility 0.002", "utility-at-once 0.1", "blend 4/0.5"} <= set(names)
-    assert not any("adaptive" in setting.name for setting in settings_of(EvaluationConfig(limit=64, k=1)))
+    assert not any("adaptive-K" in setting.name for setting in settings_of(EvaluationConfig(limit=64, k=1)))
 
 
 def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
@@ -74,9 +76,45 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert len(decode.calls) == 3 + 9
 
     points = {(point["objective"], point["family"]): point for point in found["held_out"]}
-    assert len(points) == 2 * 9
+    assert len(points) == 2 * 12  # any, 8 families with a head, 3 without: nobody decodes for deepconf here
     assert {fold["setting"] for fold in points["row_forwards", "prune"]["folds"]} <= {"none", "prune 0.4"}
     assert json.loads((tmp_path / "evaluation.json").read_text())["prompts"] == 12
+
+
+def test_peers_vote_and_need_no_head(tmp_path: Path) -> None:
+    """ESC by hand: two candidates; equal answers are taken, else two more, and the majority of the four."""
+    decode, confident = FakeDecoder(), FakeDecoder(confident=True)
+    found = make(tmp_path, decode, confident=confident, live="no").run()
+    policies = by_name(found)
+    cost, right = [], []
+    for seed in (0, 1, 2):
+        for i in range(12):
+            texts = [decode.text(seed, i, j) for j in range(4)]
+            drawn = 2 if texts[0] == texts[1] else 4
+            cost.append(sum(len(decode.candidate(seed, i, j)[0]) for j in range(drawn)))
+            counts = {text: texts[:drawn].count(text) for text in texts[:drawn]}
+            leading = [text for text, count in counts.items() if count == max(counts.values())]
+            # Where two answers tie, values decide; a prompt that can go either way is not counted here.
+            right.append(len(leading) == 1 and "right" in leading[0] if len(leading) == 1 else None)
+    assert policies["esc 2"]["row_forwards"]["mean"] == pytest.approx(np.mean(cost))
+    sure = [r for r in right if r is not None]
+    ties = len(right) - len(sure)
+    assert sum(sure) <= policies["esc 2"]["accuracy"]["mean"] * 36 + 1e-9 <= sum(sure) + ties + 2e-9
+    assert policies["majority"]["row_forwards"] == policies["none"]["row_forwards"]
+    assert policies["majority"]["accuracy"]["mean"] == pytest.approx(found["best_of"][-1]["majority"])
+    assert policies["adaptive-consistency 0.8"]["steps"]["mean"] > policies["none"]["steps"]["mean"]
+    assert policies["deepconf 50"]["saving"]["value"] > 0
+    assert {name for name, policy in policies.items() if policy["headless"]} == {
+        "majority", "esc 2", "adaptive-consistency 0.8", "deepconf 50"
+    }  # fmt: skip
+    # What needs no head is compared with, and not chosen among what the head is worth.
+    chosen = {f["setting"] for p in found["held_out"] if p["family"] == "any" for f in p["folds"]}
+    assert not any(policies[name]["headless"] for name in chosen)
+    assert confident.calls == [("none", 0), ("none", 1), ("none", 2)]
+    # The same again from the files.
+    idle = FakeDecoder(confident=True)
+    assert by_name(make(tmp_path, FakeDecoder(), confident=idle, live="no").run()) == policies
+    assert idle.calls == []
 
 
 def test_adaptive_k_keeps_its_budget_and_gives_more_to_hard_prompts(tmp_path: Path) -> None:

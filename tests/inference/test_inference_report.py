@@ -54,8 +54,15 @@ def test_the_page_is_one_file_that_asks_for_nothing(folder: Path) -> None:
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?!#|\"#)https?:|@import|url\((?!#)", page)
     assert "a &lt;b&gt; model" in page
     assert "<b> model" not in page
-    assert page.count("<svg") == 2 + 1 + 2 + 1 + 1  # pareto, blend, seconds, reliability, AUC
-    for name in ("Policies", "Held-out operating points", "Best-of-n", "Calibration", "Selection at K = 4"):
+    assert page.count("<svg") == 2 + 2 + 1 + 2 + 1 + 1  # pareto, peers, blend, seconds, reliability, AUC
+    for name in (
+        "Policies",
+        "Without a head",
+        "Held-out operating points",
+        "Best-of-n",
+        "Calibration",
+        "Selection at K = 4",
+    ):
         assert f"<h2>{name}</h2>" in page
 
 
@@ -76,7 +83,9 @@ def test_tables_hold_the_numbers_of_the_json(folder: Path) -> None:
 def test_figures_are_there_as_png_and_svg(folder: Path) -> None:
     names = {path.name for path in (folder / "figures").iterdir()}
     assert names == {
-        f"{name}.{kind}" for name in ("pareto", "blend", "seconds", "reliability", "auc") for kind in ("png", "svg")
+        f"{name}.{kind}"
+        for name in ("pareto", "peers", "blend", "seconds", "reliability", "auc")
+        for kind in ("png", "svg")
     }
 
 

@@ -1,13 +1,17 @@
 """A replay of a full run against the decoder proper, with a tiny model."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from tiny import random_head, tiny
 
 from rollwise.inference import BestOfN, EarlyStop, Policy, Prune, Sequential, Utility
+from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import Result
 from rollwise.inference.replay import logged, replay
+from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 IDS = [f"p{i}" for i in range(5)]
 PROMPTS = ["1,2:3=", "12,3:36=", "7,3,5:22=", "1=", "22,33,44,55:7="]
@@ -19,22 +23,30 @@ POLICIES = [
     Utility(beta=0.3, warmup=3, interval=2, simultaneous=True),
     Sequential(),
     Sequential(width=2, below=0.5, warmup=4, interval=2),
+    EarlyStoppingVote(window=2),
+    AdaptiveConsistencyVote(threshold=0.6),
+    DeepConfPolicy(warmup=2, keep=50, window=3, interval=2, consensus=0.6),
 ]
+
+
+def digits(text: str) -> str | None:
+    """Votes of texts without any sense: whether the first sign is a digit; a text without a sign has none."""
+    return str(text[0].isdigit()) if text else None
 
 
 @pytest.mark.parametrize("policy", POLICIES, ids=repr)
 def test_replay_is_what_the_decoder_does(policy: Policy) -> None:
     model, tokenizer = tiny()
-    head = random_head(model, tokenizer)
+    head: Any = TokenConfidence() if policy.name == "deepconf" else random_head(model, tokenizer)
     options = DecodingOptions(max_new_tokens=LIMIT, slots=len(IDS) * K, seed=3)  # a slot for each
 
     def decode(how: Policy) -> dict[str, Result]:
         made = AdaptiveDecoder(model, tokenizer, signal=head, options=options)
-        return {result.id: result for result in made.decode(IDS, PROMPTS, how, k=K)}
+        return {result.id: result for result in made.decode(IDS, PROMPTS, how, k=K, answer=digits)}
 
     full, live = decode(BestOfN()), decode(policy)
     for id_ in IDS:
-        mine = replay(logged(full[id_], head.states), policy, limit=LIMIT, states=head.states)
+        mine = replay(logged(full[id_], head.states), policy, limit=LIMIT, states=head.states, key=digits)
         theirs = live[id_]
         assert [(c.state, c.token_ids) for c in mine.candidates] == [(c.state, c.token_ids) for c in theirs.candidates]
         assert (mine.steps, mine.row_forwards) == (theirs.steps, theirs.row_forwards)

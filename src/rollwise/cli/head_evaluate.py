@@ -66,6 +66,7 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     from rollwise.cli.progress import Bars
     from rollwise.inference.bench import auc_steps, bench_of, decode_on, digest_of, judge_on, scored_of
     from rollwise.inference.calibration import calibration_report
+    from rollwise.inference.confidence import TokenConfidence
     from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
     from rollwise.inference.evaluation import Evaluation
     from rollwise.inference.head import SuccessHead
@@ -87,11 +88,14 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
             max_new_tokens=bench.limit,
             slots=own["slots"] or 64,
         )
-        decoder = AdaptiveDecoder(model, tokenizer, signal=head, options=drawing)
+        by_head, by_confidence = (
+            AdaptiveDecoder(model, tokenizer, signal=signal, options=drawing) for signal in (head, TokenConfidence())
+        )
         evaluation = Evaluation(
             own["out"] or Path(own["rollouts"]) / "evaluation",
             config,
-            decode=decode_on(decoder, bench, config.k),
+            decode=decode_on(by_head, bench, config.k),
+            confident=decode_on(by_confidence, bench, config.k),
             judge=judge_on(bench),
             states=head.states,
             solved_at=bench.solved_at,

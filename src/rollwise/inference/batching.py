@@ -214,7 +214,7 @@ class Batching:
                 row.verdicts.append(read)
         for row, ended in zip(rows, self.sampler.ended([row.tokens for row in rows]), strict=True):
             if ended or len(row.tokens) >= self.limit:
-                answer = self.answer(row.tokens) if self.answer and ended else None
+                answer = self.answer(row.tokens) if self.answer and row.prompted.group.votes else None
                 belief = None if self.verdict is None else self.verdict.chances(np.stack(row.verdicts)).round(6)
                 row.prompted.group.end(row.index, truncated=not ended, answer=answer, belief=belief)
 

@@ -140,7 +140,7 @@ def _answer(
     place = {data.ids[row]: row for row in rows}
     ids, prompts = list(place), [data.prompts[row] for row in rows]
     counted = [counts[row] for row in rows]
-    for result in decoder.decode(ids, prompts, policy, k=counted, answer=answer_key):
+    for result in decoder.decode(ids, prompts, policy, k=counted):
         yield _line(result, data.rows[place[result.id]], config, scorer)
 
 

@@ -8,11 +8,11 @@ from typing import Any, Literal
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.policies import POLICIES, make_policy
+from rollwise.inference.policies import PEERS, POLICIES, BestOfN, make_policy
 from rollwise.inference.selection import LIVE_RULES
 from rollwise.profiling.config import DataConfig
 
-HEADLESS = ("none", "deepconf")
+HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
 """Policies that need no success head."""
 
 
@@ -21,9 +21,10 @@ class BestOfConfig(DataConfig):
     """Options of `rollwise bestof`.
 
     Args:
-        head: A success head, made by `rollwise head fit`; without one only policies none and deepconf, chosen by
-            vote.
-        policy: none (full best-of-N), prune, early-stop, utility, sequential, or deepconf, which needs no head.
+        head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc and
+            adaptive-consistency, chosen by vote.
+        policy: none (full best-of-N), prune, early-stop, utility, sequential; without a head deepconf, esc
+            (early-stopping self-consistency) or adaptive-consistency.
         policy_options: Its own options, for example `--policy_options.threshold 0.4`.
         k: Candidates of each prompt.
         mean_k: Adaptive K: so many candidates on average, more for prompts that look hard, by the percentile rank of

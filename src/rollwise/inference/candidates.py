@@ -31,7 +31,8 @@ class Candidates:
         limit: Most tokens of a candidate.
         lowest: (K,) the lowest mean value of any `window` reads in a row, for a policy that has a `window`; a finished
             candidate of fewer reads has the mean of all, a running one infinity: there is nothing low about it yet.
-        answers: (K,) the final answers of finished candidates, where whoever decodes extracts them; empty otherwise.
+        answers: (K,) the final answers of finished candidates, for a policy that votes; None of the others, and of
+            those that have none.
     """
 
     running: BoolArray
@@ -79,7 +80,8 @@ CARRY_ON = Decision()
 class Policy(Protocol):
     """Spends compute by the candidates' values; a pure function of what it sees.
 
-    One that has an attribute `window`, a number of tokens, is shown `Candidates.lowest`.
+    One that has an attribute `window`, a number of tokens, is shown `Candidates.lowest`; one whose attribute `votes` is
+    true, `Candidates.answers`; one whose `needs_signal` is false runs without a head.
     """
 
     @property

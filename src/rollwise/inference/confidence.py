@@ -87,6 +87,7 @@ class DeepConfPolicy:
     """
 
     name = "deepconf"
+    votes = True
     warmup: int = 16
     keep: float = 10.0
     window: int = WINDOW

@@ -23,6 +23,7 @@ from rollwise.inference.groups import Result
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.padded import PaddedRows
 from rollwise.inference.reserved import unnamed_ids
+from rollwise.inference.selection import answer_key
 from rollwise.inference.slots import SlotRows, why_no_slots
 from rollwise.models.modes import evaluating
 from rollwise.models.sampling import DrawingOptions, check_context, encode, end_tokens
@@ -100,7 +101,7 @@ class AdaptiveDecoder:
         *,
         k: int | Sequence[int] = 8,
         seed: int | None = None,
-        answer: Callable[[str], str | None] | None = None,
+        answer: Callable[[str], str | None] = answer_key,
     ) -> Iterator[Result]:
         """Results of N prompts, each as soon as it is done.
 
@@ -110,8 +111,7 @@ class AdaptiveDecoder:
             policy: What is given up, and when.
             k: Candidates of each prompt, or (N,) of each.
             seed: In place of the options'.
-            answer: A finished candidate's text -> its final answer, for policies that go by agreement (DeepConf's
-                consensus).
+            answer: A finished candidate's text -> its final answer, for policies that vote.
 
         Raises:
             ConfigError: `k` is out of range, a prompt does not fit, or the policy and the model don't go together;
@@ -128,10 +128,10 @@ class AdaptiveDecoder:
         queue: list[tuple[str, list[int], int]],
         policy: Policy,
         seed: int,
-        answer: Callable[[str], str | None] | None,
+        answer: Callable[[str], str | None],
     ) -> Iterator[Result]:
         def answer_of(tokens: Sequence[int]) -> str | None:
-            return None if answer is None else answer(self.tokenizer.decode(tokens, skip_special_tokens=True))
+            return answer(self.tokenizer.decode(tokens, skip_special_tokens=True))
 
         batching = Batching(
             self._make_rows(self.model, self.options.slots),
@@ -188,7 +188,7 @@ class AdaptiveDecoder:
                 )
             if most < count and not self._make_rows.refills:
                 raise ConfigError(f"policy {policy.name!r} begins candidates late, which needs rows='slots'")
-        if self.signal is None and policy.name != "none":
+        if self.signal is None and getattr(policy, "needs_signal", True):
             raise ConfigError(f"policy {policy.name!r} needs a signal: fit a head with `rollwise head fit`")
         check_context(self.model, ids, encoded, self.options.max_new_tokens)
 

@@ -1,7 +1,8 @@
 """The evaluation of the adaptive decoder: one full run a seed, every setting replayed from it, some run live.
 
-Everything is kept in a folder, so that a killed evaluation goes on: `full-SEED.npz` (the full runs), `runs.jsonl` (a
-line for each setting, seed and kind) and, at the end, `evaluation.json`, from which tables and figures are drawn.
+Everything is kept in a folder, so that a killed evaluation goes on: `full-SEED.npz` (the full runs),
+`confidence-SEED.npz` (the same, with the tokens' confidence as signal), `runs.jsonl` (a line for each setting, seed
+and kind) and, at the end, `evaluation.json`, from which tables and figures are drawn.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation.json_lines import read_json_lines
 from rollwise.inference.allocation import allocate
 from rollwise.inference.candidates import FloatArray, Policy
+from rollwise.inference.confidence import TokenConfidence
 from rollwise.inference.groups import Result
 from rollwise.inference.pareto import PolicyRun
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.replay import Logged, from_arrays, logged, replay, to_arrays
 from rollwise.inference.selection import AnswerKey, answer_key, choose
-from rollwise.inference.settings import EvaluationConfig, Setting, live_names, settings_of
+from rollwise.inference.settings import CONFIDENCE, HEAD, EvaluationConfig, Setting, live_names, settings_of
 from rollwise.inference.summary import summary_of
 from rollwise.state import write_atomically
 
@@ -73,6 +75,8 @@ class Evaluation:
         judge: Rewards the candidates.
         states: (R,) rewards of the head's states.
         solved_at: The reward that counts as success.
+        confident: The live decoder with `TokenConfidence` as its signal; without it the peers that go by it are left
+            out.
         key: What a text votes for.
         about: What was evaluated (model, head, task), JSON-safe: a folder holds one such thing.
 
@@ -89,18 +93,22 @@ class Evaluation:
         judge: Judge,
         states: Sequence[float],
         solved_at: float = 1.0,
+        confident: Decode | None = None,
         key: AnswerKey = answer_key,
         about: Mapping[str, Any] | None = None,
     ) -> None:
-        self.out, self.config, self.decode, self.judge = Path(out), config, decode, judge
+        self.out, self.config, self.judge = Path(out), config, judge
         self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
         self.about = dict(about or {})
-        self.settings = settings_of(config)
+        self._seen = {HEAD: (decode, self.states)}
+        if confident is not None:
+            self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
+        self.settings = [setting for setting in settings_of(config) if setting.signal in self._seen]
         self._live_names = live_names(config, self.settings)
         self.out.mkdir(parents=True, exist_ok=True)
         self._same_as_before()
         self._runs = self._read_runs()
-        self._full: dict[int, FullRun] = {}
+        self._full: dict[tuple[int, str], FullRun] = {}
 
     def run(self, *, calibration: Mapping[str, Any] | None = None, progress: Progress | None = None) -> dict[str, Any]:
         """Do what is missing; the contents of `evaluation.json`, which is written too.
@@ -111,26 +119,28 @@ class Evaluation:
         """
         tell = progress or _no_progress
         seeds = self.config.seeds
-        for i, seed in enumerate(seeds):
-            tell("full runs", i, len(seeds))
-            self.full(seed)
-        tell("full runs", len(seeds), len(seeds))
+        wanted = [(seed, signal) for seed in seeds for signal in self._seen]
+        for i, (seed, signal) in enumerate(wanted):
+            tell("full runs", i, len(wanted))
+            self.full(seed, signal)
+        tell("full runs", len(wanted), len(wanted))
         self._each(self.settings, REPLAYED, self._replay, tell)
         first = self._summary(calibration)
         ends = {policy["name"] for policy in first["policies"] if policy["baseline"] or policy["notable"]}
-        wanted = ends if self._live_names is None else self._live_names
-        self._each([setting for setting in self.settings if setting.name in wanted], LIVED, self._live, tell)
+        lived = ends if self._live_names is None else self._live_names
+        self._each([setting for setting in self.settings if setting.name in lived], LIVED, self._live, tell)
         found = self._summary(calibration)
         text = json.dumps(_plain(found), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.out / RESULT_FILE, text.encode("utf-8", "replace"))
         return found
 
-    def full(self, seed: int) -> FullRun:
-        """The full run of a seed: from its file, or decoded now."""
-        if seed not in self._full:
-            path = self.out / f"full-{seed}.npz"
-            self._full[seed] = _read_full(path) if path.exists() else self._decode_full(seed, path)
-        return self._full[seed]
+    def full(self, seed: int, signal: str = HEAD) -> FullRun:
+        """The full run of a seed as a signal saw it: from its file, or decoded now."""
+        if (seed, signal) not in self._full:
+            path = self.out / f"{'full' if signal == HEAD else signal}-{seed}.npz"
+            found = _read_full(path) if path.exists() else self._decode_full(seed, signal, path)
+            self._full[seed, signal] = found
+        return self._full[seed, signal]
 
     def runs(self, setting: Setting, kind: str = REPLAYED) -> list[PolicyRun]:
         """The setting's runs so far, by seed."""
@@ -163,22 +173,22 @@ class Evaluation:
         tell(what, len(wanted), len(wanted))
 
     def _replay(self, setting: Setting, seed: int) -> PolicyRun:
-        full, limit = self.full(seed), self.config.limit
+        full, states = self.full(seed, setting.signal), self._seen[setting.signal][1]
         results = [
-            replay(prompt, setting.policy, limit=limit, states=self.states, k=k)
+            replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self.key)
             for prompt, k in zip(full.prompts, self.shares(setting, seed), strict=True)
         ]
         return self._scored(setting, seed, results, full.rewards, math.nan, math.nan)
 
     def _live(self, setting: Setting, seed: int) -> PolicyRun:
         options = {} if setting.mean_k is None else {"ks": self.shares(setting, seed)}
-        results, wall_s, cpu_s = self.decode(setting.policy, seed, **options)
+        results, wall_s, cpu_s = self._seen[setting.signal][0](setting.policy, seed, **options)
         return self._scored(setting, seed, results, self.judge(results), wall_s, cpu_s)
 
     def _scored(
         self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, wall_s: float, cpu_s: float
     ) -> PolicyRun:
-        chosen = [choose(result, self.config.rule, key=self.key) for result in results]
+        chosen = [choose(result, setting.rule or self.config.rule, key=self.key) for result in results]
         right = [
             one is not None and earned[one.index] >= self.solved_at for one, earned in zip(chosen, rewards, strict=True)
         ]
@@ -192,11 +202,12 @@ class Evaluation:
             cpu_s,
         )
 
-    def _decode_full(self, seed: int, path: Path) -> FullRun:
-        results, _, _ = self.decode(BestOfN(), seed)
+    def _decode_full(self, seed: int, signal: str, path: Path) -> FullRun:
+        decode, states = self._seen[signal]
+        results, _, _ = decode(BestOfN(), seed)
         if any(len(result.candidates) != self.config.k for result in results):
             raise ConfigError(f"the decoder's results don't have k = {self.config.k} candidates each")
-        prompts = [logged(result, self.states) for result in results]
+        prompts = [logged(result, states) for result in results]
         rewards = np.array([[float(r) for r in earned] for earned in self.judge(results)])
         buffer = io.BytesIO()
         np.savez_compressed(buffer, rewards=rewards, **to_arrays(prompts))  # type: ignore[arg-type]

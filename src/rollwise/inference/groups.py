@@ -114,7 +114,6 @@ class CandidateGroup:
         self.window = int(getattr(policy, "window", 0)) if self.signalled else 0
         self._lowest = np.full(k, np.inf)
         self._answers: list[str | None] = [None] * k
-        self._answered = False
         self._beliefs: dict[int, FloatArray] = {}
         self._asked_at = -1
         self._news = False
@@ -123,6 +122,11 @@ class CandidateGroup:
     def signalled(self) -> bool:
         """Whether there is a signal to read."""
         return len(self.reward_states) > 0
+
+    @property
+    def votes(self) -> bool:
+        """Whether the policy looks at final answers."""
+        return bool(getattr(self.policy, "votes", False))
 
     @property
     def running(self) -> list[int]:
@@ -170,14 +174,13 @@ class CandidateGroup:
         Args:
             j: Which.
             truncated: At the limit.
-            answer: Its final answer, if such are extracted.
+            answer: Its final answer, for a policy that `votes`.
             belief: (R,) the signal's verdict, if it has one.
         """
         if belief is not None:
             self._beliefs[j] = np.asarray(belief, dtype=np.float64)
         self.state[j] = TRUNCATED if truncated else FINISHED
         self._answers[j] = answer
-        self._answered |= answer is not None
         if 0 < len(self.tokens[j]) < self.window:
             self._lowest[j] = self._sums[j, len(self.tokens[j])] @ self.reward_states / len(self.tokens[j])
         self._news = True
@@ -223,7 +226,7 @@ class CandidateGroup:
             typical=self._typical,
             limit=self.limit,
             lowest=self._lowest.copy(),
-            answers=tuple(self._answers) if self._answered else (),
+            answers=tuple(self._answers),
         )
 
     def result(self) -> Result:

@@ -15,6 +15,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.registry import make_named
+from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -22,6 +23,7 @@ class BestOfN:
     """Carry all candidates to the end: the fixed-budget baseline."""
 
     name = "none"
+    needs_signal = False
 
     def first(self, k: int) -> int:
         return k
@@ -246,8 +248,11 @@ class Sequential(_Periodic):
         return Decision(gone, launch=min(waiting, max(free, 0)))
 
 
+PEERS = (DeepConfPolicy, EarlyStoppingVote, AdaptiveConsistencyVote)
+"""Those of others, which need no success head."""
+
 POLICIES: dict[str, type[Any]] = {
-    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, DeepConfPolicy)
+    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, *PEERS)
 }
 
 

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import FloatArray, Policy
 from rollwise.inference.groups import RUNNING, TRUNCATED, Candidate, CandidateGroup, Result
+from rollwise.inference.selection import AnswerKey, answer_key
 
 
 @dataclass(frozen=True)
@@ -98,7 +99,15 @@ def _chances(candidate: Candidate, states: Sequence[float]) -> FloatArray:
     return np.stack([1 - upper, upper], axis=1)
 
 
-def replay(prompt: Logged, policy: Policy, *, limit: int, states: Sequence[float], k: int | None = None) -> Result:
+def replay(
+    prompt: Logged,
+    policy: Policy,
+    *,
+    limit: int,
+    states: Sequence[float],
+    k: int | None = None,
+    key: AnswerKey = answer_key,
+) -> Result:
     """What `policy` would have made of the first K candidates.
 
     Args:
@@ -107,6 +116,7 @@ def replay(prompt: Logged, policy: Policy, *, limit: int, states: Sequence[float
         limit: Most tokens of a candidate, as it was in the full run.
         states: (R,) rewards of the states.
         k: Candidates; all that are logged unless given.
+        key: A text's final answer, for policies that vote.
 
     Raises:
         ConfigError: More candidates than are logged, or one that is longer than the limit.
@@ -122,29 +132,31 @@ def replay(prompt: Logged, policy: Policy, *, limit: int, states: Sequence[float
     first = next((j for j in range(prompt.k) if len(prompt.token_ids[j])), None)
     if first is not None:  # what is read before the first token is read at the prompt
         group.see_prompt(prompt.chances[first][0], float(prompt.remaining[first][0]))
+    answers = [key(text) for text in prompt.texts] if group.votes else [None] * prompt.k
     begun = group.launch(group.first)
     while not group.done:
         # As the decoder does: who was launched draws a first token, from what was read of the prompt, and then all
         # step; the policy is asked after each.
         fresh, begun = [j for j in begun if group.state[j] == RUNNING], []
         if fresh:
-            begun += _advance(group, prompt, fresh)
+            begun += _advance(group, prompt, answers, fresh)
         running = [j for j in group.running if j not in begun]
         if running:
-            begun += _advance(group, prompt, running)
+            begun += _advance(group, prompt, answers, running)
     result = group.result()
     texted = [replace(c, text=prompt.texts[c.index]) if c.complete else c for c in result.candidates]
     return replace(result, candidates=texted)
 
 
-def _advance(group: CandidateGroup, prompt: Logged, indices: Sequence[int]) -> list[int]:
+def _advance(group: CandidateGroup, prompt: Logged, answers: Sequence[str | None], indices: Sequence[int]) -> list[int]:
     """A token for each; those that begin as the policy says."""
     for j in indices:
         tokens, at = prompt.token_ids[j], len(group.tokens[j])
         if at < len(tokens):
             group.observe(j, tokens[at], prompt.chances[j][at], float(prompt.remaining[j][at]))
         if len(group.tokens[j]) == len(tokens):
-            group.end(j, truncated=prompt.truncated[j], belief=prompt.beliefs[j] if prompt.beliefs else None)
+            belief = prompt.beliefs[j] if prompt.beliefs else None
+            group.end(j, truncated=prompt.truncated[j], answer=answers[j], belief=belief)
     return group.decide()[1]
 
 

@@ -8,11 +8,14 @@ from dataclasses import dataclass
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import Policy
+from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.pareto import FEWEST_SEEDS, RESAMPLES
 from rollwise.inference.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
 from rollwise.inference.selection import LIVE_RULES
+from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 BASELINE = "none"
+HEAD, CONFIDENCE = "head", "confidence"
 LIVE = ("front", "all", "no")
 
 
@@ -25,17 +28,27 @@ class Setting:
         family: Which settings it is one of; a colour in the figures.
         policy: What the decoder asks.
         mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
+        rule: How the answer is chosen; None for the evaluation's rule.
+        signal: What the policy sees: `head`, or `confidence`, the tokens' own.
     """
 
     name: str
     family: str
     policy: Policy
     mean_k: int | None = None
+    rule: str | None = None
+    signal: str = HEAD
 
     @property
     def key(self) -> str:
         """What it does, to the last option: runs of equal keys are equal."""
-        return f"{self.policy!r} mean_k={self.mean_k}"
+        own = "" if self.rule is None else f" rule={self.rule} signal={self.signal}"
+        return f"{self.policy!r} mean_k={self.mean_k}{own}"
+
+    @property
+    def headless(self) -> bool:
+        """Whether it is one of the peers that need no success head."""
+        return self.rule is not None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,6 +69,10 @@ class EvaluationConfig:
         sequential_betas: Of `sequential`, one candidate at a time, and two.
         mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1; K and more,
             where nothing is left to allot, are left out.
+        windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
+        confidences: Thresholds of the peer `adaptive-consistency`.
+        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates set its
+            threshold, and a group of tokens is `warmup` long.
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
         resamples: Of the bootstrap over prompts.
         live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
@@ -74,6 +91,9 @@ class EvaluationConfig:
     betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
     sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
     mean_ks: tuple[int, ...] = (4, 6)
+    windows: tuple[int, ...] = (2, 3, 4)
+    confidences: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
+    keeps: tuple[float, ...] = (10.0, 50.0, 90.0)
     tolerance: float = 0.01
     resamples: int = RESAMPLES
     live: str = "front"
@@ -97,7 +117,7 @@ class EvaluationConfig:
 
 
 def settings_of(config: EvaluationConfig) -> list[Setting]:
-    """The grid: none, prune, early stop, utility both ways, sequential, adaptive K and the blend; the baseline first.
+    """The grid, none first: prune, early stop, utility both ways, sequential, adaptive K, the blend, and the peers.
 
     >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][:4]
     ['none', 'prune 0.5', 'utility 0.02', 'utility-at-once 0.02']
@@ -123,7 +143,39 @@ def settings_of(config: EvaluationConfig) -> list[Setting]:
         if mean < config.k:  # with all K there is nothing to allocate
             found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
             found += [Setting(f"blend {mean}/{t:g}", "blend", policy, mean) for t, policy in prunes.items()]
-    return found
+    return found + peers_of(config)
+
+
+def peers_of(config: EvaluationConfig) -> list[Setting]:
+    """What can be had without a head: the majority of all K, of fewer by agreement, and confidence's own vote."""
+    found = [Setting("majority", "majority", BestOfN(), rule="majority")]
+    found += [
+        Setting(f"esc {window}", "esc", EarlyStoppingVote(window=window), rule="majority") for window in config.windows
+    ]
+    found += [
+        Setting(
+            f"adaptive-consistency {threshold:g}",
+            "adaptive-consistency",
+            AdaptiveConsistencyVote(threshold=threshold),
+            rule="majority",
+        )
+        for threshold in config.confidences
+    ]
+    return found + [
+        Setting(
+            f"deepconf {keep:g}",
+            "deepconf",
+            DeepConfPolicy(
+                warmup=max(1, config.k // 2),
+                keep=keep,
+                window=int(config.warmup or 1),
+                interval=int(config.interval or 1),
+            ),
+            rule="weighted-majority",
+            signal=CONFIDENCE,
+        )
+        for keep in config.keeps
+    ]
 
 
 def live_names(config: EvaluationConfig, settings: Sequence[Setting]) -> set[str] | None:

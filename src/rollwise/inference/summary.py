@@ -25,7 +25,7 @@ from rollwise.inference.settings import BASELINE, EvaluationConfig, Setting
 FORMAT = "rollwise-inference-evaluation-1"
 OBJECTIVES = ("row_forwards", "steps")
 EVERY = "any"
-"""In place of a family: the operating point is chosen among all settings."""
+"""In place of a family: the operating point is chosen among all settings that go by the head."""
 
 
 def summary_of(
@@ -85,6 +85,8 @@ def _policy(
         "baseline": setting.name == BASELINE,
         "policy": repr(setting.policy),
         "mean_k": setting.mean_k,
+        "rule": setting.rule or config.rule,
+        "headless": setting.headless,
         "seeds": list(mine.seeds),
         **{name: asdict(getattr(mine, name)) for name in ("accuracy", "row_forwards", "steps")},
         "accuracy_difference": _estimate(paired.accuracy),
@@ -159,15 +161,17 @@ def _operating_points(
     summaries: Mapping[str, PolicySummary],
     curve: BestOfCurve,
 ) -> list[dict[str, Any]]:
-    """For each objective the point chosen among all settings, and among each family's."""
+    """For each objective the point chosen among all settings with a head, and among each family's."""
     baseline = summaries[BASELINE].by_prompt
     families = list(dict.fromkeys(setting.family for setting in settings if setting.name != BASELINE))
+    own = [setting.name for setting in settings if not setting.headless]
     points = []
     if len(baseline.accuracy) < 2:
         return []
     for objective in OBJECTIVES:
         for family in (EVERY, *families):
-            among = {s.name: summaries[s.name].by_prompt for s in settings if family in (EVERY, s.family)}
+            names = own if family == EVERY else [setting.name for setting in settings if setting.family == family]
+            among = {name: summaries[name].by_prompt for name in names}
             found = held_out(
                 among, baseline, tolerance=config.tolerance, objective=objective, resamples=config.resamples
             )
@@ -187,7 +191,7 @@ def _held_out(found: HeldOut) -> dict[str, Any]:
 
 
 def _on_fronts(settings: Sequence[Setting], summaries: Mapping[str, PolicySummary]) -> set[str]:
-    names = [setting.name for setting in settings]
+    names = [setting.name for setting in settings if not setting.headless]
     right = [summaries[name].accuracy.mean for name in names]
     found = set()
     for objective in OBJECTIVES:

@@ -208,7 +208,7 @@ class VLLMDecoder:
             if completion.finish_reason not in ("stop", "length"):
                 reason = completion.finish_reason
                 raise ConfigError(f"the engine ended a candidate of prompt {group.id!r} by itself: {reason!r}")
-            answer = self.answer(live.tokens) if self.answer is not None else None
+            answer = self.answer(live.tokens) if self.answer is not None and group.votes else None
             belief = self.signal.verdict(completion.logprobs) if self.signal is not None else None
             group.end(j, truncated=completion.finish_reason == "length", answer=answer, belief=belief)
             del self._live[live.name]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -30,13 +30,17 @@ COLOURS = {
     "prune": BLUE, "early-stop": ORANGE, "utility": GREEN, "utility-at-once": SKY, "sequential": PURPLE,
     "sequential-pairs": "#b58bc4", "adaptive-K": GREY, "blend": VERMILLION,
 }  # fmt: skip
+PEERS = {"majority": INK, "esc": GREEN, "adaptive-consistency": BLUE, "deepconf": ORANGE}
+BESIDE_PEERS = {
+    **PEERS, "early-stop": "#f0c27b", "sequential": PURPLE,
+}  # fmt: skip
 FEWEST_IN_BIN = 1
 _WIDTH = 4.8
 
 
 def build_figures(found: Found) -> list[FigureSpec]:
     """Those that there are numbers for, in the page's order."""
-    figures = [pareto_figure(found), blend_figure(found), seconds_figure(found)]
+    figures = [pareto_figure(found), peers_figure(found), blend_figure(found), seconds_figure(found)]
     if found["calibration"]:
         figures += [reliability_figure(found), auc_figure(found)]
     return [figure for figure in figures if figure is not None]
@@ -50,15 +54,30 @@ def pareto_figure(found: Found) -> FigureSpec:
         "budget, chosen as the policies' answers are (dotted: by majority): what lies above it is worth its cost."
     )
     panels = (
-        partial(_draw_front, found, None, "row_forwards", "row-forwards of a prompt"),
-        partial(_draw_front, found, None, "steps", "decode steps of a prompt"),
+        partial(_draw_front, found, COLOURS, "row_forwards", "row-forwards of a prompt"),
+        partial(_draw_front, found, COLOURS, "steps", "decode steps of a prompt"),
     )
     return FigureSpec("pareto", "Accuracy against cost and latency", caption, panels, width=_WIDTH)
 
 
+def peers_figure(found: Found) -> FigureSpec | None:
+    """What needs no head, beside two policies that go by it."""
+    if not any(policy.get("headless") for policy in found["policies"]):
+        return None
+    caption = (
+        "Without a head: the majority of all, of as many as it takes to agree (ESC, adaptive consistency), and "
+        "DeepConf's vote; beside two policies that go by the head."
+    )
+    panels = (
+        partial(_draw_front, found, BESIDE_PEERS, "row_forwards", "row-forwards of a prompt"),
+        partial(_draw_front, found, BESIDE_PEERS, "steps", "decode steps of a prompt"),
+    )
+    return FigureSpec("peers", "Without a head", caption, panels, width=_WIDTH)
+
+
 def blend_figure(found: Found) -> FigureSpec | None:
     """Figure 6 (A): adaptive K with pruning, against each alone and fixed allocation."""
-    families = ("prune", "adaptive-K", "blend")
+    families = {family: COLOURS[family] for family in ("prune", "adaptive-K", "blend")}
     if not any(policy["family"] == "blend" for policy in found["policies"]):
         return None
     caption = (
@@ -102,7 +121,7 @@ def auc_figure(found: Found) -> FigureSpec:
     return FigureSpec("auc", "Telling successes from failures", caption, (partial(_draw_auc, found),))
 
 
-def _draw_front(found: Found, families: Sequence[str] | None, axis: str, label: str, ax: Axes) -> None:
+def _draw_front(found: Found, families: Mapping[str, str], axis: str, label: str, ax: Axes) -> None:
     _draw_best_of(found, axis, ax)
     _draw_families(found, families, lambda policy: policy[axis]["mean"], lambda policy: policy[axis]["sd"], ax)
     finish_axes(ax, label, "accuracy")
@@ -120,7 +139,11 @@ def _draw_seconds(found: Found, name: str, label: str, ax: Axes) -> None:
     ax.plot([baseline["live"][name]["mean"]], [baseline["accuracy"]["mean"]], marker="*", markersize=9, color=INK,
             linestyle="none", label="none")  # fmt: skip
     _draw_families(
-        live, None, lambda policy: policy["live"][name]["mean"], lambda policy: policy["live"][name]["sd"], ax
+        live,
+        COLOURS | PEERS,
+        lambda policy: policy["live"][name]["mean"],
+        lambda policy: policy["live"][name]["sd"],
+        ax,
     )
     finish_axes(ax, label, "accuracy")
     ax.set_xlim(left=0)
@@ -140,9 +163,9 @@ def _draw_best_of(found: Found, axis: str, ax: Axes) -> None:
             label="by majority", zorder=1)  # fmt: skip
 
 
-def _draw_families(found: Found, families: Sequence[str] | None, x: Place, x_sd: Place, ax: Axes) -> None:
-    for family, color in COLOURS.items():
-        mine = [p for p in found["policies"] if p["family"] == family and (families is None or family in families)]
+def _draw_families(found: Found, families: Mapping[str, str], x: Place, x_sd: Place, ax: Axes) -> None:
+    for family, color in families.items():
+        mine = [policy for policy in found["policies"] if policy["family"] == family]
         mine = sorted(mine, key=lambda policy: x(policy) or 0.0)
         if not mine:
             continue

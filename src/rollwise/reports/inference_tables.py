@@ -11,6 +11,8 @@ from rollwise.reports.comparison_words import NOTHING
 Found = Mapping[str, Any]
 
 OBJECTIVES = {"row_forwards": "row-forwards", "steps": "decode steps"}
+_POLICY_HEAD = ("policy", "accuracy", "from none", "row-forwards", "saved", "steps", "steps saved",
+                "best-of-n at equal cost", "from it", "wall s", "wall saved", "CPU saved")  # fmt: skip
 _GATES = {
     "aggressive": "pruning can be aggressive (above .65)",
     "careful": "prune with care (between .60 and .65)",
@@ -21,7 +23,7 @@ _GATES = {
 
 def all_tables(found: Found) -> list[Table]:
     """Those that there are numbers for, in the page's order."""
-    tables = [policies_table(found), held_out_table(found), best_of_table(found)]
+    tables = [policies_table(found), peers_table(found), held_out_table(found), best_of_table(found)]
     if found["calibration"]:
         tables += [calibration_table(found), auc_table(found), *selection_tables(found)]
     return [table for table in tables if table.rows]
@@ -50,9 +52,7 @@ def verdict(found: Found) -> list[str]:
 
 def policies_table(found: Found) -> Table:
     """Table 4, with what best-of-n reaches at the same cost, and seconds."""
-    head = ("policy", "accuracy", "from none", "row-forwards", "saved", "steps", "steps saved",
-            "best-of-n at equal cost", "from it", "wall s", "wall saved", "CPU saved")  # fmt: skip
-    rows = tuple(_policy_row(policy) for policy in found["policies"])
+    rows = tuple(_policy_row(policy) for policy in found["policies"] if not policy.get("headless"))
     note = (
         f"{found['prompts']} prompts; mean ± standard deviation over seeds "
         f"{', '.join(map(str, found['config']['seeds']))}; in brackets 95 % intervals over prompts, paired, "
@@ -60,7 +60,18 @@ def policies_table(found: Found) -> Table:
         "cost is a mixture of the two whole n around it. Seconds are of live runs, compared with the live run of none "
         "with the same seed; accuracy, row-forwards and steps are of replays of the full runs."
     )
-    return Table("Policies", head, rows, note)
+    return Table("Policies", _POLICY_HEAD, rows, note)
+
+
+def peers_table(found: Found) -> Table:
+    """What can be had without a success head, in the same columns and against the same baseline."""
+    rows = tuple(_policy_row(policy) for policy in found["policies"] if policy.get("headless"))
+    note = (
+        "No head, no training: the majority of all K answers; ESC and adaptive consistency, the majority of as many as "
+        "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early. "
+        f"Their answers are chosen by vote, those of none and of best-of-n by {found['config']['rule']}."
+    )
+    return Table("Without a head", _POLICY_HEAD, rows, note)
 
 
 def _policy_row(policy: Found) -> tuple[Cell, ...]:
