@@ -25,7 +25,7 @@ SPEC = HeadSpec(rewards=(0.0, 0.1, 1.0), edges=edges_for(8))
 def data(toy: Path, rolled: Path) -> tuple[Any, np.ndarray, np.ndarray]:
     """States, labels and whose rollout's each is, of a real model."""
     rollouts = RolloutSet.read(rolled)
-    states, owner, remaining = gather_states(load_policy(toy / "one")[0], rollouts)
+    states, owner, remaining, _ = gather_states(load_policy(toy / "one")[0], rollouts)
     return states, SPEC.labels(remaining, rollouts.rewards[owner]), owner
 
 

@@ -51,6 +51,7 @@ def test_from_prompts_to_a_served_model(command: Run, toy: Path, tmp_path: Path)
     given = RolloutSet.read(rollouts)
     assert [line["reward"] for line in lines] == given.rewards.tolist()
     assert [len(line["values"]) for line in lines] == given.lengths.tolist()
+    assert not list(tmp_path.rglob("*.part"))  # what was read is kept only until the whole is done
     auc = roc_auc([line["value_end"] for line in lines], given.rewards == 1.0)
     assert f"{auc:.3f}" in out
     assert auc > 0.7  # it was fitted there

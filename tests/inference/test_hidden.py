@@ -64,11 +64,11 @@ def test_the_batch_plays_no_part_and_the_model_stays_as_it_was(policy: Any, roll
 
 def test_a_sample_of_positions_is_of_the_whole(policy: Any, rolled: Path) -> None:
     rollouts = RolloutSet.read(rolled)
-    states, owner, remaining = gather_states(policy, rollouts)
+    states, owner, remaining, _ = gather_states(policy, rollouts)
     assert len(states) == rollouts.lengths.sum()
     for i, length in enumerate(rollouts.lengths):
         assert remaining[owner == i].tolist() == list(range(length, 0, -1))
-    some, some_owner, some_remaining = gather_states(policy, rollouts, max_positions=50, seed=3)
+    some, some_owner, some_remaining, _ = gather_states(policy, rollouts, max_positions=50, seed=3)
     assert some.shape == (50, 32)
     place = {pair: at for at, pair in enumerate(zip(owner.tolist(), remaining.tolist(), strict=True))}
     rows = [place[pair] for pair in zip(some_owner.tolist(), some_remaining.tolist(), strict=True)]
@@ -84,7 +84,7 @@ def test_scores_are_what_the_head_reads(policy: Any, rolled: Path) -> None:
     rollouts = RolloutSet.read(rolled)
     spec = HeadSpec(rewards=(0.0, 0.1, 1.0), edges=(0, 3, 9))
     head = SuccessHead(torch.randn(spec.size, 32, generator=torch.Generator().manual_seed(0)) / 5, spec)
-    states, owner, _ = gather_states(policy, rollouts)
+    states, owner, _, _ = gather_states(policy, rollouts)
     scores = list(score_rollouts(policy, head, rollouts))
     assert sorted(score.index for score in scores) == list(range(len(rollouts)))
     for score in scores[:20]:

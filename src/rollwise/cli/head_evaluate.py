@@ -64,7 +64,7 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     from rich.console import Console
 
     from rollwise.cli.progress import Bars
-    from rollwise.inference.bench import auc_steps, bench_of, decode_on, digest_of, judge_on, scored_of
+    from rollwise.inference.bench import auc_steps, bench_of, decode_on, judge_on, scored_of
     from rollwise.inference.calibration import calibration_report
     from rollwise.inference.confidence import TokenConfidence
     from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
@@ -99,10 +99,12 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
             judge=judge_on(bench),
             states=head.states,
             solved_at=bench.solved_at,
-            about={"model": name, "head": digest_of(own["head"]), "rollouts": str(own["rollouts"]),
+            about={"model": name, "head": head.digest, "rollouts": str(own["rollouts"]),
                    "decoded": len(bench.ids), "temperature": bench.temperature, "top_p": bench.top_p},
         )  # fmt: skip
-        scored = scored_of(model, tokenizer, head, rollouts, progress=bars.of("rollouts scored"))
+        scored = scored_of(
+            model, tokenizer, head, rollouts, progress=bars.of("rollouts scored"), kept=evaluation.out / "scored"
+        )
         warmup = int(config.warmup or 1)
         steps = auc_steps(warmup, int(scored.lengths.max()))
         report = calibration_report(scored, steps=steps, prune_step=warmup, k=config.k, solved_at=bench.solved_at)

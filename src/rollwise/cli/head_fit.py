@@ -28,6 +28,7 @@ examples:
   rollwise head fit rollouts/train --max_positions 20000 --out head.safetensors     less memory and time
 
 It is solved to convergence, and says how far from the best head it is at most.
+Killed or interrupted while it reads, the same command goes on where it stopped (OUT.part holds what was read).
 """
 
 
@@ -71,6 +72,7 @@ def run(options: Namespace) -> int:
     from rollwise.inference.fitting import fit_head, fit_paper, position_weights
     from rollwise.inference.head import SuccessHead, model_facts
     from rollwise.inference.hidden import gather_states
+    from rollwise.inference.kept_batches import KeptBatches, pass_facts
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
     from rollwise.inference.verdict import window_means
@@ -82,15 +84,18 @@ def run(options: Namespace) -> int:
     seed, most = options.get("seed", 0), options.get("max_positions", 100_000)
     with Bar("warm start") as bar:
         model, tokenizer, source = model_of(rollouts, options.get("model"), progress=bar.update)
-    ends: dict[int, Any] = {}
+    # Neither --rewards nor --edges nor --l2 decide what is read: a killed fit goes on with others too.
+    facts = pass_facts(model, rollouts, max_positions=most, seed=seed, judging=judging)
+    kept = KeptBatches(f"{options.out}.part", facts)
     with Bar("rollouts read") as bar:
-        states, owner, remaining = gather_states(
+        states, owner, remaining, ends = gather_states(
             model,
             rollouts,
             max_positions=most,
             seed=seed,
             progress=bar.update,
-            each=(lambda i, own: ends.update({i: window_means(own)})) if judging else None,
+            also=window_means if judging else None,
+            kept=kept,
         )
     labels = spec.labels(remaining, rollouts.rewards[owner])
     if method == "paper":
@@ -111,8 +116,9 @@ def run(options: Namespace) -> int:
     }
     verdict, judged = None, ""
     if judging:
-        verdict, about["verdict"], judged = _verdict([ends[i] for i in range(len(rollouts))], rollouts, spec)
+        verdict, about["verdict"], judged = _verdict(ends, rollouts, spec)
     path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about, verdict).save(options.out)
+    kept.clear()
     if method == "convex":
         proof = (
             f"within {fit.gap:.1e} nats of the best head"

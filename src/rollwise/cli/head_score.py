@@ -25,6 +25,7 @@ examples:
   rollwise head score rollouts/other --head head.safetensors --model path/of/another/checkpoint
 
 It writes ROLLOUTS/scores.jsonl, a line a rollout: id, rollout, reward, truncated, value_end, values, remaining.
+Killed or interrupted, the same command goes on where it stopped (OUT.part holds what was read).
 """
 
 
@@ -50,6 +51,7 @@ def run(options: Namespace) -> int:
 
     from rollwise.cli.progress import Bar
     from rollwise.inference.head import SuccessHead
+    from rollwise.inference.kept_batches import remove_kept
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.scoring import score_rollouts
     from rollwise.inference.sources import model_of
@@ -59,11 +61,14 @@ def run(options: Namespace) -> int:
     with Bar("warm start") as bar:
         model, tokenizer, _ = model_of(rollouts, options.get("model"), progress=bar.update)
     head.check(model, tokenizer)
-    with Bar("rollouts scored") as bar:
-        scores = sorted(score_rollouts(model, head, rollouts, progress=bar.update), key=lambda score: score.index)
     out = Path(options.get("out") or Path(options.rollouts) / "scores.jsonl")
+    part = out.with_name(f"{out.name}.part")
+    with Bar("rollouts scored") as bar:
+        made = score_rollouts(model, head, rollouts, progress=bar.update, kept=part)
+        scores = sorted(made, key=lambda score: score.index)
     text = "".join(json.dumps(_line(score, rollouts), ensure_ascii=False) + "\n" for score in scores)
     write_atomically(out, text.encode("utf-8", "surrogatepass"))
+    remove_kept(part)
     Console().print(_table(scores, head, rollouts))
     sys.stdout.write(f"{out}\n")
     return 0

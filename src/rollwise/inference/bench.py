@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -126,14 +125,18 @@ def scored_of(
     *,
     key: AnswerKey = answer_key,
     progress: Callable[[int, int], None] | None = None,
+    kept: str | Path | None = None,
 ) -> Scored:
-    """What the head says along all rollouts of the set, teacher-forced, and its joint at each prompt."""
+    """What the head says along all rollouts of the set, teacher-forced, and its joint at each prompt.
+
+    `kept` is a folder in which a killed pass goes on.
+    """
     from rollwise.inference.scoring import score_rollouts
 
     spec = head.spec
     joints = np.full((len(rollouts.ids), spec.num_rewards, spec.num_lengths), np.nan)
     scores: dict[int, Score] = {}
-    for score in score_rollouts(model, head, rollouts, progress=progress):
+    for score in score_rollouts(model, head, rollouts, progress=progress, kept=kept):
         scores[score.index] = score
         joints[rollouts.prompt[score.index]] = score.at_prompt
     ordered = [scores[i] for i in range(len(rollouts))]
@@ -157,8 +160,3 @@ def auc_steps(warmup: int, longest: int) -> list[int]:
     """
     steps = {0, max(1, warmup // 2), *(n * warmup for n in (1, 2, 3, 4, 6))}
     return sorted(step for step in steps if step < longest)
-
-
-def digest_of(path: str | Path) -> str:
-    """A hash of a file, by which an evaluation's folder knows its head."""
-    return hashlib.sha256(Path(path).read_bytes()).hexdigest()[:16]

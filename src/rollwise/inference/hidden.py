@@ -8,13 +8,15 @@ before; and the forward pass ends there, so that no logits over the vocabulary a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
+from rollwise.inference.kept_batches import Arrays, KeptBatches
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.models.modes import evaluating
 from rollwise.rng import stream_generator
@@ -86,8 +88,48 @@ def hidden_states(
     Raises:
         ConfigError: a sequence without a prompt, or without a completion.
     """
-    import torch
+    for _, batch, read in _readers(model, sequences, prompt_lengths, batch_tokens, progress):
+        yield from zip(batch, read(), strict=True)
 
+
+def each_rollout(
+    model: Any,
+    rollouts: RolloutSet,
+    make: Callable[[int, torch.Tensor], Arrays],
+    *,
+    kept: KeptBatches | None = None,
+    batch_tokens: int = BATCH_TOKENS,
+    progress: Progress | None = None,
+) -> Iterator[tuple[int, Arrays]]:
+    """For each of N rollouts its number and the arrays that `make` makes of both, longest first.
+
+    Args:
+        model: The model that is to read them.
+        rollouts: N rollouts.
+        make: A rollout's number and its (T, H) hidden states -> named arrays.
+        kept: Where each batch's arrays are kept, so that a killed pass goes on there, with the same batches and so the
+            same numbers.
+        batch_tokens: Most tokens in a forward pass.
+        progress: Told after each batch.
+    """
+    readers = _readers(model, rollouts.sequences, rollouts.prompt_lengths, batch_tokens, progress)
+    for number, batch, read in readers:
+        made = None if kept is None else kept.get(number)
+        if made is None:
+            made = {i: make(i, states) for i, states in zip(batch, read(), strict=True)}
+            if kept is not None:
+                kept.put(number, made)
+        yield from made.items()
+
+
+def _readers(
+    model: Any,
+    sequences: Sequence[Sequence[int]],
+    prompt_lengths: Sequence[int] | IntArray,
+    batch_tokens: int,
+    progress: Progress | None,
+) -> Iterator[tuple[int, list[int], Callable[[], list[torch.Tensor]]]]:
+    """Each batch's number, its sequences, and what reads their states."""
     check_whole("batch_tokens", batch_tokens, least=1)
     lengths = [len(sequence) for sequence in sequences]
     for i, (length, start) in enumerate(zip(lengths, prompt_lengths, strict=True)):
@@ -95,18 +137,26 @@ def hidden_states(
             raise ConfigError(f"sequence {i} has {length} tokens, {start} of its prompt; both parts need at least one")
     done = 0
     with evaluating(model):
-        for batch in _batches(lengths, batch_tokens):
-            ids = torch.zeros(len(batch), lengths[batch[0]], dtype=torch.long)
-            mask = torch.zeros_like(ids)
-            for row, i in enumerate(batch):
-                ids[row, : lengths[i]] = torch.as_tensor(sequences[i])
-                mask[row, : lengths[i]] = 1
-            states = last_hidden_states(model, ids.to(model.device), mask.to(model.device))
-            for row, i in enumerate(batch):
-                yield i, states[row, int(prompt_lengths[i]) - 1 : lengths[i] - 1].float().cpu()
+        for number, batch in enumerate(_batches(lengths, batch_tokens)):
+            some, starts = [sequences[i] for i in batch], [int(prompt_lengths[i]) for i in batch]
+            yield number, batch, partial(_read, model, some, starts)
             done += len(batch)
             if progress:
                 progress(done, len(sequences))
+
+
+def _read(model: Any, sequences: Sequence[Sequence[int]], starts: Sequence[int]) -> list[torch.Tensor]:
+    """One batch's states, the longest sequence first."""
+    import torch
+
+    ids = torch.zeros(len(sequences), len(sequences[0]), dtype=torch.long)
+    mask = torch.zeros_like(ids)
+    for row, sequence in enumerate(sequences):
+        ids[row, : len(sequence)] = torch.as_tensor(sequence)
+        mask[row, : len(sequence)] = 1
+    states = last_hidden_states(model, ids.to(model.device), mask.to(model.device))
+    ends = zip(starts, map(len, sequences), strict=True)
+    return [states[row, start - 1 : end - 1].float().cpu() for row, (start, end) in enumerate(ends)]
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
@@ -122,6 +172,23 @@ def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
         order = order[rows:]
 
 
+class Gathered(NamedTuple):
+    """Hidden states of rollouts.
+
+    Attributes:
+        states: (M, H) float32.
+        owner: (M,) whose rollout's each is, rising.
+        remaining: (M,) how many tokens remain there: T at the prompt's last token, 1 at the position that produces the
+            last one.
+        also: (N,) what else was made of each rollout's states; empty if nothing was.
+    """
+
+    states: torch.Tensor
+    owner: IntArray
+    remaining: IntArray
+    also: list[torch.Tensor]
+
+
 def gather_states(
     model: Any,
     rollouts: RolloutSet,
@@ -130,8 +197,9 @@ def gather_states(
     seed: int = 0,
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress | None = None,
-    each: Callable[[int, torch.Tensor], None] | None = None,
-) -> tuple[torch.Tensor, IntArray, IntArray]:
+    also: Callable[[torch.Tensor], torch.Tensor] | None = None,
+    kept: KeptBatches | None = None,
+) -> Gathered:
     """Hidden states of all positions of all rollouts, or of a uniform sample of them.
 
     Args:
@@ -141,33 +209,34 @@ def gather_states(
         seed: Of that draw.
         batch_tokens: Most tokens in a forward pass.
         progress: Told after each batch.
-        each: Told each rollout's number and all its (T, H) states, whatever is kept of them.
-
-    Returns:
-        (M, H) float32 states, (M,) whose rollout's each is, rising, and (M,) how many tokens remain there: T at the
-        prompt's last token, 1 at the position that produces the last one.
+        also: Something else to be made of each rollout's (T, H) states, whichever positions are drawn.
+        kept: Where what was read is kept until the whole is done; see `each_rollout`.
     """
     import torch
 
     lengths = rollouts.lengths
     begins = np.concatenate([[0], np.cumsum(lengths)])
     total = int(begins[-1])
-    kept = np.arange(total)
+    drawn = np.arange(total)
     if max_positions is not None and check_whole("max_positions", max_positions, least=1) < total:
-        kept = np.sort(stream_generator(seed, "head/positions").choice(total, size=max_positions, replace=False))
-    owner = np.searchsorted(begins, kept, side="right") - 1
-    offset = kept - begins[owner]
+        drawn = np.sort(stream_generator(seed, "head/positions").choice(total, size=max_positions, replace=False))
+    owner = np.searchsorted(begins, drawn, side="right") - 1
+    offset = drawn - begins[owner]
+    place = np.searchsorted(owner, np.arange(len(rollouts) + 1))  # of each rollout's first among the drawn
+
+    def make(i: int, own: torch.Tensor) -> Arrays:
+        arrays = {"states": own[torch.as_tensor(offset[place[i] : place[i + 1]])].numpy()}
+        return arrays if also is None else arrays | {"also": also(own).numpy()}
+
     states: torch.Tensor | None = None
-    all_of = hidden_states(
-        model, rollouts.sequences, rollouts.prompt_lengths, batch_tokens=batch_tokens, progress=progress
-    )
-    for i, own in all_of:
+    others: dict[int, torch.Tensor] = {}
+    made = each_rollout(model, rollouts, make, kept=kept, batch_tokens=batch_tokens, progress=progress)
+    for i, arrays in made:
         if states is None:
-            states = torch.empty(len(kept), own.shape[1])
-        if each:
-            each(i, own)
-        low, high = np.searchsorted(owner, [i, i + 1])
-        states[low:high] = own[torch.as_tensor(offset[low:high])]
+            states = torch.empty(len(drawn), arrays["states"].shape[1])
+        states[place[i] : place[i + 1]] = torch.as_tensor(arrays["states"])
+        if also is not None:
+            others[i] = torch.as_tensor(arrays["also"])
     if states is None:
         raise ConfigError("there are no rollouts to read")
-    return states, owner, lengths[owner] - offset
+    return Gathered(states, owner, lengths[owner] - offset, [others[i] for i in sorted(others)])

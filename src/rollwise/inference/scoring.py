@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,8 +13,12 @@ from numpy.typing import NDArray
 from rollwise.errors import ConfigError
 from rollwise.inference.groups import END_WINDOW
 from rollwise.inference.head import SuccessHead
-from rollwise.inference.hidden import BATCH_TOKENS, Progress, hidden_states
+from rollwise.inference.hidden import BATCH_TOKENS, Progress, each_rollout
+from rollwise.inference.kept_batches import Arrays, KeptBatches, pass_facts
 from rollwise.inference.rollout_set import RolloutSet
+
+if TYPE_CHECKING:
+    import torch
 
 FloatArray = NDArray[np.float64]
 
@@ -55,24 +60,49 @@ def score_rollouts(
     *,
     batch_tokens: int = BATCH_TOKENS,
     progress: Progress | None = None,
+    kept: str | Path | None = None,
 ) -> Iterator[Score]:
     """Score N rollouts, the longest first.
+
+    Args:
+        model: The model that made them, or another of the same tokenizer and width.
+        head: What to read.
+        rollouts: N rollouts.
+        batch_tokens: Most tokens in a forward pass.
+        progress: Told after each batch.
+        kept: A folder that keeps the scores batch by batch, so that the same pass goes on where it was killed, and once
+            done need not be made again.
 
     Raises:
         ConfigError: the head is of another width.
     """
     spec = head.spec
-    sequences, starts = rollouts.sequences, rollouts.prompt_lengths
-    for i, states in hidden_states(model, sequences, starts, batch_tokens=batch_tokens, progress=progress):
+
+    def make(i: int, states: torch.Tensor) -> Arrays:
         check_width(head, int(states.shape[1]))
         joint = head.joint(states).double().numpy()
         labels = spec.rollout_labels(len(states), float(rollouts.rewards[i]))
         own = joint.reshape(len(joint), -1)[np.arange(len(joint)), labels]
-        entropy = -np.log(np.maximum(own, np.finfo(np.float32).tiny))
-        verdict = None
+        arrays = {
+            "chances": joint.sum(-1),
+            "values": spec.value(joint),
+            "remaining": spec.expected_length(joint),
+            "entropy": -np.log(np.maximum(own, np.finfo(np.float32).tiny)),
+            "at_prompt": joint[0],
+        }
         if head.verdict is not None:
-            verdict = float(head.verdict.chances(head.verdict.read(states).numpy()) @ np.asarray(spec.rewards))
-        yield Score(i, joint.sum(-1), spec.value(joint), spec.expected_length(joint), entropy, joint[0], verdict)
+            chances = head.verdict.chances(head.verdict.read(states).numpy())
+            arrays["verdict"] = np.asarray(chances @ np.asarray(spec.rewards))
+        return arrays
+
+    batches = None
+    if kept is not None:
+        facts = pass_facts(model, rollouts, head=head.digest, batch_tokens=batch_tokens)
+        batches = KeptBatches(kept, facts)
+    made = each_rollout(model, rollouts, make, kept=batches, batch_tokens=batch_tokens, progress=progress)
+    for i, arrays in made:
+        verdict = arrays.pop("verdict", None)
+        yield Score(i, **arrays, verdict=None if verdict is None else float(verdict))
 
 
 def check_width(head: SuccessHead, width: int) -> None:
