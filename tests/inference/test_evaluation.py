@@ -82,7 +82,8 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
 
 
 def test_peers_vote_and_need_no_head(tmp_path: Path) -> None:
-    """ESC by hand: two candidates; equal answers are taken, else two more, and the majority of the four."""
+    """ESC by hand: two candidates; equal answers are taken, else two more, and the majority of the four, whatever a
+    head would say of ties."""
     decode, confident = FakeDecoder(), FakeDecoder(confident=True)
     found = make(tmp_path, decode, confident=confident, live="no").run()
     policies = by_name(found)
@@ -92,16 +93,10 @@ def test_peers_vote_and_need_no_head(tmp_path: Path) -> None:
             texts = [decode.text(seed, i, j) for j in range(4)]
             drawn = 2 if texts[0] == texts[1] else 4
             cost.append(sum(len(decode.candidate(seed, i, j)[0]) for j in range(drawn)))
-            counts = {text: texts[:drawn].count(text) for text in texts[:drawn]}
-            leading = [text for text, count in counts.items() if count == max(counts.values())]
-            # Where two answers tie, values decide; a prompt that can go either way is not counted here.
-            right.append(len(leading) == 1 and "right" in leading[0] if len(leading) == 1 else None)
+            right.append("right" in max(texts[:drawn], key=texts[:drawn].count))  # the first of equals
     assert policies["esc 2"]["row_forwards"]["mean"] == pytest.approx(np.mean(cost))
-    sure = [r for r in right if r is not None]
-    ties = len(right) - len(sure)
-    assert sum(sure) <= policies["esc 2"]["accuracy"]["mean"] * 36 + 1e-9 <= sum(sure) + ties + 2e-9
+    assert policies["esc 2"]["accuracy"]["mean"] == pytest.approx(np.mean(right))
     assert policies["majority"]["row_forwards"] == policies["none"]["row_forwards"]
-    assert policies["majority"]["accuracy"]["mean"] == pytest.approx(found["best_of"][-1]["majority"])
     assert policies["adaptive-consistency 0.8"]["steps"]["mean"] > policies["none"]["steps"]["mean"]
     assert policies["deepconf 50"]["saving"]["value"] > 0
     assert {name for name, policy in policies.items() if policy["headless"]} == {

@@ -31,7 +31,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.write(f"rollwise: {error}\n")
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; what was saved is kept: the same command goes on, a training with --resume RUN\n")
+        sys.stderr.write(
+            "rollwise: interrupted; what was saved is kept: the same command goes on, or train --resume RUN\n"
+        )
         return 130
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # All is written. Taking the interpreter down while another library's threads are in C++ code aborts now and

@@ -11,7 +11,7 @@ import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields
+from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -27,7 +27,7 @@ from rollwise.inference.pareto import PolicyRun
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.replay import Logged, from_arrays, logged, replay, to_arrays
 from rollwise.inference.selection import AnswerKey, answer_key, choose
-from rollwise.inference.settings import CONFIDENCE, HEAD, EvaluationConfig, Setting, live_names, settings_of
+from rollwise.inference.settings import CONFIDENCE, HEAD, NOTHING, EvaluationConfig, Setting, live_names, settings_of
 from rollwise.inference.summary import summary_of
 from rollwise.state import write_atomically
 
@@ -100,7 +100,8 @@ class Evaluation:
         self.out, self.config, self.judge = Path(out), config, judge
         self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
         self.about = dict(about or {})
-        self._seen = {HEAD: (decode, self.states)}
+        # Votes need no signal: they are cast on the runs that the head saw, with its values taken away.
+        self._seen = {HEAD: (decode, self.states), NOTHING: (decode, self.states)}
         if confident is not None:
             self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
         self.settings = [setting for setting in settings_of(config) if setting.signal in self._seen]
@@ -119,7 +120,7 @@ class Evaluation:
         """
         tell = progress or _no_progress
         seeds = self.config.seeds
-        wanted = [(seed, signal) for seed in seeds for signal in self._seen]
+        wanted = [(seed, signal) for seed in seeds for signal in self._seen if signal != NOTHING]
         for i, (seed, signal) in enumerate(wanted):
             tell("full runs", i, len(wanted))
             self.full(seed, signal)
@@ -173,7 +174,8 @@ class Evaluation:
         tell(what, len(wanted), len(wanted))
 
     def _replay(self, setting: Setting, seed: int) -> PolicyRun:
-        full, states = self.full(seed, setting.signal), self._seen[setting.signal][1]
+        full = self.full(seed, CONFIDENCE if setting.signal == CONFIDENCE else HEAD)
+        states = self._seen[setting.signal][1]
         results = [
             replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self.key)
             for prompt, k in zip(full.prompts, self.shares(setting, seed), strict=True)
@@ -188,6 +190,8 @@ class Evaluation:
     def _scored(
         self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, wall_s: float, cpu_s: float
     ) -> PolicyRun:
+        if setting.signal == NOTHING:
+            results = [_unvalued(result) for result in results]
         chosen = [choose(result, setting.rule or self.config.rule, key=self.key) for result in results]
         right = [
             one is not None and earned[one.index] >= self.solved_at for one, earned in zip(chosen, rewards, strict=True)
@@ -263,6 +267,11 @@ class Evaluation:
 
 def _no_progress(what: str, done: int, total: int) -> None:
     return None
+
+
+def _unvalued(result: Result) -> Result:
+    """Without the head's values, which would decide between answers of equally many votes."""
+    return replace(result, candidates=[replace(one, value_end=math.nan) for one in result.candidates])
 
 
 def _read_full(path: Path) -> FullRun:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
@@ -15,7 +16,7 @@ from rollwise.inference.selection import LIVE_RULES
 from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 BASELINE = "none"
-HEAD, CONFIDENCE = "head", "confidence"
+HEAD, CONFIDENCE, NOTHING = "head", "confidence", "nothing"
 LIVE = ("front", "all", "no")
 
 
@@ -29,7 +30,7 @@ class Setting:
         policy: What the decoder asks.
         mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
         rule: How the answer is chosen; None for the evaluation's rule.
-        signal: What the policy sees: `head`, or `confidence`, the tokens' own.
+        signal: What policy and choice see: `head`; `confidence`, the tokens' own; or `nothing` but answers.
     """
 
     name: str
@@ -48,7 +49,7 @@ class Setting:
     @property
     def headless(self) -> bool:
         """Whether it is one of the peers that need no success head."""
-        return self.rule is not None
+        return self.signal != HEAD
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -148,16 +149,15 @@ def settings_of(config: EvaluationConfig) -> list[Setting]:
 
 def peers_of(config: EvaluationConfig) -> list[Setting]:
     """What can be had without a head: the majority of all K, of fewer by agreement, and confidence's own vote."""
-    found = [Setting("majority", "majority", BestOfN(), rule="majority")]
-    found += [
-        Setting(f"esc {window}", "esc", EarlyStoppingVote(window=window), rule="majority") for window in config.windows
-    ]
+    voting: dict[str, Any] = {"rule": "majority", "signal": NOTHING}
+    found = [Setting("majority", "majority", BestOfN(), **voting)]
+    found += [Setting(f"esc {window}", "esc", EarlyStoppingVote(window=window), **voting) for window in config.windows]
     found += [
         Setting(
             f"adaptive-consistency {threshold:g}",
             "adaptive-consistency",
             AdaptiveConsistencyVote(threshold=threshold),
-            rule="majority",
+            **voting,
         )
         for threshold in config.confidences
     ]
