@@ -93,7 +93,7 @@ class EvaluationConfig:
     sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
     mean_ks: tuple[int, ...] = (4, 6)
     windows: tuple[int, ...] = (2, 3, 4)
-    confidences: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
+    confidences: tuple[float, ...] = (0.8, 0.9, 0.95)
     keeps: tuple[float, ...] = (10.0, 50.0, 90.0)
     tolerance: float = 0.01
     resamples: int = RESAMPLES
