@@ -39,10 +39,16 @@ class FakeDecoder:
     def read(self, value: float) -> list[float]:
         return [10 * value] if self.confident else [1 - value, value]
 
-    def __call__(self, policy: Policy, seed: int, ks: Any = None) -> tuple[list[Result], float, float]:
+    def __call__(
+        self, policy: Policy, seed: int, ks: Any = None, watch: Any = None
+    ) -> tuple[list[Result], float, float]:
         self.calls.append((policy.name, seed))
         ks = [self.k] * self.prompts if ks is None else ks
         results = [self.decode(policy, seed, i, k) for i, k in enumerate(ks)]
+        if watch is not None:  # the fake's confidence, whoever asks
+            for i, result in enumerate(results):
+                for one in result.candidates:
+                    one.watched = 10 * self.candidate(seed, i, one.index)[1][:, None]
         work = float(sum(result.row_forwards for result in results))
         return results, work / 1000, work / 500
 

@@ -105,11 +105,14 @@ def test_peers_vote_and_need_no_head(tmp_path: Path) -> None:
     # What needs no head is compared with, and not chosen among what the head is worth.
     chosen = {f["setting"] for p in found["held_out"] if p["family"] == "any" for f in p["folds"]}
     assert not any(policies[name]["headless"] for name in chosen)
-    assert confident.calls == [("none", 0), ("none", 1), ("none", 2)]
-    # The same again from the files.
+    assert confident.calls == []  # the head's full runs carry the confidence along
+    # The same again from the files; live as replayed.
     idle = FakeDecoder(confident=True)
     assert by_name(make(tmp_path, FakeDecoder(), confident=idle, live="no").run()) == policies
     assert idle.calls == []
+    lived = by_name(make(tmp_path, FakeDecoder(), confident=idle, live="esc 2, deepconf 50").run())
+    assert idle.calls == [("deepconf", 0), ("deepconf", 1), ("deepconf", 2)]
+    assert all(lived[name]["live"]["as_replayed"] == 1.0 for name in ("esc 2", "deepconf 50"))
 
 
 def test_adaptive_k_keeps_its_budget_and_gives_more_to_hard_prompts(tmp_path: Path) -> None:

@@ -29,6 +29,25 @@ POLICIES = [
 ]
 
 
+def test_a_second_signal_is_read_along() -> None:
+    """What is watched is what one would have gone by, and changes nothing."""
+    model, tokenizer = tiny()
+    options = DecodingOptions(max_new_tokens=LIMIT, slots=7, seed=3)
+    confidence = TokenConfidence(k=5)
+
+    def decode(signal: Any, **given: Any) -> dict[str, Result]:
+        made = AdaptiveDecoder(model, tokenizer, signal=signal, options=options)
+        return {result.id: result for result in made.decode(IDS, PROMPTS, BestOfN(), k=K, **given)}
+
+    head = random_head(model, tokenizer)
+    alone, by_it, both = decode(head), decode(confidence), decode(head, watch=confidence)
+    for id_ in IDS:
+        for one, other, watched in zip(*(run[id_].candidates for run in (alone, by_it, both)), strict=True):
+            assert one.token_ids == watched.token_ids
+            np.testing.assert_array_equal(one.values, watched.values)
+            np.testing.assert_array_equal(other.chances, watched.watched)
+
+
 def digits(text: str) -> str | None:
     """Votes of texts without any sense: whether the first sign is a digit; a text without a sign has none."""
     return str(text[0].isdigit()) if text else None

@@ -70,6 +70,14 @@ class _Prompted:
 
     group: CandidateGroup
     prompt: Prompt
+    watched: dict[int, list[np.ndarray]] = field(default_factory=dict)
+
+    def result(self) -> Result:
+        """What came of it, with what was read along."""
+        result = self.group.result()
+        for j, reads in self.watched.items():
+            result.candidates[j].watched = np.stack(reads)
+        return result
 
 
 @dataclass(eq=False)
@@ -101,7 +109,8 @@ class Batching:
         limit: Most tokens of a candidate.
         seed: Names the random streams, with prompt id and index.
         stats: Counted into.
-        answer: A finished candidate's tokens -> its final answer, for policies that go by agreement.
+        answer: A finished candidate's tokens -> its final answer, for policies that vote.
+        watch: A second signal, read along and kept with the candidates; no policy sees it.
     """
 
     def __init__(
@@ -115,10 +124,11 @@ class Batching:
         seed: int,
         stats: DecodingStats,
         answer: Callable[[Sequence[int]], str | None] | None = None,
+        watch: Signal | None = None,
     ) -> None:
         self.rows, self.sampler, self.signal, self.policy = rows, sampler, signal, policy
         self.verdict: Verdict | None = getattr(signal, "verdict", None)
-        self.limit, self.seed, self.stats, self.answer = limit, seed, stats, answer
+        self.limit, self.seed, self.stats, self.answer, self.watch = limit, seed, stats, answer, watch
         self.read_ahead: deque[_Prompted] = deque()
         """Prompts that were read, many in one forward pass, before there were slots for them."""
         self.wanted: deque[_Row] = deque()
@@ -136,7 +146,7 @@ class Batching:
             if done:
                 self._count(clock)
                 for prompted in done:
-                    yield prompted.group.result()
+                    yield prompted.result()
                 clock = time.perf_counter(), time.process_time()
         self._count(clock)
 
@@ -205,6 +215,9 @@ class Batching:
         if self.signal is not None:
             chances, lengths = self.signal.read(hidden, logits)
             reads = list(zip(settled(chances), lengths.tolist(), strict=True))
+        if self.watch is not None:
+            for row, read in zip(rows, settled(self.watch.read(hidden, logits)[0]), strict=True):
+                row.prompted.watched.setdefault(row.index, []).append(read)
         uniforms = torch.tensor([row.uniforms[len(row.tokens)] for row in rows], dtype=torch.float64)
         tokens = draw_tokens(self.sampler.scores(logits), uniforms.to(logits.device)).tolist()
         for row, token, (chance, length) in zip(rows, tokens, reads, strict=True):

@@ -93,7 +93,9 @@ def decode_on(decoder: AdaptiveDecoder, bench: Bench, k: int) -> Decode:
 
     def decode(policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
         before = decoder.stats.wall_s, decoder.stats.cpu_s
-        results = decoder.decode(bench.ids, prompts, policy, k=options.get("ks", k), seed=seed)
+        results = decoder.decode(
+            bench.ids, prompts, policy, k=options.get("ks", k), seed=seed, watch=options.get("watch")
+        )
         by_id = {result.id: result for result in results}
         wall_s, cpu_s = decoder.stats.wall_s - before[0], decoder.stats.cpu_s - before[1]
         return [by_id[id_] for id_ in bench.ids], wall_s, cpu_s

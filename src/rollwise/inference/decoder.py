@@ -102,6 +102,7 @@ class AdaptiveDecoder:
         k: int | Sequence[int] = 8,
         seed: int | None = None,
         answer: Callable[[str], str | None] = answer_key,
+        watch: Signal | None = None,
     ) -> Iterator[Result]:
         """Results of N prompts, each as soon as it is done.
 
@@ -112,6 +113,7 @@ class AdaptiveDecoder:
             k: Candidates of each prompt, or (N,) of each.
             seed: In place of the options'.
             answer: A finished candidate's text -> its final answer, for policies that vote.
+            watch: A second signal, read along and kept with the candidates; no policy sees it.
 
         Raises:
             ConfigError: `k` is out of range, a prompt does not fit, or the policy and the model don't go together;
@@ -121,7 +123,7 @@ class AdaptiveDecoder:
         encoded = [encode(self.tokenizer, prompt) for prompt in prompts]
         self._check(ids, encoded, counts, policy)
         seed = self.options.seed if seed is None else check_seed(seed)
-        return self._decode(list(zip(ids, encoded, counts, strict=True)), policy, seed, answer)
+        return self._decode(list(zip(ids, encoded, counts, strict=True)), policy, seed, answer, watch)
 
     def _decode(
         self,
@@ -129,6 +131,7 @@ class AdaptiveDecoder:
         policy: Policy,
         seed: int,
         answer: Callable[[str], str | None],
+        watch: Signal | None,
     ) -> Iterator[Result]:
         def answer_of(tokens: Sequence[int]) -> str | None:
             return answer(self.tokenizer.decode(tokens, skip_special_tokens=True))
@@ -142,6 +145,7 @@ class AdaptiveDecoder:
             seed=seed,
             stats=self.stats,
             answer=answer_of,
+            watch=watch,
         )
         with evaluating(self.model):
             for result in batching.run(queue):

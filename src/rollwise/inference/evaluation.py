@@ -1,17 +1,15 @@
 """The evaluation of the adaptive decoder: one full run a seed, every setting replayed from it, some run live.
 
-Everything is kept in a folder, so that a killed evaluation goes on: `full-SEED.npz` (the full runs),
-`confidence-SEED.npz` (the same, with the tokens' confidence as signal), `runs.jsonl` (a line for each setting, seed
-and kind) and, at the end, `evaluation.json`, from which tables and figures are drawn.
+Everything is kept in a folder, so that a killed evaluation goes on: `full-SEED.npz` (the full runs), `runs.jsonl` (a
+line for each setting, seed and kind) and, at the end, `evaluation.json`, from which tables and figures are drawn.
 """
 
 from __future__ import annotations
 
-import io
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass, fields, replace
+from dataclasses import asdict, fields, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,10 +20,11 @@ from rollwise.evaluation.json_lines import read_json_lines
 from rollwise.inference.allocation import allocate
 from rollwise.inference.candidates import FloatArray, Policy
 from rollwise.inference.confidence import TokenConfidence
+from rollwise.inference.full_runs import FullRun, read_full, write_full
 from rollwise.inference.groups import Result
 from rollwise.inference.pareto import PolicyRun
 from rollwise.inference.policies import BestOfN
-from rollwise.inference.replay import Logged, from_arrays, logged, replay, to_arrays
+from rollwise.inference.replay import logged, replay
 from rollwise.inference.selection import AnswerKey, answer_key, choose
 from rollwise.inference.settings import CONFIDENCE, HEAD, NOTHING, EvaluationConfig, Setting, live_names, settings_of
 from rollwise.inference.summary import summary_of
@@ -44,25 +43,13 @@ Progress = Callable[[str, int, int], None]
 class Decode(Protocol):
     """Decodes all prompts live: the same seed gives the same samples, whatever the policy.
 
-    `ks`, given for adaptive K alone, is (N,) candidates for each prompt; otherwise each gets K. Returns a result for
-    each prompt, always in the same order, and the seconds of wall-clock and of processor that it took.
+    `ks`, given for adaptive K alone, is (N,) candidates for each prompt; otherwise each gets K. `watch`, given for full
+    runs alone, is a second signal whose reads are kept in `Candidate.watched`. Returns a result for each prompt, always
+    in the same order, and the seconds of wall-clock and of processor that it took.
     """
 
     def __call__(self, policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
         """Decode."""
-
-
-@dataclass(frozen=True)
-class FullRun:
-    """Best-of-N with one seed, every candidate whole.
-
-    Attributes:
-        prompts: (N,).
-        rewards: (N, K).
-    """
-
-    prompts: list[Logged]
-    rewards: FloatArray
 
 
 class Evaluation:
@@ -109,7 +96,7 @@ class Evaluation:
         self.out.mkdir(parents=True, exist_ok=True)
         self._same_as_before()
         self._runs = self._read_runs()
-        self._full: dict[tuple[int, str], FullRun] = {}
+        self._full: dict[int, FullRun] = {}
 
     def run(self, *, calibration: Mapping[str, Any] | None = None, progress: Progress | None = None) -> dict[str, Any]:
         """Do what is missing; the contents of `evaluation.json`, which is written too.
@@ -120,11 +107,10 @@ class Evaluation:
         """
         tell = progress or _no_progress
         seeds = self.config.seeds
-        wanted = [(seed, signal) for seed in seeds for signal in self._seen if signal != NOTHING]
-        for i, (seed, signal) in enumerate(wanted):
-            tell("full runs", i, len(wanted))
-            self.full(seed, signal)
-        tell("full runs", len(wanted), len(wanted))
+        for i, seed in enumerate(seeds):
+            tell("full runs", i, len(seeds))
+            self.full(seed)
+        tell("full runs", len(seeds), len(seeds))
         self._each(self.settings, REPLAYED, self._replay, tell)
         first = self._summary(calibration)
         ends = {policy["name"] for policy in first["policies"] if policy["baseline"] or policy["notable"]}
@@ -135,13 +121,15 @@ class Evaluation:
         write_atomically(self.out / RESULT_FILE, text.encode("utf-8", "replace"))
         return found
 
-    def full(self, seed: int, signal: str = HEAD) -> FullRun:
-        """The full run of a seed as a signal saw it: from its file, or decoded now."""
-        if (seed, signal) not in self._full:
-            path = self.out / f"{'full' if signal == HEAD else signal}-{seed}.npz"
-            found = _read_full(path) if path.exists() else self._decode_full(seed, signal, path)
-            self._full[seed, signal] = found
-        return self._full[seed, signal]
+    def full(self, seed: int) -> FullRun:
+        """The full run of a seed: from its file, or decoded now."""
+        if seed not in self._full:
+            path = self.out / f"full-{seed}.npz"
+            found = read_full(path) if path.exists() else None
+            if found is None or (CONFIDENCE in self._seen and not found.confident):
+                found = self._decode_full(seed, path)
+            self._full[seed] = found
+        return self._full[seed]
 
     def runs(self, setting: Setting, kind: str = REPLAYED) -> list[PolicyRun]:
         """The setting's runs so far, by seed."""
@@ -174,11 +162,11 @@ class Evaluation:
         tell(what, len(wanted), len(wanted))
 
     def _replay(self, setting: Setting, seed: int) -> PolicyRun:
-        full = self.full(seed, CONFIDENCE if setting.signal == CONFIDENCE else HEAD)
-        states = self._seen[setting.signal][1]
+        full, states = self.full(seed), self._seen[setting.signal][1]
+        prompts = full.confident if setting.signal == CONFIDENCE else full.prompts
         results = [
             replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self.key)
-            for prompt, k in zip(full.prompts, self.shares(setting, seed), strict=True)
+            for prompt, k in zip(prompts, self.shares(setting, seed), strict=True)
         ]
         return self._scored(setting, seed, results, full.rewards, math.nan, math.nan)
 
@@ -206,17 +194,15 @@ class Evaluation:
             cpu_s,
         )
 
-    def _decode_full(self, seed: int, signal: str, path: Path) -> FullRun:
-        decode, states = self._seen[signal]
-        results, _, _ = decode(BestOfN(), seed)
+    def _decode_full(self, seed: int, path: Path) -> FullRun:
+        decode, states = self._seen[HEAD]
+        watch = {"watch": TokenConfidence()} if CONFIDENCE in self._seen else {}
+        results, _, _ = decode(BestOfN(), seed, **watch)
         if any(len(result.candidates) != self.config.k for result in results):
             raise ConfigError(f"the decoder's results don't have k = {self.config.k} candidates each")
         prompts = [logged(result, states) for result in results]
         rewards = np.array([[float(r) for r in earned] for earned in self.judge(results)])
-        buffer = io.BytesIO()
-        np.savez_compressed(buffer, rewards=rewards, **to_arrays(prompts))  # type: ignore[arg-type]
-        write_atomically(path, buffer.getvalue())
-        return FullRun(prompts, rewards)
+        return write_full(path, prompts, rewards, [_watched(result) for result in results] if watch else None)
 
     def _summary(self, calibration: Mapping[str, Any] | None) -> dict[str, Any]:
         return summary_of(
@@ -269,18 +255,14 @@ def _no_progress(what: str, done: int, total: int) -> None:
     return None
 
 
+def _watched(result: Result) -> list[FloatArray]:
+    """(K,) of (T,) confidences that were read along."""
+    return [candidate.watched[:, 0] for candidate in result.candidates]
+
+
 def _unvalued(result: Result) -> Result:
     """Without the head's values, which would decide between answers of equally many votes."""
     return replace(result, candidates=[replace(one, value_end=math.nan) for one in result.candidates])
-
-
-def _read_full(path: Path) -> FullRun:
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            arrays = {name: file[name] for name in file.files}
-        return FullRun(from_arrays(arrays), arrays["rewards"])
-    except (OSError, ValueError, KeyError) as error:
-        raise StateFileError(f"{str(path)!r} holds no full run ({error}); delete it to decode it again") from error
 
 
 def _row(run: PolicyRun) -> dict[str, Any]:

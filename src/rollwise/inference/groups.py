@@ -37,6 +37,7 @@ class Candidate:
         chances: (T, R) of the reward states, of which the values are the means.
         belief: (R,) chances in the end: by the signal's verdict if the candidate is complete and there is one, else the
             mean of the last reads, 16 of a complete one (the paper's `value_end`), 4 of another.
+        watched: (T, S) of a second signal that was read along, for nobody but who asked for it.
     """
 
     index: int
@@ -48,6 +49,7 @@ class Candidate:
     text: str = ""
     chances: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     belief: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
+    watched: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
 
     @property
     def complete(self) -> bool:
