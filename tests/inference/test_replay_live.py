@@ -45,7 +45,7 @@ def test_a_second_signal_is_read_along() -> None:
         for one, other, watched in zip(*(run[id_].candidates for run in (alone, by_it, both)), strict=True):
             assert one.token_ids == watched.token_ids
             np.testing.assert_array_equal(one.values, watched.values)
-            np.testing.assert_array_equal(other.chances, watched.watched)
+            np.testing.assert_allclose(other.chances, watched.watched, atol=1e-9)  # differences of sums
 
 
 def digits(text: str) -> str | None:
