@@ -10,10 +10,10 @@ from rollwise.errors import ConfigError
 from rollwise.inference.consistency import (
     RULES,
     AdaptiveConsistency,
+    Agreement,
     EarlyStopping,
     Full,
     StoppingRule,
-    Verdict,
     majority,
     majority_stays,
     make_rule,
@@ -58,7 +58,7 @@ def test_adaptive_consistency_needs_four_alike_or_six_against_one() -> None:
     assert rule.agreed([*"aabaaaa"])
     # Only the two most frequent count: the third answer changes nothing.
     assert rule.agreed([*"aabaaaa"]) == rule.agreed([*"aabcaaaa"])
-    assert replay(rule, ["a", "b", *"aaaaaaa"]) == Verdict(7, "a", "agreed")
+    assert replay(rule, ["a", "b", *"aaaaaaa"]) == Agreement(7, "a", "agreed")
     assert not rule.agreed([])
     assert not rule.agreed([None] * 50)
 
@@ -69,13 +69,13 @@ def test_esc_looks_at_whole_windows_that_do_not_overlap() -> None:
     answers = [*"abbbbcccc"]
     assert [rule.agreed(answers[:n]) for n in range(1, 10)] == [False] * 8 + [True]
     # The vote is over all samples, not over the window that agreed: b 4 times, c 4 times, b came up first.
-    assert replay(rule, answers) == Verdict(9, "b", "agreed")
+    assert replay(rule, answers) == Agreement(9, "b", "agreed")
 
 
 def test_esc_ends_with_the_budget_even_if_it_is_no_multiple_of_the_window() -> None:
     rule = EarlyStopping(window=3)
     assert [rule.draw(8, drawn) for drawn in (0, 3, 6, 7, 8)] == [3, 3, 2, 1, 0]
-    assert replay(rule, [*"abababaa"]) == Verdict(8, "a", "budget")
+    assert replay(rule, [*"abababaa"]) == Agreement(8, "a", "budget")
 
 
 def test_samples_without_an_answer_agree_with_nothing() -> None:
@@ -83,13 +83,13 @@ def test_samples_without_an_answer_agree_with_nothing() -> None:
     assert not EarlyStopping(window=2).agreed(["a", None])
     assert majority([None, None, None, "a"]) == "a"
     assert top_counts([None, None]) == (0, 0)
-    assert replay(Full(), [None, None]) == Verdict(2, None, "budget")
+    assert replay(Full(), [None, None]) == Agreement(2, None, "budget")
 
 
 def test_full_draws_all() -> None:
     assert Full().draw(40, 0) == 40
     assert [Full(window=16).draw(40, drawn) for drawn in (0, 16, 32, 40)] == [16, 16, 8, 0]
-    assert replay(Full(), ["a"] * 9) == Verdict(9, "a", "budget")
+    assert replay(Full(), ["a"] * 9) == Agreement(9, "a", "budget")
 
 
 @pytest.mark.parametrize("rule", [EarlyStopping(window=4), AdaptiveConsistency(), AdaptiveConsistency(window=4)])

@@ -141,7 +141,7 @@ def make_rule(name: str, **options: Any) -> StoppingRule:
 
 
 @dataclass(frozen=True)
-class Verdict:
+class Agreement:
     """What came of drawing by a rule.
 
     Attributes:
@@ -155,18 +155,18 @@ class Verdict:
     why: str
 
 
-def replay(rule: StoppingRule, answers: Sequence[Answer]) -> Verdict:
+def replay(rule: StoppingRule, answers: Sequence[Answer]) -> Agreement:
     """What the rule would have drawn of K answers that are there: a rule's cost and choice, from one full sample.
 
     >>> replay(EarlyStopping(window=2), ["4", "4", "5", "5", "5"])
-    Verdict(samples=2, answer='4', why='agreed')
+    Agreement(samples=2, answer='4', why='agreed')
     """
     drawn = 0
     while step := rule.draw(len(answers), drawn):
         drawn += step
         if rule.agreed(answers[:drawn]):
-            return Verdict(drawn, majority(answers[:drawn]), "agreed")
-    return Verdict(drawn, majority(answers), "budget")
+            return Agreement(drawn, majority(answers[:drawn]), "agreed")
+    return Agreement(drawn, majority(answers), "budget")
 
 
 # ---- equations ----
