@@ -3,7 +3,7 @@
 import pytest
 
 import rollwise as rw
-from rollwise.judges import CompactFormat, Exemplar, WordsFormat
+from rollwise.judges import BoxedFormat, CompactFormat, Exemplar, WordsFormat
 from rollwise.judges.base import prompt_text
 
 
@@ -28,6 +28,30 @@ from rollwise.judges.base import prompt_text
 )
 def test_the_last_box_in_the_range_is_the_prediction(answer: str, value: float | None) -> None:
     assert WordsFormat().read(answer) == value
+
+
+@pytest.mark.parametrize(
+    ("answer", "value"),
+    [
+        ("10}", 0.10),
+        ("25} for sure", 0.25),
+        ("00}", 0.0),
+        (r"02} or \boxed{0.2}", 0.02),  # the box that was begun is the one that counts
+        ("26}", None),
+        ("}", 0.0),
+        ("1", None),
+        (" 1}", None),
+        ("5 + 3 = 8", None),
+        ("", None),
+    ],
+)
+def test_a_begun_box_is_closed_by_the_answer(answer: str, value: float | None) -> None:
+    assert BoxedFormat().read(answer) == value
+
+
+def test_a_begun_box_has_the_template_of_the_appendix() -> None:
+    given = ([Exemplar("1+1=", 0.0)], "3*4=")
+    assert BoxedFormat().context(*given) == WordsFormat().context(*given)
 
 
 def test_the_template_is_that_of_the_appendix() -> None:

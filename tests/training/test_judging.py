@@ -211,6 +211,21 @@ def test_a_model_with_a_chat_template_and_one_without() -> None:
     assert len(encode(question).ids) == system + 2 + user + 2  # one message, with two line breaks between
 
 
+def test_an_answer_is_begun_for_the_model() -> None:
+    """The same context with the beginning of a box behind it; with exemplars cut, the beginning stays."""
+    exemplars = (rw.judges.Exemplar("2+2=", 0.25), rw.judges.Exemplar("3+3=", 0.0))
+    forms = rw.judges.WordsFormat(), rw.judges.BoxedFormat()
+    words, boxed = (rw.Question("q0", "a", "1+1=", exemplars, form) for form in forms)
+    tokenizer = character_tokenizer()
+    encode = QuestionEncoder(tokenizer, window=None).encode
+    begun = tokenizer(r"\boxed{0.", add_special_tokens=False)["input_ids"]
+    assert encode(boxed).ids == encode(words).ids + begun
+    window = len(encode(boxed).ids) - 1
+    narrow = QuestionEncoder(tokenizer, window=window).encode(boxed)
+    assert narrow.exemplars == 1
+    assert narrow.ids[-len(begun) :] == begun
+
+
 def test_a_value_model_goes_on_from_its_files(tmp_path: Path) -> None:
     """PCL with the paper's kind of judge: a second model, beside the policy and from its folder, in the checkpoint."""
     policy = tmp_path / "policy"

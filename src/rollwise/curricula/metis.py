@@ -59,8 +59,8 @@ class METIS(Judged):
         candidate_multiplier: m (8).
         explore: share of the batch drawn from the candidates whatever was predicted (0); see above.
         default: see above.
-        format: "words", the template of appendix A.1; "compact", letters for a policy that follows no instruction; or
-            a format of your own.
+        format: "words", the template of appendix A.1; "boxed", the same with the answer begun, so that the model gives
+            the number alone; "compact", letters for a policy that follows no instruction; or a format of your own.
         **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
 
     >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])

@@ -3,7 +3,7 @@
 from rollwise.judges.asking import InContextJudge
 from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts
 from rollwise.judges.embedding import EmbeddingJudge
-from rollwise.judges.formats import FORMATS, CompactFormat, Exemplar, JudgmentFormat, WordsFormat
+from rollwise.judges.formats import FORMATS, BoxedFormat, CompactFormat, Exemplar, JudgmentFormat, WordsFormat
 from rollwise.judges.questions import Answer, Lesson, Question, plain_text
 from rollwise.judges.registry import JUDGES, make_judge
 from rollwise.judges.text import TextJudge
@@ -13,6 +13,7 @@ __all__ = [
     "JUDGES",
     "MAX_VARIANCE",
     "Answer",
+    "BoxedFormat",
     "CompactFormat",
     "EmbeddingJudge",
     "Exemplar",

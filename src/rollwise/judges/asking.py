@@ -23,7 +23,8 @@ class InContextJudge(Judge):
     Args:
         exemplars: K, how many prompt-variance pairs the memory holds. Of pairs equally recent, told in one step, chance
             decides, which the paper leaves open: it takes the 3 most recent of 64 or more that one step brings.
-        format: "words", the paper's template, or "compact", for a small policy; or a format of your own.
+        format: "words", the paper's template, "boxed", the same with the answer begun, or "compact", for a small
+            policy; or a format of your own.
 
     Raises:
         ConfigError: an option out of range.

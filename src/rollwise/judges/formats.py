@@ -26,6 +26,8 @@ class JudgmentFormat(ABC):
     name: ClassVar[str]
     max_tokens: ClassVar[int]
     """Enough tokens for an answer."""
+    begins: ClassVar[str] = ""
+    """What an answer begins with, put into the model's mouth: part of the context, and not of what `read` is given."""
 
     @abstractmethod
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str | list[dict[str, Any]]:
@@ -75,10 +77,34 @@ class WordsFormat(JudgmentFormat):
 
     def read(self, answer: str) -> float | None:
         boxes = _BOXED.findall(answer)
-        if not boxes or not _NUMBER.fullmatch(boxes[-1].strip()):
-            return None
-        value = float(boxes[-1])
-        return value if value <= MAX_VARIANCE else None
+        return _variance(boxes[-1]) if boxes else None
+
+
+class BoxedFormat(WordsFormat):
+    r"""The same template, and the model begins its answer with `\boxed{0.`: it gives a number, and nothing else.
+
+    For a model that solves the candidate instead of judging it, and where judgments are to be cheap: a few tokens each.
+    What a larger model could find out by reasoning first is lost.
+
+    >>> BoxedFormat().read("12}"), BoxedFormat().read("3} is too much")
+    (0.12, None)
+    """
+
+    name = "boxed"
+    max_tokens = 6
+    begins = r"\boxed{0."
+
+    def read(self, answer: str) -> float | None:
+        box = _BOXED.match(self.begins + answer)
+        return _variance(box.group(1)) if box else None
+
+
+def _variance(box: str) -> float | None:
+    """The number in a box, if it is a variance."""
+    if not _NUMBER.fullmatch(box.strip()):
+        return None
+    value = float(box)
+    return value if value <= MAX_VARIANCE else None
 
 
 def _quoted(text: str) -> str:
@@ -123,7 +149,7 @@ class CompactFormat(JudgmentFormat):
         return self.letters[round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * self.steps)]
 
 
-FORMATS: dict[str, type[JudgmentFormat]] = {kind.name: kind for kind in (WordsFormat, CompactFormat)}
+FORMATS: dict[str, type[JudgmentFormat]] = {kind.name: kind for kind in (WordsFormat, BoxedFormat, CompactFormat)}
 
 
 def make_format(format: str | JudgmentFormat) -> JudgmentFormat:

@@ -37,8 +37,9 @@ class QuestionEncoder:
 
     def encode(self, question: Question) -> EncodedQuestion:
         """The tokens with as many exemplars as fit, the newest; the candidate is never cut."""
+        begun = self.tokenizer(question.format.begins, add_special_tokens=False)["input_ids"]
         for exemplars in range(len(question.exemplars), -1, -1):
-            ids = self._tokens(question.context(exemplars))
+            ids = self._tokens(question.context(exemplars)) + begun
             if self.window is None or len(ids) <= self.window:
                 return EncodedQuestion(ids, exemplars)
         return EncodedQuestion([], 0)
