@@ -53,11 +53,7 @@ def pareto_figure(found: Found) -> FigureSpec:
         "standard deviations; a line joins a policy's settings. The black line is best-of-n for n = 1 to K at a fixed "
         "budget, chosen as the policies' answers are (dotted: by majority): what lies above it is worth its cost."
     )
-    panels = (
-        partial(_draw_front, found, COLOURS, "row_forwards", "row-forwards of a prompt"),
-        partial(_draw_front, found, COLOURS, "steps", "decode steps of a prompt"),
-    )
-    return FigureSpec("pareto", "Accuracy against cost and latency", caption, panels, width=_WIDTH)
+    return FigureSpec("pareto", "Accuracy against cost and latency", caption, _fronts(found, COLOURS), width=_WIDTH)
 
 
 def peers_figure(found: Found) -> FigureSpec | None:
@@ -68,11 +64,7 @@ def peers_figure(found: Found) -> FigureSpec | None:
         "Without a head: the majority of all, of as many as it takes to agree (ESC, adaptive consistency), and "
         "DeepConf's vote; beside two policies that go by the head."
     )
-    panels = (
-        partial(_draw_front, found, BESIDE_PEERS, "row_forwards", "row-forwards of a prompt"),
-        partial(_draw_front, found, BESIDE_PEERS, "steps", "decode steps of a prompt"),
-    )
-    return FigureSpec("peers", "Without a head", caption, panels, width=_WIDTH)
+    return FigureSpec("peers", "Without a head", caption, _fronts(found, BESIDE_PEERS), width=_WIDTH)
 
 
 def blend_figure(found: Found) -> FigureSpec | None:
@@ -119,6 +111,12 @@ def auc_figure(found: Found) -> FigureSpec:
         "prompts, which is what pruning lives on. Above the upper line prune aggressively, below the lower not at all."
     )
     return FigureSpec("auc", "Telling successes from failures", caption, (partial(_draw_auc, found),))
+
+
+def _fronts(found: Found, families: Mapping[str, str]) -> tuple[Callable[[Axes], None], ...]:
+    """A panel of cost and one of latency."""
+    labels = {"row_forwards": "row-forwards of a prompt", "steps": "decode steps of a prompt"}
+    return tuple(partial(_draw_front, found, families, axis, label) for axis, label in labels.items())
 
 
 def _draw_front(found: Found, families: Mapping[str, str], axis: str, label: str, ax: Axes) -> None:
