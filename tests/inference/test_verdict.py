@@ -10,6 +10,7 @@ from tiny import random_head, tiny
 from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, SuccessHead
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.fitting import fit_head
 from rollwise.inference.replay import from_arrays, logged, replay, to_arrays
 from rollwise.inference.verdict import Verdict, choose_l2, fit_verdict, window_means
 from rollwise.models.sampling import encode
@@ -102,3 +103,18 @@ def test_the_penalty_is_chosen_by_prompts_held_out() -> None:
     assert choice.l2 > 1e-4
     _, weak = fit_verdict(means, rewards, HeadSpec(), l2=1e-5)
     assert weak.cross_entropy < 0.05 < choice.tried[1e-5]
+
+
+def test_few_rollouts_of_a_wide_model_are_solved_in_their_own_span() -> None:
+    """The same minimum as in all coordinates, and weights at right angles to every rollout are none."""
+    generator = torch.Generator().manual_seed(1)
+    means = torch.randn(30, 3 * 40, generator=generator)
+    rewards = (means[:, 0] > 0).float().numpy()
+    made, fit = fit_verdict(means, rewards, HeadSpec(), l2=1e-2)
+    states = torch.cat([means, torch.ones(30, 1)], dim=1)
+    direct = fit_head(states, rewards.astype(int), HeadSpec(edges=(0, 1)), l2=1e-2)
+    assert fit.converged
+    assert direct.converged
+    assert fit.cross_entropy == pytest.approx(direct.cross_entropy, abs=2e-3)
+    weight = torch.cat([made.weight.transpose(0, 1).flatten(1), made.bias[:, None]], dim=1)
+    torch.testing.assert_close(weight, direct.weight, atol=5e-3, rtol=0)

@@ -9,7 +9,7 @@ its logits are read position by position like the head's own and averaged in the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -121,15 +121,35 @@ def fit_verdict(
     Raises:
         ConfigError: as for `fit_head`.
     """
-    import torch
-
     from rollwise.inference.fitting import fit_head
 
-    states = torch.cat([means, torch.ones(len(means), 1)], dim=1)  # the last column is the bias
-    alone = HeadSpec(rewards=spec.rewards, edges=(0, 1))  # no lengths: one bin
-    fit = fit_head(states, spec.reward_states(rewards), alone, l2=l2, progress=progress)
+    states, basis = _coordinates(means)
+    found = fit_head(states, spec.reward_states(rewards), _without_lengths(spec), l2=l2, progress=progress)
+    fit = found if basis is None else replace(found, weight=(found.weight.double() @ basis).float())
     weight = fit.weight[:, :-1].reshape(spec.num_rewards, len(windows), -1).transpose(0, 1).contiguous()
     return Verdict(weight, fit.weight[:, -1].contiguous(), tuple(windows)), fit
+
+
+def _coordinates(means: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
+    """(N, W * H) means, and a last column of ones for the bias, in as few coordinates as there are rollouts.
+
+    The penalty keeps the solution within the span of the rollouts, so in an orthonormal basis of it the problem is the
+    same: with N rollouts of a wide model some thousand coordinates are left of tens of thousands.
+
+    Returns:
+        (N, C) float32 coordinates, and the (C, W * H + 1) float64 basis; None where there are rollouts enough.
+    """
+    import torch
+
+    states = torch.cat([means, torch.ones(len(means), 1)], dim=1)
+    if states.shape[0] >= states.shape[1]:
+        return states, None
+    vectors, triangle = torch.linalg.qr(states.double().T)
+    return triangle.T.float(), vectors.T
+
+
+def _without_lengths(spec: HeadSpec) -> HeadSpec:
+    return HeadSpec(rewards=spec.rewards, edges=(0, 1))
 
 
 @dataclass(frozen=True)
@@ -153,7 +173,6 @@ def choose_l2(
     prompts: ArrayLike,
     spec: HeadSpec,
     *,
-    windows: Sequence[int] = WINDOWS,
     grid: Sequence[float] = GRID,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choice:
@@ -164,24 +183,24 @@ def choose_l2(
         rewards: (N,).
         prompts: (N,) which prompt each rollout is of: a prompt is in one fold only, every fourth in the same.
         spec: Whose reward states are told apart.
-        windows: Of the means.
         grid: Factors.
         progress: Told fits done, and all.
 
     Raises:
         ConfigError: as for `fit_verdict`; also if all rollouts outside a fold agree, which few prompts may.
     """
-    states, fold = spec.reward_states(rewards), np.asarray(prompts) % FOLDS
-    earned = np.asarray(rewards, dtype=np.float64)
+    from rollwise.inference.fitting import fit_head
+
+    labels, fold, alone = spec.reward_states(rewards), np.asarray(prompts) % FOLDS, _without_lengths(spec)
+    states, _ = _coordinates(means)
     tried = {}
     for done, l2 in enumerate(grid):
-        losses = np.zeros(len(states))
+        losses = np.zeros(len(labels))
         for one in np.unique(fold):
             out = fold == one
-            verdict, _ = fit_verdict(means[~out], earned[~out], spec, windows=windows, l2=l2)
-            weight = verdict.weight.transpose(0, 1).flatten(1)
-            log_p = (means[out] @ weight.T + verdict.bias).double().log_softmax(-1).numpy()
-            losses[out] = -log_p[np.arange(out.sum()), states[out]]
+            fit = fit_head(states[~out], labels[~out], alone, l2=l2)
+            log_p = (states[out] @ fit.weight.T).double().log_softmax(-1).numpy()
+            losses[out] = -log_p[np.arange(out.sum()), labels[out]]
             if progress:
                 progress(done * FOLDS + int(one) + 1, len(grid) * FOLDS)
         tried[l2] = float(losses.mean())
