@@ -75,6 +75,17 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert prune["live"]["wall_s"]["mean"] == pytest.approx(12 * prune["row_forwards"]["mean"] / 1000)
     assert len(decode.calls) == 3 + 9
 
+    # The first success of each prompt, by hand.
+    spent, reached = [], []
+    for seed in (0, 1, 2):
+        for i in range(12):
+            drawn = [decode.candidate(seed, i, j) for j in range(4)]
+            until = next((j for j in range(4) if drawn[j][2]), 3)
+            spent.append(sum(len(drawn[j][0]) for j in range(until + 1)))
+            reached.append(any(good for *_, good in drawn))
+    assert found["ceiling"]["saving"] == pytest.approx(1 - sum(spent) / sum(cost))
+    assert found["ceiling"]["accuracy"] == pytest.approx(np.mean(reached))
+
     points = {(point["objective"], point["family"]): point for point in found["held_out"]}
     assert len(points) == 2 * 12  # any, 8 families with a head, 3 without: nobody decodes for deepconf here
     assert {fold["setting"] for fold in points["row_forwards", "prune"]["folds"]} <= {"none", "prune 0.4"}

@@ -74,6 +74,27 @@ def best_of_curve(
     return BestOfCurve(np.asarray(accuracy), np.asarray(cost), np.asarray(chances @ longest.T))
 
 
+def perfect_judge(rewards: ArrayLike, lengths: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Whether a candidate was right, and tokens until then, (N,) each, for who draws one after another and knows.
+
+    Of each prompt's K candidates in their order the first success is the answer, and the rest are not drawn; if none
+    succeeds, all are. A verdict on finished candidates can't save more without giving up on prompts.
+
+    Args:
+        rewards: (N, K), 1 for a success and 0 else.
+        lengths: (N, K) tokens.
+
+    >>> right, tokens = perfect_judge([[0, 1, 1], [0, 0, 0]], [[5, 7, 9], [1, 2, 3]])
+    >>> right.tolist(), tokens.tolist()
+    ([1.0, 0.0], [12.0, 6.0])
+    """
+    earned, tokens = np.asarray(rewards, dtype=np.float64) > 0, np.asarray(lengths, dtype=np.float64)
+    if earned.ndim != 2 or earned.shape != tokens.shape:
+        raise ConfigError(f"rewards and lengths must be (N, K), got {earned.shape} and {tokens.shape}")
+    drawn = np.cumsum(earned, axis=1) - earned == 0  # no success before it
+    return np.asarray(earned.any(axis=1), dtype=np.float64), np.asarray((tokens * drawn).sum(axis=1))
+
+
 def _chances_of_first(k: int) -> FloatArray:
     """(K, K): for n = 1 ... K, the chance that the r-th in some order is the first of a random subset of n."""
     return np.array([[math.comb(k - 1 - r, n - 1) / math.comb(k, n) for r in range(k)] for n in range(1, k + 1)])

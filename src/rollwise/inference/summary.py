@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.inference.best_of import BestOfCurve, best_of_curve, matched_cost, mean_curve
+from rollwise.inference.best_of import BestOfCurve, best_of_curve, matched_cost, mean_curve, perfect_judge
 from rollwise.inference.pareto import (
     Estimate,
     HeldOut,
@@ -69,6 +69,7 @@ def summary_of(
         "prompts": len(summaries[BASELINE].by_prompt.accuracy),
         "policies": policies,
         "best_of": _best_of(curves, voted),
+        "ceiling": _ceiling(full),
         "held_out": points,
         "calibration": None if calibration is None else dict(calibration),
     }
@@ -153,6 +154,14 @@ def _best_of(curves: Sequence[BestOfCurve], voted: BestOfCurve) -> list[dict[str
             }
         )
     return rows
+
+
+def _ceiling(full: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What a judge that is never wrong would reach and save, one candidate after another; the mean over seeds."""
+    runs = [perfect_judge(given["rewards"], given["lengths"]) for given in full]
+    spent = float(np.mean([tokens.sum() for _, tokens in runs]))
+    whole = float(np.mean([np.sum(given["lengths"]) for given in full]))
+    return {"accuracy": float(np.mean([right.mean() for right, _ in runs])), "saving": 1 - spent / whole}
 
 
 def _operating_points(

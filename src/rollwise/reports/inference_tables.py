@@ -41,6 +41,12 @@ def verdict(found: Found) -> list[str]:
                 f"{OBJECTIVES[point['objective']]} at {difference(point['accuracy_difference'])} of accuracy; "
                 f"from best-of-n at the same cost, {difference(point['matched']['difference'])}."
             )
+    if ceiling := found.get("ceiling"):
+        said.append(
+            f"A judge that is never wrong, asked of one finished candidate after another, would save "
+            f"{ceiling['saving']:.0%} of row-forwards at an accuracy of {number(ceiling['accuracy'])}; who saves more "
+            "gives up on prompts."
+        )
     if found["calibration"]:
         gate = found["calibration"]["gate"]
         said.append(
