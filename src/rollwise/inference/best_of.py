@@ -91,8 +91,8 @@ def perfect_judge(rewards: ArrayLike, lengths: ArrayLike) -> tuple[FloatArray, F
     earned, tokens = np.asarray(rewards, dtype=np.float64) > 0, np.asarray(lengths, dtype=np.float64)
     if earned.ndim != 2 or earned.shape != tokens.shape:
         raise ConfigError(f"rewards and lengths must be (N, K), got {earned.shape} and {tokens.shape}")
-    drawn = np.cumsum(earned, axis=1) - earned == 0  # no success before it
-    return np.asarray(earned.any(axis=1), dtype=np.float64), np.asarray((tokens * drawn).sum(axis=1))
+    before = np.cumsum(earned, axis=1) - earned  # successes before each
+    return np.asarray(earned.any(axis=1), dtype=np.float64), np.asarray(np.where(before == 0, tokens, 0.0).sum(axis=1))
 
 
 def _chances_of_first(k: int) -> FloatArray:
