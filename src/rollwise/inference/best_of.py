@@ -91,7 +91,7 @@ def perfect_judge(rewards: ArrayLike, lengths: ArrayLike) -> tuple[FloatArray, F
     earned, tokens = np.asarray(rewards, dtype=np.float64) > 0, np.asarray(lengths, dtype=np.float64)
     if earned.ndim != 2 or earned.shape != tokens.shape:
         raise ConfigError(f"rewards and lengths must be (N, K), got {earned.shape} and {tokens.shape}")
-    before = np.cumsum(earned, axis=1) - earned  # successes before each
+    before: FloatArray = np.cumsum(earned, axis=1) - earned.astype(np.float64)  # successes before each
     return np.asarray(earned.any(axis=1), dtype=np.float64), np.asarray(np.where(before == 0, tokens, 0.0).sum(axis=1))
 
 
