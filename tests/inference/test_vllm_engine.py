@@ -19,6 +19,7 @@ from rollwise.inference.head import model_facts
 from rollwise.inference.verdict import Verdict
 from rollwise.inference.vllm_engine import VLLMDecoder, VLLMRequest
 from rollwise.inference.vllm_signals import HeadSlice, TopLogprobs
+from rollwise.inference.voting import EarlyStoppingVote
 from rollwise.models import EmbeddedConfig
 from rollwise.models.embedded import build_policy
 
@@ -204,6 +205,17 @@ def test_deepconf_without_a_head(served: Served) -> None:
             expected = signal.read(hidden, served.model.lm_head(hidden))[0][:, 0]
             assert candidate.values == pytest.approx(expected.detach().numpy(), abs=1e-5)
             assert candidate.text == served.tokenizer.decode(candidate.token_ids)
+
+
+def test_votes_need_answers_alone(served: Served) -> None:
+    """ESC with windows of two on answers that are all alike: two candidates of each prompt, and no third."""
+    decoder = served.decoder(signal=None, text=lambda tokens: "<answer>7</answer>")
+    results = decode(decoder, served, EarlyStoppingVote(window=2), k=6)
+    assert [len(result.complete) for result in results] == [2, 2, 2]
+    with pytest.raises(ConfigError, match="'esc' goes by answers alone: give text="):
+        decode(served.decoder(signal=None), served, EarlyStoppingVote(window=2))
+    with pytest.raises(ConfigError, match="'prune' needs a signal"):
+        decode(served.decoder(signal=None), served, Prune())
 
 
 def test_best_of_n_needs_no_signal(served: Served) -> None:

@@ -21,27 +21,13 @@ from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.inference.candidates import FloatArray, Policy
 from rollwise.inference.groups import RUNNING, CandidateGroup, Result
-from rollwise.inference.vllm_signals import TESTED, HeadSlice, Signal
+from rollwise.inference.selection import answer_key
+from rollwise.inference.vllm_requests import VLLMRequest, check_engine, check_policy, check_requests
+from rollwise.inference.vllm_signals import TESTED, Signal
 from rollwise.rng import check_seed, stream_generator
-
-MOST_BIASES = 1024
-"""`logit_bias` entries of a request that vLLM takes."""
 
 MASK = -100.0
 """The bias of a row that must not be drawn: the least that vLLM takes."""
-
-
-@dataclass(frozen=True)
-class VLLMRequest:
-    """A prompt.
-
-    Attributes:
-        id: Distinct; names its candidates' random streams.
-        prompt_ids: Its tokens, chat template applied.
-    """
-
-    id: str
-    prompt_ids: Sequence[int]
 
 
 @dataclass(frozen=True)
@@ -72,7 +58,7 @@ class VLLMDecoder:
         temperature: Of the softmax.
         top_p: The least set of tokens with this probability is drawn from.
         top_k: So many most likely tokens are drawn from; 0 for all.
-        answer: A candidate's tokens -> its final answer, for policies that look at answers.
+        answer: A candidate's tokens -> its final answer, for policies that vote; by default what its text votes for.
         text: A candidate's tokens -> its text, for the results.
         vllm: Module with `SamplingParams` and `RequestOutputKind`; by default vllm's own.
 
@@ -99,7 +85,10 @@ class VLLMDecoder:
         text: Callable[[list[int]], str] | None = None,
         vllm: Any = None,
     ) -> None:
-        self.engine, self.signal, self.answer, self.text = engine, signal, answer, text
+        self.engine, self.signal, self.text = engine, signal, text
+        self.answer = answer
+        if answer is None and text is not None:
+            self.answer = lambda tokens: answer_key(text(tokens))
         self.unnamed = frozenset(int(i) for i in unnamed_ids)
         self.stops = list(stop_token_ids)
         self.limit = check_whole("max_new_tokens", max_new_tokens, least=1)
@@ -111,7 +100,7 @@ class VLLMDecoder:
         self._live: dict[str, _Live] = {}
         self._abandoned: dict[str, int] = {}  # name -> tokens that are accounted for
         self._count = 0
-        self._check()
+        check_engine(engine, signal, self.unnamed, self.stops)
 
     def decode(
         self, requests: Sequence[VLLMRequest], k: int | Sequence[int], policy: Policy, seed: int, *, at_once: int = 64
@@ -129,13 +118,14 @@ class VLLMDecoder:
             at_once: Prompts given to the engine at a time; it queues what does not fit.
 
         Raises:
-            ConfigError: a prompt that does not fit, ids that repeat, an engine that draws a masked row, gives no
-                log-probabilities, or ends a candidate by itself.
+            ConfigError: a policy that lacks what it goes by, a prompt that does not fit, ids that repeat, or an engine
+                that draws a masked row, gives no log-probabilities, or ends a candidate by itself.
         """
         check_seed(seed)
         check_whole("at_once", at_once, least=1)
         counts = [k] * len(requests) if isinstance(k, int) else list(k)
-        self._check_requests(requests, counts)
+        check_policy(policy, signal=self.signal, answers=self.answer is not None)
+        check_requests(requests, counts, self.engine, self.limit)
         waiting = list(zip(requests, counts, strict=True))[::-1]
         prompts = {request.id: request for request in requests}
         running: dict[str, CandidateGroup] = {}
@@ -271,44 +261,6 @@ class VLLMDecoder:
             for candidate in result.candidates:
                 candidate.text = self.text(candidate.token_ids)
         return result
-
-    def _check(self) -> None:
-        if isinstance(self.signal, HeadSlice) and not set(self.signal.ids) <= self.unnamed:
-            named = sorted(set(self.signal.ids) - self.unnamed)
-            raise ConfigError(f"row {named[0]} of the head is not among unnamed_ids, so that it could be drawn; add it")
-        if len(self.unnamed) > MOST_BIASES:
-            raise ConfigError(
-                f"{len(self.unnamed)} rows without a name are more than the {MOST_BIASES} that vLLM masks a request; "
-                "export the head into a model with fewer (resize its embeddings to the next multiple of 64)"
-            )
-        lost = sorted(self.unnamed & set(self.stops))
-        if lost:
-            raise ConfigError(f"stop token {lost[0]} is among unnamed_ids, so that it can never be drawn; name another")
-        config = getattr(self.engine, "model_config", None)
-        mode = getattr(config, "logprobs_mode", None)
-        if self.signal is not None and str(mode).startswith("processed"):
-            raise ConfigError(
-                f"the engine reports logprobs_mode={mode!r}: after bias and temperature, which distort the signal; "
-                "start it with 'raw_logprobs', its default"
-            )
-
-    def _check_requests(self, requests: Sequence[VLLMRequest], counts: Sequence[int]) -> None:
-        if len(counts) != len(requests):
-            raise ConfigError(f"k gives {len(counts)} numbers for {len(requests)} prompts")
-        for count in counts:
-            check_whole("k", count, least=1)
-        ids = [request.id for request in requests]
-        if len(set(ids)) < len(ids):
-            again = next(id_ for at, id_ in enumerate(ids) if id_ in ids[:at])
-            raise ConfigError(f"prompt id {again!r} comes twice; ids name random streams: make them distinct")
-        longest = getattr(getattr(self.engine, "model_config", None), "max_model_len", None)
-        for request in requests:
-            length = len(request.prompt_ids)
-            if not length or (longest is not None and length + self.limit > longest):
-                raise ConfigError(
-                    f"prompt {request.id!r} of {length} tokens and {self.limit} new ones don't fit into the engine's "
-                    f"{longest}; leave it out, or allow fewer new tokens"
-                )
 
 
 def stream_seed(seed: int, id_: str, index: int) -> int:
