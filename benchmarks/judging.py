@@ -1,8 +1,8 @@
 """What METIS's judgments add to a training step, where rollouts are so many times longer than judgments.
 
-    python benchmarks/judging.py [--steps 8] [--prompts 16] [--group 8] [--judgment 16] [--ratio 4] [--hidden 128]
+    python benchmarks/judging.py [--steps 8] [--prompts 16] [--group 8] [--judgment 16] [--ratio 4] [--hidden 128] [--candidates 8]
 
-A policy with random weights on the CPU, TRL's GRPO trainer, K = 3 exemplars, m = 8 candidates a prompt. Rollouts and
+A policy with random weights on the CPU, TRL's GRPO trainer, K = 3 exemplars, m candidates a prompt. Rollouts and
 judgments both run to their greatest length, as random weights seldom end early. The same steps with `Uniform` are the
 comparison; runs alternate, and the medians over steps (the first left out) are printed, with the parts of a METIS step.
 """
@@ -83,6 +83,7 @@ def main() -> None:
     for name, default in (("steps", 8), ("prompts", 16), ("group", 8), ("judgment", 16), ("ratio", 4), ("hidden", 128)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--prompt", type=int, default=32, help="characters, and tokens, of a prompt")
+    parser.add_argument("--candidates", type=int, default=8, help="m, for each prompt of the batch")
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     plain: list[float] = []
@@ -90,7 +91,8 @@ def main() -> None:
     asking: list[float] = []
     for seed in range(options.repeats):
         plain += seconds(steps_of(rw.Uniform(seed=seed), options, seed))
-        lines = steps_of(rw.METIS(seed=seed, format=Rambling(), rails="off"), options, seed)
+        metis = rw.METIS(seed=seed, format=Rambling(), candidate_multiplier=options.candidates, rails="off")
+        lines = steps_of(metis, options, seed)
         judged += seconds(lines)
         asking += [line["judge_s"] for line in lines[1:]]
     a, b, c = map(statistics.median, (plain, judged, asking))
