@@ -1,6 +1,6 @@
 """What METIS's judgments add to a training step, where rollouts are so many times longer than judgments.
 
-    python benchmarks/judging.py [--steps 8] [--prompts 16] [--group 8] [--judgment 16] [--ratio 4] [--hidden 128] [--candidates 8]
+    python benchmarks/judging.py [--prompts 16] [--group 8] [--judgment 16] [--ratio 4] [--hidden 128] [--candidates 8]
 
 A policy with random weights on the CPU, TRL's GRPO trainer, K = 3 exemplars, m candidates a prompt. Rollouts and
 judgments both run to their greatest length, as random weights seldom end early. The same steps with `Uniform` are the
