@@ -63,8 +63,8 @@ def main() -> None:
                     max_new_tokens=tokens,
                 )
             seconds = time.perf_counter() - started
-            answers = tokenizer.batch_decode(out[:, batch["input_ids"].shape[1] :], skip_special_tokens=True)
             width = batch["input_ids"].shape[1]
+            answers = tokenizer.batch_decode(out[:, width:], skip_special_tokens=True)
             said = summary(answers, form)
             print(f"K={k}, temperature {temperature:g}: {said}; contexts of {width} tokens, {seconds:.0f} s")
             for answer in answers[: options.show]:

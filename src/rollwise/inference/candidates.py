@@ -96,3 +96,13 @@ class Policy(Protocol):
 
     def decide(self, candidates: Candidates) -> Decision:
         """What to abandon and what to launch; may never leave a prompt without a running or finished candidate."""
+
+
+def needs_signal(policy: Policy) -> bool:
+    """Whether it goes by values, and not by answers alone, or by nothing."""
+    return bool(getattr(policy, "needs_signal", True))
+
+
+def votes(policy: Policy) -> bool:
+    """Whether it looks at final answers."""
+    return bool(getattr(policy, "votes", False))

@@ -18,7 +18,7 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.batching import Batching, DecodingStats, Signal, settled
-from rollwise.inference.candidates import Policy
+from rollwise.inference.candidates import Policy, needs_signal
 from rollwise.inference.groups import Result
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.padded import PaddedRows
@@ -192,7 +192,7 @@ class AdaptiveDecoder:
                 )
             if most < count and not self._make_rows.refills:
                 raise ConfigError(f"policy {policy.name!r} begins candidates late, which needs rows='slots'")
-        if self.signal is None and getattr(policy, "needs_signal", True):
+        if self.signal is None and needs_signal(policy):
             raise ConfigError(f"policy {policy.name!r} needs a signal: fit a head with `rollwise head fit`")
         check_context(self.model, ids, encoded, self.options.max_new_tokens)
 

@@ -112,9 +112,10 @@ class Evaluation:
             self.full(seed)
         tell("full runs", len(seeds), len(seeds))
         self._each(self.settings, REPLAYED, self._replay, tell)
-        first = self._summary(calibration)
-        ends = {policy["name"] for policy in first["policies"] if policy["baseline"] or policy["notable"]}
-        lived = ends if self._live_names is None else self._live_names
+        lived = self._live_names
+        if lived is None:
+            first = self._summary(calibration)["policies"]
+            lived = {policy["name"] for policy in first if policy["baseline"] or policy["notable"]}
         self._each([setting for setting in self.settings if setting.name in lived], LIVED, self._live, tell)
         found = self._summary(calibration)
         text = json.dumps(_plain(found), indent=1, ensure_ascii=False, allow_nan=False)

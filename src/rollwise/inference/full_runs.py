@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import StateFileError
+from rollwise.inference.array_file import read_arrays, write_arrays
 from rollwise.inference.candidates import FloatArray
 from rollwise.inference.replay import Logged, from_arrays, to_arrays
-from rollwise.state import write_atomically
 
 
 @dataclass(frozen=True)
@@ -45,9 +44,7 @@ def write_full(
     arrays = {"rewards": rewards, **to_arrays(prompts)}
     if confidences is not None:
         arrays["confidences"] = np.concatenate([reads for one in confidences for reads in one])
-    buffer = io.BytesIO()
-    np.savez_compressed(buffer, **arrays)  # type: ignore[arg-type]
-    write_atomically(path, buffer.getvalue())
+    write_arrays(path, arrays, compressed=True)
     return _full_run(arrays)
 
 
@@ -57,10 +54,10 @@ def read_full(path: Path) -> FullRun:
     Raises:
         StateFileError: it can't be read.
     """
+    arrays = read_arrays(path)
     try:
-        with np.load(path, allow_pickle=False) as file:
-            return _full_run({name: file[name] for name in file.files})
-    except (OSError, ValueError, KeyError) as error:
+        return _full_run(arrays)
+    except (ValueError, KeyError) as error:
         raise StateFileError(f"{str(path)!r} holds no full run ({error}); delete it to decode it again") from error
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.inference.candidates import BoolArray, Candidates, FloatArray, Policy
+from rollwise.inference.candidates import BoolArray, Candidates, FloatArray, Policy, votes
 
 WAITING, RUNNING, FINISHED, TRUNCATED, ABANDONED = "waiting", "running", "finished", "truncated", "abandoned"
 
@@ -128,7 +128,7 @@ class CandidateGroup:
     @property
     def votes(self) -> bool:
         """Whether the policy looks at final answers."""
-        return bool(getattr(self.policy, "votes", False))
+        return votes(self.policy)
 
     @property
     def running(self) -> list[int]:

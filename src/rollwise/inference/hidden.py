@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.kept_batches import Arrays, KeptBatches
+from rollwise.inference.array_file import Arrays
+from rollwise.inference.kept_batches import KeptBatches
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.models.modes import evaluating
 from rollwise.rng import stream_generator

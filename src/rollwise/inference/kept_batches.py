@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import hashlib
-import io
 import json
 import shutil
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from rollwise.errors import StateFileError
+from rollwise.inference.array_file import Arrays, read_arrays, write_arrays
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.state import write_atomically
 
-Arrays = dict[str, NDArray[Any]]
 FACTS_FILE = "facts.json"
 
 
@@ -43,14 +39,14 @@ class KeptBatches:
         path = self._path(batch)
         if not path.is_file():
             return None
-        found: dict[int, Arrays] = {}
         try:
-            with np.load(path, allow_pickle=False) as file:
-                for key in file.files:
-                    rollout, name = key.split("/")
-                    found.setdefault(int(rollout), {})[name] = file[key]
-        except (OSError, ValueError, zipfile.BadZipFile):
+            named = read_arrays(path)
+        except StateFileError:
             return None
+        found: dict[int, Arrays] = {}
+        for key, array in named.items():
+            rollout, name = key.split("/")
+            found.setdefault(int(rollout), {})[name] = array
         return found
 
     def put(self, batch: int, arrays: Mapping[int, Arrays]) -> None:
@@ -59,9 +55,7 @@ class KeptBatches:
             self.folder.mkdir(parents=True)
             write_atomically(self.folder / FACTS_FILE, self._facts)
         named = {f"{rollout}/{name}": array for rollout, own in arrays.items() for name, array in own.items()}
-        buffer = io.BytesIO()
-        np.savez(buffer, **named)  # type: ignore[arg-type]
-        write_atomically(self._path(batch), buffer.getvalue())
+        write_arrays(self._path(batch), named)
 
     def clear(self) -> None:
         """Remove the folder, if it is one of ours."""

@@ -11,10 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
+from rollwise.inference.array_file import Arrays
 from rollwise.inference.groups import END_WINDOW
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.hidden import BATCH_TOKENS, Progress, each_rollout
-from rollwise.inference.kept_batches import Arrays, KeptBatches, pass_facts
+from rollwise.inference.kept_batches import KeptBatches, pass_facts
 from rollwise.inference.rollout_set import RolloutSet
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.candidates import Policy
+from rollwise.inference.candidates import Policy, needs_signal, votes
 from rollwise.inference.vllm_signals import HeadSlice, Signal
 
 MOST_BIASES = 1024
@@ -52,8 +52,8 @@ def check_engine(engine: Any, signal: Signal | None, unnamed: frozenset[int], st
 
 def check_policy(policy: Policy, *, signal: Signal | None, answers: bool) -> None:
     """Refuse a policy that lacks what it goes by: a signal, or final answers."""
-    if not getattr(policy, "needs_signal", True):
-        if getattr(policy, "votes", False) and not answers:
+    if not needs_signal(policy):
+        if votes(policy) and not answers:
             raise ConfigError(f"policy {policy.name!r} goes by answers alone: give text=tokenizer.decode, or answer=")
     elif signal is None:
         raise ConfigError(f"policy {policy.name!r} needs a signal: give HeadSlice or TopLogprobs")

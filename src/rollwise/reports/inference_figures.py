@@ -31,9 +31,7 @@ COLOURS = {
     "sequential-pairs": "#b58bc4", "adaptive-K": GREY, "blend": VERMILLION,
 }  # fmt: skip
 PEERS = {"majority": INK, "esc": GREEN, "adaptive-consistency": BLUE, "deepconf": ORANGE}
-BESIDE_PEERS = {
-    **PEERS, "early-stop": "#f0c27b", "sequential": PURPLE,
-}  # fmt: skip
+BESIDE_PEERS = PEERS | {"early-stop": "#f0c27b", "sequential": PURPLE}
 FEWEST_IN_BIN = 1
 _WIDTH = 4.8
 
