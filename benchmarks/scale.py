@@ -33,6 +33,7 @@ METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "uniform": lambda pool: rw.Uniform(pool),
     "ordered": lambda pool: rw.Ordered(pool),
     "recommended": lambda pool: rw.Recommended(pool),
+    "recommended-references": lambda pool: rw.Recommended(pool),
     "prioritized": lambda pool: rw.PrioritizedReplay(pool),
     "prioritized-proportional": lambda pool: rw.PrioritizedReplay(pool, draw="proportional"),
     "bots": lambda pool: rw.BOTS(pool, implicit="none"),

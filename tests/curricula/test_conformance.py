@@ -179,6 +179,16 @@ class TestNestedDumpOverMeans(CurriculumConformance):
         return rw.Nested(pool, categories=rw.DUMP(), prompts=rw.Selector(), rails=None, **core)
 
 
+class TestEmpiricalBayes(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.EmpiricalBayes(pool, candidate_multiplier=3, **core)
+
+
+class TestEmpiricalBayesOfTheWholePool(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.EmpiricalBayes(pool, candidate_multiplier=None, optimism=0.0, **core)
+
+
 class TestRecommended(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.Recommended(pool, **core)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula import sec as sec_module
+from rollwise.curricula import grouping
 from rollwise.curricula.sec import absolute_advantage, belief_sd, boltzmann
 from rollwise.testing import CurriculumConformance
 
@@ -242,7 +242,7 @@ def parts(sec: rw.SEC) -> set[frozenset[str]]:
 
 @pytest.mark.parametrize("sampled", [50_000, 20])
 def test_clusters_are_the_blobs_whatever_the_order(monkeypatch: pytest.MonkeyPatch, sampled: int) -> None:
-    monkeypatch.setattr(sec_module, "SAMPLED", sampled)
+    monkeypatch.setattr(grouping, "SAMPLED", sampled)
     blobs = {frozenset(f"p{i}" for i in range(60) if i % 3 == b) for b in range(3)}
     orders = [list(range(60)), list(range(59, -1, -1)), np.random.default_rng(0).permutation(60).tolist()]
     secs = [rw.SEC(embedded(order), clusters=3) for order in orders]

@@ -27,7 +27,7 @@ def test_every_method_has_a_line() -> None:
     assert bare["uniform"].detail == ""
     assert bare["metis"].detail == "asks the policy, which must be able to write judgments"
     assert bare["bots"].detail == "would also use reference_pass_rates"
-    assert bare["recommended"].detail == "would also use reference_pass_rates, category"
+    assert bare["recommended"].detail == "would also use category, reference_pass_rates, difficulty, embedding"
 
 
 def test_columns_of_the_data_and_of_the_profile() -> None:

@@ -14,6 +14,7 @@ from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.bots_settings import DOTS, MoPPS
 from rollwise.curricula.dump import DUMP
+from rollwise.curricula.empirical_bayes import EmpiricalBayes
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.greso import GRESO
 from rollwise.curricula.judged import Judged
@@ -40,6 +41,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "bots": BOTS,
     "dots": DOTS,
     "dump": DUMP,
+    "empirical-bayes": EmpiricalBayes,
     "frontier": FrontierReplay,
     "greso": GRESO,
     "lilo": LILO,
@@ -142,6 +144,7 @@ __all__ = [
     "AdaRFT",
     "CoreOptions",
     "Curriculum",
+    "EmpiricalBayes",
     "FrontierReplay",
     "JoinReport",
     "Judged",

@@ -11,14 +11,12 @@ from rollwise.checks import check_number, check_whole
 from rollwise.curricula.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_options, draw_arms, pay_of
 from rollwise.curricula.arms import absolute_advantage as absolute_advantage
 from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.grouping import sample_of
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
-
-SAMPLED = 50_000
-"""Prompts that clusters are fitted to, where the pool has more; all are then assigned to the nearest."""
 
 _DRAWS = 1 << 20  # normal numbers held at a time
 _OPTIONS = ("learning_rate", "temperature", "advantage", "choice", "ucb_scale", "prior_sd", "discount")
@@ -206,7 +204,8 @@ class SEC(ArmBandit):
         """Centroids (K, d) of clusters, or the least difficulties (K - 1,) of all quantiles but the first."""
         if self.clusters is not None:
             points = self.pool.require("embedding", "SEC with clusters", "add it, or give columns=... or quantiles=...")
-            return kmeans(points[self._sample()], self.clusters, self.rng["clusters"])
+            some = sample_of(self.ties(np.arange(len(self.pool))), self.pool.ids)
+            return kmeans(points[some], self.clusters, self.rng["clusters"])
         if self.quantiles is not None:
             level = np.sort(
                 self.pool.require("difficulty", "SEC with quantiles", "add it, or give columns=... or clusters=...")
@@ -214,16 +213,6 @@ class SEC(ArmBandit):
             first = level[np.arange(1, self.quantiles) * len(level) // self.quantiles]
             return np.unique(first[first > level[0]])
         return np.empty(0)
-
-    def _sample(self) -> np.ndarray:
-        """Up to about `SAMPLED` slots, chosen and ordered by a hash of the id: whatever the order of the pool."""
-        tie = self.ties(np.arange(len(self.pool)))
-        if len(tie) > SAMPLED:
-            kept = np.flatnonzero(tie <= np.partition(tie, SAMPLED - 1)[SAMPLED - 1])
-        else:
-            kept = np.arange(len(tie))
-        rank, ids = tie.tolist(), self.pool.ids
-        return np.array(sorted(kept.tolist(), key=lambda slot: (rank[slot], ids[slot])), dtype=np.int64)
 
     # ---- ask: Algorithm 1, lines 3 to 8 ----
 

@@ -14,6 +14,7 @@ from rollwise.estimators.implicit import (
     interpolate,
     kernel_rates,
 )
+from rollwise.estimators.pooled import PooledBelief
 
 __all__ = [
     "BELIEFS",
@@ -26,6 +27,7 @@ __all__ = [
     "GaussianBelief",
     "Interpolation",
     "Kernel",
+    "PooledBelief",
     "bots_update",
     "capability",
     "capability_by_least_squares",

@@ -150,7 +150,7 @@ def _choose(facts: Facts) -> tuple[str, str, list[str]]:
     ]
     if facts.hopeless >= MANY_HOPELESS:
         reasons.append(
-            "prioritized replay is the plain alternative where most are hopeless (+0.17 against +0.20, simulated)"
+            "prioritized replay is the plain alternative where most are hopeless (+0.17 against +0.21, simulated)"
         )
     return "a curriculum can pay: Recommended", "--curriculum recommended", reasons
 
@@ -158,7 +158,7 @@ def _choose(facts: Facts) -> tuple[str, str, list[str]]:
 def _one_pass(facts: Facts) -> tuple[str, str, list[str]]:
     seldom = (
         f"each prompt comes by {facts.visits:.1f} times: only methods that judge prompts never seen can gain "
-        "(simulated, one pass: Thompson sampling on own outcomes +0.00, with categories +0.27)"
+        "(simulated, one pass: Thompson sampling on own outcomes +0.00, Recommended with categories +0.33)"
     )
     big = {name: ratio for name, (ratio, n) in facts.categories.items() if n >= FEWEST_OF_A_CATEGORY}
     if len(big) > 1 and max(big.values()) - min(big.values()) >= APART:
@@ -167,17 +167,17 @@ def _one_pass(facts: Facts) -> tuple[str, str, list[str]]:
             f"categories differ: effective ratio {big[best]:.2f} in {best!r}, {big[worst]:.2f} in {worst!r}; choosing "
             f"between them alone can reach at most {max(big.values()):.2f}"
         )
-        return "a bandit over categories: Recommended", "--curriculum recommended", [seldom, reason]
+        return "like prompts tell of one another: Recommended", "--curriculum recommended", [seldom, reason]
     if facts.references:
-        reason = "two models' pass rates tell of prompts never trained on (BOTS with references: +0.19, simulated)"
-        return "BOTS with references: Recommended", "--curriculum recommended", [seldom, reason]
+        reason = "two models' pass rates tell of prompts never trained on (with them +0.38, simulated)"
+        return "references tell of prompts never seen: Recommended", "--curriculum recommended", [seldom, reason]
     if facts.embedding:
-        reason = "the data has embeddings: like prompts have like pass rates (kernel evidence: +0.06, simulated)"
-        arguments = "--curriculum bots --curriculum_options.implicit kernel"
-        return "BOTS with kernel evidence", arguments, [seldom, reason]
+        reason = "the data has embeddings: like prompts have like pass rates (clusters of them: +0.33, simulated)"
+        arguments = "--curriculum recommended --curriculum_options.group_by embedding"
+        return "like prompts tell of one another: Recommended", arguments, [seldom, reason]
     reason = (
         "there is nothing to generalise by: no categories that differ, no embeddings, no pass rates of two models; "
         "a gate refills groups without contrast, at the cost of their rollouts. Two profiles of all prompts, joined, "
-        "would do better (BOTS with references: +0.19, simulated)"
+        "would do better (Recommended with references: +0.38, simulated)"
     )
     return "uniform with dynamic sampling", "--curriculum uniform --gate mixed", [seldom, reason]

@@ -1,0 +1,137 @@
+"""Empirical Bayes: what is known of like prompts is the prior of each, and the greatest hopeful variance is taken."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.base import CoreOptions
+from rollwise.curricula.believing import Believing
+from rollwise.curricula.grouping import check_columns, columns_to_group_by, group_prompts
+from rollwise.curricula.picks import Picks
+from rollwise.curricula.rails import Rails
+from rollwise.estimators import PooledBelief
+from rollwise.pool import PromptPool
+
+
+class EmpiricalBayes(Believing):
+    """Ranks a rotating set of candidates by the variance of the rewards that each may have, at most.
+
+    Ours; of parts that others have shown to work. Each prompt's success rate has a Beta belief: its own rollouts, which
+    fade, on the prior of its group, which is fitted to what the group's prompts showed of late (`PooledBelief`). So a
+    prompt that was never tried is ranked by its category, as a bandit over categories would, and one that was tried by
+    itself. The score is an upper bound,
+
+        E[p(1-p)] + optimism * SD[p(1-p)],
+
+    by which the well known and middling come first, then the unknown of groups in which some are middling, then what
+    failed or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
+    prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
+    has its chance.
+
+    Args:
+        pool: any prompts.
+        group_by: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
+            `difficulty`, else `embedding`, else none, so that all prompts are one group, as they are for [].
+        optimism: how many standard deviations of p(1-p) are added.
+        forgetting: how much of a prompt's own evidence is given up a step.
+        drift: how much of a group's is.
+        borrowed: so many prompts' worth of the average group in each group.
+        candidate_multiplier: candidates a prompt asked for; None: the whole pool.
+        strata: into how many quantiles a column of numbers is divided (reference pass rates by their mean).
+        clusters: into how many clusters a column of vectors is.
+
+    A ticket's lane says whether the prompt was `tried` or `untried`. Graded rewards count in fractions; what their
+    groups are expected to teach is the variance of the scores, not p(1-p); see `PooledBelief`.
+
+    >>> pool = PromptPool(ids=["a", "b", "c", "d"], columns={"category": ["sums", "sums", "proofs", "proofs"]})
+    >>> curriculum = EmpiricalBayes(pool, seed=0, rails=None)
+    >>> from rollwise.outcome import Outcome
+    >>> rewards = {"a": [1, 0, 1, 0], "c": [0, 0, 0, 0]}                        # a sum in the middle, a proof not had
+    >>> _ = curriculum.tell([Outcome(t.id, rewards.get(t.prompt_id, [])) for t in curriculum.ask(4)])
+    >>> [t.prompt_id for t in curriculum.ask(4)]  # b may be as good as a, d as bad as c
+    ['b', 'a', 'd', 'c']
+    """
+
+    default_rails = Rails()
+    belief: PooledBelief
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        group_by: str | Sequence[str] | None = None,
+        optimism: float = 1.5,
+        forgetting: float = 0.05,
+        drift: float = 0.2,
+        borrowed: float = 2.0,
+        candidate_multiplier: int | None = 8,
+        strata: int = 5,
+        clusters: int = 20,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.group_by = check_columns(group_by)
+        self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
+        self.strata = check_whole("strata", strata, least=1)
+        self.clusters = check_whole("clusters", clusters, least=1)
+        self.belief = PooledBelief(forgetting=forgetting, drift=drift, borrowed=borrowed)
+        self.sample_by("mean")
+        self.columns_spec = self.belief.columns_spec
+        drawing = self.draw_options(candidate_multiplier=candidate_multiplier)
+        own = {"group_by": None if self.group_by is None else list(self.group_by), "optimism": self.optimism}
+        own |= {name: getattr(self.belief, name) for name in ("forgetting", "drift", "borrowed")}
+        super().__init__(pool, options={**own, "strata": strata, "clusters": clusters, **drawing}, **core)
+
+    def build(self) -> None:
+        super().build()
+        self.groups, codes = group_prompts(
+            self.pool,
+            columns_to_group_by(self.pool) if self.group_by is None else self.group_by,
+            strata=self.strata,
+            clusters=self.clusters,
+            ties=self.ties(np.arange(len(self.pool))),
+            rng=self.rng["clusters"],
+        )
+        self.belief.divide(codes, len(self.groups))
+
+    # ---- ask ----
+
+    def scores(self, slots: np.ndarray | None) -> np.ndarray:
+        some = slice(None) if slots is None else slots
+        return self.belief.reward_variance(some) + self.optimism * self.belief.variance_sd(some)
+
+    def select(self, k: int) -> Picks:
+        picks = super().select(k)
+        tried = self.columns["asked"][picks.slots] > 0
+        return replace(picks, lanes=["tried" if t else "untried" for t in tried.tolist()])
+
+    # ---- tell ----
+
+    def end_step(self) -> None:
+        self.belief.forget_and_learn()
+        self.new_round()
+
+    # ---- looking inside, saving ----
+
+    def priors(self) -> dict[str, tuple[float, float]]:
+        """The prior (alpha, beta) of each group by name, with all that was told in the steps before."""
+        a, b = self.belief.prior
+        return dict(zip(self.groups, zip(a.tolist(), b.tolist(), strict=True), strict=True))
+
+    def own_metrics(self) -> dict[str, float]:
+        a, b = self.belief.prior
+        return {
+            "belief_mean": float(self.belief.mean().mean()),
+            "belief_size": float(self.belief.effective_size().mean()),
+            "groups": float(len(self.groups)),
+            "prior_mean": float((a / (a + b)).mean()),
+            "prior_size": float((a + b).mean()),
+        }
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.belief.pool_evidence()  # of the columns that were loaded
+        super().load_own_state(state, added)

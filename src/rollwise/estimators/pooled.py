@@ -1,0 +1,162 @@
+"""Empirical Bayes: a Beta belief about each prompt, whose prior is what the prompts of its group showed of late.
+
+A fresh prompt is believed to be like those of its group that were tried; one that was tried, like itself. So little is
+assumed of how success rates are spread that a group of hopeless and easy prompts alike, and one of middling prompts,
+can have the same mean and quite different priors: the first is worth half a rollout, the second ten.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_number
+from rollwise.estimators.belief import Belief
+
+_FIRST_MEAN, _FIRST_VARIANCE = 0.5, 1.0 / 6.0  # of Beta(1, 1), before anything is known of any prompt
+_FORGOTTEN = 1e-9  # what has faded below this is none: numbers too small to be normal are slow
+_RATIOS = (0.05, 0.95)  # of expected to greatest variance: priors worth 1/19 of a rollout to 19
+
+
+class PooledBelief(Belief):
+    """p_i ~ Beta(a_g + S_i, b_g + n_i - S_i): own scores, faded, on a prior that the group g of the prompt gives.
+
+    S_i and n_i are the sum and the number of the prompt's scores; `forgetting` of both is given up at each step. The
+    prior follows two means over the group's prompts, of each one's last step with outcomes: m of the mean score, and u
+    of p(1-p); both weighted by (1 - drift)^age, with `borrowed` prompts like the average of all groups added (which
+    itself starts from that many of Beta(1, 1)). A Beta of mean m and size s = a + b expects
+
+        E[p(1-p)] = m (1-m) s / (s+1),   so   s = t / (1-t)  with  t = u / (m (1-m)),
+
+    t kept within [0.05, 0.95]. u is estimated without bias from groups of two rollouts or more: it is the variance of
+    the scores, k/(k-1) times the plain one, plus the mean of s(1-s), which is 0 for scores of 0 and 1. A prompt whose
+    rollouts all earn the same graded score so has a variance of 0, though its p(1-p) is not.
+
+    Args:
+        forgetting: how much of a prompt's own evidence is given up a step.
+        drift: how much of a group's is; more, as it is renewed by every prompt of the group.
+        borrowed: so many prompts' worth of the average group, and of Beta(1, 1), in each.
+    """
+
+    def __init__(self, *, forgetting: float = 0.05, drift: float = 0.2, borrowed: float = 2.0) -> None:
+        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
+        self.drift = check_number("drift", drift, low=0.0, high=1.0)
+        self.borrowed = check_number("borrowed", borrowed, low=0.0, high=1e6, open_low=True)
+
+    @property
+    def columns_spec(self) -> Mapping[str, tuple[type, Any]]:
+        """Own evidence, the last outcomes with their weight for the group, and what was told since the last step.
+
+        `*_inside` are sums and means of s(1-s); `last_variance` is NaN where one rollout left it unknown.
+        """
+        names = ("successes", "rollouts", "inside", "last_mean", "last_variance", "last_inside", "weight")
+        told = ("told_count", "told_sum", "told_inside")
+        return dict.fromkeys((*names, *told), (np.float64, 0.0))
+
+    def use(self, columns: Any) -> None:
+        """Keep the belief in these columns; until `divide` all prompts are one group."""
+        self.columns: dict[str, np.ndarray] = {name: columns[name] for name in self.columns_spec}
+        self.divide(np.zeros(len(self.columns["weight"]), dtype=np.int64), 1)
+
+    def divide(self, group: np.ndarray, n_groups: int) -> None:
+        """Pool by these groups from now on: codes (N,) below `n_groups`."""
+        self.group, self.n_groups = group, n_groups
+        self.pool_evidence()
+
+    def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
+        self.columns["told_count"][slots] += [len(s) for s in scores]
+        self.columns["told_sum"][slots] += [s.sum() for s in scores]
+        self.columns["told_inside"][slots] += [(s * (1.0 - s)).sum() for s in scores]
+
+    def forget_and_learn(self, forgetting: float | None = None) -> None:
+        """The step is over: everything fades, what was told is added, and the priors follow."""
+        c = self.columns
+        own = self.forgetting if forgetting is None else forgetting
+        _fade([c[name] for name in ("rollouts", "successes", "inside")], own)
+        _fade([c["weight"]], self.drift)
+        told = np.flatnonzero(c["told_count"])
+        count, total, inside = (c[name][told] for name in ("told_count", "told_sum", "told_inside"))
+        for name, new in (("rollouts", count), ("successes", total), ("inside", inside)):
+            c[name][told] += new
+        mean = total / count
+        plain = np.maximum((total - inside) / count - mean * mean, 0.0)  # s^2 = s - s(1-s)
+        c["last_mean"][told], c["last_inside"][told], c["weight"][told] = mean, inside / count, 1.0
+        c["last_variance"][told] = np.where(count > 1, plain * count / np.maximum(count - 1.0, 1.0), np.nan)
+        for name in ("told_count", "told_sum", "told_inside"):
+            c[name][told] = 0.0
+        self.pool_evidence()
+
+    def pool_evidence(self) -> None:
+        """Make each group's prior: a and b (G,), and the mean of s(1-s) (G,)."""
+        c = self.columns
+        some = np.flatnonzero(c["weight"])
+        variance, inside = c["last_variance"][some], c["last_inside"][some]
+        sure = ~np.isnan(variance)
+        weight, group = c["weight"][some], self.group[some]
+        mean = self._pooled(c["last_mean"][some], weight, group, _FIRST_MEAN)
+        self.inside = self._pooled(inside, weight, group, 0.0)
+        spread = self._pooled((variance + inside)[sure], weight[sure], group[sure], _FIRST_VARIANCE)
+        ratio = np.clip(spread / np.maximum(mean * (1.0 - mean), np.finfo(float).tiny), *_RATIOS)
+        size = ratio / (1.0 - ratio)
+        self.prior = size * mean, size * (1.0 - mean)
+
+    def _pooled(self, values: np.ndarray, weight: np.ndarray, group: np.ndarray, first: float) -> np.ndarray:
+        """Weighted means of values (K,) by group, (G,), with `borrowed` of the mean of all."""
+        k, product = self.borrowed, weight * values
+        everyone = float((product.sum() + k * first) / (weight.sum() + k))
+        total, weights = (np.bincount(group, weights=w, minlength=self.n_groups) for w in (product, weight))
+        return np.asarray((total + k * everyone) / (weights + k))
+
+    # ---- what is believed ----
+
+    def parameters(self, slots: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
+        """Alpha and beta of the slots, (K,) each."""
+        (a, b), group = self.prior, self.group[slots]
+        successes, rollouts = self.columns["successes"][slots], self.columns["rollouts"][slots]
+        return a[group] + successes, b[group] + np.maximum(rollouts - successes, 0.0)
+
+    def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        a, b = self.parameters(slots)
+        return np.asarray(a / (a + b))
+
+    def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        a, b = self.parameters(slots)
+        n = a + b
+        return np.asarray(np.sqrt(a * b / (n + 1.0)) / n)
+
+    def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """E[p(1-p)] less what is expected of s(1-s), (K,): for scores of 0 and 1 the former, ab / ((a+b)(a+b+1))."""
+        a, b = self.parameters(slots)
+        n, group = a + b, self.group[slots]
+        size = (self.prior[0] + self.prior[1])[group]
+        inside = (size * self.inside[group] + self.columns["inside"][slots]) / (size + self.columns["rollouts"][slots])
+        return np.asarray(np.maximum(a * b / (n * (n + 1.0)) - inside, 0.0))
+
+    def variance_sd(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """Standard deviation of p(1-p) under the belief, (K,): how far off `reward_variance` may be.
+
+        E[p^2 (1-p)^2] = a(a+1) b(b+1) / (n(n+1)(n+2)(n+3)) with n = a + b.
+        """
+        a, b = self.parameters(slots)
+        n = a + b
+        first = a * b / (n * (n + 1.0))
+        second = first * (a + 1.0) * (b + 1.0) / ((n + 2.0) * (n + 3.0))
+        return np.asarray(np.sqrt(np.maximum(second - first * first, 0.0)))
+
+    def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return rng.beta(*self.parameters(slots))
+
+    def effective_size(self) -> np.ndarray:
+        """Alpha + beta, (N,)."""
+        a, b = self.parameters()
+        return np.asarray(a + b)
+
+
+def _fade(arrays: Sequence[np.ndarray], share: float) -> None:
+    """Give up a share of arrays (N,), in place; where the first of them has faded away, all become 0."""
+    some = np.flatnonzero(arrays[0])
+    kept = np.where(arrays[0][some] * (1.0 - share) < _FORGOTTEN, 0.0, 1.0 - share)
+    for array in arrays:
+        array[some] *= kept

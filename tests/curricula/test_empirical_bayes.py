@@ -1,0 +1,148 @@
+"""Empirical Bayes: who is chosen, by numbers worked out by hand; groups; what it remembers."""
+
+import math
+
+import pytest
+
+import rollwise as rw
+
+
+def pool_of(*categories: str, **columns: object) -> rw.PromptPool:
+    return rw.PromptPool(
+        ids=[f"{c}{i}" for i, c in enumerate(categories)], columns={"category": list(categories), **columns}
+    )
+
+
+def tell(curriculum: rw.Curriculum, tickets: list[rw.Ticket], rewards: dict[str, list[float]]) -> None:
+    curriculum.tell([rw.Outcome(t.id, rewards.get(t.prompt_id, [])) for t in tickets])
+
+
+def test_the_defaults() -> None:
+    options = rw.EmpiricalBayes().options
+    assert {name: options[name] for name in ("optimism", "forgetting", "drift", "borrowed")} == {
+        "optimism": 1.5, "forgetting": 0.05, "drift": 0.2, "borrowed": 2.0,
+    }  # fmt: skip
+    assert (options["candidate_multiplier"], options["strata"], options["clusters"]) == (8, 5, 20)
+    assert isinstance(rw.Recommended(), rw.EmpiricalBayes)
+
+
+def test_the_score_worked_out() -> None:
+    """Beta(1, 1): E[p(1-p)] = 1/6; E[p^2 (1-p)^2] = 1/30, so SD = sqrt(1/30 - 1/36) = sqrt(1/180)."""
+    curriculum = rw.EmpiricalBayes(pool_of("a", "a"), optimism=2.0)
+    assert curriculum.scores(None).tolist() == pytest.approx([1 / 6 + 2 * math.sqrt(1 / 180)] * 2)
+
+
+def test_the_untried_come_by_their_category_and_the_tried_by_themselves() -> None:
+    """Of a, one is in the middle, one hopeless; of b, both; without optimism what is known to be good comes first."""
+    pool = pool_of(*"aaaaaabbbbbb")
+    curriculum = rw.EmpiricalBayes(pool, rails=None, optimism=0.0, seed=0)
+    rewards = {"a0": [1, 0] * 4, "a1": [0] * 8, "b6": [0] * 8, "b7": [0] * 8}
+    tell(curriculum, curriculum.ask(12), rewards)
+    tickets = curriculum.ask(12)
+    order = [t.prompt_id for t in tickets]
+    assert order[0] == "a0"
+    assert set(order[1:5]) == {"a2", "a3", "a4", "a5"}
+    assert order.index("a1") > 4
+    assert set(order[5:9]) == {"b8", "b9", "b10", "b11"}
+    assert set(order[-2:]) == {"b6", "b7"}
+    assert tickets[0].predicted == pytest.approx(0.5, abs=0.05)
+
+
+def test_a_lane_says_whether_the_prompt_was_tried() -> None:
+    curriculum = rw.EmpiricalBayes(pool_of("a", "a", "a"), rails=None, seed=0)
+    first = curriculum.ask(1)
+    assert [t.lane for t in first] == ["untried"]
+    tell(curriculum, first, {first[0].prompt_id: [1, 0, 1, 0]})
+    later = curriculum.ask(3)
+    assert {t.lane for t in later if t.prompt_id == first[0].prompt_id} == {"tried"}
+    assert sorted(t.lane for t in later) == ["tried", "untried", "untried"]
+
+
+def test_what_failed_long_ago_comes_before_what_failed_just_now() -> None:
+    curriculum = rw.EmpiricalBayes(pool_of(*"aaaa"), rails=None, optimism=0.0, seed=0)
+    tickets = curriculum.ask(4)
+    tell(curriculum, tickets, {t.prompt_id: [0] * 8 for t in tickets})
+    again = curriculum.ask(2, step=20)
+    tell(curriculum, again, {t.prompt_id: [0] * 8 for t in again})
+    waiting = {t.prompt_id for t in tickets} - {t.prompt_id for t in again}
+    assert {t.prompt_id for t in curriculum.ask(2, step=21)} == waiting
+
+
+def test_a_step_looks_at_candidates_of_a_rotation_only() -> None:
+    """Eight candidates for one place: of 80 alike, ten steps see every prompt once, and the best is among 8 of them."""
+    pool = pool_of(*["a"] * 80)
+    curriculum = rw.EmpiricalBayes(pool, rails=None, seed=0)
+    for _ in range(10):
+        tell(curriculum, tickets := curriculum.ask(1), {t.prompt_id: [1, 0] for t in tickets})
+    assert curriculum.columns["shown"].tolist() == [1] * 80
+
+
+def test_strata_of_reference_pass_rates_divide_a_category() -> None:
+    rates = [[0.0, 0.2], [0.4, 0.6], [0.0, 0.0], [0.8, 1.0]]  # means .1, .5, 0, .9; the median lies at .3
+    pool = pool_of("a", "a", "b", "b", reference_pass_rates=rates)
+    curriculum = rw.EmpiricalBayes(pool, rails=None, optimism=0.0, strata=2)
+    names = [f"{category}/reference_pass_rates {i}" for category in "ab" for i in range(2)]
+    assert list(curriculum.priors()) == names
+    assert [names[code] for code in curriculum.belief.group] == names
+    assert curriculum.priors()[names[0]] == pytest.approx((1, 1))
+
+
+@pytest.mark.parametrize(
+    ("columns", "options", "groups"),
+    [
+        ({}, {}, 1),
+        ({"embedding": [[0.0], [0.1], [5.0], [5.1]]}, {"clusters": 2}, 2),
+        ({"embedding": [[0.0], [0.1], [5.0], [5.1]]}, {"clusters": 1}, 1),
+        ({"reference_pass_rates": [[0.5, 0.5]] * 4}, {}, 1),
+        ({"difficulty": [0.1, 0.2, 0.3, 0.4], "embedding": [[0.0]] * 4}, {"strata": 2}, 2),
+        ({"difficulty": [0.1, 0.2, 0.3, 0.4], "category": ["x", "x", "y", "y"]}, {"strata": 2}, 2),
+        ({"difficulty": [0.1, 0.2, 0.3, 0.4], "category": ["x", "y", "x", "y"]}, {"group_by": "difficulty"}, 4),
+        ({"category": ["x", "y", "x", "z"]}, {"group_by": []}, 1),
+        ({"category": ["x", "y", "x", "z"], "kind": ["u", "u", "v", "v"]}, {"group_by": ["category", "kind"]}, 4),
+        ({"category": ["x", "y", "x", "z"]}, {}, 3),
+        ({"category": ["x", "y", "x", "z"], "embedding": [[0.0], [0.1], [5.0], [5.1]]}, {"clusters": 2}, 3),
+    ],
+)
+def test_it_takes_what_there_is(columns: dict, options: dict, groups: int) -> None:
+    pool = rw.PromptPool(ids=list("abcd"), columns=columns)
+    curriculum = rw.EmpiricalBayes(pool, rails=None, **options)
+    assert curriculum.metrics()["groups"] == groups
+    tell(curriculum, tickets := curriculum.ask(4), {t.prompt_id: [1, 0] for t in tickets})
+    assert len(curriculum.ask(4)) == 4
+
+
+def test_a_resumed_one_has_the_same_priors_and_scores() -> None:
+    pool = pool_of(*"aabbcc")
+    curriculum = rw.EmpiricalBayes(pool, seed=3, rails=None)
+    for step in range(5):
+        tickets = curriculum.ask(2)
+        tell(curriculum, tickets, {t.prompt_id: [1, 0, 0, step % 2] for t in tickets})
+    curriculum.ask(1)
+    resumed = rw.EmpiricalBayes(pool, seed=9, rails=None)
+    resumed.load_state_dict(curriculum.state_dict())
+    assert resumed.priors() == curriculum.priors()
+    assert resumed.scores(None).tolist() == curriculum.scores(None).tolist()
+    assert resumed.ask(3) == curriculum.ask(3)
+
+
+def test_a_column_that_is_not_there() -> None:
+    with pytest.raises(rw.MissingColumnError, match="kind.*group_by"):
+        rw.EmpiricalBayes(pool_of("a", "b"), group_by="kind")
+
+
+def test_a_column_of_numbers_that_are_not() -> None:
+    pool = rw.PromptPool(ids=["a", "b"], columns={"length": [1.0, float("nan")]})
+    with pytest.raises(rw.ConfigError, match="length.*not finite"):
+        rw.EmpiricalBayes(pool, group_by="length")
+
+
+@pytest.mark.parametrize("group_by", [3, ["category", 3], ["category", "category"]])
+def test_group_by_must_be_names(group_by: object) -> None:
+    with pytest.raises(rw.ConfigError, match="group_by"):
+        rw.EmpiricalBayes(group_by=group_by)
+
+
+@pytest.mark.parametrize("options", [{"optimism": -1}, {"strata": 0}, {"clusters": 0}, {"candidate_multiplier": 0}])
+def test_options_out_of_range(options: dict) -> None:
+    with pytest.raises(rw.ConfigError, match=next(iter(options))):
+        rw.EmpiricalBayes(**options)

@@ -1,0 +1,168 @@
+"""The pooled belief against numbers worked out by hand, and against itself written prompt by prompt."""
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import rollwise as rw
+from rollwise.columns import Columns
+from rollwise.estimators import PooledBelief
+
+GROUPS = np.array([0, 0, 1, 1])
+
+
+def belief_of(told: dict[int, list[float]], groups: np.ndarray = GROUPS, **options: float) -> PooledBelief:
+    belief = PooledBelief(**options)
+    belief.use(Columns(len(groups), belief.columns_spec))
+    belief.divide(groups, int(groups.max()) + 1)
+    belief.add(np.array(list(told)), [np.array(scores) for scores in told.values()])
+    belief.forget_and_learn()
+    return belief
+
+
+def test_before_anything_is_told_every_prior_is_flat() -> None:
+    """m = 1/2, u = 1/6: t = (1/6) / (1/4) = 2/3, s = 2, so Beta(1, 1)."""
+    belief = PooledBelief()
+    belief.use(Columns(2, belief.columns_spec))
+    assert [p.tolist() for p in belief.parameters()] == [pytest.approx([1, 1])] * 2
+    assert belief.reward_variance().tolist() == pytest.approx([1 / 6] * 2)
+
+
+def test_priors_worked_out() -> None:
+    """Group 0: 2 of 4 and 0 of 4, so means 1/2 and 0, unbiased variances 4/3 * 1/4 = 1/3 and 0; group 1: nothing.
+
+    All: m = (1/2 + 0 + 2/2) / 4 = 3/8, u = (1/3 + 0 + 2/6) / 4 = 1/6.
+    Group 0: m = (1/2 + 2 * 3/8) / 4 = 5/16, u = (1/3 + 2/6) / 4 = 1/6; t = (1/6) / (55/256) = 128/165, s = 128/37.
+    Group 1: m = 3/8, u = 1/6; t = (1/6) / (15/64) = 32/45, s = 32/13.
+    """
+    belief = belief_of({0: [1, 0, 1, 0], 1: [0, 0, 0, 0]})
+    a, b = belief.prior
+    assert a.tolist() == pytest.approx([40 / 37, 12 / 13])
+    assert b.tolist() == pytest.approx([88 / 37, 20 / 13])
+
+
+def test_beliefs_worked_out() -> None:
+    """Prompt 0: alpha = 40/37 + 2, beta = 88/37 + 2; a step later, without news, .95 * 2 of both are left."""
+    belief = belief_of({0: [1, 0, 1, 0], 1: [0, 0, 0, 0]})
+    alpha, beta = (Fraction(40, 37) + 2, Fraction(88, 37) + 2)
+    n = alpha + beta
+    assert belief.mean()[0] == pytest.approx(float(alpha / n))
+    assert belief.uncertainty()[0] == pytest.approx(math.sqrt(alpha * beta / (n * n * (n + 1))))
+    first = alpha * beta / (n * (n + 1))
+    assert belief.reward_variance()[0] == pytest.approx(float(first))
+    second = first * (alpha + 1) * (beta + 1) / ((n + 2) * (n + 3))
+    assert belief.variance_sd()[0] == pytest.approx(math.sqrt(second - first * first))
+    belief.forget_and_learn()
+    a, b = belief.prior
+    assert belief.parameters(np.array([0]))[0][0] == pytest.approx(a[0] + 1.9)
+    assert belief.parameters(np.array([1]))[1][0] == pytest.approx(b[0] + 3.8)
+
+
+def test_a_group_left_alone_drifts_back_to_the_average_of_all() -> None:
+    belief = belief_of({0: [0] * 8, 1: [0] * 8, 2: [1, 0] * 4, 3: [1, 0] * 4})
+    apart = belief.prior[0] / sum(belief.prior)
+    for _ in range(40):
+        belief.add(np.array([2, 3]), [np.array([1.0, 0.0] * 4)] * 2)
+        belief.forget_and_learn()
+    mean = belief.prior[0] / sum(belief.prior)
+    assert apart[0] < 0.3 < 0.45 < mean[0] == pytest.approx(mean[1], abs=0.01)
+
+
+def test_the_same_mean_of_unlike_and_of_like_prompts_makes_unlike_priors() -> None:
+    """Half solved, half hopeless: the next can be either, t is cut at .05. All in the middle: so is the next one."""
+    some = np.arange(40)
+    unlike = {i: [float(i % 2)] * 8 for i in some}
+    like = {i: [1.0, 0.0] * 4 for i in some}
+    sizes = [sum(belief_of(told, np.zeros(40, dtype=int)).prior)[0] for told in (unlike, like)]
+    assert sizes[0] == pytest.approx(0.05 / 0.95, rel=0.2)
+    assert sizes[1] == pytest.approx(0.95 / 0.05)
+
+
+def test_graded_rewards_that_never_differ_teach_nothing() -> None:
+    """Always 0.1: p(1-p) is .09, the variance 0. With enough of it seen, little more than 0 is expected."""
+    belief = belief_of({0: [0.1] * 64, 1: [0.1] * 64, 2: [0, 0, 0, 0.4] * 16, 3: [0.1] * 64}, np.zeros(4, dtype=int))
+    expected = belief.reward_variance()
+    assert expected[0] < 0.005 < 0.02 < expected[2]
+    assert belief.mean()[0] == pytest.approx(0.1, abs=0.01)
+
+
+def test_one_rollout_says_nothing_of_the_variance() -> None:
+    """Means 1 and 0 of one rollout each: the spread stays that of Beta(1, 1), 1/6, not 0."""
+    belief = belief_of({0: [1], 1: [0]})
+    assert belief.prior[0].tolist() == pytest.approx([1, 1])
+    assert belief.prior[1].tolist() == pytest.approx([1, 1])
+
+
+def test_what_has_faded_away_is_gone() -> None:
+    belief = belief_of({0: [1, 0]}, forgetting=0.5, drift=0.5)
+    for _ in range(40):
+        belief.forget_and_learn()
+    assert belief.columns["rollouts"].tolist() == [0] * 4 == belief.columns["weight"].tolist()
+    assert belief.columns["successes"].tolist() == [0] * 4
+
+
+def test_the_expected_variance_is_that_of_samples() -> None:
+    belief = belief_of({0: [1, 0, 1, 0, 1, 1], 2: [0, 0, 0, 0]})
+    rng = np.random.default_rng(0)
+    draws = np.array([belief.sample(rng) for _ in range(40_000)])
+    variance = draws * (1 - draws)
+    assert variance.mean(axis=0) == pytest.approx(belief.reward_variance(), abs=0.003)
+    assert variance.std(axis=0) == pytest.approx(belief.variance_sd(), abs=0.003)
+    assert draws.std(axis=0) == pytest.approx(belief.uncertainty(), abs=0.004)
+
+
+scores = st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=1, max_size=8)
+steps = st.lists(st.dictionaries(st.integers(0, 5), scores, max_size=4), max_size=8)
+
+
+@settings(max_examples=60, deadline=None)
+@given(steps=steps)
+def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float]]]) -> None:
+    groups = np.array([0, 1, 0, 1, 2, 2])
+    belief = PooledBelief(forgetting=0.1, drift=0.3, borrowed=1.5)
+    belief.use(Columns(6, belief.columns_spec))
+    belief.divide(groups, 3)
+    own = [[0.0, 0.0] for _ in range(6)]  # sum and number
+    last: dict[int, tuple[float, float | None, float]] = {}  # mean, unbiased variance, mean of s(1-s)
+    age: dict[int, int] = {}
+    for told in steps:
+        for slot in told:
+            belief.add(np.array([slot]), [np.array(told[slot])])
+        belief.forget_and_learn()
+        for slot in range(6):
+            own[slot] = [0.9 * value for value in own[slot]]
+            age[slot] = age.get(slot, 0) + 1
+            if slot in told:
+                s = told[slot]
+                own[slot] = [own[slot][0] + sum(s), own[slot][1] + len(s)]
+                inside = sum(x * (1 - x) for x in s) / len(s)
+                last[slot] = (np.mean(s), np.var(s, ddof=1) if len(s) > 1 else None, inside)
+                age[slot] = 0
+
+    def pooled(group: int | None, values: dict[int, float], first: float) -> float:
+        mine = [i for i in values if group in (None, groups[i])]
+        back = first if group is None else pooled(None, values, first)
+        weight = {i: 0.7 ** age[i] for i in mine}
+        return (sum(weight[i] * values[i] for i in mine) + 1.5 * back) / (sum(weight.values()) + 1.5)
+
+    for slot in range(6):
+        g = int(groups[slot])
+        m = pooled(g, {i: v[0] for i, v in last.items()}, 0.5)
+        u = pooled(g, {i: v[1] + v[2] for i, v in last.items() if v[1] is not None}, 1 / 6)
+        t = min(max(u / (m * (1 - m)), 0.05), 0.95)
+        a = t / (1 - t) * m + own[slot][0]
+        b = t / (1 - t) * (1 - m) + own[slot][1] - own[slot][0]
+        assert belief.parameters()[0][slot] == pytest.approx(a, abs=1e-9)
+        assert belief.parameters()[1][slot] == pytest.approx(b, abs=1e-9)
+    variance = belief.reward_variance()
+    assert ((variance >= 0) & (variance <= 0.25)).all()
+
+
+@pytest.mark.parametrize("options", [{"forgetting": -0.1}, {"drift": 1.5}, {"borrowed": 0.0}])
+def test_numbers_out_of_range(options: dict[str, float]) -> None:
+    with pytest.raises(rw.ConfigError, match=next(iter(options))):
+        PooledBelief(**options)
