@@ -19,8 +19,8 @@ def tell(curriculum: rw.Curriculum, tickets: list[rw.Ticket], rewards: dict[str,
 
 def test_the_defaults() -> None:
     options = rw.EmpiricalBayes().options
-    assert {name: options[name] for name in ("optimism", "forgetting", "drift", "borrowed")} == {
-        "optimism": 1.5, "forgetting": 0.05, "drift": 0.2, "borrowed": 2.0,
+    assert {name: options[name] for name in ("optimism", "forgetting", "renewal", "drift", "borrowed")} == {
+        "optimism": 1.5, "forgetting": 0.05, "renewal": 0.0, "drift": 0.2, "borrowed": 2.0,
     }  # fmt: skip
     assert (options["candidate_multiplier"], options["strata"], options["clusters"]) == (8, 5, 20)
     assert isinstance(rw.Recommended(), rw.EmpiricalBayes)

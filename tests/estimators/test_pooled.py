@@ -62,6 +62,15 @@ def test_beliefs_worked_out() -> None:
     assert belief.parameters(np.array([1]))[1][0] == pytest.approx(b[0] + 3.8)
 
 
+def test_new_outcomes_can_replace_half_of_the_old() -> None:
+    """1 of 4, and a step later 4 of 4: half of .95 * 4 rollouts and of .95 * 1 successes are left, and 4 come."""
+    belief = belief_of({0: [1, 0, 0, 0]}, renewal=0.5)
+    belief.add(np.array([0]), [np.ones(4)])
+    belief.forget_and_learn()
+    assert belief.columns["rollouts"][0] == pytest.approx(0.5 * 0.95 * 4 + 4)
+    assert belief.columns["successes"][0] == pytest.approx(0.5 * 0.95 * 1 + 4)
+
+
 def test_a_group_left_alone_drifts_back_to_the_average_of_all() -> None:
     belief = belief_of({0: [0] * 8, 1: [0] * 8, 2: [1, 0] * 4, 3: [1, 0] * 4})
     apart = belief.prior[0] / sum(belief.prior)
@@ -123,7 +132,7 @@ steps = st.lists(st.dictionaries(st.integers(0, 5), scores, max_size=4), max_siz
 @given(steps=steps)
 def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float]]]) -> None:
     groups = np.array([0, 1, 0, 1, 2, 2])
-    belief = PooledBelief(forgetting=0.1, drift=0.3, borrowed=1.5)
+    belief = PooledBelief(forgetting=0.1, renewal=0.4, drift=0.3, borrowed=1.5)
     belief.use(Columns(6, belief.columns_spec))
     belief.divide(groups, 3)
     own = [[0.0, 0.0] for _ in range(6)]  # sum and number
@@ -138,7 +147,7 @@ def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float
             age[slot] = age.get(slot, 0) + 1
             if slot in told:
                 s = told[slot]
-                own[slot] = [own[slot][0] + sum(s), own[slot][1] + len(s)]
+                own[slot] = [0.6 * own[slot][0] + sum(s), 0.6 * own[slot][1] + len(s)]
                 inside = sum(x * (1 - x) for x in s) / len(s)
                 last[slot] = (np.mean(s), np.var(s, ddof=1) if len(s) > 1 else None, inside)
                 age[slot] = 0
@@ -162,7 +171,7 @@ def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float
     assert ((variance >= 0) & (variance <= 0.25)).all()
 
 
-@pytest.mark.parametrize("options", [{"forgetting": -0.1}, {"drift": 1.5}, {"borrowed": 0.0}])
+@pytest.mark.parametrize("options", [{"forgetting": -0.1}, {"renewal": 2.0}, {"drift": 1.5}, {"borrowed": 0.0}])
 def test_numbers_out_of_range(options: dict[str, float]) -> None:
     with pytest.raises(rw.ConfigError, match=next(iter(options))):
         PooledBelief(**options)

@@ -39,7 +39,8 @@ class EmpiricalBayes(Believing):
             `difficulty`, else `embedding`, else none, so that all prompts are one group, as they are for [].
         optimism: how many standard deviations of p(1-p) are added.
         forgetting: how much of a prompt's own evidence is given up a step.
-        drift: how much of a group's is.
+        renewal: how much of it besides, when the prompt is rolled out again.
+        drift: how much of a group's evidence is given up a step.
         borrowed: so many prompts' worth of the average group in each group.
         candidate_multiplier: candidates a prompt asked for; None: the whole pool.
         strata: into how many quantiles a column of numbers is divided (reference pass rates by their mean).
@@ -67,6 +68,7 @@ class EmpiricalBayes(Believing):
         group_by: str | Sequence[str] | None = None,
         optimism: float = 1.5,
         forgetting: float = 0.05,
+        renewal: float = 0.0,
         drift: float = 0.2,
         borrowed: float = 2.0,
         candidate_multiplier: int | None = 8,
@@ -78,12 +80,12 @@ class EmpiricalBayes(Believing):
         self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
         self.strata = check_whole("strata", strata, least=1)
         self.clusters = check_whole("clusters", clusters, least=1)
-        self.belief = PooledBelief(forgetting=forgetting, drift=drift, borrowed=borrowed)
+        self.belief = PooledBelief(forgetting=forgetting, renewal=renewal, drift=drift, borrowed=borrowed)
         self.sample_by("mean")
         self.columns_spec = self.belief.columns_spec
         drawing = self.draw_options(candidate_multiplier=candidate_multiplier)
         own = {"group_by": None if self.group_by is None else list(self.group_by), "optimism": self.optimism}
-        own |= {name: getattr(self.belief, name) for name in ("forgetting", "drift", "borrowed")}
+        own |= {name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "borrowed")}
         super().__init__(pool, options={**own, "strata": strata, "clusters": clusters, **drawing}, **core)
 
     def build(self) -> None:

@@ -23,10 +23,11 @@ _RATIOS = (0.05, 0.95)  # of expected to greatest variance: priors worth 1/19 of
 class PooledBelief(Belief):
     """p_i ~ Beta(a_g + S_i, b_g + n_i - S_i): own scores, faded, on a prior that the group g of the prompt gives.
 
-    S_i and n_i are the sum and the number of the prompt's scores; `forgetting` of both is given up at each step. The
-    prior follows two means over the group's prompts, of each one's last step with outcomes: m of the mean score, and u
-    of p(1-p); both weighted by (1 - drift)^age, with `borrowed` prompts like the average of all groups added (which
-    itself starts from that many of Beta(1, 1)). A Beta of mean m and size s = a + b expects
+    S_i and n_i are the sum and the number of the prompt's scores; `forgetting` of both is given up at each step, and
+    `renewal` besides when new ones come. The prior follows two means over the group's prompts, of each one's last step
+    with outcomes: m of the mean score, and u of p(1-p); both weighted by (1 - drift)^age, with `borrowed` prompts like
+    the average of all groups added (which itself starts from that many of Beta(1, 1)). A Beta of mean m and size
+    s = a + b expects
 
         E[p(1-p)] = m (1-m) s / (s+1),   so   s = t / (1-t)  with  t = u / (m (1-m)),
 
@@ -36,12 +37,16 @@ class PooledBelief(Belief):
 
     Args:
         forgetting: how much of a prompt's own evidence is given up a step.
-        drift: how much of a group's is; more, as it is renewed by every prompt of the group.
+        renewal: how much of it besides, where there is new evidence.
+        drift: how much of a group's evidence is given up a step; more, as every prompt of the group renews it.
         borrowed: so many prompts' worth of the average group, and of Beta(1, 1), in each.
     """
 
-    def __init__(self, *, forgetting: float = 0.05, drift: float = 0.2, borrowed: float = 2.0) -> None:
+    def __init__(
+        self, *, forgetting: float = 0.05, renewal: float = 0.0, drift: float = 0.2, borrowed: float = 2.0
+    ) -> None:
         self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
+        self.renewal = check_number("renewal", renewal, low=0.0, high=1.0)
         self.drift = check_number("drift", drift, low=0.0, high=1.0)
         self.borrowed = check_number("borrowed", borrowed, low=0.0, high=1e6, open_low=True)
 
@@ -79,7 +84,7 @@ class PooledBelief(Belief):
         told = np.flatnonzero(c["told_count"])
         count, total, inside = (c[name][told] for name in ("told_count", "told_sum", "told_inside"))
         for name, new in (("rollouts", count), ("successes", total), ("inside", inside)):
-            c[name][told] += new
+            c[name][told] = (1.0 - self.renewal) * c[name][told] + new
         mean = total / count
         plain = np.maximum((total - inside) / count - mean * mean, 0.0)  # s^2 = s - s(1-s)
         c["last_mean"][told], c["last_inside"][told], c["weight"][told] = mean, inside / count, 1.0
