@@ -28,8 +28,8 @@ class EmpiricalBayes(Believing):
 
         E[p(1-p)] + optimism * SD[p(1-p)],
 
-    by which the well known and middling come first, then the unknown of groups in which some are middling, then what
-    failed or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
+    by which those known to be in the middle come first, with the untried of groups in which some are; then what failed
+    or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
     prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
     has its chance.
 
