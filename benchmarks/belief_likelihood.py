@@ -1,4 +1,4 @@
-"""How well a belief foretells the next group of rollouts, on logs of real runs: what the defaults were chosen by.
+"""How well a belief foretells the next group of rollouts, on logs of real runs.
 
     python benchmarks/belief_likelihood.py RUN... [--forgetting 0.01 0.02 0.05] [--renewal 0 0.5] [--drift 0.1 0.2]
 
@@ -14,7 +14,7 @@ from __future__ import annotations
 import argparse
 import itertools
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,6 +36,11 @@ class Log:
 
     steps: list[Step]
     category: np.ndarray
+
+
+Made = tuple[Belief, Callable[[], Sequence[np.ndarray]], Callable[[], None]]
+"""A belief, its alpha and beta of every prompt, and what ends a step."""
+Make = Callable[[Log], Made]
 
 
 def read_log(folder: Path) -> Log:
@@ -61,14 +66,14 @@ def log_probability(solved: np.ndarray, count: np.ndarray, a: np.ndarray, b: np.
     return np.asarray(ways + after - log_gamma(a) - log_gamma(b) + log_gamma(a + b))
 
 
-def score(log: Log, make: Callable[[Log], tuple[Belief, Callable[[], None]]]) -> tuple[float, float]:
+def score(log: Log, make: Make) -> tuple[float, float]:
     """Mean log-probability of a group: of all, and of those whose prompt was seen before."""
-    belief, end_step = make(log)
+    belief, parameters, end_step = make(log)
     seen = np.zeros(len(log.category), dtype=bool)
     found: list[np.ndarray] = []
     again: list[np.ndarray] = []
     for slots, count, solved in log.steps:
-        a, b = (p[slots] for p in _parameters(belief))
+        a, b = (p[slots] for p in parameters())
         found.append(log_probability(solved, count, a, b))
         again.append(found[-1][seen[slots]])
         seen[slots] = True
@@ -78,34 +83,27 @@ def score(log: Log, make: Callable[[Log], tuple[Belief, Callable[[], None]]]) ->
     return float(np.concatenate(found).mean()), float(revisits.mean()) if len(revisits) else float("nan")
 
 
-def _parameters(belief: Belief) -> tuple[np.ndarray, np.ndarray]:
-    if isinstance(belief, PooledBelief):
-        return belief.parameters()
-    assert isinstance(belief, BetaBelief)
-    return belief.parameters[0], belief.parameters[1]
-
-
-def pooled(**options: float) -> Callable[[Log], tuple[Belief, Callable[[], None]]]:
-    def make(log: Log) -> tuple[Belief, Callable[[], None]]:
+def pooled(**options: float) -> Make:
+    def make(log: Log) -> Made:
         belief = PooledBelief(**options)
         belief.use(Columns(len(log.category), belief.columns_spec))
         belief.divide(log.category, int(log.category.max()) + 1)
-        return belief, belief.forget_and_learn
+        return belief, belief.parameters, belief.forget_and_learn
 
     return make
 
 
-def single(forgetting: float, *, told_only: bool) -> Callable[[Log], tuple[Belief, Callable[[], None]]]:
-    def make(log: Log) -> tuple[Belief, Callable[[], None]]:
+def single(forgetting: float, *, told_only: bool) -> Make:
+    def make(log: Log) -> Made:
         belief = BetaBelief()
         belief.use(Columns(len(log.category), belief.columns_spec))
         update = {"forgetting": forgetting, "implicit_weight": 0.0, "implied": None, "n": 0.0, "told_only": told_only}
-        return belief, lambda: belief.settle(belief.updated(**update))
+        return belief, lambda: belief.parameters, lambda: belief.settle(belief.updated(**update))
 
     return make
 
 
-def rows(options: argparse.Namespace) -> Iterator[tuple[str, Callable[[Log], tuple[Belief, Callable[[], None]]]]]:
+def rows(options: argparse.Namespace) -> Iterator[tuple[str, Make]]:
     yield "single prompts, 0.1 a step (BOTS)", single(0.1, told_only=False)
     yield "single prompts, half a visit (MoPPS)", single(0.5, told_only=True)
     for forgetting, renewal, drift in itertools.product(options.forgetting, options.renewal, options.drift):
