@@ -37,7 +37,7 @@ def number(prompt_id: str) -> int:
 def test_the_defaults_are_the_papers() -> None:
     """Table 5: K = 3, lambda = 0.01, baseline rate 0.95, pool multiplier 8."""
     metis = rw.METIS()
-    assert metis.maker.options == {"exemplars": 3, "format": "words"}
+    assert metis.maker.options == {"exemplars": 3, "format": "words", "expected": False}
     assert (metis.judge_weight, metis.baseline_rate, metis.candidate_multiplier) == (0.01, 0.95, 8)
 
 
@@ -193,10 +193,37 @@ def test_a_wrong_answer_changes_nothing() -> None:
     questions = metis.consult(1)
     before = json.dumps(metis.state_dict(), sort_keys=True)
     good = rw.Answer(questions[0].id, boxed(0.1))
-    for bad in (rw.Answer("q999", "x"), rw.Answer("t0", "x"), rw.Answer(questions[1].id, 3), "no answer", good):
+    other = questions[1].id
+    numbers = [{"prediction": 0.3}, {"prediction": float("nan")}, {"prediction": "0.1"}, {"readable": -0.1}]
+    wrong = [rw.Answer("q999", "x"), rw.Answer("t0", "x"), rw.Answer(other, 3), "no answer", good]
+    for bad in [*wrong, *(rw.Answer(other, None, **number) for number in numbers)]:
         with pytest.raises(rw.TicketError):
             metis.advise([good, bad])  # type: ignore[list-item]
         assert json.dumps(metis.state_dict(), sort_keys=True) == before
+
+
+def test_expected_answers_are_predictions() -> None:
+    """The greatest means are taken; 0.3 of one policy's probability is on answers that nobody can read."""
+    metis = rw.METIS(plain(50), rails="off", format="compact", answers="expected")
+    questions = metis.consult(2)
+    assert all(q.expected and q.format.choices["j"] == 0.25 for q in questions)
+    means = {q.id: 0.01 * i for i, q in enumerate(questions)}
+    metis.advise([rw.Answer(q.id, None, prediction=means[q.id], readable=0.7) for q in questions])
+    tickets = metis.ask(2)
+    assert sorted(t.predicted_variance for t in tickets) == pytest.approx([0.14, 0.15])
+    metis.tell([outcome(t, 2) for t in tickets])
+    assert [lesson.reward for lesson in metis.lessons()] == pytest.approx([1 - 0.44**2, 1 - 0.40**2])
+    metrics = metis.metrics()
+    assert metrics["judge_failure_rate"] == pytest.approx(0.3)
+    assert metrics["too_long"] == 0
+
+
+@pytest.mark.parametrize("form", ["words", "boxed"])
+def test_expected_answers_need_a_format_with_a_few(form: str) -> None:
+    with pytest.raises(rw.ConfigError, match="'compact' or 'digit', or answers 'sampled'"):
+        rw.METIS(format=form, answers="expected")
+    with pytest.raises(rw.ConfigError, match="answers must be"):
+        rw.METIS(answers="guessed")  # type: ignore[arg-type]
 
 
 def test_a_prompt_that_another_lane_took_teaches_no_judgment() -> None:

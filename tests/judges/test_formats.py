@@ -3,7 +3,7 @@
 import pytest
 
 import rollwise as rw
-from rollwise.judges import BoxedFormat, CompactFormat, Exemplar, WordsFormat
+from rollwise.judges import BoxedFormat, CompactFormat, DigitFormat, Exemplar, WordsFormat
 from rollwise.judges.base import prompt_text
 
 
@@ -52,6 +52,17 @@ def test_a_begun_box_is_closed_by_the_answer(answer: str, value: float | None) -
 def test_a_begun_box_has_the_template_of_the_appendix() -> None:
     given = ([Exemplar("1+1=", 0.0)], "3*4=")
     assert BoxedFormat().context(*given) == WordsFormat().context(*given)
+
+
+def test_digits_stand_for_36ths() -> None:
+    """The same template, but for the scale: 0.125 is the middle, 4.5 ninths of 1/4, rounded to the even digit."""
+    digit = DigitFormat()
+    system, user = digit.context([Exemplar("1+1=", 0.125)], "3*4=")
+    words_system, words_user = WordsFormat().context([Exemplar("1+1=", 0.125)], "3*4=")
+    assert system["content"].split("Variances are")[0] == words_system["content"].split("Output your")[0]
+    assert user["content"] == words_user["content"].replace("0.125", "4")
+    assert [digit.read(answer) for answer in ("9}", "0", "36}", "x", "")] == [0.25, 0.0, 3 / 36, None, None]
+    assert [digit.said(v) for v in (0.0, 7 / 64, 0.25)] == ["0", "4", "9"]
 
 
 def test_the_template_is_that_of_the_appendix() -> None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
-from toys import make_trainer
+from toys import make_trainer, toy_tokenizer
 from transformers import TrainerCallback
 
 import rollwise as rw
@@ -25,6 +25,13 @@ class LetterFormat(JudgmentFormat):
 
     def read(self, answer: str) -> float | None:
         return None if answer[:1] in "aeiou" else ord(answer[0]) % 10 / 36
+
+
+class ChoiceFormat(LetterFormat):
+    """The answer is one of three characters."""
+
+    name = "choice"
+    choices: ClassVar[dict[str, float]] = {"x": 0.0, "y": 0.1, "z": 0.25}
 
 
 class ToyMETIS(rw.METIS):
@@ -74,18 +81,34 @@ def judging(out: Path, *, kind: type = JudgingGRPO, weight: float = 0.5, **optio
     from toys import CONFIGS
 
     CONFIGS[JudgingGRPO], CONFIGS[JudgingRLOO] = CONFIGS[CurriculumGRPOTrainer], CONFIGS[CurriculumRLOOTrainer]
+    expected = options.pop("expected", False)
     curriculum = options.pop("curriculum", None) or ToyMETIS(
-        seed=3, judge_weight=weight, candidate_multiplier=3, exemplars=2, format=LetterFormat()
+        seed=3,
+        judge_weight=weight,
+        candidate_multiplier=3,
+        exemplars=options.pop("exemplars", 2),
+        format=ChoiceFormat() if expected else LetterFormat(),
+        answers="expected" if expected else "sampled",
     )
     return make_trainer(out, kind=kind, curriculum=curriculum, max_grad_norm=1e9, **options)
 
 
 def by_hand(model: Any, lessons: list[rw.Lesson], judgments: dict[str, Any]) -> torch.Tensor:
-    """The gradient of equation 9, negated: judgment by judgment, from the model's plain logits, without padding."""
+    """The gradient of equation 9, negated: judgment by judgment, from the model's plain logits, without padding.
+
+    Of an expected judgment: of every answer that could have been drawn, as often as it would have been.
+    """
     model.zero_grad()
     loss = torch.zeros(())
     for lesson in lessons:
         judgment = judgments[lesson.question_id]
+        for answer, value in judgment.choices.items():
+            ids = torch.tensor([judgment.context_ids])
+            logp = model(input_ids=ids).logits[0, -1].log_softmax(-1)[toy_tokenizer().convert_tokens_to_ids(answer)]
+            earned = 1 - (4 * (value - lesson.variance)) ** 2
+            loss = loss - logp.detach().exp() * earned * logp / len(lessons)
+        if judgment.choices:
+            continue
         ids = torch.tensor([judgment.context_ids + judgment.answer_ids])
         logps = model(input_ids=ids).logits[0, :-1].log_softmax(-1)
         at = torch.arange(len(judgment.context_ids) - 1, ids.shape[1] - 1)
@@ -96,4 +119,14 @@ def by_hand(model: Any, lessons: list[rw.Lesson], judgments: dict[str, Any]) -> 
     return gradient
 
 
-__all__ = ["Exemplar", "Gradients", "JudgingGRPO", "JudgingRLOO", "LetterFormat", "ToyMETIS", "by_hand", "judging"]
+__all__ = [
+    "ChoiceFormat",
+    "Exemplar",
+    "Gradients",
+    "JudgingGRPO",
+    "JudgingRLOO",
+    "LetterFormat",
+    "ToyMETIS",
+    "by_hand",
+    "judging",
+]

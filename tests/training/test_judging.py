@@ -15,8 +15,8 @@ from transformers import Qwen2ForCausalLM
 import rollwise as rw
 from rollwise.models.tokenizer import character_tokenizer
 from rollwise.training import Recorder, RunFolder
+from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, choice_tokens, clipped_loss, expected_loss
 from rollwise.training.judgment_prompts import QuestionEncoder
-from rollwise.training.judgments import JudgeBatch, clipped_loss
 
 WEIGHT = 0.5
 
@@ -38,6 +38,14 @@ def gradients(out: Path, weight: float, **options: Any) -> tuple[Any, list[torch
         pytest.param(JudgingGRPO, {"steps_per_generation": 2}, 2, id="grpo-two-steps-a-generation"),
         pytest.param(JudgingRLOO, {}, 1, id="rloo"),
         pytest.param(JudgingRLOO, {"accumulate": 2}, 1, id="rloo-accumulate"),
+        pytest.param(JudgingGRPO, {"expected": True}, 1, id="expected"),
+        pytest.param(
+            JudgingGRPO, {"expected": True, "exemplars": 0, "temperature": 1.0}, 1, id="expected-no-exemplars"
+        ),
+        pytest.param(
+            JudgingGRPO, {"expected": True, "steps_per_generation": 2}, 2, id="expected-two-steps-a-generation"
+        ),
+        pytest.param(JudgingRLOO, {"expected": True, "accumulate": 2}, 1, id="expected-rloo-accumulate"),
     ],
 )
 def test_the_joint_gradient_is_the_policys_plus_lambda_times_reinforce(
@@ -98,6 +106,9 @@ def test_a_policy_that_moves_between_two_steps_is_weighed_by_what_it_was(tmp_pat
         pytest.param(JudgingGRPO, {"save_steps": 3}, id="grpo"),
         pytest.param(JudgingGRPO, {"save_steps": 3, "steps_per_generation": 2}, id="grpo-saved-midway"),
         pytest.param(JudgingRLOO, {"save_steps": 3, "accumulate": 2}, id="rloo"),
+        pytest.param(
+            JudgingGRPO, {"save_steps": 3, "steps_per_generation": 2, "expected": True}, id="expected-saved-midway"
+        ),
     ],
 )
 def test_resume_is_exact(kind: type, options: dict[str, Any], tmp_path: Path) -> None:
@@ -132,6 +143,55 @@ def test_the_run_says_what_was_judged_and_what_that_cost(tmp_path: Path) -> None
     for group in groups:
         for ticket in group.tickets:
             assert ticket.predicted_variance is None or 0 <= ticket.predicted_variance <= 0.25
+
+
+def test_expected_judgments_generate_nothing(tmp_path: Path) -> None:
+    """Predictions are means by the live policy's probabilities, worked out again from its plain logits, unpadded."""
+    trainer = judging(tmp_path / "t", expected=True, max_steps=3, learning_rate=0.0)
+    Recorder(RunFolder(tmp_path / "run")).attach(trainer)
+    trainer.train()
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [m["judge_tokens"] for m in metrics] == [0.0] * 3
+    assert all(m["judge_context_tokens"] > 0 and m["judge_s"] > 0 for m in metrics)
+    model = trainer.accelerator.unwrap_model(trainer.model).eval()
+    values = torch.tensor([0.0, 0.1, 0.25])
+    for _, judgments in trainer.prepared:
+        readable = []
+        for judgment in judgments.values():
+            with torch.no_grad():
+                logits = model(input_ids=torch.tensor([judgment.context_ids])).logits[0, -1]
+            chances = logits.softmax(-1)[toy_tokenizer().convert_tokens_to_ids(["x", "y", "z"])]
+            assert judgment.prediction == pytest.approx(float((chances * values).sum() / chances.sum()), abs=1e-5)
+            assert judgment.readable == pytest.approx(float(chances.sum()), abs=1e-5)
+            assert (judgment.text, judgment.answer_ids) == (None, [])
+            readable.append(judgment.readable)
+    assert metrics[-1]["curriculum/judge_failure_rate"] == pytest.approx(1 - sum(readable) / len(readable), abs=1e-5)
+
+
+def test_contexts_that_begin_alike_are_read_once_in_the_loss_too(tmp_path: Path) -> None:
+    """Two exemplars and the candidate's first word are common; without exemplars too little is. The test by hand of the
+    gradient has both."""
+    for exemplars, much in ((2, True), (0, False)):
+        trainer = judging(tmp_path / str(exemplars), exemplars=exemplars, max_steps=2)
+        trainer.train()
+        (batch,) = trainer._judge_batches
+        assert (batch.prefix is not None) == much
+        assert not much or len(batch.prefix) >= 16
+
+
+def test_an_answer_that_is_no_token_is_refused() -> None:
+    tokenizer = toy_tokenizer()
+    assert choice_tokens(tokenizer, ["a", "b"]) == tokenizer.convert_tokens_to_ids(["a", "b"])
+    with pytest.raises(rw.ConfigError, match="needs the answer '10' to be one token"):
+        choice_tokens(tokenizer, ["9", "10"])
+
+
+def test_expected_loss_by_hand() -> None:
+    """Probabilities 0.2 and 0.5 that earn 1 and 0.64: -(0.2 + 0.5 * 0.64) = -0.52; a row without weight is out."""
+    logps = torch.tensor([[0.2, 0.5], [0.9, 0.1]]).log()
+    weights = torch.tensor([[1.0, 0.64], [0.0, 0.0]])
+    batch = ExpectedBatch(torch.zeros(2, 4), torch.ones(2, 4), torch.tensor([5, 6]), weights)
+    assert expected_loss(logps, batch).item() == pytest.approx(-0.52)
 
 
 def test_the_live_policy_answers(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ import torch
 from toys import toy_model, toy_tokenizer
 from transformers import GenerationConfig
 
-from rollwise.training.shared_prefix import shared_prefix
+from rollwise.training.shared_prefix import last_logits, shared_prefix
 
 
 def answers(model: Any, rows: list[list[int]], *, shared: bool, pad_to: int | None = None) -> tuple[Any, list[int]]:
@@ -42,6 +42,29 @@ def test_the_same_answers_with_less_reading(pad_to: int | None) -> None:
     assert before[0] == 5 * (27 if pad_to is None else 32)
     assert after[:2] == [20, 5 * 7]
     assert "generate" not in vars(model)
+
+
+@pytest.mark.parametrize("cached", [True, False])
+def test_the_same_logits_and_gradients_with_less_reading(cached: bool) -> None:
+    """5 rows that begin with the same 20 tokens; a model that keeps no cache reads them row by row."""
+    model = toy_model()
+    if not cached:
+        model.gradient_checkpointing_enable({"use_reentrant": False})
+        model.train()
+    common = [3 + i % 17 for i in range(20)]
+    rests = [[20 + row] * (3 + row) for row in range(5)]
+    pad = toy_tokenizer().pad
+    whole = pad({"input_ids": [common + rest for rest in rests]}, padding_side="left", return_tensors="pt")
+    parts = pad({"input_ids": rests}, padding_side="left", return_tensors="pt")
+    found = []
+    for batch, prefix in ((whole, None), (parts, torch.tensor(common))):
+        model.zero_grad()
+        logits = last_logits(model, batch["input_ids"], batch["attention_mask"], 3, prefix)
+        assert logits.shape[:2] == (5, 3)
+        logits.log_softmax(-1)[..., 7].sum().backward()
+        found.append((logits.detach(), torch.cat([p.grad.flatten().clone() for p in model.parameters()])))
+    for plain, quick in zip(*found, strict=True):
+        assert torch.allclose(plain, quick, atol=1e-5)
 
 
 @pytest.mark.parametrize("rows", [[[3, 4, 5]], [[3, 4], [5, 6, 7]], [[3, 4], [3, 4]], [[3, 4], [3, 4, 5]]])

@@ -7,7 +7,7 @@ import pytest
 from test_two_processes import torchrun
 
 
-@pytest.mark.parametrize("kind", ["grpo", "rloo"])
+@pytest.mark.parametrize("kind", ["grpo", "rloo", "expected"])
 def test_two_ranks_judge_and_learn_as_one(kind: str, tmp_path: Path) -> None:
     torchrun(str(tmp_path), kind, script="two_ranks_judging.py")
     first, second = json.loads((tmp_path / "ranks.json").read_text())

@@ -11,10 +11,11 @@ from ranks import tell_and_end
 from toys import flat_parameters
 
 WEIGHT = 0.5
-KINDS = {"grpo": JudgingGRPO, "rloo": JudgingRLOO}
+KINDS = {"grpo": JudgingGRPO, "rloo": JudgingRLOO, "expected": JudgingGRPO}
 
 
 def train(out: str, kind: str, weight: float, resume: str | None = None, **options: Any) -> tuple[Any, list[Any]]:
+    options |= {"expected": kind == "expected"}
     trainer = judging(Path(out), kind=KINDS[kind], weight=weight, processes=2, accumulate=2, max_steps=4, **options)
     noted = Gradients()
     trainer.add_callback(noted)
@@ -38,7 +39,7 @@ def main(out: str, kind: str) -> None:
         "errors": errors,
         "sizes": sizes,
         "lessons": [repr(lessons) for lessons, _ in joint.prepared],
-        "answers": [[j.answer_ids for j in judgments.values()] for _, judgments in joint.prepared],
+        "answers": [[[*j.answer_ids, j.prediction] for j in judgments.values()] for _, judgments in joint.prepared],
         "straight": digest(straight),
         "resumed": digest(resumed),
     }

@@ -84,7 +84,7 @@ class Plan:
             raise ConfigError(f"{taken[0]!r} is set by the comparison (seeds, budget: {{tokens: ...}}); leave it out")
         try:
             config = self.config(name, self.seeds[0], Path("."))
-            make_curriculum(config.curriculum, **config.curriculum_options)
+            make_curriculum(config.curriculum, **config.method_options())
             if config.gate != NO_GATE:
                 make_dynamic_sampling(config.gate, **config.gate_options)
         except ConfigError as error:

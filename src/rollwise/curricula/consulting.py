@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable
+from typing import Any
 
 from rollwise.checks import check_whole
 from rollwise.curricula.resumable import Resumable
 from rollwise.errors import TicketError
-from rollwise.judges import Answer, Lesson, Question
+from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
 
 
 class Consulting(Resumable):
@@ -40,8 +41,8 @@ class Consulting(Resumable):
         """Tell what the policy answered, in any order, in one call or several; an answer of an earlier step is ignored.
 
         Raises:
-            TicketError: a question that was never asked, named twice, or an answer that is not text. Nothing has
-                changed then.
+            TicketError: a question that was never asked, named twice, an answer that is not text, or a prediction or
+                probability out of range. Nothing has changed then.
         """
         checked: dict[str, Answer] = {}
         for answer in answers:
@@ -51,6 +52,8 @@ class Consulting(Resumable):
                 raise TicketError(f"question {answer.question_id!r} is named twice in one advise")
             if answer.text is not None and not isinstance(answer.text, str):
                 raise TicketError(f"the answer to {answer.question_id!r} must be text or None, got {answer.text!r:.80}")
+            _check_share(answer, "prediction", answer.prediction, MAX_VARIANCE)
+            _check_share(answer, "readable", answer.readable, 1.0)
             if not self.asked_question(answer.question_id):
                 raise TicketError(f"no question {answer.question_id!r} was ever asked")
             checked[answer.question_id] = answer
@@ -86,3 +89,8 @@ class Consulting(Resumable):
     def take_lessons(self) -> list[Lesson]:
         """See `lessons`."""
         return []
+
+
+def _check_share(answer: Answer, name: str, value: Any, high: float) -> None:
+    if value is not None and not (isinstance(value, int | float) and 0.0 <= value <= high):
+        raise TicketError(f"{name} of {answer.question_id!r} must be a number in [0, {high:g}], got {value!r:.80}")

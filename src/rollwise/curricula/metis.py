@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack, cast
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.judged import JUDGED, Judged
 from rollwise.curricula.picks import Picks
+from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question
 from rollwise.pool import PromptPool
@@ -60,7 +61,12 @@ class METIS(Judged):
         explore: share of the batch drawn from the candidates whatever was predicted (0); see above.
         default: see above.
         format: "words", the template of appendix A.1; "boxed", the same with the answer begun, so that the model gives
-            the number alone; "compact", letters for a policy that follows no instruction; or a format of your own.
+            the number alone; "digit", the same with a digit for a number; "compact", letters for a policy that follows
+            no instruction; or a format of your own.
+        answers: "sampled", the paper's; or "expected", for the formats "digit" and "compact", whose answers are one
+            token. None is generated: one forward pass says how probable each is, the prediction is their mean, and the
+            judge loss is equation 9's mean over all answers, of which an unreadable one earns 0. Sampled answers are
+            an estimate of just that, with noise.
         **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
 
     >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])
@@ -93,13 +99,16 @@ class METIS(Judged):
         explore: float = 0.0,
         default: float | None = None,
         format: str | JudgmentFormat = "words",
+        answers: Literal["sampled", "expected"] = "sampled",
         **core: Unpack[CoreOptions],
     ) -> None:
         self.weight = check_number("judge_weight", judge_weight, low=0.0, high=1e6)
         self.baseline_rate = check_number("baseline_rate", baseline_rate, low=0.0, high=1.0)
+        if answers not in ("sampled", "expected"):
+            raise ConfigError(f"answers must be 'sampled' or 'expected', got {answers!r}")
         super().__init__(
             pool,
-            judge=InContextJudge(exemplars=exemplars, format=format),
+            judge=InContextJudge(exemplars=exemplars, format=format, expected=answers == "expected"),
             candidate_multiplier=candidate_multiplier,
             explore=explore,
             default=default,
@@ -111,7 +120,7 @@ class METIS(Judged):
         super().build()
         self.baseline = 0.0
         self.next_question = 0
-        self.answered = self.failed = 0  # in this step
+        self.answered, self.failed = 0, 0.0  # in this step
         self.tallies = dict.fromkeys(_TALLIES, 0)
 
     @property
@@ -127,7 +136,7 @@ class METIS(Judged):
     def draw(self, k: int) -> None:
         if self.drawn_at != self.step:
             self.columns["question"][:] = -1
-            self.answered = self.failed = 0
+            self.answered, self.failed = 0, 0.0
         super().draw(k)
 
     def questions(self, k: int) -> list[Question]:
@@ -151,12 +160,12 @@ class METIS(Judged):
             if slot is None:
                 self.tallies["stale_answers"] += 1
                 continue
-            prediction = self.policy.read(answer.text)
+            prediction = self.policy.read(answer)
             self.columns["prediction"][slot] = prediction
             self.columns["candidate"][slot] = JUDGED
             self.answered += 1
-            self.failed += bool(np.isnan(prediction))
-            self.tallies["too_long"] += answer.text is None
+            self.failed += 1.0 if np.isnan(prediction) else 1.0 - answer.readable
+            self.tallies["too_long"] += answer.text is None and answer.prediction is None
             self.tallies["exemplars_cut"] += answer.exemplars is not None and answer.exemplars < len(self.policy.memory)
 
     def judge_waiting(self) -> None:
@@ -243,7 +252,6 @@ class METIS(Judged):
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
         self.baseline = float(state["baseline"])
-        self.next_question, self.answered, self.failed = (
-            int(state[name]) for name in ("next_question", "answered", "failed")
-        )
+        self.next_question, self.answered = int(state["next_question"]), int(state["answered"])
+        self.failed = float(state["failed"])
         self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}

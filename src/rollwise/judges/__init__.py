@@ -3,7 +3,15 @@
 from rollwise.judges.asking import InContextJudge
 from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts
 from rollwise.judges.embedding import EmbeddingJudge
-from rollwise.judges.formats import FORMATS, BoxedFormat, CompactFormat, Exemplar, JudgmentFormat, WordsFormat
+from rollwise.judges.formats import (
+    FORMATS,
+    BoxedFormat,
+    CompactFormat,
+    DigitFormat,
+    Exemplar,
+    JudgmentFormat,
+    WordsFormat,
+)
 from rollwise.judges.questions import Answer, Lesson, Question, plain_text
 from rollwise.judges.registry import JUDGES, make_judge
 from rollwise.judges.text import TextJudge
@@ -15,6 +23,7 @@ __all__ = [
     "Answer",
     "BoxedFormat",
     "CompactFormat",
+    "DigitFormat",
     "EmbeddingJudge",
     "Exemplar",
     "InContextJudge",

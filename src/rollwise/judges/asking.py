@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from rollwise.checks import check_whole
-from rollwise.errors import StateError
+from rollwise.errors import ConfigError, StateError
 from rollwise.judges.base import Judge, Predicts, Prompts, told_values
-from rollwise.judges.formats import Exemplar, JudgmentFormat, make_format
-from rollwise.judges.questions import Question
+from rollwise.judges.formats import FORMATS, Exemplar, JudgmentFormat, make_format
+from rollwise.judges.questions import Answer, Question
 from rollwise.pool import PromptPool
 
 
@@ -23,23 +23,31 @@ class InContextJudge(Judge):
     Args:
         exemplars: K, how many prompt-variance pairs the memory holds. Of pairs equally recent, told in one step, chance
             decides, which the paper leaves open: it takes the 3 most recent of 64 or more that one step brings.
-        format: "words", the paper's template, "boxed", the same with the answer begun, or "compact", for a small
-            policy; or a format of your own.
+        format: "words", the paper's template, "boxed" and "digit", the same with the answer begun, or "compact", for a
+            small policy; or a format of your own.
+        expected: predict by the probabilities of the format's `choices` instead of by an answer drawn from them.
 
     Raises:
-        ConfigError: an option out of range.
+        ConfigError: an option out of range, or a format without `choices` where they are needed.
     """
 
     predicts: Predicts = "variance"
 
-    def __init__(self, *, exemplars: int = 3, format: str | JudgmentFormat = "words") -> None:
+    def __init__(self, *, exemplars: int = 3, format: str | JudgmentFormat = "words", expected: bool = False) -> None:
         self.exemplars = check_whole("exemplars", exemplars, least=0)
         self.format = make_format(format)
+        self.expected = expected
+        if expected and not self.format.choices:
+            named = sorted(name for name, kind in FORMATS.items() if kind.choices)
+            raise ConfigError(
+                f"answers 'expected' needs a format whose answers are one of a few tokens; {self.format.name!r} has "
+                f"no such `choices`; take format {' or '.join(map(repr, named))}, or answers 'sampled'"
+            )
         self.memory: list[Exemplar] = []
 
     @property
     def options(self) -> Mapping[str, Any]:
-        return {"exemplars": self.exemplars, "format": self.format.name}
+        return {"exemplars": self.exemplars, "format": self.format.name, "expected": self.expected}
 
     def bind(self, pool: PromptPool, seed: int) -> None:
         self.memory = []
@@ -48,11 +56,13 @@ class InContextJudge(Judge):
         """One for each of K candidates, numbered from `first` on."""
         memory = tuple(self.memory)
         rows = enumerate(zip(candidates.ids, candidates.texts, strict=True), start=first)
-        return [Question(f"q{number}", id_, text, memory, self.format) for number, (id_, text) in rows]
+        return [Question(f"q{number}", id_, text, memory, self.format, self.expected) for number, (id_, text) in rows]
 
-    def read(self, answer: str | None) -> float:
+    def read(self, answer: Answer) -> float:
         """The prediction in an answer; NaN if there is none."""
-        value = None if answer is None else self.format.read(answer)
+        value = answer.prediction
+        if value is None and answer.text is not None:
+            value = self.format.read(answer.text)
         return np.nan if value is None else value
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -28,6 +28,8 @@ class JudgmentFormat(ABC):
     """Enough tokens for an answer."""
     begins: ClassVar[str] = ""
     """What an answer begins with, put into the model's mouth: part of the context, and not of what `read` is given."""
+    choices: ClassVar[Mapping[str, float]] = {}
+    """Where every answer that can be read begins with one of a few tokens: these, with the variance that each says."""
 
     @abstractmethod
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str | list[dict[str, Any]]:
@@ -47,6 +49,10 @@ fails), so there is little gradient to extract.
 The labeled examples show actual reward variances from recent model performance; use them to calibrate your prediction.
 Output your final prediction inside \boxed{{}}, choosing one number from this list: [{_LEVELS}]. Example final line: \
 \boxed{{0.10}}.""".replace("\\\n", "")
+_SYSTEM_DIGIT = _SYSTEM[: _SYSTEM.index("Output your final")] + (
+    "Variances are given as one digit, from 0 for a variance of 0.00 to 9 for the greatest one, 0.25. Output your "
+    "final prediction, one digit, inside \\boxed{}. Example final line: \\boxed{4}."
+)
 _REQUEST = r"""Predict the reward variance for the next problem. The examples below show actual reward variances from \
 recent model performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
 """.replace("\\\n", "")
@@ -67,13 +73,19 @@ class WordsFormat(JudgmentFormat):
 
     name = "words"
     max_tokens = 512
+    system = _SYSTEM
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> list[dict[str, Any]]:
         parts = [_REQUEST]
         for number, exemplar in enumerate(exemplars, start=1):
-            parts.append(f"[Example {number}]\n{_quoted(exemplar.text)}\nREWARD_VARIANCE: {exemplar.variance:.3f}")
+            said = self.said(exemplar.variance)
+            parts.append(f"[Example {number}]\n{_quoted(exemplar.text)}\nREWARD_VARIANCE: {said}")
         parts.append(f"[Candidate]\n{_quoted(candidate)}")
-        return [{"role": "system", "content": _SYSTEM}, {"role": "user", "content": "\n".join(parts)}]
+        return [{"role": "system", "content": self.system}, {"role": "user", "content": "\n".join(parts)}]
+
+    def said(self, variance: float) -> str:
+        """How an exemplar's variance is written."""
+        return f"{variance:.3f}"
 
     def read(self, answer: str) -> float | None:
         boxes = _BOXED.findall(answer)
@@ -97,6 +109,29 @@ class BoxedFormat(WordsFormat):
     def read(self, answer: str) -> float | None:
         box = _BOXED.match(self.begins + answer)
         return _variance(box.group(1)) if box else None
+
+
+class DigitFormat(WordsFormat):
+    r"""The same template with a digit for an answer, 0 for a variance of 0 to 9 for 1/4, and its box already open.
+
+    An answer is one token, so that nothing need be generated: `METIS(answers="expected")` reads how probable each digit
+    is.
+
+    >>> DigitFormat().read("4}"), DigitFormat().read("x"), DigitFormat().said(0.25)
+    (0.1111111111111111, None, '9')
+    """
+
+    name = "digit"
+    max_tokens = 2
+    begins = r"\boxed{"
+    system = _SYSTEM_DIGIT
+    choices: ClassVar[Mapping[str, float]] = {str(digit): digit * MAX_VARIANCE / 9 for digit in range(10)}
+
+    def said(self, variance: float) -> str:
+        return str(round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * 9))
+
+    def read(self, answer: str) -> float | None:
+        return self.choices.get(answer[:1])
 
 
 def _variance(box: str) -> float | None:
@@ -134,22 +169,23 @@ class CompactFormat(JudgmentFormat):
     max_tokens = 4
     letters = "abcdefghij"
     steps = len(letters) - 1
+    choices: ClassVar[Mapping[str, float]] = {letter: i * MAX_VARIANCE / 9 for i, letter in enumerate("abcdefghij")}
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> str:
         known = "".join(f"{exemplar.text}?{self.letter(exemplar.variance)}" for exemplar in exemplars)
         return f"{known}{candidate}?"
 
     def read(self, answer: str) -> float | None:
-        letter = answer.strip()
-        known = len(letter) == 1 and letter in self.letters
-        return self.letters.index(letter) * MAX_VARIANCE / self.steps if known else None
+        return self.choices.get(answer.strip())
 
     def letter(self, variance: float) -> str:
         """The letter nearest to a variance."""
         return self.letters[round(min(variance, MAX_VARIANCE) / MAX_VARIANCE * self.steps)]
 
 
-FORMATS: dict[str, type[JudgmentFormat]] = {kind.name: kind for kind in (WordsFormat, BoxedFormat, CompactFormat)}
+FORMATS: dict[str, type[JudgmentFormat]] = {
+    kind.name: kind for kind in (WordsFormat, BoxedFormat, DigitFormat, CompactFormat)
+}
 
 
 def make_format(format: str | JudgmentFormat) -> JudgmentFormat:

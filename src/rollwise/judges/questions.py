@@ -18,6 +18,7 @@ class Question:
         candidate: its text.
         exemplars: recent prompts with the variance of their rollouts, the oldest first.
         format: how it is rendered and its answer read.
+        expected: no answer is to be generated; `format.choices` holds those whose probabilities are asked for.
     """
 
     id: str
@@ -25,6 +26,7 @@ class Question:
     candidate: str
     exemplars: tuple[Exemplar, ...]
     format: JudgmentFormat
+    expected: bool = False
 
     def context(self, exemplars: int | None = None) -> str | list[dict[str, Any]]:
         """What to give the model, chat messages or text; with the newest `exemplars` of them where not all fit."""
@@ -40,11 +42,15 @@ class Answer:
         question_id: the question's id.
         text: the whole answer; None if it could not be asked, because the candidate alone is too long for the model.
         exemplars: how many of the exemplars it was shown; None for all of them.
+        prediction: of an `expected` question, the mean of `format.choices` by the policy's probabilities, normalised.
+        readable: of an `expected` question, the probability of all of `format.choices` together.
     """
 
     question_id: str
     text: str | None
     exemplars: int | None = None
+    prediction: float | None = None
+    readable: float = 1.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,4 +1,4 @@
-"""A model's modes of training and evaluation."""
+"""A model's modes: training or evaluation, activations kept or not."""
 
 from __future__ import annotations
 
@@ -16,3 +16,9 @@ def evaluating(model: Any) -> Iterator[None]:
         yield
     finally:
         model.train(was_training)
+
+
+def checkpoints_activations(model: Any) -> bool:
+    """Whether a model computes activations again in the backward pass; while it trains, it then keeps no cache."""
+    name = "is_activation_checkpointing"  # transformers 5.23 renamed it
+    return bool(getattr(model, name if hasattr(model, name) else "is_gradient_checkpointing", False))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import torch
 
-from rollwise.judges import Question
+from rollwise.judges import Answer, Question
 from rollwise.ticket import Purpose
 
 
@@ -50,6 +51,9 @@ class Judgment:
         answer_ids: the tokens that it answered, its end included.
         text: them decoded; None where it was not asked.
         exemplars: how many of the question's exemplars it was shown.
+        prediction: of an `expected` question, as in `Answer`.
+        readable: the same.
+        choices: of an `expected` question, its format's answers and what each says.
     """
 
     question_id: str
@@ -57,6 +61,13 @@ class Judgment:
     answer_ids: list[int]
     text: str | None
     exemplars: int
+    prediction: float | None = None
+    readable: float = 1.0
+    choices: Mapping[str, float] = field(default_factory=dict)
+
+    def answer(self) -> Answer:
+        """What the curriculum is told of it."""
+        return Answer(self.question_id, self.text, self.exemplars, self.prediction, self.readable)
 
 
 @dataclass(frozen=True, slots=True)

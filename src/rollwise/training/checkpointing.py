@@ -17,7 +17,7 @@ from rollwise.state import load_state, save_state
 from rollwise.training.aborting import Aborting
 from rollwise.training.calls import Screened
 from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
-from rollwise.training.judgments import JudgeBatch
+from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -40,7 +40,7 @@ class CheckpointMixin(TrlTrainer):
     _abort: Aborting | None
     _screens: bool
     _screened: Screened
-    _judge_batches: list[JudgeBatch | None]
+    _judge_batches: list[JudgeBatch | ExpectedBatch | None]
     before_save: list[Callable[[], None]]
     """Called when a checkpoint is about to be written, after the step's evaluation."""
 
@@ -134,7 +134,7 @@ class CheckpointMixin(TrlTrainer):
                 )
             self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
             judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
-            self._judge_batches = [None if state is None else JudgeBatch(**state) for state in judgments]
+            self._judge_batches = [batch_of(state) for state in judgments]
 
     def _load_own(self, path: Path, default: Any = None) -> Any:
         """What this rank saved under a name with its number; `default` where there is no such file and one is given."""

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rollwise.checks import check_number, check_whole
+from rollwise.curricula import curriculum_options
 from rollwise.errors import ConfigError
-from rollwise.models import EMBEDDED
+from rollwise.judges import CompactFormat
+from rollwise.models import EMBEDDED, JUDGING
 from rollwise.training.abort_options import AbortOptions
 
 NO_GATE = "none"
@@ -135,6 +137,11 @@ class TrainConfig:
     def folder(self) -> Path:
         """The run's folder."""
         return Path(self.out or f"runs/{self.task}-{self.curriculum}-seed{self.seed}")
+
+    def method_options(self) -> dict[str, Any]:
+        """`curriculum_options`, and with the embedded policy that judges, the format that it was taught."""
+        taught = self.model == JUDGING and "format" in curriculum_options(self.curriculum)
+        return {**({"format": CompactFormat.name} if taught else {}), **self.curriculum_options}
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as written to `config.yaml`."""

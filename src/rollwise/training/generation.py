@@ -11,7 +11,7 @@ import numpy as np
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
-from rollwise.judges import Answer, Lesson
+from rollwise.judges import Lesson
 from rollwise.ticket import Ticket
 from rollwise.training.calls import Call, Inquiry, Judgment, Kept, Order
 from rollwise.training.groups import Groups, Probe, join_evidence
@@ -148,7 +148,7 @@ class Generation:
     def advise(self, judgments: list[Judgment], *, seconds: float) -> None:
         """Tell what the policy answered to the questions asked last; `seconds` that took."""
         started = time.perf_counter()
-        self.curriculum.advise(Answer(j.question_id, j.text, j.exemplars) for j in judgments)
+        self.curriculum.advise(judgment.answer() for judgment in judgments)
         spent = {
             "questions": float(len(judgments)),
             "tokens": float(sum(len(j.answer_ids) for j in judgments)),

@@ -3,7 +3,8 @@
 METIS, equations 9 and 10: loss = policy loss + lambda * judge loss, where the judge loss is that of REINFORCE on the
 tokens of each answer. Where rollouts are trained on for several optimiser steps, so are the judgments, and both losses
 weigh them by the clipped ratio to the policy that generated them; on the first step that ratio is 1 and the gradient
-is that of equation 9.
+is that of equation 9. Where a question is `expected`, no answer is generated: one forward pass says how probable each
+is, and the loss is the mean over all of them.
 """
 
 from __future__ import annotations
@@ -11,21 +12,25 @@ from __future__ import annotations
 import inspect
 import itertools
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import torch
 import trl
 from accelerate.utils import gather_object
 
 from rollwise.curricula import Curriculum
+from rollwise.curricula.metis import judge_reward
 from rollwise.errors import SilentNoOpError
 from rollwise.judges import Lesson, Question
+from rollwise.models.modes import checkpoints_activations, evaluating
 from rollwise.models.sampling import context_length
 from rollwise.training.calls import Judgment
 from rollwise.training.isolation import attributes_set
+from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, choice_tokens, clipped_loss, expected_loss
 from rollwise.training.judgment_prompts import EncodedQuestion, QuestionEncoder
-from rollwise.training.shared_prefix import shared_prefix
+from rollwise.training.shared_prefix import common_prefix, last_logits, shared_prefix
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -38,27 +43,8 @@ _SIGNATURES = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class JudgeBatch:
-    """One process's judgments of one micro-step: R rows of C context and T answer tokens.
-
-    Attributes:
-        ids: (R, C + T) contexts padded on the left, answers on the right.
-        mask: (R, C + T) 0 on padding.
-        answer_mask: (R, T) 0 on padding.
-        weights: (R,) each judgment's advantage times its share in the mean; 0 on a row that only keeps processes even.
-        old_logps: (R, T) under the policy that answered; None where the one trained is still the same.
-    """
-
-    ids: torch.Tensor
-    mask: torch.Tensor
-    answer_mask: torch.Tensor
-    weights: torch.Tensor
-    old_logps: torch.Tensor | None = None
-
-    def state(self) -> dict[str, Any]:
-        """For `torch.save`."""
-        return {name: getattr(self, name) for name in self.__slots__}
+_WORTH_IT = 16
+"""Contexts that begin with as many tokens alike are read once as far as that; another forward pass costs time too."""
 
 
 class JudgmentMixin(TrlTrainer):
@@ -66,7 +52,7 @@ class JudgmentMixin(TrlTrainer):
 
     curriculum: Curriculum
     max_judgment_length: int | None
-    _judge_batches: list[JudgeBatch | None]
+    _judge_batches: list[JudgeBatch | ExpectedBatch | None]
 
     # ---- answering ----
 
@@ -76,27 +62,53 @@ class JudgmentMixin(TrlTrainer):
         Each rank answers a share, in calls of at most `per_call`, by whatever the trainer generates with.
         """
         accelerator = self.accelerator
-        longest = self.max_judgment_length or questions[0].format.max_tokens
+        expected = questions[0].expected
+        longest = 1 if expected else self.max_judgment_length or questions[0].format.max_tokens
         encoder = self._question_encoder(longest)
         encoded = [encoder.encode(question) for question in questions]
         asked = [number for number, one in enumerate(encoded) if one.ids]
-        answers: dict[int, tuple[list[int], str]] = {}
+        judged: dict[int, Judgment] = {}
         if asked:
             padded = asked + [asked[-1]] * (-len(asked) % accelerator.num_processes)  # no rank may wait for another
             size = len(padded) // accelerator.num_processes
             mine = padded[accelerator.process_index * size : (accelerator.process_index + 1) * size]
-            found: list[list[int]] = []
+            found: list[Judgment] = []
+            shared = self._shared([encoded[n].ids for n in asked]) if expected else 0
             for start in range(0, size, per_call):
-                found += self._generate_judgments([encoded[n].ids for n in mine[start : start + per_call]], longest)
-            texts = self._tokenizer.batch_decode(found, skip_special_tokens=True)
-            gathered = gather_object(list(zip(mine, found, texts, strict=True)))
-            answers = {number: (ids, text) for number, ids, text in gathered}
-        return [self._judgment(q, encoded[n], answers.get(n)) for n, q in enumerate(questions)]
+                part = [(questions[n], encoded[n]) for n in mine[start : start + per_call]]
+                found += self._weigh(part, shared) if expected else self._sample(part, longest)
+            judged = dict(gather_object(list(zip(mine, found, strict=True))))
+        unasked = {n: Judgment(q.id, [], [], None, encoded[n].exemplars) for n, q in enumerate(questions)}
+        return [*(unasked | judged).values()]
+
+    def _sample(self, part: list[tuple[Question, EncodedQuestion]], longest: int) -> list[Judgment]:
+        """Answers drawn from the policy."""
+        answers = self._generate_judgments([encoded.ids for _, encoded in part], longest)
+        texts = self._tokenizer.batch_decode(answers, skip_special_tokens=True)
+        rows = zip(part, answers, texts, strict=True)
+        return [Judgment(q.id, encoded.ids, ids, text, encoded.exemplars) for (q, encoded), ids, text in rows]
+
+    def _weigh(self, part: list[tuple[Question, EncodedQuestion]], shared: int) -> list[Judgment]:
+        """The means of the format's choices by the policy's probabilities; contexts begin alike for `shared` tokens."""
+        choices = part[0][0].format.choices
+        contexts = [encoded.ids for _, encoded in part]
+        rest = self._padded([ids[shared:] for ids in contexts], "left")
+        prefix = rest["input_ids"].new_tensor(contexts[0][:shared]) if shared else None
+        tokens = torch.tensor(choice_tokens(self._tokenizer, choices), device=self.accelerator.device)
+        with torch.no_grad(), evaluating(self.model):
+            logps = self._choice_logps(self.model, rest["input_ids"], rest["attention_mask"], tokens, prefix)
+        chances = logps.exp().double()
+        readable = chances.sum(dim=1).clamp(max=1.0)
+        values = torch.tensor([*choices.values()], device=chances.device, dtype=torch.float64)
+        means = (logps.double().softmax(dim=1) @ values).clamp(min=float(values.min()), max=float(values.max()))
+        rows = zip(part, means.tolist(), readable.tolist(), strict=True)
+        return [Judgment(q.id, e.ids, [], None, e.exemplars, mean, share, choices) for (q, e), mean, share in rows]
 
     @staticmethod
-    def _judgment(question: Question, encoded: EncodedQuestion, answer: tuple[list[int], str] | None) -> Judgment:
-        ids, text = answer or ([], None)
-        return Judgment(question.id, encoded.ids, ids, text, encoded.exemplars)
+    def _shared(contexts: list[list[int]]) -> int:
+        """Of how many tokens contexts that begin alike are worth reading once."""
+        shared = common_prefix(contexts)
+        return shared if shared >= _WORTH_IT else 0
 
     def _question_encoder(self, longest: int) -> QuestionEncoder:
         length = context_length(self.accelerator.unwrap_model(self.model))
@@ -126,7 +138,7 @@ class JudgmentMixin(TrlTrainer):
     def _prepare_lessons(self, lessons: list[Lesson], judgments: dict[str, Judgment]) -> None:
         """Spread the judgments over the micro-steps that train on this generation, and over the ranks."""
         taught = [(lesson, judgments[lesson.question_id]) for lesson in lessons if lesson.question_id in judgments]
-        taught = [(lesson, judgment) for lesson, judgment in taught if judgment.answer_ids]
+        taught = [(lesson, j) for lesson, j in taught if j.answer_ids or j.choices]
         steps = self.args.steps_per_generation
         self._judge_batches = []
         if not taught or self.curriculum.judge_weight == 0.0:
@@ -134,23 +146,28 @@ class JudgmentMixin(TrlTrainer):
         processes = self.accelerator.num_processes
         # Losses are averaged over micro-steps and over ranks: this leaves the mean over the judgments, equation 9.
         share = processes * steps / len(taught)
+        keeps_cache = not checkpoints_activations(self.accelerator.unwrap_model(self.model))
+        shared = self._shared([j.context_ids for _, j in taught]) if keeps_cache else 0
         cuts = [len(taught) * step // steps for step in range(steps + 1)]
         for first, last in itertools.pairwise(cuts):
             rows = taught[first:last]
             own = rows[self.accelerator.process_index :: processes]
             most = -(-len(rows) // processes)
-            weights = [lesson.advantage * share for lesson, _ in own] + [0.0] * (most - len(own))
+            shares = [share] * len(own) + [0.0] * (most - len(own))
             padded = own + rows[:1] * (most - len(own))
-            self._judge_batches.append(self._judge_batch([j for _, j in padded], weights) if most else None)
+            make = self._expected_batch if taught[0][1].choices else self._judge_batch
+            self._judge_batches.append(make(padded, shares, shared) if most else None)
 
-    def _judge_batch(self, judgments: list[Judgment], weights: list[float]) -> JudgeBatch:
-        contexts = self._padded([judgment.context_ids for judgment in judgments], "left")
-        answers = self._padded([judgment.answer_ids for judgment in judgments], "right")
+    def _judge_batch(self, rows: list[tuple[Lesson, Judgment]], shares: list[float], shared: int) -> JudgeBatch:
+        contexts = self._padded([judgment.context_ids[shared:] for _, judgment in rows], "left")
+        answers = self._padded([judgment.answer_ids for _, judgment in rows], "right")
+        weights = [lesson.advantage * share for (lesson, _), share in zip(rows, shares, strict=True)]
         batch = JudgeBatch(
             ids=torch.cat([contexts["input_ids"], answers["input_ids"]], dim=1),
             mask=torch.cat([contexts["attention_mask"], answers["attention_mask"]], dim=1),
             answer_mask=answers["attention_mask"],
             weights=torch.tensor(weights, device=self.accelerator.device, dtype=torch.float32),
+            prefix=contexts["input_ids"].new_tensor(rows[0][1].context_ids[:shared]) if shared else None,
         )
         # The policy moves on before all of this generation is trained on.
         if self.args.gradient_accumulation_steps % (self.args.steps_per_generation * self.num_iterations) != 0:
@@ -158,18 +175,45 @@ class JudgmentMixin(TrlTrainer):
                 return replace(batch, old_logps=self._answer_logps(self.model, batch))
         return batch
 
+    def _expected_batch(self, rows: list[tuple[Lesson, Judgment]], shares: list[float], shared: int) -> ExpectedBatch:
+        contexts = self._padded([judgment.context_ids[shared:] for _, judgment in rows], "left")
+        choices = rows[0][1].choices
+        realised = np.array([lesson.variance for lesson, _ in rows])
+        earned = judge_reward(np.array([*choices.values()]), realised[:, None])
+        weights = earned * np.array(shares)[:, None]
+        return ExpectedBatch(
+            ids=contexts["input_ids"],
+            mask=contexts["attention_mask"],
+            tokens=torch.tensor(choice_tokens(self._tokenizer, choices), device=self.accelerator.device),
+            weights=torch.tensor(weights, device=self.accelerator.device, dtype=torch.float32),
+            prefix=contexts["input_ids"].new_tensor(rows[0][1].context_ids[:shared]) if shared else None,
+        )
+
     def _padded(self, rows: list[list[int]], side: str) -> Any:
         """`input_ids` and `attention_mask` of R rows, each (R, longest), on this process's device."""
         return self._tokenizer.pad(
             {"input_ids": rows}, padding_side=side, return_attention_mask=True, return_tensors="pt"
         ).to(self.accelerator.device)
 
+    def _logps(
+        self, model: Any, ids: torch.Tensor, mask: torch.Tensor, keep: int, prefix: torch.Tensor | None
+    ) -> torch.Tensor:
+        """(R, keep, V) of what comes after each of the last positions, at the temperature of the sampling."""
+        with self.accelerator.autocast():
+            logits = last_logits(model, ids, mask, keep, prefix)
+        return torch.log_softmax(logits.float() / self.temperature, dim=-1)
+
     def _answer_logps(self, model: Any, batch: JudgeBatch) -> torch.Tensor:
-        """(R, T) log-probabilities of the answers' tokens, at the temperature that they were sampled with."""
-        logps: torch.Tensor = self._get_per_token_logps_and_entropies(
-            model, batch.ids, batch.mask, batch.answer_mask.size(1)
-        )[0]
-        return logps
+        """(R, T) log-probabilities of the answers' tokens."""
+        answers = batch.ids[:, -batch.answer_mask.size(1) :]
+        logps = self._logps(model, batch.ids, batch.mask, answers.size(1) + 1, batch.prefix)
+        return logps[:, :-1].gather(2, answers.unsqueeze(2)).squeeze(2)
+
+    def _choice_logps(
+        self, model: Any, ids: torch.Tensor, mask: torch.Tensor, tokens: torch.Tensor, prefix: torch.Tensor | None
+    ) -> torch.Tensor:
+        """(R, A) log-probabilities of A answers of one token."""
+        return self._logps(model, ids, mask, 1, prefix)[:, 0, tokens]
 
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
@@ -181,13 +225,17 @@ class JudgmentMixin(TrlTrainer):
         batch = self._judge_batches[self._step % self.args.steps_per_generation]
         if batch is None:
             return loss
-        judge_loss = clipped_loss(
-            self._answer_logps(model, batch), batch, low=1 - self.epsilon_low, high=1 + self.epsilon_high
-        )
+        judge_loss = self._judge_loss(model, batch)
         self._metrics["train"]["judge/loss"].append(judge_loss.item())
         if self.loss_is_scaled_for_ga:  # the trainer's loss is divided by the micro-steps already, else it will be
             judge_loss = judge_loss / self.current_gradient_accumulation_steps
         return loss + self.curriculum.judge_weight * judge_loss
+
+    def _judge_loss(self, model: Any, batch: JudgeBatch | ExpectedBatch) -> torch.Tensor:
+        if isinstance(batch, ExpectedBatch):
+            return expected_loss(self._choice_logps(model, batch.ids, batch.mask, batch.tokens, batch.prefix), batch)
+        logps = self._answer_logps(model, batch)
+        return clipped_loss(logps, batch, low=1 - self.epsilon_low, high=1 + self.epsilon_high)
 
     @classmethod
     def _check_judging(cls) -> None:
@@ -198,22 +246,3 @@ class JudgmentMixin(TrlTrainer):
                 f"trl {trl.__version__} has _generate_single_turn({found}), which this rollwise does not know, so the "
                 "policy could not be asked for judgments; use a version of trl that it names in its requirements"
             )
-
-
-def clipped_loss(logps: torch.Tensor, batch: JudgeBatch, *, low: float, high: float) -> torch.Tensor:
-    """The judge loss of R answers of T tokens: minus the weighted sum over their tokens' clipped ratios.
-
-    With the policy that answered, every ratio is 1 and the gradient that of equation 9: minus the sum over answers of
-    weight times the gradient of log pi(answer), whose log-probability is the sum over its tokens.
-
-    Args:
-        logps: (R, T) under the policy that is trained.
-        batch: weights, masks and, where the policy has moved on since, `old_logps`.
-        low: least ratio that is rewarded, 1 - epsilon.
-        high: the greatest, 1 + epsilon.
-    """
-    old = logps.detach() if batch.old_logps is None else batch.old_logps
-    ratio = torch.exp(logps - old)
-    weights = batch.weights.unsqueeze(1)
-    surrogate = torch.minimum(ratio * weights, ratio.clamp(low, high) * weights)
-    return -(surrogate * batch.answer_mask).sum()

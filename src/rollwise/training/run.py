@@ -18,10 +18,9 @@ from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig, RLOOConfig
 
-from rollwise.curricula import Curriculum, curriculum_options, make_curriculum
+from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
-from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
 from rollwise.profiling import add_pass_rates
 from rollwise.profiling.scoring import reward_spec_of
@@ -111,10 +110,9 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
 
 
 def _make_curriculum(config: TrainConfig, task: Task) -> Curriculum:
-    options = dict(config.curriculum_options)
-    if config.model == JUDGING and "format" in curriculum_options(config.curriculum):
-        options.setdefault("format", CompactFormat.name)  # the one that it was taught
-    curriculum = make_curriculum(config.curriculum, seed=config.seed, reward_spec=reward_spec_of(task), **options)
+    curriculum = make_curriculum(
+        config.curriculum, seed=config.seed, reward_spec=reward_spec_of(task), **config.method_options()
+    )
     if curriculum.wants_answers and config.model == EMBEDDED:
         raise ConfigError(
             f"curriculum {config.curriculum!r} asks the policy for judgments, which the embedded one has not learnt to "

@@ -5,6 +5,7 @@ Servers such as vLLM do this by themselves (prefix caching); `transformers.gener
 
 from __future__ import annotations
 
+import inspect
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -30,7 +31,8 @@ def shared_prefix(model: Any) -> Iterator[None]:
             return plain(*args, **given, **options)
         rows = [row[mask.bool()].tolist() for row, mask in zip(input_ids, attention_mask, strict=True)]
         shared = common_prefix(rows)
-        cache = _cache_of(model, input_ids.new_tensor([rows[0][:shared]]), len(rows)) if shared else None
+        with torch.no_grad():
+            cache = _cache_of(model, input_ids.new_tensor(rows[0][:shared]), len(rows)) if shared else None
         if cache is None:
             return plain(**given, **options)
         width = max(map(len, rows))
@@ -59,10 +61,41 @@ def common_prefix(rows: Sequence[Sequence[int]]) -> int:
     return min(alike, min(map(len, rows)) - 1)
 
 
+def last_logits(
+    model: Any, ids: torch.Tensor, mask: torch.Tensor, keep: int, prefix: torch.Tensor | None = None
+) -> torch.Tensor:
+    """(R, keep, V) logits of the last positions of R rows, with gradients where they are on.
+
+    Args:
+        model: a causal language model, wrapped or not.
+        ids: (R, W) tokens, padded on the left.
+        mask: (R, W) 0 on padding.
+        keep: so many positions, at most W.
+        prefix: (P,) tokens with which every row begins, before its padding; run through the model once for all rows,
+            where its cache allows that.
+    """
+    rows = ids.size(0)
+    cache = None
+    if prefix is not None and len(prefix):
+        cache = _cache_of(model, prefix, rows)
+        mask = torch.cat([mask.new_ones(rows, len(prefix)), mask], dim=1)
+        if cache is None:
+            ids = torch.cat([prefix.expand(rows, -1), ids], dim=1)
+    options: dict[str, Any] = {"use_cache": False} if cache is None else {"past_key_values": cache, "use_cache": True}
+    if _takes_positions(model):
+        options["position_ids"] = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.size(1) :]
+    out: torch.Tensor = model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, **options).logits
+    return out
+
+
+def _takes_positions(model: Any) -> bool:
+    parameters = inspect.signature(getattr(model, "module", model).forward).parameters
+    return "position_ids" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+
+
 def _cache_of(model: Any, prefix: torch.Tensor, rows: int) -> DynamicCache | None:
-    """The model's cache of a prefix (1, P), for so many rows; None where it keeps another kind."""
-    with torch.no_grad():
-        cache = model(input_ids=prefix, use_cache=True, logits_to_keep=1).past_key_values
+    """The model's cache of a prefix (P,), for so many rows; None where it keeps none, or one of another kind."""
+    cache = model(input_ids=prefix.unsqueeze(0), use_cache=True, logits_to_keep=1).past_key_values
     if type(cache) is not DynamicCache or any(type(layer) is not DynamicLayer for layer in cache.layers):
         return None
     cache.batch_repeat_interleave(rows)
