@@ -1,10 +1,13 @@
 """What METIS's judgments add to a training step, where rollouts are so many times longer than judgments.
 
     python benchmarks/judging.py [--prompts 16] [--group 8] [--judgment 16] [--ratio 4] [--hidden 128] [--candidates 8]
+                                 [--answers sampled]
 
 A policy with random weights on the CPU, TRL's GRPO trainer, K = 3 exemplars, m candidates a prompt. Rollouts and
 judgments both run to their greatest length, as random weights seldom end early. The same steps with `Uniform` are the
 comparison; runs alternate, and the medians over steps (the first left out) are printed, with the parts of a METIS step.
+With `--answers expected` the policy's probabilities of ten letters are read instead; nothing of `--judgment` tokens is
+generated, but rollouts are as long as they would be beside it.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from trl import GRPOConfig
 import rollwise as rw
 from rollwise.judges import CompactFormat
 from rollwise.models.embedded import EmbeddedConfig, build_policy
+from rollwise.models.tokenizer import ALPHABET
 from rollwise.training import CurriculumGRPOTrainer, Recorder, RunFolder
 
 
@@ -40,7 +44,7 @@ def steps_of(curriculum: rw.Curriculum, options: argparse.Namespace, seed: int) 
     config = EmbeddedConfig(
         hidden_size=options.hidden, num_layers=4, intermediate_size=3 * options.hidden, max_length=1024
     )
-    model, tokenizer = build_policy(config, seed=seed)
+    model, tokenizer = build_policy(config, seed=seed, alphabet=ALPHABET + CompactFormat.letters + "?")
     digits = np.random.default_rng(seed).integers(0, 10, size=(1024, options.prompt - 1))
     rows = [{"prompt": "".join(map(str, row)) + "="} for row in digits.tolist()]
     with tempfile.TemporaryDirectory() as scratch:
@@ -84,6 +88,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--prompt", type=int, default=32, help="characters, and tokens, of a prompt")
     parser.add_argument("--candidates", type=int, default=8, help="m, for each prompt of the batch")
+    parser.add_argument("--answers", choices=["sampled", "expected"], default="sampled")
     parser.add_argument("--repeats", type=int, default=2)
     options = parser.parse_args()
     plain: list[float] = []
@@ -91,7 +96,13 @@ def main() -> None:
     asking: list[float] = []
     for seed in range(options.repeats):
         plain += seconds(steps_of(rw.Uniform(seed=seed), options, seed))
-        metis = rw.METIS(seed=seed, format=Rambling(), candidate_multiplier=options.candidates, rails="off")
+        metis = rw.METIS(
+            seed=seed,
+            format=Rambling(),
+            answers=options.answers,
+            candidate_multiplier=options.candidates,
+            rails="off",
+        )
         lines = steps_of(metis, options, seed)
         judged += seconds(lines)
         asking += [line["judge_s"] for line in lines[1:]]

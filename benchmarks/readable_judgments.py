@@ -3,13 +3,15 @@
     python benchmarks/readable_judgments.py MODEL [--format words] [--exemplars 0 3 9] [--temperatures 1.0 0.3]
 
 The template is METIS's (appendix A.1), through the model's chat template. The exemplars' variances are those that a
-policy of random skill could have had: k(8-k)/64 of k = 0 to 8. Nothing is trained.
+policy of random skill could have had: k(8-k)/64 of k = 0 to 8. Nothing is trained. For a format whose answers are one
+token ("digit"), what METIS's `answers="expected"` goes by is shown beside: probabilities, without generating.
 """
 
 from __future__ import annotations
 
 import argparse
 import time
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,8 +21,9 @@ from rollwise.judges.base import prompt_text
 from rollwise.judges.formats import make_format
 from rollwise.models import load_policy, task_for
 from rollwise.models.sampling import context_length
+from rollwise.training.judge_loss import choice_tokens
 from rollwise.training.judgment_prompts import QuestionEncoder
-from rollwise.training.shared_prefix import shared_prefix
+from rollwise.training.shared_prefix import common_prefix, last_logits, shared_prefix
 
 
 def main() -> None:
@@ -69,6 +72,26 @@ def main() -> None:
             print(f"K={k}, temperature {temperature:g}: {said}; contexts of {width} tokens, {seconds:.0f} s")
             for answer in answers[: options.show]:
                 print("   ", repr(answer[:300]))
+            if form.choices:
+                print("    expected:", weighed(model, tokenizer, contexts, form, temperature))
+
+
+def weighed(model: Any, tokenizer: Any, contexts: list[list[int]], form: JudgmentFormat, temperature: float) -> str:
+    """How probable answers that can be read are, and what they say on average, candidate by candidate."""
+    shared = common_prefix(contexts)
+    rest = tokenizer.pad({"input_ids": [ids[shared:] for ids in contexts]}, padding_side="left", return_tensors="pt")
+    prefix = torch.tensor(contexts[0][:shared])
+    started = time.perf_counter()
+    with torch.inference_mode():
+        logits = last_logits(model, rest["input_ids"], rest["attention_mask"], 1, prefix)[:, 0].double()
+    seconds = time.perf_counter() - started
+    chances = (logits / temperature).softmax(dim=1)[:, choice_tokens(tokenizer, form.choices)]
+    values = torch.tensor([*form.choices.values()], dtype=torch.float64)
+    means = (chances @ values) / chances.sum(dim=1)
+    unread = 1 - float(chances.sum(dim=1).mean())
+    return (
+        f"failure rate {unread:.3f}, predictions mean {means.mean():.3f}, deviation {means.std():.3f}; {seconds:.0f} s"
+    )
 
 
 def summary(answers: list[str], form: JudgmentFormat) -> str:

@@ -1,11 +1,12 @@
 """Warm-start a pretrained model on a task's demonstrations, so that reinforcement learning finds something to do.
 
     python examples/warm_start.py MODEL --task reversal --out policy
-    python examples/warm_start.py MODEL --task countdown --options '{"style": "search", "levels": [1, 2]}' --out policy
+    python examples/warm_start.py MODEL --task countdown --options '{"style": "search", "levels": [1, 2]}' --out other
     rollwise train --model policy --task reversal --learning_rate 2e-5
 
-Any causal language model of transformers, by folder or hub id; on the CPU. With SmolLM2-135M, two thirds of its layers
-frozen, one core takes 8 s for a step of 16 demonstrations of 55 tokens.
+Any causal language model of transformers, by folder or hub id; on the CPU. Train with the same options of the task: a
+policy that learnt one style of prompts solves nothing in another. With SmolLM2-135M, two thirds of its layers frozen,
+one core takes 8 s for a step of 16 demonstrations of 55 tokens.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from pathlib import Path
 import numpy as np
 from rich.progress import Progress
 
+from rollwise.models import load_policy, task_for
 from rollwise.models.embedded import EmbeddedConfig
-from rollwise.models.loading import load_policy, save_policy
+from rollwise.models.loading import save_policy
 from rollwise.models.warm_start import warm_start
-from rollwise.tasks import make_task
 
 
 def main() -> None:
@@ -41,16 +42,17 @@ def main() -> None:
     still = [model.get_input_embeddings(), *layers[: round(options.frozen * len(layers))]] if options.frozen else []
     for module in still:
         module.requires_grad_(False)
-    demos = make_task(options.task, **options.options).demonstrations(options.steps * options.batch, options.seed)
+    task = task_for(options.model, options.task, options.options)  # the prompts that `rollwise train` will give it
+    demos = task.demonstrations(options.steps * options.batch, options.seed)
     batches = alike_in_length(demos, options.batch, options.seed)
     config = EmbeddedConfig(
         sft_steps=options.steps, sft_batch_size=options.batch, learning_rate=options.learning_rate, max_length=2048
     )
     with Progress() as bar:
-        task = bar.add_task("warm start", total=options.steps)
+        row = bar.add_task("warm start", total=options.steps)
         warm_start(
             model, tokenizer, batches, config=config, in_order=True, seed=options.seed,
-            progress=lambda done, total: bar.update(task, completed=done, total=total),
+            progress=lambda done, total: bar.update(row, completed=done, total=total),
         )  # fmt: skip
     save_policy(model, tokenizer, options.out)
 

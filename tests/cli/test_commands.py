@@ -51,6 +51,7 @@ def test_listings(arguments: list[str], expected: str, capsys: pytest.CaptureFix
         (["train", "--model", "/nowhere/at/all", "--out", "OUT"], "/nowhere/at/all"),
         (["train", "--resume", "/nowhere"], "no run to resume"),
         (["train", "--resume", "OUT", "--seed", "1"], "--seed can't change"),
+        (["train", "--curriculum-options.speed", "9", "--out", "OUT"], "no option 'speed'"),
         (["report", "/nowhere"], "/nowhere"),
     ],
 )

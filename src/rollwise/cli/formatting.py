@@ -1,6 +1,8 @@
-"""How the commands' help looks."""
+"""How the commands' help looks, and how their options may be written."""
 
 from __future__ import annotations
+
+from collections.abc import Iterable
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
@@ -15,3 +17,16 @@ class _Formatter(DefaultHelpFormatter):
 def command_parser(**options: str) -> ArgumentParser:
     """A command's parser, whose description and examples are shown as they are written."""
     return ArgumentParser(formatter_class=_Formatter, **options)
+
+
+def underscored(arguments: Iterable[str]) -> list[str]:
+    """Options written with dashes as they are named, with underscores; values are left alone.
+
+    >>> underscored(["train", "--eval-every", "30", "--sec-options.learning-rate=1e-3", "--out", "my-run", "-h"])
+    ['train', '--eval_every', '30', '--sec_options.learning_rate=1e-3', '--out', 'my-run', '-h']
+    """
+    parts = (argument.partition("=") for argument in arguments)
+    return [
+        "--" + name[2:].replace("-", "_") + equals + value if name.startswith("--") else name + equals + value
+        for name, equals, value in parts
+    ]

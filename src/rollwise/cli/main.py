@@ -16,17 +16,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     # Hub look-ups and telemetry only where the user asked for a hub model: a demo must run without a network.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
-    os.environ.setdefault(
-        "OMP_WAIT_POLICY", "PASSIVE"
-    )  # busy-waiting threads slow small matrix products many times over
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # busy-waiting threads slow small matrix products many times
     try:
         try:
             from rollwise.cli.commands import build_parser, run_command
+            from rollwise.cli.formatting import underscored
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        status = run_command(build_parser().parse_args(arguments, defaults=False))
+        given = sys.argv[1:] if arguments is None else arguments
+        status = run_command(build_parser().parse_args(underscored(given), defaults=False))
     except RollwiseError as error:
         sys.stderr.write(f"rollwise: {error}\n")
         return 1
