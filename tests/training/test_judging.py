@@ -328,7 +328,7 @@ class FakeEngine:
 
 @pytest.mark.parametrize("kind", [JudgingGRPO, JudgingRLOO])
 def test_a_served_engine_is_asked_for_short_answers_one_a_question(kind: type, tmp_path: Path) -> None:
-    """The engine is a fake: what is checked is what reaches it, and that its limits are put back. vLLM was not run."""
+    """The engine is a fake: what is checked is what reaches it, and that its limits are put back."""
     trainer = judging(tmp_path, kind=kind)
     engine = FakeEngine(longest=8)
     trainer.use_vllm, trainer.vllm_generation, trainer._last_loaded_step = True, engine, -1

@@ -44,6 +44,14 @@ def test_the_same_answers_with_less_reading(pad_to: int | None) -> None:
     assert "generate" not in vars(model)
 
 
+def test_a_generate_that_somebody_put_there_is_put_back() -> None:
+    model = toy_model()
+    model.generate = mine = lambda **_: None
+    with shared_prefix(model):
+        assert model.generate is not mine
+    assert model.generate is mine
+
+
 @pytest.mark.parametrize("cached", [True, False])
 def test_the_same_logits_and_gradients_with_less_reading(cached: bool) -> None:
     """5 rows that begin with the same 20 tokens; a model that keeps no cache reads them row by row."""

@@ -105,8 +105,17 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     finally:
         display.close()
     trainer.accelerator.wait_for_everyone()
+    shut_engine(trainer)
     trainer.accelerator.end_training()
     return folder.path
+
+
+def shut_engine(trainer: Any) -> None:
+    """End a vLLM engine of our own process while its process groups are still there; at exit it complains of theirs."""
+    llm = getattr(getattr(trainer, "vllm_generation", None), "llm", None)
+    core = getattr(getattr(llm, "llm_engine", None), "engine_core", None)
+    if core is not None:
+        core.shutdown()
 
 
 def _make_curriculum(config: TrainConfig, task: Task) -> Curriculum:

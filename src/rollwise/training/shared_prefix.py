@@ -23,7 +23,7 @@ def shared_prefix(model: Any) -> Iterator[None]:
     It returns what it would have without, up to rounding. A model whose cache is not a plain one (sliding windows,
     linear attention) is left as it is.
     """
-    plain = model.generate
+    plain, own = model.generate, vars(model).get("generate")  # the latter: somebody else's in the class's place
 
     def generate(*args: Any, input_ids: Any = None, attention_mask: Any = None, **options: Any) -> Any:
         given = {"input_ids": input_ids, "attention_mask": attention_mask}
@@ -47,6 +47,8 @@ def shared_prefix(model: Any) -> Iterator[None]:
         yield
     finally:
         del model.generate
+        if own is not None:
+            model.generate = own
 
 
 def common_prefix(rows: Sequence[Sequence[int]]) -> int:
