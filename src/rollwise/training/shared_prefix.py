@@ -9,7 +9,7 @@ import inspect
 import itertools
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
 import torch
 from transformers import DynamicCache
@@ -84,21 +84,22 @@ def last_logits(
         if cache is None:
             ids = torch.cat([prefix.expand(rows, -1), ids], dim=1)
     options: dict[str, Any] = {"use_cache": False} if cache is None else {"past_key_values": cache, "use_cache": True}
-    if _takes_positions(model):
-        options["position_ids"] = (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.size(1) :]
-    out: torch.Tensor = model(input_ids=ids, attention_mask=mask, logits_to_keep=keep, **options).logits
+    wished = {"position_ids": (mask.cumsum(dim=1) - 1).clamp(min=0)[:, -ids.size(1) :], "logits_to_keep": keep}
+    options |= {name: value for name, value in wished.items() if _takes(model, name)}
+    out: torch.Tensor = model(input_ids=ids, attention_mask=mask, **options).logits[:, -keep:]
     return out
 
 
-def _takes_positions(model: Any) -> bool:
+def _takes(model: Any, name: str) -> bool:
     parameters = inspect.signature(getattr(model, "module", model).forward).parameters
-    return "position_ids" in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
+    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
 
 
 def _cache_of(model: Any, prefix: torch.Tensor, rows: int) -> DynamicCache | None:
     """The model's cache of a prefix (P,), for so many rows; None where it keeps none, or one of another kind."""
-    cache = model(input_ids=prefix.unsqueeze(0), use_cache=True, logits_to_keep=1).past_key_values
+    few = {"logits_to_keep": 1} if _takes(model, "logits_to_keep") else {}
+    cache: Any = getattr(model(input_ids=prefix.unsqueeze(0), use_cache=True, **few), "past_key_values", None)
     if type(cache) is not DynamicCache or any(type(layer) is not DynamicLayer for layer in cache.layers):
         return None
     cache.batch_repeat_interleave(rows)
-    return cache
+    return cast(DynamicCache, cache)
