@@ -58,7 +58,7 @@ class EmbeddedConfig:
     num_demos: int = 20_000
     sft_steps: int = 900
     sft_batch_size: int = 64
-    learning_rate: float = 4e-3
+    learning_rate: float = 2e-3
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
