@@ -13,9 +13,9 @@ import pytest
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.models import EmbeddedConfig, embedded_policy, load_policy
-from rollwise.models.embedded import build_policy
+from rollwise.models.embedded import build_policy, lessons
 from rollwise.models.warm_start import tokenized, warm_start
-from rollwise.tasks import Countdown
+from rollwise.tasks import Countdown, Reversal
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("trl")
@@ -42,6 +42,23 @@ def _loss(model: Any, tokenizer: Any, demos: list[dict[str, Any]]) -> float:
         with torch.no_grad():
             losses.append(float(model(input_ids=torch.tensor([ids]), labels=torch.tensor([labels])).loss))
     return sum(losses) / len(losses)
+
+
+def test_a_task_may_begin_with_clean_demonstrations() -> None:
+    task, config = Reversal(longest=8), EmbeddedConfig(sft_steps=6, sft_batch_size=50)
+    shown = lessons(task, config, seed=3)
+    right = [demo["completion"] == demo["prompt"][-2::-1] for demo in shown]
+    assert len(shown) == 6 * 50
+    assert all(right[:100])
+    assert 0.1 < sum(right[100:]) / 200 < 0.4  # 0.622 + ... + 0.622**8 over 8 is 0.20
+    assert {len(demo["prompt"]) for demo in shown[:50]} == set(range(2, 10))  # shuffled: no length waits for its turn
+    assert shown == lessons(task, config, seed=3) != lessons(task, config, seed=4)
+    assert len(lessons(task, EmbeddedConfig(sft_steps=1, sft_batch_size=1), seed=0)) == 1
+
+
+def test_other_tasks_show_all_that_there_are_in_any_order() -> None:
+    assert TASK.clean_first == 0
+    assert lessons(TASK, TINY, seed=3) == TASK.demonstrations(TINY.num_demos, 3)
 
 
 def test_the_cache_is_used_and_a_torn_one_is_not(policy: Path) -> None:

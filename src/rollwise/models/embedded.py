@@ -13,6 +13,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rollwise.errors import ConfigError, TaskError
 from rollwise.models.cache import cache_root, cached
 from rollwise.models.extras import need
@@ -41,7 +43,7 @@ class EmbeddedConfig:
         num_heads: Number of attention heads; divides `hidden_size`.
         intermediate_size: Width of the feed-forward layers.
         max_length: Most tokens in a prompt and its completion.
-        num_demos: Number of demonstrations.
+        num_demos: Number of demonstrations; as many as are shown where a task wants the first of them clean.
         sft_steps: Optimiser steps of the warm start.
         sft_batch_size: Demonstrations in a step.
         learning_rate: Peak learning rate of the warm start.
@@ -58,7 +60,7 @@ class EmbeddedConfig:
     num_demos: int = 20_000
     sft_steps: int = 900
     sft_batch_size: int = 64
-    learning_rate: float = 2e-3
+    learning_rate: float = 4e-3
 
     def __post_init__(self) -> None:
         for name, value in asdict(self).items():
@@ -172,12 +174,26 @@ def _warm_started(
 ) -> tuple[Any, Any]:
     from rollwise.models.warm_start import warm_start
 
-    demos = task.demonstrations(config.num_demos, seed)
+    demos = lessons(task, config, seed)
     if not all(isinstance(demo["prompt"], str) and isinstance(demo["completion"], str) for demo in demos):
         raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")
     model, tokenizer = build_policy(config, seed=seed, alphabet=_alphabet(demos))
-    warm_start(model, tokenizer, demos, config=config, seed=seed, progress=progress)
+    in_order = task.clean_first > 0
+    warm_start(model, tokenizer, demos, config=config, in_order=in_order, seed=seed, progress=progress)
     return model, tokenizer
+
+
+def lessons(task: Task, config: EmbeddedConfig, seed: int) -> list[dict[str, Any]]:
+    """The demonstrations of a warm start; where the first are to be clean, one for each place in a batch, in order."""
+    if not task.clean_first:
+        return task.demonstrations(config.num_demos, seed)
+    shown = config.sft_steps * config.sft_batch_size
+    clean = min(max(1, round(task.clean_first * shown)), shown)
+    parts = [task.demonstrations(clean, seed, accuracy=1.0)]
+    if clean < shown:
+        parts.append(task.demonstrations(shown - clean, seed))
+    rng = np.random.default_rng(seed)
+    return [part[i] for part in parts for i in rng.permutation(len(part)).tolist()]
 
 
 def _alphabet(demos: list[dict[str, Any]]) -> str:

@@ -40,7 +40,6 @@ SMALL = EmbeddedConfig(
     num_demos=6000,
     sft_steps=500,
     sft_batch_size=32,
-    learning_rate=4e-3,
 )
 
 

@@ -17,12 +17,17 @@ class Task(ABC):
 
     Rewards lie in [`reward_low`, `reward_high`], and a rollout counts as solved from `solved_at` on. Options are
     keyword-only arguments of `__init__`, so that a command line can list them.
+
+    Attributes:
+        clean_first: Of the demonstrations of a warm start the share, the first, that are shown without errors. Above 0
+            for a task whose answers are long enough that errors hide from a policy how they are found.
     """
 
     name: ClassVar[str]
     reward_low: ClassVar[float] = 0.0
     reward_high: ClassVar[float] = 1.0
     solved_at: ClassVar[float] = 1.0
+    clean_first: ClassVar[float] = 0.0
 
     @abstractmethod
     def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
