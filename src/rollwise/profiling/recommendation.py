@@ -146,8 +146,8 @@ def _choose(facts: Facts) -> tuple[str, str, list[str]]:
         f"{visits}; so what was seen of a prompt can be used when it comes by again",
         f"{facts.unsolved:.0%} of the prompts were never solved, {facts.solved:.0%} always; truly hopeless (pass rate "
         f"below 0.01) are an estimated {facts.hopeless:.0%}",
-        "it was first, or level with the first, in all three regimes of real training on one task (docs/results.md), "
-        "and first in all five simulated",
+        "in real training on one task it was sooner than uniform sampling in two regimes of three, and level in the "
+        "third (docs/results.md); it was first in all five simulated",
     ]
     if facts.hopeless >= MANY_HOPELESS:
         reasons.append(
