@@ -2,9 +2,11 @@
 
 import math
 
+import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.curricula.empirical_bayes import added_by
 from rollwise.simulation import Population, make_world, simulate
 
 
@@ -20,8 +22,8 @@ def tell(curriculum: rw.Curriculum, tickets: list[rw.Ticket], rewards: dict[str,
 
 def test_the_defaults() -> None:
     options = rw.EmpiricalBayes().options
-    assert {name: options[name] for name in ("optimism", "forgetting", "renewal", "drift", "borrowed")} == {
-        "optimism": 1.5, "forgetting": 0.05, "renewal": 0.0, "drift": 0.2, "borrowed": 2.0,
+    assert {name: options[name] for name in ("optimism", "overlap", "forgetting", "renewal", "drift", "borrowed")} == {
+        "optimism": 1.5, "overlap": 0.3, "forgetting": 0.05, "renewal": 0.0, "drift": 0.2, "borrowed": 2.0,
     }  # fmt: skip
     assert (options["candidate_multiplier"], options["strata"], options["clusters"]) == (8, 5, 20)
     assert isinstance(rw.Recommended(), rw.EmpiricalBayes)
@@ -36,7 +38,7 @@ def test_the_score_worked_out() -> None:
 def test_the_untried_come_by_their_category_and_the_tried_by_themselves() -> None:
     """Of a, one is in the middle, one hopeless; of b, both; without optimism what is known to be good comes first."""
     pool = pool_of(*"aaaaaabbbbbb")
-    curriculum = rw.EmpiricalBayes(pool, rails=None, optimism=0.0, seed=0)
+    curriculum = rw.EmpiricalBayes(pool, rails=None, optimism=0.0, overlap=0.0, seed=0)
     rewards = {"a0": [1, 0] * 4, "a1": [0] * 8, "b6": [0] * 8, "b7": [0] * 8}
     tell(curriculum, curriculum.ask(12), rewards)
     tickets = curriculum.ask(12)
@@ -47,6 +49,58 @@ def test_the_untried_come_by_their_category_and_the_tried_by_themselves() -> Non
     assert set(order[5:9]) == {"b8", "b9", "b10", "b11"}
     assert set(order[-2:]) == {"b6", "b7"}
     assert tickets[0].predicted == pytest.approx(0.5, abs=0.05)
+
+
+def overlapping(overlap: float, *categories: str, **options: object) -> rw.EmpiricalBayes:
+    """Without groups of rollouts, and so with one score: what is chosen follows from the overlap alone."""
+    return rw.EmpiricalBayes(pool_of(*categories), rails=None, seed=0, overlap=overlap, **options)  # type: ignore[arg-type]
+
+
+def test_what_the_next_of_a_group_adds() -> None:
+    """n / (1 + 0.5 (n-1)) is 1, 4/3, 3/2 for n of 1, 2, 3; nothing in common is 1, 2, 3, and all in common 1, 1, 1."""
+    places = np.arange(3)
+    assert added_by(places, 0.5) == pytest.approx([1, 1 / 3, 1 / 6])
+    assert added_by(places, 0.0) == pytest.approx([1, 1, 1])
+    assert added_by(places, 1.0) == pytest.approx([1, 0, 0])
+
+
+@pytest.mark.parametrize("multiplier", [None, 4])
+def test_a_step_is_spread_over_groups_that_are_alike(multiplier: int | None) -> None:
+    """Four of six prompts are of a; of four places each group gets two."""
+    curriculum = overlapping(0.3, *"aaaabb", candidate_multiplier=multiplier)
+    assert sorted(t.prompt_id[0] for t in curriculum.ask(4)) == [*"aabb"]
+
+
+@pytest.mark.parametrize("multiplier", [None, 8])
+def test_one_by_one_or_at_once_a_step_is_spread_alike(multiplier: int | None) -> None:
+    at_once = overlapping(0.3, *"aaaabb", candidate_multiplier=multiplier).ask(4)
+    one_by_one = overlapping(0.3, *"aaaabb", candidate_multiplier=multiplier)
+    assert sorted(one_by_one.ask(1)[0].prompt_id[0] for _ in at_once) == sorted(t.prompt_id[0] for t in at_once)
+
+
+def test_the_best_of_a_group_comes_first_and_the_next_pays_for_it() -> None:
+    """a is twice as hopeful: scores 0.5, 0.5, 0.5 and 0.25; with 0.5 the second of a counts a third, less than half."""
+    curriculum = overlapping(0.5, *"aaab", candidate_multiplier=None)
+    keys = curriculum._keys(np.arange(4), np.array([0.5, 0.5, 0.5, 0.25]))
+    assert sorted(keys.tolist()) == pytest.approx([0.5 / 6, 0.5 / 3, 0.25, 0.5])
+    assert keys[3] == 0.25
+
+
+def test_a_resumed_step_remembers_whom_it_asked() -> None:
+    curriculum = overlapping(1.0, *"aaaabbbb")
+    first = curriculum.ask(1)
+    resumed = overlapping(1.0, *"aaaabbbb")
+    resumed.load_state_dict(curriculum.state_dict())
+    assert resumed.asked_of.tolist() == curriculum.asked_of.tolist()
+    assert resumed.asked_of.sum() == 1
+    assert {t.prompt_id[0] for t in [*first, *resumed.ask(1)]} == {"a", "b"}
+
+
+def test_a_state_saved_before_there_was_overlap_is_taken() -> None:
+    curriculum = overlapping(0.3, *"aabb")
+    state = curriculum.state_dict()
+    del state["body"]["own"]["asked_of"], state["options"]["overlap"]
+    overlapping(0.3, *"aabb").load_state_dict(state, strict=False)
 
 
 def test_a_lane_says_whether_the_prompt_was_tried() -> None:
@@ -143,7 +197,9 @@ def test_group_by_must_be_names(group_by: object) -> None:
         rw.EmpiricalBayes(group_by=group_by)
 
 
-@pytest.mark.parametrize("options", [{"optimism": -1}, {"strata": 0}, {"clusters": 0}, {"candidate_multiplier": 0}])
+@pytest.mark.parametrize(
+    "options", [{"optimism": -1}, {"overlap": 1.1}, {"strata": 0}, {"clusters": 0}, {"candidate_multiplier": 0}]
+)
 def test_options_out_of_range(options: dict) -> None:
     with pytest.raises(rw.ConfigError, match=next(iter(options))):
         rw.EmpiricalBayes(**options)
@@ -157,5 +213,5 @@ def test_it_finds_contrast_where_most_prompts_are_hopeless_and_few_are_seen_twic
         return float(simulate(curriculum, world, 40, 16, 8).effective_ratio.mean())
 
     uniform, mopps = effective(rw.Uniform(seed=0)), effective(rw.MoPPS(seed=0))
-    ours = effective(rw.EmpiricalBayes(seed=0, group_by="category"))
+    ours = effective(rw.EmpiricalBayes(seed=0, group_by="category", overlap=0.0))
     assert ours > 2 * mopps > 2 * uniform
