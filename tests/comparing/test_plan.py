@@ -8,6 +8,7 @@ import yaml
 
 from rollwise.comparing import read_plan
 from rollwise.errors import ConfigError, StateFileError
+from rollwise.models import is_embedded
 
 PLAN: dict[str, Any] = {
     "name": "small",
@@ -101,3 +102,5 @@ def test_the_shipped_plans_are_sound(path: Path) -> None:
     assert plan.name == path.stem
     assert len(plan.seeds) >= 5
     assert plan.about
+    model = str(plan.base.get("model", "embedded"))
+    assert is_embedded(model) or (path.parents[2] / model / "model.safetensors").is_file()

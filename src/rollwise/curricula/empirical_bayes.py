@@ -69,7 +69,7 @@ class EmpiricalBayes(Believing):
         group_by: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
             `difficulty`, else `embedding`, else none, so that all prompts are one group, as they are for [].
         optimism: how many standard deviations of p(1-p) are added.
-        overlap: how much prompts of one group have in common, from 0, nothing, to 1, all.
+        overlap: how much prompts of one group have in common, from 0, nothing, to 0.99, all but all.
         forgetting: how much of a prompt's own evidence is given up a step.
         renewal: how much of it besides, when the prompt is rolled out again.
         drift: how much of a group's evidence is given up a step.
@@ -111,7 +111,7 @@ class EmpiricalBayes(Believing):
     ) -> None:
         self.group_by = check_columns(group_by)
         self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
-        self.overlap = check_number("overlap", overlap, low=0.0, high=1.0)
+        self.overlap = check_number("overlap", overlap, low=0.0, high=0.99)
         self.strata = check_whole("strata", strata, least=1)
         self.clusters = check_whole("clusters", clusters, least=1)
         self.belief = PooledBelief(forgetting=forgetting, renewal=renewal, drift=drift, borrowed=borrowed)
@@ -147,8 +147,10 @@ class EmpiricalBayes(Believing):
         return self.belief.reward_variance(some) + self.optimism * self.belief.variance_sd(some)
 
     def _keys(self, slots: np.ndarray, scores: np.ndarray) -> np.ndarray:
+        if self.overlap == 0.0 or len(self.groups) == 1:  # the order of the scores
+            return scores
         group = self.belief.group[slots]
-        place = place_within(group, np.lexsort((self._chance(slots), -scores, ~self.free[slots], group)))
+        place = place_within(group, np.lexsort((self._chance(slots), -scores, group)))
         if self.candidate_multiplier is not None:  # else the pool was ranked before any of the round was asked for
             place += self.asked_of[group]
         return np.asarray(scores * added_by(place, self.overlap))
