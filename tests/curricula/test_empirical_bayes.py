@@ -23,7 +23,7 @@ def tell(curriculum: rw.Curriculum, tickets: list[rw.Ticket], rewards: dict[str,
 def test_the_defaults() -> None:
     options = rw.EmpiricalBayes().options
     assert {name: options[name] for name in ("optimism", "overlap", "forgetting", "renewal", "drift", "borrowed")} == {
-        "optimism": 1.5, "overlap": 0.3, "forgetting": 0.05, "renewal": 0.0, "drift": 0.2, "borrowed": 2.0,
+        "optimism": 1.5, "overlap": 2.4, "forgetting": 0.05, "renewal": 0.0, "drift": 0.2, "borrowed": 2.0,
     }  # fmt: skip
     assert (options["candidate_multiplier"], options["strata"], options["clusters"]) == (8, 5, 20)
     assert isinstance(rw.Recommended(), rw.EmpiricalBayes)
@@ -57,51 +57,68 @@ def overlapping(overlap: float, *categories: str, **options: object) -> rw.Empir
 
 
 def test_what_the_next_of_a_group_adds() -> None:
-    """n / (1 + 0.5 (n-1)) is 1, 4/3, 3/2 for n of 1, 2, 3; nothing in common is 1, 2, 3, and all in common 1, 1, 1."""
+    """n / (1 + 0.25 (n-1)) is 1, 1.6, 2 for n of 1, 2, 3, so 1, 0.6, 0.4, of which a half is its own."""
     places = np.arange(3)
-    assert added_by(places, 0.5) == pytest.approx([1, 1 / 3, 1 / 6])
+    assert added_by(places, 0.25) == pytest.approx([1, 0.6, 0.5])
     assert added_by(places, 0.0) == pytest.approx([1, 1, 1])
-    assert added_by(places, 1.0) == pytest.approx([1, 0, 0])
+    assert added_by(places, 9.0) == pytest.approx([1, 0.5, 0.5])
 
 
-@pytest.mark.parametrize("multiplier", [None, 4])
+@pytest.mark.parametrize("multiplier", [None, 12])
 def test_a_step_is_spread_over_groups_that_are_alike(multiplier: int | None) -> None:
-    """Four of six prompts are of a; of four places each group gets two."""
-    curriculum = overlapping(0.3, *"aaaabb", candidate_multiplier=multiplier)
-    assert sorted(t.prompt_id[0] for t in curriculum.ask(4)) == [*"aabb"]
+    """Ten of twelve prompts are of a; of three places each group gets one."""
+    curriculum = overlapping(2.4, *"aaaaaaaaaabc", candidate_multiplier=multiplier)
+    assert sorted(t.prompt_id[0] for t in curriculum.ask(3)) == [*"abc"]
 
 
-@pytest.mark.parametrize("multiplier", [None, 8])
-def test_one_by_one_or_at_once_a_step_is_spread_alike(multiplier: int | None) -> None:
-    at_once = overlapping(0.3, *"aaaabb", candidate_multiplier=multiplier).ask(4)
-    one_by_one = overlapping(0.3, *"aaaabb", candidate_multiplier=multiplier)
-    assert sorted(one_by_one.ask(1)[0].prompt_id[0] for _ in at_once) == sorted(t.prompt_id[0] for t in at_once)
+@pytest.mark.parametrize("multiplier", [None, 12])
+def test_asked_one_by_one_a_step_is_spread_too(multiplier: int | None) -> None:
+    one_by_one = overlapping(2.4, *"aaaaaaaaaabc", candidate_multiplier=multiplier)
+    assert sorted(one_by_one.ask(1)[0].prompt_id[0] for _ in range(3)) == [*"abc"]
+
+
+@pytest.mark.parametrize("k", [16, 64])
+def test_shares_do_not_depend_on_the_size_of_the_step(k: int) -> None:
+    """Scores of 3 and 2, overlap 0.5: shares x and y with 2 (1 + x/2)^2 = 3 (1 + y/2)^2 and x + y = 1."""
+    y = (3.0 / 2.0 - np.sqrt(3.0 / 2.0)) / ((1.0 + np.sqrt(3.0 / 2.0)) / 2.0)
+    curriculum = overlapping(0.5, *"ab" * 64, candidate_multiplier=None)
+    curriculum.step_size = k
+    keys = curriculum._keys(np.arange(128), np.where(np.arange(128) % 2 == 0, 3.0, 2.0))
+    assert (np.argsort(-keys)[:k] % 2 == 1).mean() == pytest.approx(y, abs=1 / k)
+
+
+def test_who_is_less_than_half_as_good_gets_nothing() -> None:
+    curriculum = overlapping(50.0, *"ab" * 64, candidate_multiplier=None)
+    curriculum.step_size = 32
+    keys = curriculum._keys(np.arange(128), np.where(np.arange(128) % 2 == 0, 1.0, 0.49))
+    assert (np.argsort(-keys)[:32] % 2 == 0).all()
 
 
 def test_the_best_of_a_group_comes_first_and_the_next_pays_for_it() -> None:
-    """a is twice as hopeful: scores 0.5, 0.5, 0.5 and 0.25; with 0.5 the second of a counts a third, less than half."""
-    curriculum = overlapping(0.5, *"aaab", candidate_multiplier=None)
-    keys = curriculum._keys(np.arange(4), np.array([0.5, 0.5, 0.5, 0.25]))
-    assert sorted(keys.tolist()) == pytest.approx([0.5 / 6, 0.5 / 3, 0.25, 0.5])
-    assert keys[3] == 0.25
+    """In a step of 8, with 2, the next of it counts 1.6 - 1, then a half."""
+    curriculum = overlapping(2.0, *"aaab", candidate_multiplier=None)
+    curriculum.step_size = 8
+    keys = curriculum._keys(np.arange(4), np.array([0.5, 0.5, 0.5, 0.35]))
+    assert sorted(keys.tolist()) == pytest.approx([0.25, 0.3, 0.35, 0.5])
+    assert keys[3] == 0.35
 
 
 @pytest.mark.parametrize("multiplier", [None, 2])
 def test_a_resumed_step_goes_on_as_it_would_have(multiplier: int | None) -> None:
-    curriculum = overlapping(0.5, *"aaaaabbbbccc", candidate_multiplier=multiplier)
+    curriculum = overlapping(2.0, *"aaaaabbbbccc", candidate_multiplier=multiplier)
     tell(curriculum, curriculum.ask(4), {"a0": [1, 0], "b6": [1, 0], "c9": [0, 0]})
     first = curriculum.ask(2)
-    resumed = overlapping(0.5, *"aaaaabbbbccc", candidate_multiplier=multiplier)
+    resumed = overlapping(2.0, *"aaaaabbbbccc", candidate_multiplier=multiplier)
     resumed.load_state_dict(curriculum.state_dict())
     assert resumed.asked_of.sum() == len(first)
     assert [t.prompt_id for t in resumed.ask(5)] == [t.prompt_id for t in curriculum.ask(5)]
 
 
 def test_a_state_saved_before_there_was_overlap_is_taken() -> None:
-    curriculum = overlapping(0.3, *"aabb")
+    curriculum = overlapping(2.4, *"aabb")
     state = curriculum.state_dict()
     del state["body"]["own"]["asked_of"], state["options"]["overlap"]
-    overlapping(0.3, *"aabb").load_state_dict(state, strict=False)
+    overlapping(2.4, *"aabb").load_state_dict(state, strict=False)
 
 
 def test_a_lane_says_whether_the_prompt_was_tried() -> None:
@@ -199,7 +216,7 @@ def test_group_by_must_be_names(group_by: object) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"optimism": -1}, {"overlap": 1}, {"strata": 0}, {"clusters": 0}, {"candidate_multiplier": 0}]
+    "options", [{"optimism": -1}, {"overlap": -0.1}, {"strata": 0}, {"clusters": 0}, {"candidate_multiplier": 0}]
 )
 def test_options_out_of_range(options: dict) -> None:
     with pytest.raises(rw.ConfigError, match=next(iter(options))):

@@ -17,18 +17,20 @@ from rollwise.curricula.rails import Rails
 from rollwise.estimators import PooledBelief
 from rollwise.pool import PromptPool
 
+_OWN = 0.5  # of what a prompt teaches is its own, at least, however many of its group are in the step
+
 
 def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
-    """What the next of a group adds to what its step teaches after `place` others (K,): f(n+1) - f(n), (K,).
+    """What the next of a group adds to what a step teaches after `place` others (K,): f(n+1) - f(n), or half; (K,).
 
     f(n) = n / (1 + overlap (n-1)), f(0) = 0, is how many independent prompts n count for.
 
-    >>> added_by(np.array([0, 1, 2]), 0.5).tolist()  # f = 0, 1, 4/3, 3/2
-    [1.0, 0.33333333333333326, 0.16666666666666674]
+    >>> added_by(np.array([0, 1, 2]), 0.25).tolist()  # f = 0, 1, 1.6, 2
+    [1.0, 0.6000000000000001, 0.5]
     """
     after = (place + 1) / (1.0 + overlap * place)
     before = place / (1.0 + overlap * np.maximum(place - 1, 0))
-    return np.asarray(after - before)
+    return np.asarray(np.maximum(after - before, _OWN))
 
 
 def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -58,18 +60,21 @@ class EmpiricalBayes(Believing):
     prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
     has its chance.
 
-    Like prompts teach alike. n of a group's count in a step for as many as n / (1 + overlap (n-1)) that have nothing in
-    common, which is the effective sample size of a cluster (Kish 1965), and the scores of the next are multiplied by
-    what it would add. Without that a step goes whole to the group with the greatest variance just now, and where
-    contrast was greatest least was learnt (docs/results.md). In large steps a group's share comes near to the root of
-    its score, its standard deviation, as in Neyman's allocation.
+    Like prompts teach alike. In a step of k, n prompts of a group count for as many as
+
+        n / (1 + (n-1) overlap / k)
+
+    that have nothing in common (the effective size of a cluster sample, Kish 1965), and the scores of the next are
+    multiplied by what it would add, or by a half if that is more. So groups share a step that are half as good as the
+    best, or better. Without that it goes whole to the group with the greatest variance just now, and where contrast was
+    greatest least was learnt (docs/results.md).
 
     Args:
         pool: any prompts.
         group_by: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
             `difficulty`, else `embedding`, else none, so that all prompts are one group, as they are for [].
         optimism: how many standard deviations of p(1-p) are added.
-        overlap: how much prompts of one group have in common, from 0, nothing, to 0.99, all but all.
+        overlap: how much less a group's prompts teach as its share of a step grows; 0: they have nothing in common.
         forgetting: how much of a prompt's own evidence is given up a step.
         renewal: how much of it besides, when the prompt is rolled out again.
         drift: how much of a group's evidence is given up a step.
@@ -99,7 +104,7 @@ class EmpiricalBayes(Believing):
         *,
         group_by: str | Sequence[str] | None = None,
         optimism: float = 1.5,
-        overlap: float = 0.3,
+        overlap: float = 2.4,
         forgetting: float = 0.05,
         renewal: float = 0.0,
         drift: float = 0.2,
@@ -111,7 +116,7 @@ class EmpiricalBayes(Believing):
     ) -> None:
         self.group_by = check_columns(group_by)
         self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
-        self.overlap = check_number("overlap", overlap, low=0.0, high=0.99)
+        self.overlap = check_number("overlap", overlap, low=0.0, high=1e6)
         self.strata = check_whole("strata", strata, least=1)
         self.clusters = check_whole("clusters", clusters, least=1)
         self.belief = PooledBelief(forgetting=forgetting, renewal=renewal, drift=drift, borrowed=borrowed)
@@ -134,10 +139,12 @@ class EmpiricalBayes(Believing):
             rng=self.rng["clusters"],
         )
         self.belief.divide(codes, len(self.groups))
-        self.asked_of: np.ndarray = np.zeros(len(self.groups), dtype=np.int64)
+        self.asked_of: np.ndarray = np.zeros(len(self.groups), dtype=np.int64)  # in this round
+        self.step_size = 0  # what was asked for in the round before, or at once in this
 
     def new_round(self) -> None:
         super().new_round()
+        self.step_size = int(self.asked_of.sum()) or self.step_size
         self.asked_of[:] = 0
 
     # ---- ask ----
@@ -153,9 +160,11 @@ class EmpiricalBayes(Believing):
         place = place_within(group, np.lexsort((self._chance(slots), -scores, group)))
         if self.candidate_multiplier is not None:  # else the pool was ranked before any of the round was asked for
             place += self.asked_of[group]
-        return np.asarray(scores * added_by(place, self.overlap))
+        return np.asarray(scores * added_by(place, self.overlap / max(self.step_size, 1)))
 
     def select(self, k: int) -> Picks:
+        if not self.asked_of.any():
+            self.step_size = max(self.step_size, k)
         picks = super().select(k)
         tried = self.columns["asked"][picks.slots] > 0
         return replace(picks, lanes=["tried" if t else "untried" for t in tried.tolist()])
@@ -189,10 +198,11 @@ class EmpiricalBayes(Believing):
 
     def own_state(self) -> dict[str, Any]:
         asked = {self.groups[g]: int(self.asked_of[g]) for g in np.flatnonzero(self.asked_of)}
-        return {**super().own_state(), "asked_of": asked}
+        return {**super().own_state(), "asked_of": asked, "step_size": self.step_size}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.belief.pool_evidence()  # of the columns that were loaded
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]
+        self.step_size = int(state.get("step_size", 0))
         super().load_own_state(state, added)
