@@ -102,5 +102,15 @@ def test_the_shipped_plans_are_sound(path: Path) -> None:
     assert plan.name == path.stem
     assert len(plan.seeds) >= 5
     assert plan.about
-    model = str(plan.base.get("model", "embedded"))
-    assert is_embedded(model) or (path.parents[2] / model / "model.safetensors").is_file()
+    for run in plan.runs(Path("out")):
+        assert is_embedded(run.config.model) or (Path(run.config.model) / "model.safetensors").is_file()
+
+
+def test_a_model_beside_the_plan_is_found_from_anywhere(tmp_path: Path) -> None:
+    (tmp_path / "starts/mine").mkdir(parents=True)
+    base = {**PLAN["base"], "model": "starts/mine"}
+    plan = read_plan(written(tmp_path, base=base))
+    assert plan.runs(tmp_path / "out")[0].config.model == str((tmp_path / "starts/mine").resolve())
+    assert plan.to_dict()["base"]["model"] == "starts/mine"
+    hub = read_plan(written(tmp_path, base={**base, "model": "someone/model"}))
+    assert hub.runs(tmp_path / "out")[0].config.model == "someone/model"

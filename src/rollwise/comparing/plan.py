@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +19,7 @@ from rollwise.training.config import NO_GATE, TrainConfig
 
 PLAN_FILE = "comparison.yaml"
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
+_PATHS = ("model", "profile")  # may be given relative to the plan's file
 
 
 @dataclass(frozen=True)
@@ -49,6 +50,7 @@ class Plan:
         methods: name -> options of `rollwise train` that are this method's own: curriculum, gate, their options, ...
         tokens: every run ends after the step in which it has generated so many; None for a number of steps alone.
         about: what it is meant to show, for the page.
+        root: the folder of the plan's file, from which `model` and `profile` are looked for first.
     """
 
     name: str
@@ -59,6 +61,7 @@ class Plan:
     methods: Mapping[str, Mapping[str, Any]]
     tokens: int | None = None
     about: str = ""
+    root: Path = field(default=Path("."), compare=False)
 
     def __post_init__(self) -> None:
         if not self.methods:
@@ -93,6 +96,10 @@ class Plan:
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
+        for key in _PATHS:
+            path = self.root / str(values.get(key) or "")
+            if values.get(key) and path.exists():
+                values[key] = str(path.resolve())
         return TrainConfig.from_dict(values)
 
     def runs(self, folder: Path) -> list[Run]:
@@ -149,7 +156,7 @@ def read_plan(path: str | Path) -> Plan:
         raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
     if not isinstance(values, dict):
         raise ConfigError(f"{str(path)!r} must hold a mapping with base, methods, baseline and seeds")
-    known = [*(f.name for f in fields(Plan) if f.name != "tokens"), "budget"]
+    known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "root")), "budget"]
     for key in values:
         if key not in known:
             close = difflib.get_close_matches(str(key), known, n=1)
@@ -173,6 +180,7 @@ def read_plan(path: str | Path) -> Plan:
         base=_mapping(values, "base"),
         methods={str(name): _mapping(methods, name) for name in methods},
         tokens=budget.get("tokens"),
+        root=Path(path).parent,
     )
 
 
