@@ -114,3 +114,9 @@ def test_a_model_beside_the_plan_is_found_from_anywhere(tmp_path: Path) -> None:
     assert plan.to_dict()["base"]["model"] == "starts/mine"
     hub = read_plan(written(tmp_path, base={**base, "model": "someone/model"}))
     assert hub.runs(tmp_path / "out")[0].config.model == "someone/model"
+
+
+def test_a_folder_beside_the_plan_does_not_hide_the_embedded_policy(tmp_path: Path) -> None:
+    (tmp_path / "embedded").mkdir()
+    plan = read_plan(written(tmp_path, base={**PLAN["base"], "model": "embedded"}))
+    assert plan.runs(tmp_path / "out")[0].config.model == "embedded"

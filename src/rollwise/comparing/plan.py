@@ -14,6 +14,7 @@ from rollwise.checks import check_whole
 from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import make_dynamic_sampling
+from rollwise.models import is_embedded
 from rollwise.state import write_atomically
 from rollwise.training.config import NO_GATE, TrainConfig
 
@@ -97,9 +98,9 @@ class Plan:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
         for key in _PATHS:
-            path = self.root / str(values.get(key) or "")
-            if values.get(key) and path.exists():
-                values[key] = str(path.resolve())
+            given = str(values.get(key) or "")
+            if given and not is_embedded(given) and (self.root / given).exists():
+                values[key] = str((self.root / given).resolve())
         return TrainConfig.from_dict(values)
 
     def runs(self, folder: Path) -> list[Run]:

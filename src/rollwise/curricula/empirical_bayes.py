@@ -123,9 +123,12 @@ class EmpiricalBayes(Believing):
         self.sample_by("mean")
         self.columns_spec = self.belief.columns_spec
         drawing = self.draw_options(candidate_multiplier=candidate_multiplier)
-        own: dict[str, Any] = {"group_by": None if self.group_by is None else list(self.group_by)}
-        own |= {"optimism": self.optimism, "overlap": self.overlap}
-        own |= {name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "borrowed")}
+        own = {
+            "group_by": None if self.group_by is None else list(self.group_by),
+            "optimism": self.optimism,
+            "overlap": self.overlap,
+            **{name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "borrowed")},
+        }
         super().__init__(pool, options={**own, "strata": strata, "clusters": clusters, **drawing}, **core)
 
     def build(self) -> None:
