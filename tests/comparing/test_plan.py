@@ -106,6 +106,11 @@ def test_the_shipped_plans_are_sound(path: Path) -> None:
         assert is_embedded(run.config.model) or (Path(run.config.model) / "model.safetensors").is_file()
 
 
+def test_the_plan_of_a_pretrained_model_waits_for_its_policy() -> None:
+    plan = read_plan(Path(__file__).parents[2] / "examples/compare/pretrained/reversal-smollm2.yaml")
+    assert {run.config.model for run in plan.runs(Path("out"))} == {"./policy"}
+
+
 def test_a_model_beside_the_plan_is_found_from_anywhere(tmp_path: Path) -> None:
     (tmp_path / "starts/mine").mkdir(parents=True)
     base = {**PLAN["base"], "model": "starts/mine"}
@@ -114,6 +119,24 @@ def test_a_model_beside_the_plan_is_found_from_anywhere(tmp_path: Path) -> None:
     assert plan.to_dict()["base"]["model"] == "starts/mine"
     hub = read_plan(written(tmp_path, base={**base, "model": "someone/model"}))
     assert hub.runs(tmp_path / "out")[0].config.model == "someone/model"
+
+
+def test_the_same_plan_for_another_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    plan = read_plan(written(tmp_path, base={**PLAN["base"], "model": "starts/other"}))
+    models = [plan.with_model(name).runs(tmp_path / "out")[0].config.model for name in ("mine", "embedded", "a/hub-id")]
+    assert models == [str(tmp_path / "mine"), "embedded", "a/hub-id"]
+
+
+def test_methods_may_stand_in_a_file_that_plans_share(tmp_path: Path) -> None:
+    (tmp_path / "shared.yaml").write_text(yaml.safe_dump(PLAN["methods"], sort_keys=False))
+    assert read_plan(written(tmp_path, methods="shared.yaml")) == read_plan(written(tmp_path))
+    with pytest.raises(StateFileError, match=r"absent\.yaml' can't be read"):
+        read_plan(written(tmp_path, methods="absent.yaml"))
+    (tmp_path / "list.yaml").write_text("- uniform\n")
+    with pytest.raises(ConfigError, match="'methods' must be a mapping"):
+        read_plan(written(tmp_path, methods="list.yaml"))
 
 
 def test_a_folder_beside_the_plan_does_not_hide_the_embedded_policy(tmp_path: Path) -> None:

@@ -19,6 +19,7 @@ examples:
   rollwise compare examples/compare/reversal-hopeless.yaml              all methods, all seeds; begin or go on
   rollwise compare my.yaml --methods uniform bots --seeds 0 1           some of them now, the others later
   rollwise compare my.yaml --jobs 1                                     one after another, as on a single GPU
+  rollwise compare my.yaml --model path/to/policy --out other           the same plan for another policy
   rollwise compare my.yaml --report_only                                the page of what is there so far
 
 the file:
@@ -33,6 +34,7 @@ the file:
     dynamic sampling: {curriculum: uniform, gate: mixed}
     bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
     oracle: {curriculum: oracle}
+`methods`, and a `model` and a `profile` in `base`, may be paths relative to the file.
 
 Every rollout that a method makes to measure, to screen or to refill a batch counts as its own; an oracle's brute force
 and evaluations do not. What is interrupted or killed goes on where it was when the command is given again.
@@ -47,6 +49,7 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("plan", metavar="CONFIG", type=str, help="YAML file that says what is compared")
     parser.add_argument("--out", type=str, help="the comparison's folder; by default comparisons/NAME")
+    parser.add_argument("--model", type=str, help="in place of the file's: a folder, a hub id, or embedded")
     parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core, or 1 with a GPU")
     parser.add_argument("--methods", type=str, nargs="+", help="these methods of the file only")
     parser.add_argument("--seeds", type=int, nargs="+", help="these seeds of the file only")
@@ -61,6 +64,8 @@ def run(options: Namespace) -> int:
     from rollwise.comparing import read_plan, run_comparison
 
     plan = read_plan(options.plan)
+    if options.get("model"):
+        plan = plan.with_model(options.model)
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     failed = []
     if not options.get("report_only"):

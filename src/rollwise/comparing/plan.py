@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -94,6 +94,12 @@ class Plan:
         except ConfigError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
 
+    def with_model(self, model: str) -> Plan:
+        """The same plan for another policy: a path relative to the working directory, a hub id or an embedded one."""
+        path = Path(model)
+        here = not is_embedded(model) and path.exists()
+        return replace(self, base={**self.base, "model": str(path.resolve()) if here else model})
+
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
@@ -145,16 +151,13 @@ class Plan:
 
 
 def read_plan(path: str | Path) -> Plan:
-    """The plan that a YAML file describes.
+    """The plan that a YAML file describes; its `methods` may be the name of a second one, relative to the first.
 
     Raises:
         StateFileError: the file can't be read.
         ConfigError: a key is unknown or missing, or an option does not fit; every run's options are checked.
     """
-    try:
-        values = yaml.safe_load(Path(path).read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
+    values = _yaml(Path(path))
     if not isinstance(values, dict):
         raise ConfigError(f"{str(path)!r} must hold a mapping with base, methods, baseline and seeds")
     known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "root")), "budget"]
@@ -163,6 +166,8 @@ def read_plan(path: str | Path) -> Plan:
             close = difflib.get_close_matches(str(key), known, n=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise ConfigError(f"{str(path)!r} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
+    if isinstance(values.get("methods"), str):
+        values["methods"] = _yaml(Path(path).parent / values["methods"])
     methods = _mapping(values, "methods")
     budget = _mapping(values, "budget")
     if not set(budget) <= {"tokens"}:
@@ -183,6 +188,13 @@ def read_plan(path: str | Path) -> Plan:
         tokens=budget.get("tokens"),
         root=Path(path).parent,
     )
+
+
+def _yaml(path: Path) -> Any:
+    try:
+        return yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeError, yaml.YAMLError) as error:
+        raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -26,6 +26,7 @@ from rich.progress import (
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
+from rollwise.models.loading import check_model_folder
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.run import is_over, make_embedded, task_of
 from rollwise.training.run_folder import RunFolder
@@ -56,17 +57,20 @@ def run_comparison(
         seeds: likewise.
 
     Raises:
-        ConfigError: a method or seed is not in the plan, or the folder holds runs that were made with other options.
+        ConfigError: a method or seed is not in the plan, the model's folder holds no model, or the comparison's holds
+            runs that were made with other options.
     """
     _check_known("method", methods or (), plan.methods)
     _check_known("seed", seeds or (), plan.seeds)
-    plan.write(folder)
     runs = [
         run
         for run in plan.runs(folder)
         if (methods is None or run.method in methods) and (seeds is None or run.seed in seeds)
     ]
     waiting = [run for run in runs if not is_done(run)]
+    for model in {run.config.model for run in waiting if not is_embedded(run.config.model)}:
+        check_model_folder(model)
+    plan.write(folder)
     done = len(runs) - len(waiting)
     at_a_time = f", {jobs} at a time" if waiting else ""
     _say(console, f"{folder}: {len(runs)} runs, {done} of them complete{at_a_time}")

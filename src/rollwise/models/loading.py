@@ -34,7 +34,7 @@ def load_policy(
         raise ConfigError(f"dtype must be a torch dtype's name such as 'float32' or 'bfloat16', got {dtype!r}")
     if dtype is None:
         dtype = "auto" if torch.accelerator.is_available() else "float32"
-    _check_folder(path_or_id)
+    check_model_folder(path_or_id)
     try:
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source, padding_side="left", trust_remote_code=trust_remote_code
@@ -55,8 +55,12 @@ def save_policy(model: Any, tokenizer: Any, folder: Path) -> None:
     tokenizer.save_pretrained(folder)
 
 
-def _check_folder(path_or_id: str | Path) -> None:
-    """Say plainly what is wrong with a local path; transformers would take it for a hub id."""
+def check_model_folder(path_or_id: str | Path) -> None:
+    """Say plainly what is wrong with a local path; transformers would take it for a hub id.
+
+    Raises:
+        ConfigError: it is a path, and no model is there.
+    """
     path = Path(path_or_id)
     local = isinstance(path_or_id, Path) or str(path_or_id).startswith((".", "/", "~")) or path.is_dir()
     if local and not (path / "config.json").is_file():
