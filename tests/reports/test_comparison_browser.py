@@ -107,6 +107,22 @@ def test_phone_page_is_not_wider_than_the_phone(page: Path, tmp_path: Path) -> N
     assert smallest > 9
 
 
+def test_the_table_of_results_fits_a_laptop(page: Path, tmp_path: Path) -> None:
+    """With every column that it can have, all of them at their widest."""
+    script = """
+      d.defaultView.frameElement.style.width = "1280px";
+      const table = d.querySelector("table.sorted");
+      for (const row of table.tBodies[0].rows) {
+        const extra = row.insertCell(-1);
+        extra.innerHTML = "-117 %<small>[-208\u00a0%,\u00a0-66\u00a0%]</small>";
+      }
+      return [table.offsetWidth, table.parentElement.clientWidth];
+    """
+    table, room = map(float, look(tmp_path, page, script))
+    assert 1000 < room < 1280
+    assert table <= room
+
+
 @pytest.mark.parametrize("dark", [False, True])
 def test_a_screenshot_has_the_methods_colours(page: Path, tmp_path: Path, dark: bool) -> None:
     image_module = pytest.importorskip("PIL.Image")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from html import escape
@@ -87,9 +88,14 @@ def _cells(row: Sequence[Cell]) -> str:
 
 
 def _cell(cell: Cell, tag: str = "td") -> str:
-    below = f"<small>{escape(cell.below)}</small>" if cell.below else ""
+    below = f"<small>{_unbroken(escape(cell.below))}</small>" if cell.below else ""
     order = "" if cell.order is None else f' data-order="{escape(_order(cell.order), quote=True)}"'
     return f"<{tag}{order}>{escape(cell.text)}{below}</{tag[:2]}>"
+
+
+def _unbroken(text: str) -> str:
+    """Intervals, and numbers of seeds, each on one line; a narrow column breaks between them."""
+    return re.sub(r"\[[^]]*\]|\d+ of \d+", lambda found: found.group().replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def _order(value: float | str) -> str:

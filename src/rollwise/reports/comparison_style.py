@@ -17,7 +17,7 @@ COMPARISON_CSS = """
 .sorted button:focus-visible { outline: 2px solid var(--blue); }
 .sorted th[aria-sort="ascending"] button::after { content: " \\25B2"; }
 .sorted th[aria-sort="descending"] button::after { content: " \\25BC"; }
-.sorted small { display: block; color: var(--soft); font-size: 12px; }
+.sorted small { display: block; color: var(--soft); font-size: 12px; white-space: normal; }
 .sorted .baseline > * { font-weight: 600; }
 .sorted .baseline small { font-weight: 400; }
 .legend { display: flex; flex-wrap: wrap; gap: 2px 16px; margin: 0 0 8px; padding: 0; font-size: 14px; }
