@@ -96,17 +96,14 @@ class Plan:
 
     def with_model(self, model: str) -> Plan:
         """The same plan for another policy: a path relative to the working directory, a hub id or an embedded one."""
-        path = Path(model)
-        here = not is_embedded(model) and path.exists()
-        return replace(self, base={**self.base, "model": str(path.resolve()) if here else model})
+        return replace(self, base={**self.base, "model": _located(model, Path())})
 
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
         for key in _PATHS:
-            given = str(values.get(key) or "")
-            if given and not is_embedded(given) and (self.root / given).exists():
-                values[key] = str((self.root / given).resolve())
+            if values.get(key):
+                values[key] = _located(values[key], self.root)
         return TrainConfig.from_dict(values)
 
     def runs(self, folder: Path) -> list[Run]:
@@ -188,6 +185,12 @@ def read_plan(path: str | Path) -> Plan:
         tokens=budget.get("tokens"),
         root=Path(path).parent,
     )
+
+
+def _located(given: Any, folder: Path) -> Any:
+    """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
+    path = folder / str(given)
+    return str(path.resolve()) if not is_embedded(given) and path.exists() else given
 
 
 def _yaml(path: Path) -> Any:
