@@ -190,7 +190,7 @@ def read_plan(path: str | Path) -> Plan:
 def _located(given: Any, folder: Path) -> Any:
     """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
     path = folder / str(given)
-    return str(path.resolve()) if not is_embedded(given) and path.exists() else given
+    return str(path.resolve()) if not is_embedded(str(given)) and path.exists() else given
 
 
 def _yaml(path: Path) -> Any:
