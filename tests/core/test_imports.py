@@ -23,7 +23,20 @@ HEAVY = [
     "scipy",
     "sklearn",
 ]
-CORE = {"errors", "checks", "pool", "stream", "ticket", "outcome", "evidence", "ledger", "state", "rng", "columns"}
+CORE = {
+    "errors",
+    "checks",
+    "pool",
+    "stream",
+    "ticket",
+    "outcome",
+    "evidence",
+    "ledger",
+    "state",
+    "rng",
+    "columns",
+    "yaml_file",
+}
 ALLOWED: dict[str, set[str]] = {
     "core": CORE,
     "estimators": CORE | {"estimators"},  # these four never import one another
@@ -40,9 +53,9 @@ ALLOWED: dict[str, set[str]] = {
     "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "inference", "training"},
     "inference": CORE | {"judges", "tasks", "models", "profiling", "evaluation", "inference"},
     "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
-    "evaluation": {"errors", "evaluation"},
+    "evaluation": {"errors", "yaml_file", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
-    "watching": {"errors", "checks", "evaluation", "watching"},
+    "watching": {"errors", "checks", "yaml_file", "evaluation", "watching"},
     "cli": CORE
     | {"comparing", "curricula", "evaluation", "gates", "profiling", "reports", "simulation", "tasks", "training"}
     | {"watching", "inference", "models", "cli"},

@@ -8,15 +8,13 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollwise.checks import check_whole
 from rollwise.curricula import make_curriculum
-from rollwise.errors import ConfigError, StateFileError
+from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
-from rollwise.state import write_atomically
 from rollwise.training.config import NO_GATE, TrainConfig
+from rollwise.yaml_file import read_yaml, write_yaml
 
 PLAN_FILE = "comparison.yaml"
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
@@ -144,7 +142,7 @@ class Plan:
             for name in before.methods.keys() & self.methods.keys():
                 _check_same(f"method {name!r}", before.methods[name], self.methods[name])
         folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, yaml.safe_dump(self.to_dict(), sort_keys=False, allow_unicode=True).encode())
+        write_yaml(path, self.to_dict())
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -154,7 +152,7 @@ def read_plan(path: str | Path) -> Plan:
         StateFileError: the file can't be read.
         ConfigError: a key is unknown or missing, or an option does not fit; every run's options are checked.
     """
-    values = _yaml(Path(path))
+    values = read_yaml(path)
     if not isinstance(values, dict):
         raise ConfigError(f"{str(path)!r} must hold a mapping with base, methods, baseline and seeds")
     known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "root")), "budget"]
@@ -164,7 +162,7 @@ def read_plan(path: str | Path) -> Plan:
             hint = f" (did you mean {close[0]!r}?)" if close else ""
             raise ConfigError(f"{str(path)!r} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
     if isinstance(values.get("methods"), str):
-        values["methods"] = _yaml(Path(path).parent / values["methods"])
+        values["methods"] = read_yaml(Path(path).parent / values["methods"])
     methods = _mapping(values, "methods")
     budget = _mapping(values, "budget")
     if not set(budget) <= {"tokens"}:
@@ -191,13 +189,6 @@ def _located(given: Any, folder: Path) -> Any:
     """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
     path = folder / str(given)
     return str(path.resolve()) if not is_embedded(str(given)) and path.exists() else given
-
-
-def _yaml(path: Path) -> Any:
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeError, yaml.YAMLError) as error:
-        raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:

@@ -16,8 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.errors import StateFileError
+from rollwise.errors import MissingExtraError, StateFileError
 from rollwise.evaluation.json_lines import Faults, read_json_lines
+from rollwise.yaml_file import parse_yaml
 
 FloatArray = NDArray[np.float64]
 
@@ -128,13 +129,11 @@ def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]
     except OSError as error:
         return "", _no_config(path, f"can't be read ({error.strerror})", faults)
     try:
-        import yaml  # optional: without it the report still shows the text
-    except ImportError:
+        config = parse_yaml(text)
+    except MissingExtraError:  # the report still shows the text
         return text, {}
-    try:
-        config = yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:  # ValueError: a date such as 2025-99-99
-        return text, _no_config(path, f"is not valid YAML ({' '.join(str(error).split())})", faults)
+    except ValueError as error:
+        return text, _no_config(path, str(error), faults)
     if config is None:
         return text, {}
     if not isinstance(config, dict):

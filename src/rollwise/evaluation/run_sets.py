@@ -12,8 +12,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ConfigError, MissingExtraError, RollwiseError, StateFileError
+from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, RunData, read_run
+from rollwise.yaml_file import read_yaml
 
 COMPARISON_FILE = "comparison.yaml"
 RUNS_FOLDER = "runs"
@@ -191,16 +192,7 @@ def _seed_of(run: RunData) -> int:
 def _read_plan(path: Path) -> dict[str, Any]:
     if not path.is_file():
         raise StateFileError(f"{path} is missing; give the folder that `rollwise compare` wrote")
-    try:
-        import yaml
-    except ImportError as error:
-        raise MissingExtraError(
-            'reading a comparison needs PyYAML, which is not installed: pip install "rollwise[train]"'
-        ) from error
-    try:
-        plan = yaml.safe_load(path.read_text(encoding="utf-8", errors="replace"))
-    except yaml.YAMLError as error:
-        raise StateFileError(f"{path} is not valid YAML ({error}); mend it") from error
+    plan = read_yaml(path)
     if not isinstance(plan, dict):
         raise ConfigError(f"{path} holds a {type(plan).__name__}, not a mapping; mend it")
     return plan

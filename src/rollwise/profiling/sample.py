@@ -12,14 +12,12 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollwise.errors import RewardError, StateFileError
 from rollwise.models.sampling import Rollouts, SamplingOptions, encode, sample_prompts
 from rollwise.profiling.data import ProfileData
 from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
 from rollwise.profiling.scoring import Scorer
-from rollwise.state import write_atomically
+from rollwise.yaml_file import read_yaml, write_yaml
 
 Group = dict[str, Any]
 """A prompt's line: id, category, prompt, rewards (n,) with None for unscored, tokens, truncated, texts, failures.
@@ -57,16 +55,13 @@ class ProfileFolder:
         plain = json.loads(json.dumps(options))  # tuples as lists, as they come back
         if not self.groups.exists():
             self.path.mkdir(parents=True, exist_ok=True)
-            write_atomically(self.config, yaml.safe_dump(plain, sort_keys=False, allow_unicode=True).encode())
+            write_yaml(self.config, plain)
             return
         check_same_options(self.path, self.read_config(), plain, what="rollouts")
 
     def read_config(self) -> dict[str, Any]:
         """The options it was begun with; `StateFileError` if they are missing or damaged."""
-        try:
-            config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
-            raise StateFileError(f"{str(self.config)!r} can't be read: {error}; is this {self.what}?") from error
+        config = read_yaml(self.config, remedy=f"is this {self.what}?")
         if not isinstance(config, dict):
             raise StateFileError(f"{str(self.config)!r} holds no options; is this {self.what}?")
         return config

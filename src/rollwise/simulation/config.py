@@ -15,8 +15,9 @@ from rollwise.errors import ConfigError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.rng import check_seed
 from rollwise.simulation.making import Population
-from rollwise.simulation.reading import check_known, check_mapping, read_yaml
+from rollwise.simulation.reading import check_known, check_mapping
 from rollwise.simulation.world import Learner
+from rollwise.yaml_file import read_yaml
 
 NO_GATE = "none"
 
@@ -188,7 +189,7 @@ class SimulateConfig:
                 tuple(seeds) if isinstance(seeds, list) else tuple(range(check_whole("seeds", seeds, least=1)))
             )
         if isinstance(given.get("methods"), str):
-            given["methods"] = read_yaml((folder or Path()) / given["methods"])
+            given["methods"] = read_yaml((folder or Path()) / given["methods"], error=ConfigError)
         if "methods" in given:
             given["methods"] = {
                 str(name): _method(str(name), value)
@@ -203,7 +204,9 @@ class SimulateConfig:
         Raises:
             ConfigError: the file is missing, is not YAML, or its contents are wrong.
         """
-        return cls.from_dict({**check_mapping(str(path), read_yaml(Path(path))), **more}, folder=Path(path).parent)
+        return cls.from_dict(
+            {**check_mapping(str(path), read_yaml(path, error=ConfigError)), **more}, folder=Path(path).parent
+        )
 
 
 _OF_A_RUN = ("prompts", "population", "learner", "blocked", "replay", "steps", "rollouts", "batch", "group", "lag")

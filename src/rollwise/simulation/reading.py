@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
-from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
@@ -39,16 +38,3 @@ def check_mapping(what: str, values: Any, kind: type | None = None) -> Mapping[s
         if missing:
             raise ConfigError(f"{what}: {missing[0]!r} must be given")
     return values
-
-
-def read_yaml(path: Path) -> Any:
-    """What a YAML file holds."""
-    import yaml  # with the extra that installs the command
-
-    try:
-        return yaml.safe_load(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"{str(path)!r} can't be read: {error.strerror}") from error
-    except yaml.YAMLError as error:
-        where = " ".join(str(error).split())
-        raise ConfigError(f"{str(path)!r} is not valid YAML: {where}") from error

@@ -14,12 +14,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from rollwise.errors import StateFileError
-from rollwise.state import write_atomically
 from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
+from rollwise.yaml_file import read_yaml, write_yaml
 
 
 @dataclass(slots=True)
@@ -48,14 +47,11 @@ class RunFolder:
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write `config.yaml`, atomically."""
-        write_atomically(self.config, yaml.safe_dump(dict(config), sort_keys=False, allow_unicode=True).encode())
+        write_yaml(self.config, config)
 
     def read_config(self) -> dict[str, Any]:
         """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
-        try:
-            config = yaml.safe_load(self.config.read_text(encoding="utf-8"))
-        except (OSError, yaml.YAMLError) as error:
-            raise StateFileError(f"{str(self.config)!r} can't be read: {error}") from error
+        config = read_yaml(self.config)
         if not isinstance(config, dict):
             raise StateFileError(f"{str(self.config)!r} holds no options")
         return config

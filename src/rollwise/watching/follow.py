@@ -9,12 +9,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import yaml
-
 from rollwise.errors import StateFileError
 from rollwise.evaluation.json_lines import parse_line
 from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, ROLLOUTS_FILE
 from rollwise.watching.history import History
+from rollwise.yaml_file import read_yaml
 
 # Read at one look: so much that a long log is caught up with soon, so little that the screen is not kept waiting.
 CHUNK_BYTES = 2**24
@@ -150,13 +149,11 @@ class RunFollower:
         path = self.path / CONFIG_FILE
         try:
             status = path.stat()
-            seen = status.st_mtime_ns, status.st_size
-            if seen == self._config_seen:
-                return
-            config = yaml.safe_load(path.read_text(encoding="utf-8"))
         except FileNotFoundError:
             return
-        except (OSError, ValueError, yaml.YAMLError) as error:
-            raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
+        seen = status.st_mtime_ns, status.st_size
+        if seen == self._config_seen:
+            return
+        config = read_yaml(path)
         self._config_seen = seen
         self.history.config = config if isinstance(config, dict) else {}

@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import yaml
-
 from rollwise.errors import StateFileError
 from rollwise.watching.follow import RunFollower
 from rollwise.watching.state import Snapshot, take_snapshot
+from rollwise.yaml_file import read_yaml
 
 COMPARISON_FILE = "comparison.yaml"
 RUNS_FOLDER = "runs"
@@ -88,12 +87,9 @@ def planned_runs(folder: Path) -> list[Planned]:
         StateFileError: `comparison.yaml` is there but can't be read, or names no methods or seeds.
     """
     path = folder / COMPARISON_FILE
-    try:
-        plan = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (FileNotFoundError, NotADirectoryError):
+    if not path.exists():
         return []
-    except (OSError, ValueError, yaml.YAMLError) as error:
-        raise StateFileError(f"{str(path)!r} can't be read: {error}") from error
+    plan = read_yaml(path)
     methods, seeds = (_entries(plan.get(key)) if isinstance(plan, dict) else [] for key in ("methods", "seeds"))
     if not methods or not seeds:
         raise StateFileError(
