@@ -17,6 +17,13 @@ def check_whole(name: str, value: Any, *, least: int) -> int:
     return int(value)
 
 
+def check_text(name: str, value: Any) -> str:
+    """`value`, if it is a text of at least one character; else `ConfigError`."""
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{name} must be a text, got {value!r}")
+    return value
+
+
 def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:
     """`value` as a float; `ConfigError` unless it is a number in [low, high] (or (low, high] if `open_low`)."""
     good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and not math.isnan(float(value))

@@ -52,6 +52,11 @@ def test_a_steps_rollouts_are_shared_out_evenly(processes: int, micro: int, expe
     assert TrainConfig(micro_batch=micro).batch(processes) == expected
 
 
+def test_paths_become_texts_which_the_runs_folder_can_hold() -> None:
+    config = TrainConfig(model=Path("a/b"), out=Path("runs/c"), profile=Path("d"))  # type: ignore[arg-type]
+    assert (config.model, config.out, config.profile) == (str(Path("a/b")), str(Path("runs/c")), "d")
+
+
 def test_rollouts_that_can_not_be_shared() -> None:
     with pytest.raises(rw.ConfigError, match="3 processes"):
         TrainConfig().batch(3)
@@ -60,7 +65,8 @@ def test_rollouts_that_can_not_be_shared() -> None:
 @pytest.mark.parametrize(
     "options",
     [{"steps": 0}, {"group_size": 1}, {"learning_rate": 0}, {"temperature": -1}, {"trainer": "ppo"}, {"seed": -1}]
-    + [{"advantages": "raw"}, {"eval_prompts": 1.5}, {"max_completion_length": 0}],
+    + [{"advantages": "raw"}, {"eval_prompts": 1.5}, {"max_completion_length": 0}]
+    + [{"model": 5}, {"model": ""}, {"task": None}, {"out": 3}, {"profile": ["a"]}, {"task_options": [1]}],
 )
 def test_bad_options_are_named(options: dict) -> None:
     (name,) = options

@@ -5,11 +5,12 @@ Imports nothing heavy, so that `rollwise train --help` is quick.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.checks import check_number, check_whole
+from rollwise.checks import check_number, check_text, check_whole
 from rollwise.curricula import curriculum_options
 from rollwise.errors import ConfigError
 from rollwise.judges import CompactFormat
@@ -102,6 +103,7 @@ class TrainConfig:
     report_to: str = "none"
 
     def __post_init__(self) -> None:
+        self._check_names()
         for name in ("steps", "prompts_per_step", "train_prompts", "eval_every", "eval_samples", "save_every"):
             check_whole(name, getattr(self, name), least=1)
         for name in ("warmup_steps", "eval_prompts", "seed"):
@@ -122,6 +124,20 @@ class TrainConfig:
             self._check_abort()
         if self.advantages not in ("centred", "std"):
             raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
+
+    def _check_names(self) -> None:
+        """Texts and mappings: YAML reads `model: 5` as a number, which would fail when the model is loaded."""
+        for name in ("model", "profile", "out"):
+            if isinstance(getattr(self, name), os.PathLike):
+                setattr(self, name, os.fspath(getattr(self, name)))
+        for name in ("task", "model", "curriculum", "gate", "report_to"):
+            check_text(name, getattr(self, name))
+        for name in ("profile", "out"):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
+        for name in ("task_options", "curriculum_options", "gate_options", "trainer_options"):
+            if not isinstance(getattr(self, name), dict):
+                raise ConfigError(f"{name} must map names to values, got {getattr(self, name)!r}")
 
     def _check_abort(self) -> None:
         """What the trainer would refuse as well, but only once the model has been loaded."""
