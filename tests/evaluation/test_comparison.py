@@ -143,6 +143,40 @@ def test_every_curve_is_cut_at_the_least_total(tmp_path: Path) -> None:
     assert (beyond.value, beyond.wanted) == (200, 1000)
 
 
+def test_a_method_of_few_steps_does_not_cut_the_others(tmp_path: Path) -> None:
+    """For 400 tokens uniform and fast have 4 steps, and the one that screens, at 200 a step, has 2, and .1 to .3.
+
+    Against steps fast reaches uniform's .5 of step 4 at step 2: TTB .5, with or without the other. That one is compared
+    as far as it came: uniform's .3 of step 2 is reached there at step 2, so TTB 1; of .5 nothing is known.
+    """
+    uniform, fast = (0.1, 0.2, 0.3, 0.4, 0.5), (0.1, 0.3, 0.5, 0.6, 0.7)
+    both = {"uniform": [lines(uniform)], "fast": [lines(fast)]}
+    screens = {"screens": [lines((0.1, 0.2, 0.3), tokens=200)]}
+    with_it = compare_runs(write_runs(tmp_path / "a", {**both, **screens}), baseline="uniform")
+    without = compare_runs(write_runs(tmp_path / "b", both), baseline="uniform")
+    for found in (with_it, without):
+        steps = found.method("fast").axes["steps"]
+        assert (steps.ttb[100].value, steps.ttb[100].median, steps.bsf[100].value) == pytest.approx(
+            (0.5, 0.5, 0.7 / 0.5)
+        )
+        assert (steps.cut, steps.curve.x[-1], found.method("fast").axes["tokens"].cut) == (4, 4, 400)
+    few = with_it.method("screens").axes["steps"]
+    assert (few.cut, few.curve.x[-1], few.ttb[100].value, few.bsf[100].value) == pytest.approx((2, 2, 1, 1))
+    assert with_it.budgets["steps"].value == 2  # where scores can be put beside one another
+    assert with_it.method("fast").axes["steps"].score.mean == pytest.approx(0.5)
+
+
+def test_the_other_axes_end_with_the_given_budget(tmp_path: Path) -> None:
+    """After 300 of 400 tokens uniform is at step 3, and the method, at 150 a step, at step 2: both are cut there."""
+    runs = write_runs(
+        tmp_path,
+        {"uniform": [lines((0.1, 0.2, 0.3, 0.4, 0.5))], "dear": [lines((0.1, 0.3, 0.5, 0.5), tokens=150)]},
+    )
+    found = compare_runs(runs, baseline="uniform", budget=300)
+    assert (found.method("uniform").axes["steps"].cut, found.method("dear").axes["steps"].cut) == (3, 2)
+    assert found.method("dear").axes["steps"].ttb[100].value == pytest.approx(0.5)  # .3 at step 1 of 2
+
+
 def test_a_time_that_is_never_reached_and_one_that_is_not_defined(tmp_path: Path) -> None:
     runs = write_runs(
         tmp_path,

@@ -195,9 +195,12 @@ def test_many_methods_stay_readable(tmp_path: Path) -> None:
     ]  # fmt: skip
     each = figures["score_each"]
     assert len(each.spec.panels) == 11
-    assert [(spec.name, len(spec.panels)) for spec in each.files()] == [
-        ("score_each_1", 5), ("score_each_2", 5), ("score_each_3", 1),
-    ]  # fmt: skip
+    assert [(spec.name, len(spec.panels)) for spec in each.files()] == [("score_each_1", 6), ("score_each_2", 5)]
+    (saved,) = figures["score"].files()  # four axes and the legend: three panels and two
+    save_figure(saved, tmp_path)
+    size = re.search(r'viewBox="0 0 (\S+) (\S+)"', (tmp_path / "score.svg").read_text())
+    assert size is not None
+    assert [float(points) / 72 for points in size.groups()] == pytest.approx([12.0, 5.8])
     (saved,) = figures["difference"].files()
     save_figure(saved, tmp_path)
     tall = re.search(r'viewBox="0 0 \S+ (\S+)"', (tmp_path / "difference.svg").read_text())

@@ -1,7 +1,10 @@
 """Comparing methods over seeds at equal budgets, with the measures of BOTS (section 4.1, appendix B.4).
 
 Every curve is cut at the same budget, so that no method is credited with what it spent beyond the others, and every
-difference is paired: a method's run with the baseline's run of the same seed, which has the same prompts.
+difference is paired: a method's run with the baseline's run of the same seed, which has the same prompts. The budget
+is one of generated tokens. On the other axes TTB and BSF cut a method and the baseline where the one of them that came
+less far by that budget ended: at a least total of all, one method of few steps, such as one that screens, would leave
+nothing of the others.
 
 TTB and BSF of noisy runs: the maximum of a single noisy curve is too high, more so the oftener it was evaluated, and a
 TTB that some seeds never reach has no mean. So the headline is that of the curves averaged over seeds, whose noise is
@@ -138,21 +141,22 @@ def _run_on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> di
         return {}
     found = {"score": float(y[0, -1]), "area": float(mean_height(x, y)[0])}
     if (baseline, seed) in data.curves[axis]:
-        base = data.grid(axis, baseline, [seed])
-        found |= {key: float(values[0]) for key, values in _relatives(data, axis, (x, y), base).items()}
+        until = data.end(axis, [seed], method, baseline)
+        own, base = (data.grid(axis, name, [seed], until) for name in (method, baseline))
+        found |= {key: float(values[0]) for key, values in _relatives(axis, own, base, until).items()}
     return found
 
 
-def _relatives(data: ComparedRuns, axis: str, own: Curves, base: Curves) -> dict[str, FloatArray]:
-    """TTB and BSF of R pairs of curves on an axis, (R,) each, by `ttb_50`, `bsf_25`, ...; empty without curves."""
+def _relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, FloatArray]:
+    """TTB and BSF of R pairs of curves cut at `until`, (R,) each, by `ttb_50`, `bsf_25`, ...; empty without curves."""
     if own[0].size == 0 or base[0].size == 0:
         return {}
     found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
     # All runs are evaluated at the same steps, and there BSF is the papers', of evaluations alone.
     between = axis != "steps"
     for percent in BSF_PERCENTS:
-        until = percent / 100 * data.budgets[axis].value
-        found[f"bsf_{percent}"] = relative_bests(*own, *base, until if between else math.floor(until), between=between)
+        part = percent / 100 * until
+        found[f"bsf_{percent}"] = relative_bests(*own, *base, part if between else math.floor(part), between=between)
     return found
 
 
@@ -213,31 +217,33 @@ class _Work:
     def on_axis(self, method: str, axis: str) -> AxisResult | None:
         """The method on one axis; None where it has no curve there."""
         seeds = self.data.seeds(axis, method)
-        x, y = self.data.grid(axis, method, seeds) if seeds else (np.empty(0), np.empty((0, 0)))
-        if x.size == 0:
+        if not seeds or self.data.grid(axis, method, seeds)[0].size == 0:
             return None
-        relatives = self.relatives(method, axis)
+        paired = self.data.seeds(axis, method, self.baseline)
+        cut = self.data.end(axis, paired, method, self.baseline) if paired else math.nan
+        relatives = self.relatives(method, axis, paired, cut)
+        end = self.data.end(axis, seeds, method)
         return AxisResult(
+            cut=cut,
             score=self.summary(method, "score", axis, 1),
             area=self.summary(method, "area", axis, 1),
             ttb={percent: relatives[f"ttb_{percent}"] for percent in TTB_PERCENTS},
             bsf={percent: relatives[f"bsf_{percent}"] for percent in BSF_PERCENTS},
-            curve=_mean_curve(x, y),
-            ratio=self.ratio(method, axis, seeds),
+            curve=_mean_curve(*self.data.grid(axis, method, seeds, end)),
+            ratio=self.ratio(method, axis, seeds, end),
         )
 
-    def relatives(self, method: str, axis: str) -> dict[str, Relative]:
-        """TTB and BSF: of the averaged curves with an interval, and of the single seeds."""
-        seeds = self.data.seeds(axis, method, self.baseline)
+    def relatives(self, method: str, axis: str, seeds: Sequence[int], cut: float) -> dict[str, Relative]:
+        """TTB and BSF: of the curves averaged over these seeds, with an interval, and of the single seeds."""
         value: dict[str, FloatArray] = {}
         resampled: dict[str, FloatArray] = {}
         if seeds:
-            (x, y), (base_x, base_y) = (self.data.grid(axis, name, seeds) for name in (method, self.baseline))
+            (x, y), (base_x, base_y) = (self.data.grid(axis, name, seeds, cut) for name in (method, self.baseline))
             averaged = (x, y.mean(axis=0)[None]), (base_x, base_y.mean(axis=0)[None])
-            value = _relatives(self.data, axis, *averaged)
+            value = _relatives(axis, *averaged, cut)
             if len(seeds) >= FEWEST_SEEDS and method != self.baseline:
                 weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
-                resampled = _relatives(self.data, axis, (x, weights @ y), (base_x, weights @ base_y))
+                resampled = _relatives(axis, (x, weights @ y), (base_x, weights @ base_y), cut)
         found = {}
         for key in [*(f"ttb_{p}" for p in TTB_PERCENTS), *(f"bsf_{p}" for p in BSF_PERCENTS)]:
             singles = np.array([row.value(key, axis) for row in self.compared(method)])
@@ -251,14 +257,14 @@ class _Work:
             )
         return found
 
-    def ratio(self, method: str, axis: str, seeds: Sequence[int]) -> MeanCurve | None:
-        """The effective task ratio averaged over parts of the budget, then over seeds; x is the end of each part."""
+    def ratio(self, method: str, axis: str, seeds: Sequence[int], end: float) -> MeanCurve | None:
+        """The effective task ratio averaged over parts of the way to `end`, then over seeds; x is each part's end."""
         found = [run_curve(self.data.runs[method, seed], "frac_mixed", axis) for seed in seeds]
         curves = [curve for curve in found if curve is not None]
         if not curves:
             return None
         parts = min(RATIO_PARTS, *(len(curve.x) for curve in curves))
-        edges = np.linspace(0, self.data.budgets[axis].value, parts + 1)
+        edges = np.linspace(0, end, parts + 1)
         return _mean_curve(edges[1:], np.stack([_part_means(curve, edges) for curve in curves]))
 
     def oracle_gain(self, oracle: str, key: str) -> OracleGain:

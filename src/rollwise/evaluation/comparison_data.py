@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.errors import StateFileError
 from rollwise.evaluation.comparison_results import Budget
-from rollwise.evaluation.curves import AXES, Curve, FloatArray, on_common_grid, run_curve
+from rollwise.evaluation.curves import AXES, Curve, FloatArray, on_common_grid, run_curve, spending
 from rollwise.evaluation.run_files import RunData
 from rollwise.evaluation.run_measures import score_column, widest_pass_at
 from rollwise.evaluation.run_sets import Problem
@@ -102,12 +102,14 @@ class ComparedRuns:
         columns: The evaluated columns that are summarised: the score first, then the widest pass@k.
         curves: By axis; a run without a curve is absent.
         budgets: By axis.
+        ends: By axis, like `curves`: what the run had spent there by the headline's budget.
     """
 
     runs: dict[Pair, RunData]
     columns: list[str]
     curves: dict[str, dict[Pair, Curve]]
     budgets: dict[str, Budget]
+    ends: dict[str, dict[Pair, float]]
 
     @classmethod
     def of(cls, sorting: Sorting, budget: float | None) -> ComparedRuns:
@@ -126,21 +128,44 @@ class ComparedRuns:
         curves = {axis: found for axis, found in curves.items() if found}
         budgets = {axis: _budget(found, budget if axis == "tokens" else None) for axis, found in curves.items()}
         columns = [column for column in (sorting.score, widest_pass_at(runs.values())) if column is not None]
-        return cls(runs, columns, curves, budgets)
+        headline = _headline(budgets)
+        ends = {
+            axis: {pair: _end(runs[pair], curve, axis, headline, budgets) for pair, curve in found.items()}
+            for axis, found in curves.items()
+        }
+        return cls(runs, columns, curves, budgets, ends)
 
     @property
     def headline(self) -> str:
         """The axis of the verdict."""
-        return "tokens" if "tokens" in self.budgets else "steps"
+        return _headline(self.budgets)
 
     def seeds(self, axis: str, *methods: str) -> list[int]:
         """The seeds of which every one of the methods has a curve."""
         return sorted(set.intersection(*({s for m, s in self.curves.get(axis, {}) if m == name} for name in methods)))
 
-    def grid(self, axis: str, method: str, seeds: Sequence[int]) -> tuple[FloatArray, FloatArray]:
-        """The method's curves up to the budget: the grid (G,) and a row for each seed, (n, G)."""
+    def end(self, axis: str, seeds: Sequence[int], *methods: str) -> float:
+        """How far all runs of these methods and seeds came on the axis by the headline's budget."""
+        return min(self.ends[axis][method, seed] for method in methods for seed in seeds)
+
+    def grid(
+        self, axis: str, method: str, seeds: Sequence[int], until: float | None = None
+    ) -> tuple[FloatArray, FloatArray]:
+        """The method's curves up to `until`, by default the axis' budget: the grid (G,), and a row a seed, (n, G)."""
         found = [self.curves[axis][method, seed] for seed in seeds]
-        return on_common_grid(found, until=self.budgets[axis].value)
+        return on_common_grid(found, until=self.budgets[axis].value if until is None else until)
+
+
+def _headline(budgets: Mapping[str, Budget]) -> str:
+    return "tokens" if "tokens" in budgets else "steps"
+
+
+def _end(run: RunData, curve: Curve, axis: str, headline: str, budgets: Mapping[str, Budget]) -> float:
+    spent, wanted = spending(run, axis), spending(run, headline)
+    last = float(curve.x[-1])
+    if axis == headline or spent is None or wanted is None:
+        return min(last, budgets[axis].value) if axis == headline else last
+    return min(last, float(np.interp(budgets[headline].value, wanted, spent)))
 
 
 def _budget(curves: Mapping[Pair, Curve], wanted: float | None) -> Budget:

@@ -79,19 +79,22 @@ class MeanCurve:
 
 @dataclass(frozen=True)
 class AxisResult:
-    """A method on one axis, cut at that axis' budget.
+    """A method on one axis.
 
     Attributes:
-        score: The score at the budget.
+        score: The score at that axis' budget.
         area: The mean score over the budget: the area under the curve divided by its length.
+        cut: Where TTB and BSF cut the method's curves and the baseline's: how far all of them came by the headline's
+            budget, so on the headline's axis that budget itself. NaN without a seed in common.
         ttb: Time to baseline by percent of the baseline's rise.
-        bsf: Best so far by percent of the budget.
-        curve: The mean score.
-        ratio: The mean effective task ratio; None where it was not recorded.
+        bsf: Best so far by percent of `cut`.
+        curve: The mean score, as far as all of the method's runs came by the headline's budget.
+        ratio: The mean effective task ratio, likewise; None where it was not recorded.
     """
 
     score: Summary
     area: Summary
+    cut: float
     ttb: dict[int, Relative]
     bsf: dict[int, Relative]
     curve: MeanCurve

@@ -15,7 +15,7 @@ from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.json_lines import enumeration
 from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison_panels import Style, draw_bars, draw_curves, draw_dots, draw_legend, draw_pair
-from rollwise.reports.comparison_words import contenders
+from rollwise.reports.comparison_words import amount, contenders
 from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
 
 # With more methods than this besides baseline and oracle, only the best few have a colour.
@@ -23,8 +23,8 @@ MOST_COLOURED = len(PALETTE)
 BEST_COLOURED = 3
 # With more methods than this in all, bands are drawn for the baseline, the oracle and the best alone.
 MOST_BANDS = 4
-# Panels side by side in a file.
-FILE_PANELS = 4
+# Panels in a file, beside the legend's.
+FILE_PANELS = 5
 DOT_WIDTH = 4.8
 
 Draw = Callable[[Axes], None]
@@ -38,14 +38,14 @@ class ComparisonFigure:
     legend: tuple[Style, ...]
 
     def files(self) -> list[FigureSpec]:
-        """As it is saved: the legend as a last panel, and no more than a few panels side by side."""
+        """As it is saved: the legend as a last panel, and no more than a few panels in a file."""
         panels = list(self.spec.panels)
         if self.legend:
             panels.append(partial(draw_legend, self.legend))
-        rows = [panels[i : i + FILE_PANELS + 1] for i in range(0, len(panels), FILE_PANELS + 1)]
-        if len(rows) == 1:
-            return [replace(self.spec, panels=tuple(rows[0]))]
-        return [replace(self.spec, name=f"{self.spec.name}_{i}", panels=tuple(row)) for i, row in enumerate(rows, 1)]
+        files = [panels[i : i + FILE_PANELS + 1] for i in range(0, len(panels), FILE_PANELS + 1)]
+        if len(files) == 1:
+            return [replace(self.spec, panels=tuple(files[0]))]
+        return [replace(self.spec, name=f"{self.spec.name}_{i}", panels=tuple(file)) for i, file in enumerate(files, 1)]
 
 
 def build_figures(comparison: Comparison) -> list[ComparisonFigure]:
@@ -99,8 +99,9 @@ def score_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
     )
     axes = ", ".join(AXES[axis] for axis in comparison.budgets)
     caption = (
-        f"{score} against {axes}: means over seeds, each cut where the cheapest run ends, so that the right end is a "
-        f"comparison at equal cost. {_bands(comparison, styles)}"
+        f"{score} against {axes}: means over seeds, each as far as all of the method's runs came by "
+        f"{amount(comparison.budgets[comparison.headline_axis].value, comparison.headline_axis)}. "
+        f"{'Grey ones may go on beyond the edge. ' if _has_grey(styles) else ''}{_bands(comparison, styles)}"
     )
     return ComparisonFigure(FigureSpec("score", "Score", caption, panels), _legend(styles))
 
@@ -229,7 +230,7 @@ def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     """Each method beside the baseline, where they are too many for one figure."""
     axis, score = comparison.headline_axis, short_name(str(comparison.score))
     shown = [method for method, found in _others(comparison) if found is not None]
-    if all(style.color != GREY for style in styles.values()):
+    if not _has_grey(styles):
         return None
     panels = tuple(partial(draw_pair, comparison, styles, method, axis, score) for method in shown)
     caption = (
@@ -241,6 +242,10 @@ def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
 def _others(comparison: Comparison) -> list[tuple[MethodResult, AxisResult | None]]:
     found = [(method, comparison.on_headline(method)) for method in comparison.methods]
     return [(method, result) for method, result in found if method.name != comparison.baseline]
+
+
+def _has_grey(styles: Mapping[str, Style]) -> bool:
+    return any(style.color == GREY for style in styles.values())
 
 
 def _legend(styles: Mapping[str, Style]) -> tuple[Style, ...]:

@@ -41,13 +41,13 @@ def draw_curves(
     ax: Axes,
 ) -> None:
     """Every method's mean curve on one axis."""
-    scale, unit = _unit(comparison, axis)
+    scale, unit = _unit(comparison, styles, axis)
     for method in reversed(comparison.methods):  # the best on top
         found = method.axes.get(axis)
         curve = None if found is None else pick(found)
         if curve is not None:
             _draw_curve(ax, curve, scale, styles[method.name])
-    _finish(ax, unit, label, comparison.budgets[axis].value / scale)
+    _finish(ax, unit, label, _longest(comparison, styles, axis) / scale)
 
 
 def _draw_curve(ax: Axes, curve: MeanCurve, scale: float, style: Style) -> None:
@@ -63,7 +63,7 @@ def draw_pair(
     comparison: Comparison, styles: Mapping[str, Style], method: MethodResult, axis: str, label: str, ax: Axes
 ) -> None:
     """One method's mean curve beside the baseline's."""
-    scale, unit = _unit(comparison, axis)
+    scale, unit = _unit(comparison, styles, axis)
     base = comparison.method(comparison.baseline).axes.get(axis)
     own = styles[method.name]
     color = PALETTE[0] if own.color == GREY else own.color
@@ -146,11 +146,17 @@ def _finish(ax: Axes, x_label: str, y_label: str, right: float) -> None:
         ax.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
-def _unit(comparison: Comparison, axis: str) -> tuple[float, str]:
+def _longest(comparison: Comparison, styles: Mapping[str, Style], axis: str) -> float:
+    """How far the longest curve goes that is not grey: of many methods a single one may have many times the steps."""
+    shown = [m.axes[axis] for m in comparison.methods if axis in m.axes and styles[m.name].color != GREY]
+    return max((found.curve.x[-1] for found in shown if found.curve.x), default=comparison.budgets[axis].value)
+
+
+def _unit(comparison: Comparison, styles: Mapping[str, Style], axis: str) -> tuple[float, str]:
     """What to divide the axis' values by, and its label."""
     if axis != "wall_s":
         return 1.0, AXES[axis]
-    longest = comparison.budgets[axis].value
+    longest = _longest(comparison, styles, axis)
     scale, unit = (1.0, "s") if longest < 180 else (60.0, "min") if longest < 10800 else (3600.0, "h")
     return scale, f"training time ({unit})"
 

@@ -152,27 +152,47 @@ def _relative_cell(found: Relative) -> Cell:
 
 def relative_table(comparison: Comparison, axis: str) -> Table:
     """TTB and BSF on one axis, with the single seeds' medians."""
-    budget = comparison.budgets[axis]
     first = next((m.axes[axis] for m in comparison.methods if axis in m.axes), None)
     ttb, bsf = (list(first.ttb), list(first.bsf)) if first else ([], [])
     head = ["method", *(f"TTB({p} %)" for p in ttb), *(f"BSF({p} %)" for p in bsf)]
+    headline = axis == comparison.headline_axis
+    if not headline:
+        head.append("cut at")
     rows = []
     for method in comparison.methods:
         found = method.axes.get(axis)
         cells = [Cell(NOTHING)] * (len(head) - 1)
         if found is not None:
             cells = [_relative_cell(r) for r in (*found.ttb.values(), *found.bsf.values())]
+            cells += [] if headline else [_cut_cell(found.cut, axis)]
         rows.append((_name(comparison, method), *cells))
-    set_by = f", the least that any compared run had spent by its last evaluation ({budget.set_by})"
     note = (
-        f"Against {AXES[axis]}, cut at {amount(budget.value, axis)}{set_by if budget.set_by else ', as given'}. Of the "
-        "curves averaged over the paired seeds, with a 95 % bootstrap interval; below, the median of the single seeds, "
-        "each against its own baseline run, and how many of them get there if not all. Scores between evaluations are "
-        f"interpolated{', but for BSF, as in the papers' if axis == 'steps' else ''}."
+        f"Against {AXES[axis]}, {_where_cut(comparison, axis)} Of the curves averaged over the paired seeds, with a "
+        "95 % bootstrap interval; below, the median of the single seeds, each against its own baseline run, and how "
+        "many of them get there if not all. Scores between evaluations are interpolated"
+        f"{', but for BSF, as in the papers' if axis == 'steps' else ''}."
     )
-    if budget.wanted is not None and budget.wanted > budget.value:
-        note += f" The given budget of {amount(budget.wanted, axis)} was not reached by all."
     return Table(f"TTB and BSF in {AXES[axis]}", tuple(head), tuple(rows), note)
+
+
+def _where_cut(comparison: Comparison, axis: str) -> str:
+    budget = comparison.budgets[comparison.headline_axis]
+    given = amount(budget.value, comparison.headline_axis)
+    if axis != comparison.headline_axis:
+        return (
+            f"each method and {comparison.baseline} cut where the one of them that came less far by {given} ended, in "
+            "the seed that came least far."
+        )
+    if budget.wanted is not None and budget.wanted > budget.value:
+        given += f" (the given budget of {amount(budget.wanted, axis)} was not reached by all)"
+    set_by = f", the least that any compared run had spent by its last evaluation ({budget.set_by})"
+    return f"cut at {given}{set_by if budget.set_by else ', as given'}."
+
+
+def _cut_cell(cut: float, axis: str) -> Cell:
+    if math.isnan(cut):
+        return Cell(NOTHING)
+    return Cell(duration(cut) if axis == "wall_s" else f"{cut:,.0f}", order=cut)
 
 
 def measure_tables(comparison: Comparison) -> list[Table]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import re
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
@@ -14,6 +15,7 @@ import matplotlib
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.layout_engine import ConstrainedLayoutEngine
 from matplotlib.patches import Patch, PathPatch
 from matplotlib.path import Path as Outline
 from matplotlib.ticker import EngFormatter, MaxNLocator
@@ -44,6 +46,8 @@ FEW_POINTS = 12
 LONGEST_LABEL = 32
 LEGEND_ROW = 58
 LEGEND_HANDLE = 8
+# Panels side by side in a file.
+FILE_COLUMNS = 3
 # A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
 HEAT_LEVELS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.18, 0.25, 0.4)
 HEAT_OPACITIES = (0.04, 0.12, 0.23, 0.36, 0.5, 0.66, 0.83, 1.0)
@@ -61,7 +65,7 @@ _PROCESS_SETTINGS = frozenset({"backend", "backend_fallback", "interactive", "to
 
 @dataclass(frozen=True)
 class FigureSpec:
-    """A figure: its panels, drawn one by one on the page and side by side in the files.
+    """A figure: its panels, drawn one by one on the page and side by side, up to three in a row, in the files.
 
     Attributes:
         name: The file's stem under `figures/`.
@@ -83,10 +87,15 @@ class FigureSpec:
 def save_figure(spec: FigureSpec, folder: Path) -> None:
     """Write the whole figure as `<folder>/<name>.png` (150 dpi) and `.svg`."""
     with _style(spec.name):
-        figure = Figure(figsize=(spec.width * len(spec.panels), 2.9), layout="constrained")
-        axes = figure.subplots(1, len(spec.panels), squeeze=False)[0]
-        for draw, ax in zip(spec.panels, axes, strict=True):
+        rows = math.ceil(len(spec.panels) / FILE_COLUMNS)
+        columns = math.ceil(len(spec.panels) / rows)
+        layout = ConstrainedLayoutEngine(w_pad=0.1, h_pad=0.08)
+        figure = Figure(figsize=(spec.width * columns, 2.9 * rows), layout=layout)
+        axes = list(figure.subplots(rows, columns, squeeze=False).flat)
+        for draw, ax in zip(spec.panels, axes, strict=False):
             draw(ax)
+        for ax in axes[len(spec.panels) :]:
+            ax.axis("off")
         figure.savefig(folder / f"{spec.name}.png", dpi=150)
         figure.set_layout_engine("none")  # laid out by now, which is half the work
         (folder / f"{spec.name}.svg").write_text(_svg(figure), encoding="utf-8")
