@@ -201,6 +201,10 @@ def test_demonstrations_earn_the_reward_in_every_style(style: str) -> None:
         ({"eval_share": 1.0}, "eval_share must be"),
         ({"demo_accuracy": 1.5}, "demo_accuracy must be"),
         ({"demo_accuracy": float("nan")}, "demo_accuracy must be"),
+        ({"broken": -0.1}, "broken must be in"),
+        ({"foreign": "half"}, "foreign must be in"),
+        ({"broken": 0.6, "foreign": 0.5}, r"broken \+ foreign must be at most 1, got 0\.6 \+ 0\.5"),
+        ({"broken": 0.5, "data_file": "puzzles.jsonl"}, "leave them out with a data_file"),
     ],
 )
 def test_refuses_bad_options(options: dict[str, Any], message: str) -> None:
@@ -227,3 +231,36 @@ def test_held_out_puzzles_of_other_levels() -> None:
     assert Countdown(levels=(3,)).eval_records(5, seed=0) == Countdown(levels=(3,), eval_levels=(3,)).eval_records(5, 0)
     with pytest.raises(ConfigError, match="levels must be"):
         Countdown(eval_levels=(9,))
+
+
+def test_broken_puzzles_can_not_be_solved_and_look_like_the_others() -> None:
+    """800 of which .75 are broken: within three deviations of a binomial, 3 sqrt(800 .75 .25) = 37."""
+    records = Countdown(levels=(1, 2, 3, 6), broken=0.75).train_records(800, seed=3)
+    clean = Countdown(levels=(1, 2, 3, 6)).train_records(800, seed=3)
+    unsolvable = [r for r in records if solve(r["nums"], r["target"]) is None]
+    assert abs(len(unsolvable) - 600) < 37
+    assert {r["category"] for r in unsolvable} == {r["category"] for r in clean} == {"L1", "L2", "L3", "L6"}
+    assert len({r["id"] for r in records}) == 800
+    most = {"L1": 9 * 9, "L2": 9 + 9 + 9}  # as of the level's own
+    assert all(r["target"] <= most[r["category"]] for r in unsolvable if r["category"] in most)
+
+
+def test_foreign_puzzles_say_so_by_category_and_embedding() -> None:
+    records = Countdown(levels=(1, 2), foreign=0.5).train_records(100, seed=0)
+    far = [r for r in records if r["category"].endswith(" far")]
+    assert 35 < len(far) < 65
+    assert all(r["target"] >= 1000 and solve(r["nums"], r["target"]) is None for r in far)
+    near = [r for r in records if r not in far]
+    assert all(solve(r["nums"], r["target"]) is not None for r in near)
+    assert min(r["embedding"][0] for r in far) > max(r["embedding"][0] for r in near)
+
+
+def test_a_share_of_unsolvable_puzzles_leaves_everything_else_as_it_is() -> None:
+    """Held-out puzzles and demonstrations are the same, so one start serves all; a larger set begins as a smaller."""
+    spoiled, plain = Countdown(levels=(1, 2, 3), broken=0.5, foreign=0.25), Countdown(levels=(1, 2, 3))
+    assert spoiled.eval_records(50, seed=1) == plain.eval_records(50, seed=1)
+    assert spoiled.demonstrations(20, seed=1) == plain.demonstrations(20, seed=1)
+    assert spoiled.fingerprint() == plain.fingerprint()
+    records = spoiled.train_records(60, seed=1)
+    assert records[:30] == spoiled.train_records(30, seed=1)
+    assert not any(spoiled.held_out(r["id"].removeprefix("countdown:")) for r in records)

@@ -25,6 +25,7 @@ from rollwise.tasks.countdown_items import LEVELS, Item, draws, random_expressio
 from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
 from rollwise.tasks.countdown_search import search_demonstration
 from rollwise.tasks.countdown_solver import solve
+from rollwise.tasks.countdown_unsolvable import spoil
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 logger = logging.getLogger(__name__)
@@ -47,6 +48,10 @@ class Countdown(Task):
             10 to 100 (the public set's kind). Not used where `data_file` is given.
         eval_levels: Levels of the held-out puzzles; by default those of training. Easier ones alone measure what can be
             learnt, where most of the training puzzles are out of reach.
+        broken: The chance that a generated training puzzle has a target that its numbers can't reach; only trying
+            tells it from the others.
+        foreign: The chance that it has one of four digits that they can't reach; its category (`L2 far`) and its
+            embedding say so, so that a method that generalises can learn it.
         style: `compact` (`7,3,5:22=`, for the embedded policy), `search` (the same prompts; the embedded policy learns
             to show its tries before it answers), `tinyzero` (text) or `tinyzero-chat` (messages).
         data_file: A .jsonl or .parquet file with columns `target` and `nums` to train on.
@@ -71,6 +76,8 @@ class Countdown(Task):
         *,
         levels: Sequence[int] = (1, 2, 3, 4),
         eval_levels: Sequence[int] | None = None,
+        broken: float = 0.0,
+        foreign: float = 0.0,
         style: str = "compact",
         data_file: str | Path | None = None,
         eval_file: str | Path | None = None,
@@ -79,13 +86,18 @@ class Countdown(Task):
     ) -> None:
         self.levels = _checked_levels(levels)
         self.eval_levels = self.levels if eval_levels is None else _checked_levels(eval_levels)
+        self.broken, self.foreign = (_checked_share(n, v) for n, v in (("broken", broken), ("foreign", foreign)))
+        if self.broken + self.foreign > 1:
+            raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
+        if data_file is not None and self.broken + self.foreign > 0:
+            raise ConfigError("broken and foreign are shares of generated puzzles; leave them out with a data_file")
         if style not in STYLES:
             raise ConfigError(f"style must be one of {', '.join(STYLES)}, got {style!r}")
         if not 0 < eval_share < 1:
             raise ConfigError(f"eval_share must be between 0 and 1, got {eval_share!r}")
         self.style = style
         self.eval_share = float(eval_share)
-        self.demo_accuracy = _checked_accuracy(demo_accuracy)
+        self.demo_accuracy = _checked_share("demo_accuracy", demo_accuracy)
         self.data_file = None if data_file is None else Path(data_file)
         self.eval_file = None if eval_file is None else Path(eval_file)
         self._eval_items = None if eval_file is None else read_items(eval_file)
@@ -159,7 +171,16 @@ class Countdown(Task):
                     logger.info("level %d has no further distinct %s puzzle; the other levels fill in", level, split)
                     del sources[level]
                 else:
-                    yield item
+                    yield item if split == "eval" else self._spoiled(item, seed, seen)
+
+    def _spoiled(self, item: Item, seed: int, seen: set[str]) -> Item:
+        def wanted(changed: Item) -> bool:
+            return changed.key not in seen and not self.held_out(changed.key)
+
+        rng = rng_for(seed, f"countdown/spoil/{item.key}")
+        made = spoil(item, self.broken, self.foreign, wanted, rng)
+        seen.add(made.key)
+        return made
 
     def _record(self, item: Item) -> dict[str, Any]:
         return {
@@ -184,7 +205,7 @@ class Countdown(Task):
         """
         checked_count(n)
         check_seed(seed)
-        share = self.demo_accuracy if accuracy is None else _checked_accuracy(accuracy)
+        share = self.demo_accuracy if accuracy is None else _checked_share("accuracy", accuracy)
         rng = rng_for(seed, "countdown/demonstrations")
         demos = []
         for item in itertools.islice(self._demo_items(seed), n):
@@ -250,7 +271,7 @@ class Countdown(Task):
         return None if category == "solved" else category
 
     def fingerprint(self) -> dict[str, Any]:
-        """The options that decide the puzzles and demonstrations, with the files' contents by hash."""
+        """What decides the demonstrations, with the files' contents by hash: broken and foreign puzzles do not."""
         return {
             "task": self.name,
             "version": 1,  # to be raised when the same options come to give other puzzles or demonstrations
@@ -270,10 +291,10 @@ def _checked_levels(levels: object) -> tuple[int, ...]:
     return listed
 
 
-def _checked_accuracy(accuracy: float) -> float:
-    if not 0 <= accuracy <= 1:
-        raise ConfigError(f"demo_accuracy must be in [0, 1], got {accuracy!r}")
-    return float(accuracy)
+def _checked_share(name: str, share: float) -> float:
+    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
+        raise ConfigError(f"{name} must be in [0, 1], got {share!r}")
+    return float(share)
 
 
 def _column(columns: dict[str, Any], name: str, completions: Sequence[Text]) -> Sequence[Any]:
