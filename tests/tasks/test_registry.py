@@ -64,7 +64,7 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
     with pytest.raises(ConfigError, match="known tasks: bfcl, boxes, countdown"):
         task_options("zzz")
     with pytest.raises(
-        ConfigError, match=r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, eval_levels, style"
+        ConfigError, match=r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, eval_levels"
     ):
         make_task("countdown", level=(1,))
 
