@@ -63,9 +63,10 @@ def test_unknown_names_are_answered_with_the_known_ones() -> None:
         make_task("countdwn")
     with pytest.raises(ConfigError, match="known tasks: bfcl, boxes, countdown"):
         task_options("zzz")
-    with pytest.raises(
-        ConfigError, match=r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, eval_levels"
-    ):
+    said = (
+        r"has no option 'level' \(did you mean 'levels'\?\); its options: levels, eval_levels, broken, foreign, style"
+    )
+    with pytest.raises(ConfigError, match=said):
         make_task("countdown", level=(1,))
 
 

@@ -147,6 +147,11 @@ def test_what_can_not_be_read_is_an_error_of_one_line(begun: RunFolder) -> None:
     begun.metrics.mkdir()
     with pytest.raises(StateFileError, match=r"metrics.jsonl' can't be read"):
         RunFollower(begun.path).look()
+    begun.config.unlink()
+    begun.config.symlink_to(begun.config)  # leads nowhere: not the same as absent
+    with pytest.raises(StateFileError, match=r"config.yaml' can't be read"):
+        RunFollower(begun.path).look()
+    begun.config.unlink()
     begun.config.write_text("{unclosed")
     with pytest.raises(StateFileError, match=r"config.yaml' is not valid YAML"):
         RunFollower(begun.path).look()

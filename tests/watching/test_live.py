@@ -134,6 +134,10 @@ def test_a_comparison_without_a_plan_is_an_error(tmp_path: Path) -> None:
     (tmp_path / "comparison.yaml").write_text("methods: {}\n")
     with pytest.raises(StateFileError, match="'methods' and 'seeds'"):
         watch([tmp_path], terminal(), sleep=play())
+    (tmp_path / "comparison.yaml").unlink()
+    (tmp_path / "comparison.yaml").symlink_to(tmp_path / "comparison.yaml")  # leads nowhere: not the same as absent
+    with pytest.raises(StateFileError, match=r"comparison.yaml' can't be read"):
+        watch([tmp_path], terminal(), sleep=play())
 
 
 def test_runs_of_the_same_name_are_told_apart_by_their_paths(real_run: Path, tmp_path: Path) -> None:

@@ -151,6 +151,8 @@ class RunFollower:
             status = path.stat()
         except FileNotFoundError:
             return
+        except OSError as error:
+            raise StateFileError(f"{str(path)!r} can't be read: {error.strerror}") from error
         seen = status.st_mtime_ns, status.st_size
         if seen == self._config_seen:
             return

@@ -87,9 +87,12 @@ def planned_runs(folder: Path) -> list[Planned]:
         StateFileError: `comparison.yaml` is there but can't be read, or names no methods or seeds.
     """
     path = folder / COMPARISON_FILE
-    if not path.exists():
-        return []
-    plan = read_yaml(path)
+    try:
+        plan = read_yaml(path)
+    except StateFileError as error:
+        if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
+            return []
+        raise
     methods, seeds = (_entries(plan.get(key)) if isinstance(plan, dict) else [] for key in ("methods", "seeds"))
     if not methods or not seeds:
         raise StateFileError(
