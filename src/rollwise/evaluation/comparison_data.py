@@ -130,7 +130,9 @@ class ComparedRuns:
         columns = [column for column in (sorting.score, widest_pass_at(runs.values())) if column is not None]
         headline = _headline(budgets)
         ends = {
-            axis: {pair: _end(runs[pair], curve, axis, headline, budgets) for pair, curve in found.items()}
+            axis: {
+                pair: _end(runs[pair], curve, axis, headline, budgets[headline].value) for pair, curve in found.items()
+            }
             for axis, found in curves.items()
         }
         return cls(runs, columns, curves, budgets, ends)
@@ -160,12 +162,15 @@ def _headline(budgets: Mapping[str, Budget]) -> str:
     return "tokens" if "tokens" in budgets else "steps"
 
 
-def _end(run: RunData, curve: Curve, axis: str, headline: str, budgets: Mapping[str, Budget]) -> float:
-    spent, wanted = spending(run, axis), spending(run, headline)
+def _end(run: RunData, curve: Curve, axis: str, headline: str, budget: float) -> float:
+    """What the run had spent on an axis by the headline's budget, or by its last evaluation if that was sooner."""
     last = float(curve.x[-1])
-    if axis == headline or spent is None or wanted is None:
-        return min(last, budgets[axis].value) if axis == headline else last
-    return min(last, float(np.interp(budgets[headline].value, wanted, spent)))
+    if axis == headline:
+        return min(last, budget)
+    spent, wanted = spending(run, axis), spending(run, headline)
+    if spent is None or wanted is None:
+        return last
+    return min(last, float(np.interp(budget, wanted, spent)))
 
 
 def _budget(curves: Mapping[Pair, Curve], wanted: float | None) -> Budget:

@@ -23,8 +23,8 @@ MOST_COLOURED = len(PALETTE)
 BEST_COLOURED = 3
 # With more methods than this in all, bands are drawn for the baseline, the oracle and the best alone.
 MOST_BANDS = 4
-# Panels in a file, beside the legend's.
-FILE_PANELS = 5
+# Panels in a file, the legend's among them.
+FILE_PANELS = 6
 DOT_WIDTH = 4.8
 
 Draw = Callable[[Axes], None]
@@ -42,7 +42,7 @@ class ComparisonFigure:
         panels = list(self.spec.panels)
         if self.legend:
             panels.append(partial(draw_legend, self.legend))
-        files = [panels[i : i + FILE_PANELS + 1] for i in range(0, len(panels), FILE_PANELS + 1)]
+        files = [panels[i : i + FILE_PANELS] for i in range(0, len(panels), FILE_PANELS)]
         if len(files) == 1:
             return [replace(self.spec, panels=tuple(files[0]))]
         return [replace(self.spec, name=f"{self.spec.name}_{i}", panels=tuple(file)) for i, file in enumerate(files, 1)]

@@ -41,13 +41,14 @@ def draw_curves(
     ax: Axes,
 ) -> None:
     """Every method's mean curve on one axis."""
-    scale, unit = _unit(comparison, styles, axis)
+    longest = _longest(comparison, styles, axis)
+    scale, unit = _unit(axis, longest)
     for method in reversed(comparison.methods):  # the best on top
         found = method.axes.get(axis)
         curve = None if found is None else pick(found)
         if curve is not None:
             _draw_curve(ax, curve, scale, styles[method.name])
-    _finish(ax, unit, label, _longest(comparison, styles, axis) / scale)
+    _finish(ax, unit, label, longest / scale)
 
 
 def _draw_curve(ax: Axes, curve: MeanCurve, scale: float, style: Style) -> None:
@@ -63,7 +64,7 @@ def draw_pair(
     comparison: Comparison, styles: Mapping[str, Style], method: MethodResult, axis: str, label: str, ax: Axes
 ) -> None:
     """One method's mean curve beside the baseline's."""
-    scale, unit = _unit(comparison, styles, axis)
+    scale, unit = _unit(axis, _longest(comparison, styles, axis))
     base = comparison.method(comparison.baseline).axes.get(axis)
     own = styles[method.name]
     color = PALETTE[0] if own.color == GREY else own.color
@@ -152,11 +153,10 @@ def _longest(comparison: Comparison, styles: Mapping[str, Style], axis: str) -> 
     return max((found.curve.x[-1] for found in shown if found.curve.x), default=comparison.budgets[axis].value)
 
 
-def _unit(comparison: Comparison, styles: Mapping[str, Style], axis: str) -> tuple[float, str]:
-    """What to divide the axis' values by, and its label."""
+def _unit(axis: str, longest: float) -> tuple[float, str]:
+    """What to divide the values of an axis so long by, and its label."""
     if axis != "wall_s":
         return 1.0, AXES[axis]
-    longest = _longest(comparison, styles, axis)
     scale, unit = (1.0, "s") if longest < 180 else (60.0, "min") if longest < 10800 else (3600.0, "h")
     return scale, f"training time ({unit})"
 

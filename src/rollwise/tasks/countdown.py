@@ -151,6 +151,7 @@ class Countdown(Task):
     def _generated(self, split: str, seed: int, wanted: Callable[[Item], bool]) -> Iterator[Item]:
         """One puzzle from each level in turn, until all are exhausted."""
         levels = self.levels if split == "train" else self.eval_levels
+        spoiling = split == "train" and self.broken + self.foreign > 0
         seen: set[str] = set()
         sources = {
             level: distinct(
@@ -171,7 +172,7 @@ class Countdown(Task):
                     logger.info("level %d has no further distinct %s puzzle; the other levels fill in", level, split)
                     del sources[level]
                 else:
-                    yield item if split == "eval" else self._spoiled(item, seed, seen)
+                    yield self._spoiled(item, seed, seen) if spoiling else item
 
     def _spoiled(self, item: Item, seed: int, seen: set[str]) -> Item:
         def wanted(changed: Item) -> bool:

@@ -7,7 +7,7 @@ import random
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from rollwise.tasks.countdown_items import LEVELS, Item, draws
+from rollwise.tasks.countdown_items import Item, draws
 from rollwise.tasks.countdown_solver import solve
 
 _FAR = (1000, 9999)
@@ -37,7 +37,7 @@ def spoil(item: Item, broken: float, foreign: float, wanted: Callable[[Item], bo
 
 
 def _broken(item: Item, rng: random.Random) -> Iterator[Item]:
-    level = next(level for level in LEVELS if item.category == f"L{level}")
+    level = int(item.difficulty)
     return (replace(item, target=other.target) for other in draws(level, rng))
 
 
