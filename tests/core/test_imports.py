@@ -47,7 +47,7 @@ ALLOWED: dict[str, set[str]] = {
     "curricula": CORE | {"estimators", "acquisition", "draws", "judges", "curricula"},
     "testing": CORE | {"curricula", "testing"},
     "simulation": CORE | {"curricula", "gates", "evaluation", "reports", "simulation"},
-    "tasks": {"errors", "rng", "tasks"},
+    "tasks": {"checks", "errors", "rng", "tasks"},
     "models": {"checks", "errors", "pool", "rng", "state", "judges", "tasks", "models"},
     "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
     "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "inference", "training"},

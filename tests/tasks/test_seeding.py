@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 
 from rollwise.errors import ConfigError
-from rollwise.tasks.base import checked_count
+from rollwise.tasks.base import Task
+from rollwise.tasks.countdown import Countdown
+from rollwise.tasks.reversal import Reversal
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 
@@ -24,10 +26,12 @@ def test_a_generator_for_each_seed_and_name() -> None:
 
 
 @pytest.mark.parametrize("n", [0, -1, 2.0, True, "3", None])
-def test_a_number_of_records_that_can_not_be(n: Any) -> None:
+@pytest.mark.parametrize("asked", ["train_records", "eval_records", "demonstrations"])
+@pytest.mark.parametrize("task", [Countdown(levels=(2,)), Reversal(longest=4)], ids=["countdown", "reversal"])
+def test_a_number_of_records_that_can_not_be(task: Task, asked: str, n: Any) -> None:
     with pytest.raises(ConfigError, match="n must be a whole number >= 1, got "):
-        checked_count(n)
-    assert checked_count(3) == 3
+        getattr(task, asked)(n, seed=0)
+    assert len(getattr(task, asked)(3, seed=0)) == 3
 
 
 def test_distinct_takes_no_draw_more_than_it_must_and_gives_up_after_a_row_of_misses() -> None:

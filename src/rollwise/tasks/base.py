@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from rollwise.errors import ConfigError, TaskError
+from rollwise.errors import TaskError
 
 Message = Mapping[str, Any]
 Text = str | Sequence[Message]
@@ -74,17 +74,6 @@ class Task(ABC):
             TaskError: this task has none.
         """
         raise TaskError(f"task {self.name!r} has no demonstrations; start from a model that can already attempt it")
-
-
-def checked_count(n: object) -> int:
-    """How many records are wanted, if that can be.
-
-    Raises:
-        ConfigError: `n` is not a whole number of at least 1.
-    """
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ConfigError(f"n must be a whole number >= 1, got {n!r}")
-    return n
 
 
 def completion_text(completion: Text) -> str:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
+from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, TaskError
 from rollwise.rng import check_seed
 from rollwise.tasks.arithmetic import evaluate
-from rollwise.tasks.base import Task, Text, checked_count, completion_text
+from rollwise.tasks.base import Task, Text, completion_text
 from rollwise.tasks.countdown_embedding import countdown_embedding
 from rollwise.tasks.countdown_failures import classify
 from rollwise.tasks.countdown_files import read_items
@@ -86,7 +87,8 @@ class Countdown(Task):
     ) -> None:
         self.levels = _checked_levels(levels)
         self.eval_levels = self.levels if eval_levels is None else _checked_levels(eval_levels)
-        self.broken, self.foreign = (_checked_share(n, v) for n, v in (("broken", broken), ("foreign", foreign)))
+        self.broken = check_number("broken", broken, low=0, high=1)
+        self.foreign = check_number("foreign", foreign, low=0, high=1)
         if self.broken + self.foreign > 1:
             raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
         if data_file is not None and self.broken + self.foreign > 0:
@@ -97,7 +99,7 @@ class Countdown(Task):
             raise ConfigError(f"eval_share must be between 0 and 1, got {eval_share!r}")
         self.style = style
         self.eval_share = float(eval_share)
-        self.demo_accuracy = _checked_share("demo_accuracy", demo_accuracy)
+        self.demo_accuracy = check_number("demo_accuracy", demo_accuracy, low=0, high=1)
         self.data_file = None if data_file is None else Path(data_file)
         self.eval_file = None if eval_file is None else Path(eval_file)
         self._eval_items = None if eval_file is None else read_items(eval_file)
@@ -133,7 +135,7 @@ class Countdown(Task):
     def _records(
         self, split: str, n: int, seed: int, items: list[Item] | None, wanted: Callable[[Item], bool]
     ) -> list[dict[str, Any]]:
-        checked_count(n)
+        check_whole("n", n, least=1)
         check_seed(seed)
         if items is None:
             chosen = list(itertools.islice(self._generated(split, seed, wanted), n))
@@ -204,9 +206,9 @@ class Countdown(Task):
         Raises:
             ConfigError: `n`, `seed` or `accuracy` is out of its range.
         """
-        checked_count(n)
+        check_whole("n", n, least=1)
         check_seed(seed)
-        share = self.demo_accuracy if accuracy is None else _checked_share("accuracy", accuracy)
+        share = self.demo_accuracy if accuracy is None else check_number("accuracy", accuracy, low=0, high=1)
         rng = rng_for(seed, "countdown/demonstrations")
         demos = []
         for item in itertools.islice(self._demo_items(seed), n):
@@ -290,12 +292,6 @@ def _checked_levels(levels: object) -> tuple[int, ...]:
     if not listed or any(isinstance(level, bool) or level not in LEVELS for level in listed):
         raise ConfigError(f"levels must be one or more of {', '.join(map(str, LEVELS))}, got {levels!r}")
     return listed
-
-
-def _checked_share(name: str, share: float) -> float:
-    if isinstance(share, bool) or not isinstance(share, int | float) or not 0 <= share <= 1:
-        raise ConfigError(f"{name} must be in [0, 1], got {share!r}")
-    return float(share)
 
 
 def _column(columns: dict[str, Any], name: str, completions: Sequence[Text]) -> Sequence[Any]:

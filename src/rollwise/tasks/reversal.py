@@ -13,9 +13,10 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, TaskError
 from rollwise.rng import check_seed
-from rollwise.tasks.base import Task, Text, checked_count, completion_text
+from rollwise.tasks.base import Task, Text, completion_text
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 # Left where a length has no more strings to give: 8 of one digit are all there are.
@@ -67,13 +68,13 @@ class Reversal(Task):
         if isinstance(longest, bool) or not isinstance(longest, int) or not 1 <= longest <= 60:
             raise ConfigError(f"longest must be a whole number in [1, 60], got {longest!r}")
         self.longest = longest
-        self.skew = _checked("skew", skew, 0.0, 10.0)
-        self.broken = _checked("broken", broken, 0.0, 1.0)
-        self.foreign = _checked("foreign", foreign, 0.0, 1.0)
+        self.skew = check_number("skew", skew, low=0.0, high=10.0)
+        self.broken = check_number("broken", broken, low=0.0, high=1.0)
+        self.foreign = check_number("foreign", foreign, low=0.0, high=1.0)
         if self.broken + self.foreign > 1.0:
             raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
-        self.digit_errors = _checked("digit_errors", digit_errors, 0.0, 1.0)
-        self.eval_share = _checked("eval_share", eval_share, 0.01, 0.9)
+        self.digit_errors = check_number("digit_errors", digit_errors, low=0.0, high=1.0)
+        self.eval_share = check_number("eval_share", eval_share, low=0.01, high=0.9)
 
     @property
     def max_completion_length(self) -> int:
@@ -87,7 +88,7 @@ class Reversal(Task):
             ConfigError: `n` or `seed` is out of its range.
         """
         rng = rng_for(check_seed(seed), "reversal/train")
-        strings = self._distinct(checked_count(n), rng, held_out=False, skew=self.skew)
+        strings = self._distinct(check_whole("n", n, least=1), rng, held_out=False, skew=self.skew)
         kinds = [BROKEN] * round(self.broken * len(strings)) + [FOREIGN] * round(self.foreign * len(strings))
         kinds = [*kinds, *[CLEAN] * (len(strings) - len(kinds))][: len(strings)]
         rng.shuffle(kinds)
@@ -100,7 +101,7 @@ class Reversal(Task):
             ConfigError: `n` or `seed` is out of its range.
         """
         rng = rng_for(check_seed(seed), "reversal/eval")
-        strings = self._distinct(checked_count(n), rng, held_out=True, skew=0.0)
+        strings = self._distinct(check_whole("n", n, least=1), rng, held_out=True, skew=0.0)
         return [self._record(digits, CLEAN) for digits in strings]
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
@@ -112,9 +113,9 @@ class Reversal(Task):
         Raises:
             ConfigError: `n`, `seed` or `accuracy` is out of its range.
         """
-        errors = self.digit_errors if accuracy is None else 1.0 - _checked("accuracy", accuracy, 0.0, 1.0)
+        errors = self.digit_errors if accuracy is None else 1.0 - check_number("accuracy", accuracy, low=0.0, high=1.0)
         rng = rng_for(check_seed(seed), "reversal/demonstrations")
-        wanted = checked_count(n)
+        wanted = check_whole("n", n, least=1)
         demos: list[dict[str, Any]] = []
         while len(demos) < wanted:
             digits = _draw(1 + len(demos) % self.longest, rng)
@@ -206,9 +207,3 @@ def reversal_embedding(length: int, longest: int, *, foreign: bool) -> list[floa
 
 def _draw(length: int, rng: random.Random) -> str:
     return "".join(rng.choices("0123456789", k=length))
-
-
-def _checked(name: str, value: object, low: float, high: float) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not low <= value <= high:
-        raise ConfigError(f"{name} must be a number in [{low:g}, {high:g}], got {value!r}")
-    return float(value)
