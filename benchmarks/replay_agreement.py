@@ -3,8 +3,8 @@
     python benchmarks/replay_agreement.py comparisons/reversal-hopeless [--out runs/replay-reversal-hopeless] [--jobs 2]
 
 The comparison's methods are replayed on its own uniform runs, seed by seed (`rollwise simulate` with `replay`), and
-their effective task ratios put beside those of the real runs. Methods that need what a log does not hold, such as
-embeddings, and the oracle are left out. **A simulation**: it knows nothing of what a method teaches.
+their effective task ratios put beside those of the real runs. Methods that need what the log does not hold, and the
+oracle, are left out. **A simulation**: it knows nothing of what a method teaches.
 """
 
 from __future__ import annotations

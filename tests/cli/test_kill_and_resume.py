@@ -66,7 +66,8 @@ def test_killed_in_a_step_and_in_a_save_then_resumed(options: list[str], tmp_pat
         file.write('{"step": 9, "rew')
     finish("train", "--resume", str(killed))
 
-    assert lines(killed / "rollouts.jsonl") == lines(straight / "rollouts.jsonl")
+    for name in ("rollouts.jsonl", "prompts.jsonl"):
+        assert lines(killed / name) == lines(straight / name)
     ours, theirs = (
         [{k: v for k, v in line.items() if k not in TIMED} for line in lines(run / "metrics.jsonl")]
         for run in (killed, straight)

@@ -81,6 +81,18 @@ def test_malformed_rollout_line_raises_when_reached(tmp_path: Path) -> None:
         next(rollouts)
 
 
+def test_columns_of_prompts(tmp_path: Path) -> None:
+    write_lines(tmp_path, [{"step": 1}])
+    assert read_run(tmp_path).prompt_columns() == {}
+    known = [{"step": 1, "prompt_id": "a", "columns": {"difficulty": d}} for d in (1.0, 2.0)]
+    write_lines(tmp_path, [*known, '{"step": 2, "prom'], name="prompts.jsonl")
+    assert read_run(tmp_path).prompt_columns() == {"a": {"difficulty": 2.0}}
+    for bad in ({"step": 1, "columns": {}}, {"prompt_id": "a", "columns": [1]}, "{"):
+        write_lines(tmp_path, [known[0], bad, known[1]], name="prompts.jsonl")
+        with pytest.raises(StateFileError, match=r"prompts\.jsonl, line 2: "):
+            read_run(tmp_path).prompt_columns()
+
+
 def test_lines_are_streamed(tmp_path: Path) -> None:
     lines = read_json_lines(write_lines(tmp_path, [{"step": 1}, {"step": 2}]) / "metrics.jsonl")
     assert iter(lines) is lines

@@ -118,6 +118,23 @@ def test_rewards_of_other_ranges_and_continuous_ones(tmp_path: Path) -> None:
     assert many.counts[0, 10] == 3  # .4898, .5102 and .51
 
 
+def test_columns_that_all_prompts_have(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", GROUPS)
+    assert sorted(ReplayWorld(read_log(run)).pool.columns) == ["category"]
+    known = {
+        "a": {"category": ["x", "far"], "difficulty": 1, "note": "n"},
+        "b": {"category": "x", "difficulty": 2},
+        "c": {"category": "y", "difficulty": 3, "note": "n"},
+        "never asked for": {},
+    }
+    rows = [json.dumps({"step": 1, "prompt_id": id_, "columns": columns}) for id_, columns in known.items()]
+    (run / "prompts.jsonl").write_text("\n".join(rows))
+    pool = ReplayWorld(read_log(run)).pool
+    assert sorted(pool.columns) == ["category", "difficulty"]
+    assert pool.columns["difficulty"].tolist() == [1.0, 2.0, 3.0]
+    assert pool.codes("category")[0] == ["x", "x | far", "y"]
+
+
 def test_a_prompt_measured_is_no_group_of_the_log(tmp_path: Path) -> None:
     measured = {**GROUPS[1], "purpose": "measure", "lane": "probe"}
     assert len(read_log(write_run(tmp_path / "run", [GROUPS[0], measured])).ids) == 1

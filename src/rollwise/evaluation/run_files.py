@@ -1,4 +1,4 @@
-"""Reading a run's folder: `config.yaml`, `metrics.jsonl` and `rollouts.jsonl`.
+"""Reading a run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl` and, where it is there, `prompts.jsonl`.
 
 The run may still be going, may have been killed in the middle of a line, and may have been resumed from a checkpoint
 older than its last line; a reader sees the one history that led to the policy. A file may also have been damaged: a
@@ -25,6 +25,7 @@ FloatArray = NDArray[np.float64]
 CONFIG_FILE = "config.yaml"
 METRICS_FILE = "metrics.jsonl"
 ROLLOUTS_FILE = "rollouts.jsonl"
+PROMPTS_FILE = "prompts.jsonl"
 ABSENT = "is not there"
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
@@ -81,6 +82,19 @@ class RunData:
             yield from read_json_lines(path, faults)
         elif faults is not None:
             faults.add_file(ROLLOUTS_FILE, ABSENT)
+
+    def prompt_columns(self) -> dict[str, dict[str, Any]]:
+        """What the pool's columns held of each prompt that was asked for, by its id; empty where the file is absent.
+
+        Raises:
+            StateFileError: A line other than the last is malformed.
+        """
+        path, found = self.path / PROMPTS_FILE, {}
+        for number, row in read_json_lines(path) if path.exists() else ():
+            if not isinstance(row.get("prompt_id"), str) or not isinstance(row.get("columns"), dict):
+                raise StateFileError(f"{path}, line {number}: holds no prompt's columns; mend or delete that line")
+            found[row["prompt_id"]] = row["columns"]
+        return found
 
 
 def is_training_line(names: Iterable[str]) -> bool:

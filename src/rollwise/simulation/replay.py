@@ -41,6 +41,7 @@ class RunLog:
         ids: N ids, in the order of their first group.
         prompts: N prompts.
         category: N names, "all" where the run had none.
+        columns: of the pool, name -> N values: those that `prompts.jsonl` has for all N prompts.
         slot: (J,) int64, each group's prompt.
         step: (J,) int64, its step, from 1.
         counts: (J, L) int64, how many of its rollouts earned each level.
@@ -55,6 +56,7 @@ class RunLog:
     ids: list[str]
     prompts: list[Any]
     category: list[str]
+    columns: dict[str, list[Any]]
     slot: np.ndarray
     step: np.ndarray
     counts: np.ndarray
@@ -95,6 +97,7 @@ def read_log(run: str | Path) -> RunLog:
         ids=ids,
         prompts=[of[id_].get("prompt", id_) for id_ in ids],
         category=[str(of[id_].get("category", "all")) for id_ in ids],
+        columns=_columns(data, ids),
         slot=np.array([number[str(g["prompt_id"])] for g in groups], dtype=np.int64),
         step=steps,
         counts=counts,
@@ -111,6 +114,13 @@ def _trained(data: RunData) -> list[dict[str, Any]]:
     """The groups that were not only measured, by ticket as last written, without the rollouts that have no reward."""
     rows = {row["ticket"]: row for row in data.rollouts() if row.get("purpose", "train") == "train"}
     return [{**row, "rewards": [r for r in row["rewards"] if r is not None]} for row in rows.values()]
+
+
+def _columns(data: RunData, ids: list[str]) -> dict[str, list[Any]]:
+    """The columns that are known of all these prompts, name -> N values."""
+    logged = data.prompt_columns()
+    known = [logged.get(id_, {}) for id_ in ids]
+    return {name: [columns[name] for columns in known] for name in sorted(set.intersection(*map(set, known)))}
 
 
 def _levels(rewards: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
@@ -180,9 +190,8 @@ class ReplayWorld:
         self.categories = tuple(sorted(set(log.category)))
         number = {name: i for i, name in enumerate(self.categories)}
         self.category = np.array([number[name] for name in log.category], dtype=np.int64)
-        self.pool = PromptPool(
-            ids=log.ids, prompts=log.prompts, columns={"category": np.array(log.category, dtype=object)}
-        )
+        columns = {"category": np.array(log.category, dtype=object), **log.columns}
+        self.pool = PromptPool(ids=log.ids, prompts=log.prompts, columns=columns)
         self.step = 1
         self._order = np.argsort(log.slot, kind="stable")
         self._starts = np.searchsorted(log.slot[self._order], np.arange(n + 1))

@@ -9,6 +9,7 @@ import numpy as np
 from transformers import TrainerCallback
 
 from rollwise.training.groups import Groups
+from rollwise.training.prompt_log import PromptLog
 from rollwise.training.run_folder import RunFolder, Totals, group_lines
 
 _FROM_TRAINER = {
@@ -26,7 +27,8 @@ class Recorder(TrainerCallback):
     """One line of `metrics.jsonl` a step (and one for step 0, before training), one of `rollouts.jsonl` a group.
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
-    when the next step begins. On ranks other than 0 it does nothing.
+    when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. On ranks other than
+    0 it does nothing.
 
     Args:
         folder: where to write.
@@ -36,6 +38,7 @@ class Recorder(TrainerCallback):
     def __init__(self, folder: RunFolder, *, evaluate_first: bool = False) -> None:
         self.folder = folder
         self.evaluate_first = evaluate_first
+        self.prompts = PromptLog(folder)
         self.totals = Totals()
         self.line: dict[str, Any] = {}
         self._trainer: Any = None
@@ -55,6 +58,8 @@ class Recorder(TrainerCallback):
 
     def on_groups(self, groups: Groups) -> None:
         """Write a generation's groups, and add them to the step's line."""
+        asked = [probe.ticket for probe in groups.probes] + groups.tickets
+        self.prompts.add(groups.step, (ticket.prompt_id for ticket in asked), self._trainer.curriculum.pool)
         self.folder.append(self.folder.rollouts, group_lines(groups))
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
@@ -80,6 +85,7 @@ class Recorder(TrainerCallback):
         """Roll the logs back to where training starts, and evaluate once before a new run."""
         if state.is_world_process_zero:
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
+            self.prompts.resume()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
             self._trainer.evaluate()

@@ -1,4 +1,4 @@
-"""A run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, `checkpoints/`, `report.html`.
+"""A run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`, `report.html`.
 
 Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s first, so that
 they hold each step once however often the run was killed.
@@ -42,6 +42,7 @@ class RunFolder:
         self.config = self.path / "config.yaml"
         self.metrics = self.path / "metrics.jsonl"
         self.rollouts = self.path / "rollouts.jsonl"
+        self.prompts = self.path / "prompts.jsonl"
         self.checkpoints = self.path / "checkpoints"
         self.path.mkdir(parents=True, exist_ok=True)
 
@@ -64,11 +65,9 @@ class RunFolder:
 
     def roll_back(self, step: int) -> Totals:
         """Drop every line of the logs after `step`, torn ones too; what had been spent by then."""
-        last: dict[str, Any] = {}
-        for path in (self.rollouts, self.metrics):
-            if path.exists():
-                last = _keep_until(path, step) or last
-        return _totals(last)
+        for path in (self.prompts, self.rollouts):
+            _keep_until(path, step)
+        return _totals(_keep_until(self.metrics, step))
 
     def spent_by(self, step: int) -> Totals:
         """What had been spent by the end of `step`, by the metrics as they stand."""
@@ -191,10 +190,12 @@ def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield text, line
 
 
-def _keep_until(path: Path, step: int) -> dict[str, Any] | None:
-    """Rewrite a log without the lines after `step`; the last line kept."""
+def _keep_until(path: Path, step: int) -> dict[str, Any]:
+    """Rewrite a log, if it is there, without the lines after `step`; the last line kept, empty if there is none."""
+    last: dict[str, Any] = {}
+    if not path.exists():
+        return last
     scratch = path.with_name(f".{path.name}.tmp")
-    last: dict[str, Any] | None = None
     with open(scratch, "w", encoding="utf-8") as target:
         for text, line in _lines(path):
             if int(line["step"]) <= step:

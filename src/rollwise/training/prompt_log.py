@@ -1,0 +1,59 @@
+"""What a curriculum may know of the prompts that it asked for: `prompts.jsonl`, a line a prompt.
+
+A log of rollouts alone could be replayed only for methods that need nothing but categories.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from rollwise.pool import PromptPool
+from rollwise.training.run_folder import RunFolder
+
+LONGEST_TEXT = 80
+"""Texts longer than this are answers or solutions, not names of something."""
+
+
+class PromptLog:
+    """Writes each prompt's columns once: numbers, lists of numbers, short texts and lists of them.
+
+    Args:
+        folder: where to write. A pool without such columns makes no file.
+    """
+
+    def __init__(self, folder: RunFolder) -> None:
+        self.folder = folder
+        self._written: set[str] = set()
+
+    def resume(self) -> None:
+        """Go on after what the file holds, once it has been rolled back."""
+        path = self.folder.prompts
+        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
+        self._written = {json.loads(line)["prompt_id"] for line in lines}
+
+    def add(self, step: int, prompt_ids: Iterable[str], pool: PromptPool) -> None:
+        """Write those of the prompts that are new and in the pool."""
+        new = [id_ for id_ in dict.fromkeys(prompt_ids) if id_ not in self._written and id_ in pool]
+        found = {id_: columns for id_ in new if (columns := _columns(pool, pool.slot(id_)))}
+        if found:
+            lines = [{"step": step, "prompt_id": id_, "columns": columns} for id_, columns in found.items()]
+            self.folder.append(self.folder.prompts, lines)
+            self._written.update(found)
+
+
+def _columns(pool: PromptPool, slot: int) -> dict[str, Any]:
+    values = {name: column[slot] for name, column in pool.columns.items()}
+    return {
+        name: value.tolist() if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+        if isinstance(value, np.ndarray | np.generic) or _is_short(value)
+    }
+
+
+def _is_short(value: Any) -> bool:
+    parts = value if isinstance(value, tuple | list) else (value,)
+    return all(isinstance(part, str) and len(part) <= LONGEST_TEXT for part in parts)
