@@ -111,6 +111,7 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
         (["--methods", "nobody"], "method 'nobody' is not in the plan; it has"),
         (["--seeds", "7"], "seed 7 is not in the plan; it has 0, 1"),
         (["--jobs", "0"], "jobs must be"),
+        (["--learning_rate", "0"], "learning_rate must be a number in (0"),
         (["--model", "./none"], "model folder 'none' does not exist; give a folder"),
         (["--report_only", "--out", "/nowhere"], "'/nowhere' holds no comparison yet"),
     ],

@@ -126,8 +126,21 @@ def test_the_same_plan_for_another_policy(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine").mkdir()
     plan = read_plan(written(tmp_path, base={**PLAN["base"], "model": "starts/other"}))
-    models = [plan.with_model(name).runs(tmp_path / "out")[0].config.model for name in ("mine", "embedded", "a/hub-id")]
+    models = [plan.changed(model=m).runs(tmp_path / "out")[0].config.model for m in ("mine", "embedded", "a/hub-id")]
     assert models == [str(tmp_path / "mine"), "embedded", "a/hub-id"]
+    assert plan.changed() == plan
+
+
+def test_the_same_plan_at_another_learning_rate(tmp_path: Path) -> None:
+    own = {"uniform": {}, "faster": {"learning_rate": 5e-4}}
+    plan = read_plan(written(tmp_path, base={**PLAN["base"], "learning_rate": 1e-4}, methods=own, oracle=None))
+    rates = {run.method: run.config.learning_rate for run in plan.changed(learning_rate=2e-4).runs(tmp_path / "out")}
+    assert rates == {"uniform": 2e-4, "faster": 5e-4}
+    plan.write(tmp_path / "out")
+    with pytest.raises(
+        ConfigError, match=r"base: learning_rate = 0\.0001, now it is 0\.0002; take that back, or give an"
+    ):
+        plan.changed(learning_rate=2e-4).write(tmp_path / "out")
 
 
 def test_methods_may_stand_in_a_file_that_plans_share(tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ examples:
   rollwise compare my.yaml --methods uniform bots --seeds 0 1           some of them now, the others later
   rollwise compare my.yaml --jobs 1                                     one after another, as on a single GPU
   rollwise compare my.yaml --model path/to/policy --out other           the same plan for another policy
+  rollwise compare my.yaml --learning_rate 2e-4 --out faster            contrast allows a higher one: is that so here?
   rollwise compare my.yaml --report_only                                the page of what is there so far
 
 the file:
@@ -50,6 +51,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("plan", metavar="CONFIG", type=str, help="YAML file that says what is compared")
     parser.add_argument("--out", type=str, help="the comparison's folder; by default comparisons/NAME")
     parser.add_argument("--model", type=str, help="in place of the file's: a folder, a hub id, or embedded")
+    parser.add_argument("--learning_rate", type=float, help="in place of the file's; a method's own stays")
     parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core, or 1 with a GPU")
     parser.add_argument("--methods", type=str, nargs="+", help="these methods of the file only")
     parser.add_argument("--seeds", type=int, nargs="+", help="these seeds of the file only")
@@ -63,9 +65,7 @@ def run(options: Namespace) -> int:
 
     from rollwise.comparing import read_plan, run_comparison
 
-    plan = read_plan(options.plan)
-    if options.get("model"):
-        plan = plan.with_model(options.model)
+    plan = read_plan(options.plan).changed(model=options.get("model"), learning_rate=options.get("learning_rate"))
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     failed = []
     if not options.get("report_only"):

@@ -92,9 +92,18 @@ class Plan:
         except ConfigError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
 
-    def with_model(self, model: str) -> Plan:
-        """The same plan for another policy: a path relative to the working directory, a hub id or an embedded one."""
-        return replace(self, base={**self.base, "model": _located(model, Path())})
+    def changed(self, *, model: str | None = None, learning_rate: float | None = None) -> Plan:
+        """The same plan with other options for all runs; a method's own stay as they are.
+
+        Args:
+            model: a path relative to the working directory, a hub id or an embedded policy; None for the plan's.
+            learning_rate: None for the plan's.
+
+        Raises:
+            ConfigError: the learning rate is out of its range.
+        """
+        given = {"model": None if model is None else _located(model, Path()), "learning_rate": learning_rate}
+        return replace(self, base={**self.base, **{key: value for key, value in given.items() if value is not None}})
 
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
