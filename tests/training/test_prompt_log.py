@@ -65,6 +65,19 @@ def test_after_a_roll_back_the_lost_ones_are_written_again(tmp_path: Path) -> No
     assert [(line["step"], line["prompt_id"]) for line in written(folder)] == [(1, "a"), (2, "b")]
 
 
+def test_a_text_with_a_line_separator_is_one_line(tmp_path: Path) -> None:
+    """U+2028 stands in the file as it is, and ends no line of it."""
+    pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x\u2028y", "z\u0085"]})
+    folder = RunFolder(tmp_path)
+    PromptLog(folder).add(1, ["a"], pool)
+    folder.roll_back(1)
+    again = PromptLog(folder)
+    again.resume()
+    again.add(2, ["a", "b"], pool)
+    lines = folder.prompts.read_text().split("\n")[:-1]
+    assert [json.loads(line)["columns"]["category"] for line in lines] == ["x\u2028y", "z\u0085"]
+
+
 def test_a_real_run_can_be_replayed_for_methods_that_need_columns(tmp_path: Path) -> None:
     rows = [{**row, "embedding": [float(i % 6), 1.0]} for i, row in enumerate(toy_dataset(12))]
     options = {"steps_per_generation": 1, "accumulate": 1, "max_steps": 4}

@@ -5,14 +5,13 @@ A log of rollouts alone could be replayed only for methods that need nothing but
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
 from rollwise.pool import PromptPool
-from rollwise.training.run_folder import RunFolder
+from rollwise.training.run_folder import RunFolder, read_lines
 
 LONGEST_TEXT = 80
 """Texts longer than this are answers or solutions, not names of something."""
@@ -31,9 +30,7 @@ class PromptLog:
 
     def resume(self) -> None:
         """Go on after what the file holds, once it has been rolled back."""
-        path = self.folder.prompts
-        lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-        self._written = {json.loads(line)["prompt_id"] for line in lines}
+        self._written = {line["prompt_id"] for _, line in read_lines(self.folder.prompts)}
 
     def add(self, step: int, prompt_ids: Iterable[str], pool: PromptPool) -> None:
         """Write those of the prompts that are new and in the pool."""

@@ -72,9 +72,8 @@ class RunFolder:
     def spent_by(self, step: int) -> Totals:
         """What had been spent by the end of `step`, by the metrics as they stand."""
         last: dict[str, Any] = {}
-        if self.metrics.exists():
-            for _, line in _lines(self.metrics):
-                last = line if int(line["step"]) <= step else last
+        for _, line in read_lines(self.metrics):
+            last = line if int(line["step"]) <= step else last
         return _totals(last)
 
 
@@ -176,8 +175,16 @@ def clean(value: Any) -> Any:
     return value if isinstance(value, str | int | bool) or value is None else str(value)
 
 
-def _lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Every line of a log with what it says; not the last one if the run was killed while it wrote it."""
+def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every line of a log with what it says; not the last one if the run was killed while it wrote it.
+
+    A log that is not there has none.
+
+    Raises:
+        StateFileError: a line other than the last is damaged.
+    """
+    if not path.exists():
+        return
     with open(path, encoding="utf-8") as source:
         for number, text in enumerate(source, start=1):
             try:
@@ -197,7 +204,7 @@ def _keep_until(path: Path, step: int) -> dict[str, Any]:
         return last
     scratch = path.with_name(f".{path.name}.tmp")
     with open(scratch, "w", encoding="utf-8") as target:
-        for text, line in _lines(path):
+        for text, line in read_lines(path):
             if int(line["step"]) <= step:
                 target.write(text if text.endswith("\n") else text + "\n")
                 last = line
