@@ -99,6 +99,50 @@ def test_graded_rewards_that_never_differ_teach_nothing() -> None:
     assert belief.mean()[0] == pytest.approx(0.1, abs=0.01)
 
 
+def test_a_floor_of_the_rewards_is_no_success_rate() -> None:
+    """Prompts that earn 0.1 or 1 are believed in as those that earn 0 or 1 are, if a prior of 0.1 or 1 is given, too.
+
+    Prior: A = 2 (0.1 + 1) / 2 = 1.1, B = 0.9, w = .045. With 1 of 4 solved A = 1.1 + 1.3, B = .9 + 2.7, W = .09 + .27:
+    the floor is .36 / 3.6 = .1, and Beta(2.4 - .4, 4) = Beta(1 + 1, 1 + 3); the variance is .81 of that of 0 and 1.
+    """
+    told = np.array([1.0, 0.0, 0.0, 0.0])
+    plain, graded = belief_of({0: told.tolist()}), belief_of({0: (0.1 + 0.9 * told).tolist()})
+    for belief, prior, inside in ((plain, (1.0, 1.0), 0.0), (graded, (1.1, 0.9), 0.045)):
+        belief.prior = tuple(np.full(2, p) for p in prior)  # type: ignore[assignment]
+        belief.inside = np.full(2, inside)
+    first = np.array([0])
+    assert graded.floor(first)[0] == pytest.approx(0.1)
+    assert [p[0] for p in plain.parameters(first)] == pytest.approx([2, 4])
+    assert [p[0] for p in graded.parameters(first)] == pytest.approx([2, 4])
+    assert graded.mean(first)[0] == pytest.approx(2.4 / 6) == pytest.approx(0.1 + 0.9 * plain.mean(first)[0])
+    assert graded.uncertainty(first)[0] == pytest.approx(0.9 * plain.uncertainty(first)[0])
+    assert graded.reward_variance(first)[0] == pytest.approx(0.81 * 8 / 42)
+    assert graded.variance_sd(first)[0] == pytest.approx(0.81 * plain.variance_sd(first)[0])
+
+
+def test_the_prior_of_graded_rewards_is_worth_as_many_rollouts() -> None:
+    """Group 0: 0.1, 0.1, 1, 1 and four times 0.1. Of all m = (.55 + .1 + 2/2) / 4 = .4125, so here (.65 + .825) / 4.
+
+    v = 4/3 * .2025 = .27: of all (.27 + 0 + 2/6) / 4 = .150833, group (.27 + 2 * .150833) / 4 = .142917.
+    w = (.045 + .09) / 4 = .03375 of all, of the group (.135 + .0675) / 4 = .050625.
+    m = 1.475 / 4 = .36875; t = .142917 / (.36875 * .63125 - .050625) = .142917 / .182148 = .784617, s = 3.642857.
+    """
+    belief = belief_of({0: [0.1, 0.1, 1, 1], 1: [0.1] * 4})
+    a, b = belief.prior
+    assert a[0] + b[0] == pytest.approx(3.6428, rel=1e-3)
+    assert a[0] / (a[0] + b[0]) == pytest.approx(0.36875)
+
+
+def test_prompts_that_all_earn_the_floor_are_not_in_doubt() -> None:
+    """One category earns 0.1 whatever is said, the other 0.1 or 1: for all optimism the first comes far behind."""
+    groups = np.repeat([0, 1], 20)
+    told = {i: [0.1] * 8 for i in range(15)} | {i: [1.0] + [0.1] * 7 for i in range(20, 35)}
+    belief = belief_of(told, groups)
+    hopeful = belief.reward_variance() + 1.5 * belief.variance_sd()
+    assert hopeful[19] < 0.4 * hopeful[39]
+    assert hopeful[0] < 0.2 * hopeful[20]
+
+
 def test_one_rollout_says_nothing_of_the_variance() -> None:
     """Means 1 and 0 of one rollout each: the spread stays that of Beta(1, 1), 1/6, not 0."""
     belief = belief_of({0: [1], 1: [0]})
@@ -114,11 +158,12 @@ def test_what_has_faded_away_is_gone() -> None:
     assert belief.columns["successes"].tolist() == [0] * 4
 
 
-def test_the_expected_variance_is_that_of_samples() -> None:
-    belief = belief_of({0: [1, 0, 1, 0, 1, 1], 2: [0, 0, 0, 0]})
+@pytest.mark.parametrize("told", [{0: [1, 0, 1, 0, 1, 1], 2: [0, 0, 0, 0]}, {0: [1, 0.1, 0.1, 0.3], 2: [0.1] * 4}])
+def test_the_expected_variance_is_that_of_samples(told: dict[int, list[float]]) -> None:
+    belief = belief_of(told)
     rng = np.random.default_rng(0)
     draws = np.array([belief.sample(rng) for _ in range(40_000)])
-    variance = draws * (1 - draws)
+    variance = (draws - belief.floor()) * (1 - draws)
     assert variance.mean(axis=0) == pytest.approx(belief.reward_variance(), abs=0.003)
     assert variance.std(axis=0) == pytest.approx(belief.variance_sd(), abs=0.003)
     assert draws.std(axis=0) == pytest.approx(belief.uncertainty(), abs=0.004)
@@ -135,7 +180,7 @@ def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float
     belief = PooledBelief(forgetting=0.1, renewal=0.4, drift=0.3, borrowed=1.5)
     belief.use(Columns(6, belief.columns_spec))
     belief.divide(groups, 3)
-    own = [[0.0, 0.0] for _ in range(6)]  # sum and number
+    own = [[0.0, 0.0, 0.0] for _ in range(6)]  # sum, number and sum of s(1-s)
     last: dict[int, tuple[float, float | None, float]] = {}  # mean, unbiased variance, mean of s(1-s)
     age: dict[int, int] = {}
     for told in steps:
@@ -147,9 +192,9 @@ def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float
             age[slot] = age.get(slot, 0) + 1
             if slot in told:
                 s = told[slot]
-                own[slot] = [0.6 * own[slot][0] + sum(s), 0.6 * own[slot][1] + len(s)]
-                inside = sum(x * (1 - x) for x in s) / len(s)
-                last[slot] = (np.mean(s), np.var(s, ddof=1) if len(s) > 1 else None, inside)
+                new = [sum(s), len(s), sum(x * (1 - x) for x in s)]
+                own[slot] = [0.6 * old + told for old, told in zip(own[slot], new, strict=True)]
+                last[slot] = (np.mean(s), np.var(s, ddof=1) if len(s) > 1 else None, new[2] / len(s))
                 age[slot] = 0
 
     def pooled(group: int | None, values: dict[int, float], first: float) -> float:
@@ -161,14 +206,20 @@ def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float
     for slot in range(6):
         g = int(groups[slot])
         m = pooled(g, {i: v[0] for i, v in last.items()}, 0.5)
-        u = pooled(g, {i: v[1] + v[2] for i, v in last.items() if v[1] is not None}, 1 / 6)
-        t = min(max(u / (m * (1 - m)), 0.05), 0.95)
-        a = t / (1 - t) * m + own[slot][0]
-        b = t / (1 - t) * (1 - m) + own[slot][1] - own[slot][0]
-        assert belief.parameters()[0][slot] == pytest.approx(a, abs=1e-9)
-        assert belief.parameters()[1][slot] == pytest.approx(b, abs=1e-9)
+        v = pooled(g, {i: x[1] for i, x in last.items() if x[1] is not None}, 1 / 6)
+        w = pooled(g, {i: x[2] for i, x in last.items()}, 0.0)
+        t = min(max(v / (m * (1 - m) - w), 0.05), 0.95)
+        s = t / (1 - t)
+        a, b, inside = s * m + own[slot][0], s * (1 - m) + own[slot][1] - own[slot][0], s * w + own[slot][2]
+        rate, floor = a / (a + b), inside / b
+        over = (rate - floor) / (1 - floor)
+        assert belief.mean()[slot] == pytest.approx(rate, abs=1e-9)
+        assert belief.floor()[slot] == pytest.approx(floor, abs=1e-9)
+        assert belief.parameters()[0][slot] == pytest.approx(over * (a + b), abs=1e-9)
+        assert belief.parameters()[1][slot] == pytest.approx((1 - over) * (a + b), abs=1e-9)
     variance = belief.reward_variance()
     assert ((variance >= 0) & (variance <= 0.25)).all()
+    assert ((belief.floor() >= 0) & (belief.floor() < 1)).all()
 
 
 @pytest.mark.parametrize("options", [{"forgetting": -0.1}, {"renewal": 2.0}, {"drift": 1.5}, {"borrowed": 0.0}])

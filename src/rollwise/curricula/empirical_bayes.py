@@ -84,7 +84,8 @@ class EmpiricalBayes(Believing):
         clusters: into how many clusters a column of vectors is.
 
     A ticket's lane says whether the prompt was `tried` or `untried`. Graded rewards count in fractions; what their
-    groups are expected to teach is the variance of the scores, not p(1-p); see `PooledBelief`.
+    groups are expected to teach is the variance of the scores above what every answer earns, not p(1-p), and the
+    optimism is of that variance; see `PooledBelief`.
 
     >>> pool = PromptPool(ids=["a", "b", "c", "d"], columns={"category": ["sums", "sums", "proofs", "proofs"]})
     >>> curriculum = EmpiricalBayes(pool, seed=0, rails=None)

@@ -17,23 +17,28 @@ from rollwise.estimators.belief import Belief
 
 _FIRST_MEAN, _FIRST_VARIANCE = 0.5, 1.0 / 6.0  # of Beta(1, 1), before anything is known of any prompt
 _FORGOTTEN = 1e-9  # what has faded below this is none: numbers too small to be normal are slow
-_RATIOS = (0.05, 0.95)  # of expected to greatest variance: priors worth 1/19 of a rollout to 19
+_RATIOS = (0.05, 0.95)  # of the variance within prompts to all of it: priors worth 1/19 of a rollout to 19
+_GREATEST_FLOOR = 1.0 - 1e-9
 
 
 class PooledBelief(Belief):
     """p_i ~ Beta(a_g + S_i, b_g + n_i - S_i): own scores, faded, on a prior that the group g of the prompt gives.
 
     S_i and n_i are the sum and the number of the prompt's scores; `forgetting` of both is given up at each step, and
-    `renewal` besides when new ones come. The prior follows two means over the group's prompts, of each one's last step
-    with outcomes: m of the mean score, and u of p(1-p); both weighted by (1 - drift)^age, with `borrowed` prompts like
-    the average of all groups added (which itself starts from that many of Beta(1, 1)). A Beta of mean m and size
-    s = a + b expects
+    `renewal` besides when new ones come. The prior follows means over the group's prompts, of each one's last step with
+    outcomes: m of the mean score, v of the variance within a prompt, w of s(1-s); all weighted by (1 - drift)^age, with
+    `borrowed` prompts like the average of all groups added (which itself starts from that many of Beta(1, 1)). So the
+    variance of any prompt's rollouts is m(1-m) - w, and a prior is worth as many rollouts as what is within prompts
+    exceeds what is between them (Buehlmann's credibility):
 
-        E[p(1-p)] = m (1-m) s / (s+1),   so   s = t / (1-t)  with  t = u / (m (1-m)),
+        s = a + b = t / (1-t)  with  t = v / (m (1-m) - w),
 
-    t kept within [0.05, 0.95]. u is estimated without bias from groups of two rollouts or more: it is the variance of
-    the scores, k/(k-1) times the plain one, plus the mean of s(1-s), which is 0 for scores of 0 and 1. A prompt whose
-    rollouts all earn the same graded score so has a variance of 0, though its p(1-p) is not.
+    t kept within [0.05, 0.95]. v is estimated without bias, k/(k-1) times the plain one, from two rollouts or more.
+
+    For scores of 0 and 1, w = 0. Graded ones are taken as f + (1-f) x success: f for any answer, 1 for the right one.
+    With A = a + S, B = b + n - S, and W the prompt's own sum of s(1-s) and s w, the floor f is W / B, and the success
+    rate over it is Beta(A - W / (1-f), B / (1-f)). So a reward of 0.1 for every answer is known for a floor: it is not
+    taken for a success rate of 0.1, whose p(1-p) would be .09, and in doubt.
 
     Args:
         forgetting: how much of a prompt's own evidence is given up a step.
@@ -102,8 +107,8 @@ class PooledBelief(Belief):
         weight, group = c["weight"][some], self.group[some]
         mean = self._pooled(c["last_mean"][some], weight, group, _FIRST_MEAN)
         self.inside = self._pooled(inside, weight, group, 0.0)
-        spread = self._pooled((variance + inside)[sure], weight[sure], group[sure], _FIRST_VARIANCE)
-        ratio = np.clip(spread / np.maximum(mean * (1.0 - mean), np.finfo(float).tiny), *_RATIOS)
+        within = self._pooled(variance[sure], weight[sure], group[sure], _FIRST_VARIANCE)
+        ratio = np.clip(within / np.maximum(mean * (1.0 - mean) - self.inside, np.finfo(float).tiny), *_RATIOS)
         size = ratio / (1.0 - ratio)
         self.prior = size * mean, size * (1.0 - mean)
 
@@ -117,30 +122,40 @@ class PooledBelief(Belief):
     # ---- what is believed ----
 
     def parameters(self, slots: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
-        """Alpha and beta of the slots, (K,) each."""
-        (a, b), group = self.prior, self.group[slots]
-        successes, rollouts = self.columns["successes"][slots], self.columns["rollouts"][slots]
-        return a[group] + successes, b[group] + np.maximum(rollouts - successes, 0.0)
+        """Alpha and beta of the success rate over the floor, (K,) each; for scores of 0 and 1 a + S and b + n - S."""
+        a, b, floor, inside = self._above_floor(slots)
+        return np.maximum(a - inside / (1.0 - floor), np.finfo(float).tiny), b / (1.0 - floor)
+
+    def floor(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        """What any rollout is believed to earn, (K,): 0 for scores of 0 and 1."""
+        return self._above_floor(slots)[2]
+
+    def _above_floor(self, slots: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """A, B, f and W of the slots, (K,) each."""
+        (prior_a, prior_b), group, c = self.prior, self.group[slots], self.columns
+        successes, rollouts = c["successes"][slots], c["rollouts"][slots]
+        a = prior_a[group] + successes
+        b = prior_b[group] + np.maximum(rollouts - successes, 0.0)
+        inside = (prior_a + prior_b)[group] * self.inside[group] + c["inside"][slots]
+        return a, b, np.minimum(inside / b, _GREATEST_FLOOR), inside
 
     def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        a, b = self.parameters(slots)
+        a, b, *_ = self._above_floor(slots)
         return np.asarray(a / (a + b))
 
     def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         a, b = self.parameters(slots)
         n = a + b
-        return np.asarray(np.sqrt(a * b / (n + 1.0)) / n)
+        return np.asarray((1.0 - self.floor(slots)) * np.sqrt(a * b / (n + 1.0)) / n)
 
     def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """E[p(1-p)] less what is expected of s(1-s), (K,): for scores of 0 and 1 the former, ab / ((a+b)(a+b+1))."""
+        """(1-f)^2 E[p(1-p)] of the success rate p over the floor f, (K,); E[p(1-p)] = ab / ((a+b)(a+b+1))."""
         a, b = self.parameters(slots)
-        n, group = a + b, self.group[slots]
-        size = (self.prior[0] + self.prior[1])[group]
-        inside = (size * self.inside[group] + self.columns["inside"][slots]) / (size + self.columns["rollouts"][slots])
-        return np.asarray(np.maximum(a * b / (n * (n + 1.0)) - inside, 0.0))
+        n = a + b
+        return np.asarray((1.0 - self.floor(slots)) ** 2 * (a * b / (n * (n + 1.0))))
 
     def variance_sd(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Standard deviation of p(1-p) under the belief, (K,): how far off `reward_variance` may be.
+        """(1-f)^2 times the standard deviation of p(1-p), (K,): how far off `reward_variance` may be.
 
         E[p^2 (1-p)^2] = a(a+1) b(b+1) / (n(n+1)(n+2)(n+3)) with n = a + b.
         """
@@ -148,10 +163,12 @@ class PooledBelief(Belief):
         n = a + b
         first = a * b / (n * (n + 1.0))
         second = first * (a + 1.0) * (b + 1.0) / ((n + 2.0) * (n + 3.0))
-        return np.asarray(np.sqrt(np.maximum(second - first * first, 0.0)))
+        sd = np.sqrt(np.maximum(second - first * first, 0.0))
+        return np.asarray((1.0 - self.floor(slots)) ** 2 * sd)
 
     def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        return rng.beta(*self.parameters(slots))
+        floor = self.floor(slots)
+        return np.asarray(floor + (1.0 - floor) * rng.beta(*self.parameters(slots)))
 
     def effective_size(self) -> np.ndarray:
         """Alpha + beta, (N,)."""
