@@ -14,6 +14,7 @@ from rollwise.curricula.believing import Believing
 from rollwise.curricula.grouping import check_columns, columns_to_group_by, group_prompts
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Rails
+from rollwise.draws import pack, rank_of_fewest, ties
 from rollwise.estimators import PooledBelief
 from rollwise.pool import PromptPool
 
@@ -31,6 +32,18 @@ def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
     after = (place + 1) / (1.0 + overlap * place)
     before = place / (1.0 + overlap * np.maximum(place - 1, 0))
     return np.asarray(np.maximum(after - before, _OWN))
+
+
+def turn_intervals(group: np.ndarray, n_groups: int, balance: float) -> np.ndarray:
+    """Rounds of the rotation between two turns of a prompt of each group, (G,): (n / greatest n)^balance.
+
+    So a group of n prompts has a share of the turns in proportion to n^(1-balance).
+
+    >>> turn_intervals(np.array([0, 0, 0, 0, 1]), 2, 0.5).tolist()  # 4 a round from the first, 2 from the other
+    [1.0, 0.5]
+    """
+    size = np.maximum(np.bincount(group, minlength=n_groups), 1)
+    return np.asarray((size / size.max()) ** balance)
 
 
 def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -58,7 +71,9 @@ class EmpiricalBayes(Believing):
     by which those known to be in the middle come first, with the untried of groups in which some are; then what failed
     or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
     prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
-    has its chance.
+    has its chance. Of a group of n prompts as many come as n^(1-balance) has it, by stride scheduling (Waldspurger and
+    Weihl 1995), so that a small group that is good is not missed among many that are hopeless; sampling languages by
+    the root of their size does the same (Conneau and Lample 2019).
 
     Like prompts teach alike. In a step of k, n prompts of a group count for as many as
 
@@ -80,6 +95,7 @@ class EmpiricalBayes(Believing):
         drift: how much of a group's evidence is given up a step.
         borrowed: so many prompts' worth of the average group in each group.
         candidate_multiplier: candidates a prompt asked for; None: the whole pool.
+        balance: how far groups are made alike among the candidates: 0 as they are in the pool, 1 alike.
         strata: into how many quantiles a column of numbers is divided (reference pass rates by their mean).
         clusters: into how many clusters a column of vectors is.
 
@@ -111,6 +127,7 @@ class EmpiricalBayes(Believing):
         drift: float = 0.2,
         borrowed: float = 2.0,
         candidate_multiplier: int | None = 8,
+        balance: float = 0.5,
         strata: int = 5,
         clusters: int = 20,
         **core: Unpack[CoreOptions],
@@ -118,16 +135,20 @@ class EmpiricalBayes(Believing):
         self.group_by = check_columns(group_by)
         self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
         self.overlap = check_number("overlap", overlap, low=0.0, high=1e6)
+        self.balance = check_number("balance", balance, low=0.0, high=1.0)
         self.strata = check_whole("strata", strata, least=1)
         self.clusters = check_whole("clusters", clusters, least=1)
         self.belief = PooledBelief(forgetting=forgetting, renewal=renewal, drift=drift, borrowed=borrowed)
         self.sample_by("mean")
         self.columns_spec = self.belief.columns_spec
         drawing = self.draw_options(candidate_multiplier=candidate_multiplier)
+        if candidate_multiplier is not None:
+            self.columns_spec = {**self.columns_spec, "turn_at": (np.float64, 0.0)}
         own = {
             "group_by": None if self.group_by is None else list(self.group_by),
             "optimism": self.optimism,
             "overlap": self.overlap,
+            "balance": self.balance,
             **{name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "borrowed")},
         }
         super().__init__(pool, options={**own, "strata": strata, "clusters": clusters, **drawing}, **core)
@@ -143,6 +164,7 @@ class EmpiricalBayes(Believing):
             rng=self.rng["clusters"],
         )
         self.belief.divide(codes, len(self.groups))
+        self.interval = turn_intervals(codes, len(self.groups), self.balance)
         self.asked_of: np.ndarray = np.zeros(len(self.groups), dtype=np.int64)  # in this round
         self.step_size = 0  # what was asked for in the round before, or at once in this
 
@@ -150,6 +172,21 @@ class EmpiricalBayes(Believing):
         super().new_round()
         self.step_size = int(self.asked_of.sum()) or self.step_size
         self.asked_of[:] = 0
+
+    # ---- the rotation of candidates ----
+
+    def _show(self, candidates: np.ndarray) -> None:
+        super()._show(candidates)
+        self.columns["turn_at"][candidates] += self.interval[self.belief.group[candidates]]
+
+    def _requeue(self, slots: np.ndarray) -> None:
+        """Each has its next turn at random within an interval from `turn_at`, which counts rounds."""
+        assert self.queue is not None
+        chance = ties(self.rng.seed, self.id_hashes[slots], self.columns["shown"][slots])
+        within = 1.0 - (chance + 1.0) / 2.0**32  # the greater the chance, the sooner, as in any rotation
+        at = self.columns["turn_at"][slots] + within * self.interval[self.belief.group[slots]]
+        sooner = ((1.0 - at % 1.0) * (2**32 - 1)).astype(np.uint32)
+        self.queue.set(slots, pack(rank_of_fewest(np.floor(at)), sooner))
 
     # ---- ask ----
 
@@ -209,4 +246,6 @@ class EmpiricalBayes(Believing):
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]
         self.step_size = int(state.get("step_size", 0))
+        if self.queue is not None:
+            self.columns["turn_at"][added] = np.delete(self.columns["turn_at"], added).min()
         super().load_own_state(state, added)

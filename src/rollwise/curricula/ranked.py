@@ -92,7 +92,7 @@ class Ranked(Curriculum):
         assert self.queue is not None
         assert self.candidate_multiplier is not None
         candidates = self.queue.pop(k * self.candidate_multiplier)
-        self.columns["shown"][candidates] += 1
+        self._show(candidates)
         ranked = self._sorted(candidates, self._ascending(self._keys(candidates, self.scores(candidates))))
         self._requeue(ranked[k:])
         return ranked[:k]
@@ -202,6 +202,10 @@ class Ranked(Curriculum):
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
         """
         return ties(self.rng.seed, self.id_hashes[slots], np.full(len(slots), self.round))
+
+    def _show(self, candidates: np.ndarray) -> None:
+        """They have had a turn."""
+        self.columns["shown"][candidates] += 1
 
     def _requeue(self, slots: np.ndarray) -> None:
         assert self.queue is not None
