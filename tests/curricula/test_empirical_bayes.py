@@ -22,11 +22,10 @@ def tell(curriculum: rw.Curriculum, tickets: list[rw.Ticket], rewards: dict[str,
 
 def test_the_defaults() -> None:
     options = rw.EmpiricalBayes().options
-    assert {name: options[name] for name in ("optimism", "overlap", "forgetting", "renewal", "drift", "borrowed")} == {
-        "optimism": 1.5, "overlap": 2.4, "forgetting": 0.05, "renewal": 0.0, "drift": 0.2, "borrowed": 2.0,
-    }  # fmt: skip
+    numbers = {"optimism": 1.5, "overlap": 2.4, "pass_below": 0.5}
+    numbers |= {"forgetting": 0.05, "renewal": 0.0, "drift": 0.02, "memory": 32.0, "borrowed": 2.0}
+    assert {name: options[name] for name in numbers} == numbers
     assert (options["candidate_multiplier"], options["strata"], options["clusters"]) == (8, 5, 20)
-    assert options["balance"] == 0.5
     assert isinstance(rw.Recommended(), rw.EmpiricalBayes)
 
 
@@ -151,44 +150,6 @@ def test_a_step_looks_at_candidates_of_a_rotation_only() -> None:
     assert curriculum.columns["shown"].tolist() == [1] * 80
 
 
-def shown(curriculum: rw.EmpiricalBayes, prompts: int, rounds: int) -> dict[str, np.ndarray]:
-    """How often each prompt of a group was a candidate, when asked for one by one and told nothing."""
-    for _ in range(rounds):
-        curriculum.tell([rw.Outcome(t.id, []) for t in curriculum.ask(prompts)])
-    category = curriculum.pool.columns["category"]
-    return {c: curriculum.columns["shown"][category == c] for c in np.unique(category).tolist()}
-
-
-def test_candidates_of_a_group_go_by_the_root_of_its_size() -> None:
-    """64 and 4 prompts: roots 8 and 2, so a fifth of 400 candidates is of b, 20 turns each; of the others 5 each."""
-    seen = shown(rw.EmpiricalBayes(pool_of(*"a" * 64, *"b" * 4), rails=None, seed=0), 1, 50)
-    assert seen["b"].sum() == pytest.approx(80, abs=4)
-    assert seen["a"].sum() == 400 - seen["b"].sum()
-    assert set(seen["a"].tolist()) <= {4, 5, 6}
-    assert set(seen["b"].tolist()) <= {19, 20, 21}
-
-
-def test_without_balance_every_prompt_is_a_candidate_as_often() -> None:
-    seen = shown(rw.EmpiricalBayes(pool_of(*"a" * 60, *"b" * 4), rails=None, seed=0, balance=0.0), 2, 20)
-    assert set(np.concatenate(list(seen.values())).tolist()) == {5}
-
-
-def test_with_all_balance_every_group_is_a_candidate_as_often() -> None:
-    """64 and 16 prompts, and as many turns: 1 of each of the first to 4 of each of the other."""
-    seen = shown(rw.EmpiricalBayes(pool_of(*"a" * 64, *"b" * 16), rails=None, seed=0, balance=1.0), 2, 16)
-    assert seen["a"].sum() == pytest.approx(128, abs=2)
-
-
-def test_a_prompt_that_joins_late_has_its_turn_with_those_who_wait_longest() -> None:
-    """32 prompts are candidates 4 at least of 5 times each when another joins; it is no better off than they are."""
-    curriculum = rw.EmpiricalBayes(pool_of(*"a" * 32), rails=None, seed=0)
-    shown(curriculum, 2, 9)
-    more = rw.EmpiricalBayes(pool_of(*"a" * 32, "b"), rails=None, seed=0)
-    more.load_state_dict(curriculum.state_dict())
-    assert sorted(more.columns["turn_at"].tolist()) == [4.0] * 17 + [5.0] * 16
-    assert more.columns["turn_at"][32] == 4.0
-
-
 def test_strata_of_reference_pass_rates_divide_a_category() -> None:
     rates = [[0.0, 0.2], [0.4, 0.6], [0.0, 0.0], [0.8, 1.0]]  # means .1, .5, 0, .9; the median lies at .3
     pool = pool_of("a", "a", "b", "b", reference_pass_rates=rates)
@@ -259,7 +220,7 @@ def test_group_by_must_be_names(group_by: object) -> None:
     [
         {"optimism": -1},
         {"overlap": -0.1},
-        {"balance": 1.1},
+        {"pass_below": 1.1},
         {"strata": 0},
         {"clusters": 0},
         {"candidate_multiplier": 0},

@@ -72,13 +72,22 @@ def test_new_outcomes_can_replace_half_of_the_old() -> None:
 
 
 def test_a_group_left_alone_drifts_back_to_the_average_of_all() -> None:
-    belief = belief_of({0: [0] * 8, 1: [0] * 8, 2: [1, 0] * 4, 3: [1, 0] * 4})
+    belief = belief_of({0: [0] * 8, 1: [0] * 8, 2: [1, 0] * 4, 3: [1, 0] * 4}, drift=0.2)
     apart = belief.prior[0] / sum(belief.prior)
     for _ in range(40):
         belief.add(np.array([2, 3]), [np.array([1.0, 0.0] * 4)] * 2)
         belief.forget_and_learn()
     mean = belief.prior[0] / sum(belief.prior)
     assert apart[0] < 0.3 < 0.45 < mean[0] == pytest.approx(mean[1], abs=0.01)
+
+
+def test_a_group_is_remembered_by_its_last_prompts_however_long_ago() -> None:
+    """Told 8 of it in a step, a memory of 8 prompts keeps 1/e of what was; told none, (1 - drift) of it."""
+    groups = np.repeat([0, 1], 20)
+    belief = belief_of({0: [1, 0], 20: [1, 0]}, groups, memory=8.0, drift=0.02)
+    belief.add(np.arange(1, 9), [np.zeros(2)] * 8)
+    belief.forget_and_learn()
+    assert belief.columns["weight"][[0, 1, 20]].tolist() == pytest.approx([0.98 / math.e, 1.0, 0.98])
 
 
 def test_the_same_mean_of_unlike_and_of_like_prompts_makes_unlike_priors() -> None:
@@ -177,31 +186,31 @@ steps = st.lists(st.dictionaries(st.integers(0, 5), scores, max_size=4), max_siz
 @given(steps=steps)
 def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float]]]) -> None:
     groups = np.array([0, 1, 0, 1, 2, 2])
-    belief = PooledBelief(forgetting=0.1, renewal=0.4, drift=0.3, borrowed=1.5)
+    belief = PooledBelief(forgetting=0.1, renewal=0.4, drift=0.3, memory=3.0, borrowed=1.5)
     belief.use(Columns(6, belief.columns_spec))
     belief.divide(groups, 3)
     own = [[0.0, 0.0, 0.0] for _ in range(6)]  # sum, number and sum of s(1-s)
     last: dict[int, tuple[float, float | None, float]] = {}  # mean, unbiased variance, mean of s(1-s)
-    age: dict[int, int] = {}
+    weight: dict[int, float] = {}
     for told in steps:
         for slot in told:
             belief.add(np.array([slot]), [np.array(told[slot])])
         belief.forget_and_learn()
         for slot in range(6):
             own[slot] = [0.9 * value for value in own[slot]]
-            age[slot] = age.get(slot, 0) + 1
+            new = sum(groups[slot] == groups[other] for other in told)
+            weight[slot] = weight.get(slot, 0.0) * 0.7 * math.exp(-new / 3.0)
             if slot in told:
                 s = told[slot]
                 new = [sum(s), len(s), sum(x * (1 - x) for x in s)]
                 own[slot] = [0.6 * old + told for old, told in zip(own[slot], new, strict=True)]
                 last[slot] = (np.mean(s), np.var(s, ddof=1) if len(s) > 1 else None, new[2] / len(s))
-                age[slot] = 0
+                weight[slot] = 1.0
 
     def pooled(group: int | None, values: dict[int, float], first: float) -> float:
         mine = [i for i in values if group in (None, groups[i])]
         back = first if group is None else pooled(None, values, first)
-        weight = {i: 0.7 ** age[i] for i in mine}
-        return (sum(weight[i] * values[i] for i in mine) + 1.5 * back) / (sum(weight.values()) + 1.5)
+        return (sum(weight[i] * values[i] for i in mine) + 1.5 * back) / (sum(weight[i] for i in mine) + 1.5)
 
     for slot in range(6):
         g = int(groups[slot])

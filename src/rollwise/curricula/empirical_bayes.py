@@ -14,10 +14,10 @@ from rollwise.curricula.believing import Believing
 from rollwise.curricula.grouping import check_columns, columns_to_group_by, group_prompts
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Rails
-from rollwise.draws import pack, rank_of_fewest, ties
 from rollwise.estimators import PooledBelief
 from rollwise.pool import PromptPool
 
+_SELDOM = 1.0 / 8.0  # of the turns of a group are taken, at least, however little it promises
 _OWN = 0.5  # of what a prompt teaches is its own, at least, however many of its group are in the step
 
 
@@ -32,18 +32,6 @@ def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
     after = (place + 1) / (1.0 + overlap * place)
     before = place / (1.0 + overlap * np.maximum(place - 1, 0))
     return np.asarray(np.maximum(after - before, _OWN))
-
-
-def turn_intervals(group: np.ndarray, n_groups: int, balance: float) -> np.ndarray:
-    """Rounds of the rotation between two turns of a prompt of each group, (G,): (n / greatest n)^balance.
-
-    So a group of n prompts has a share of the turns in proportion to n^(1-balance).
-
-    >>> turn_intervals(np.array([0, 0, 0, 0, 1]), 2, 0.5).tolist()  # 4 a round from the first, 2 from the other
-    [1.0, 0.5]
-    """
-    size = np.maximum(np.bincount(group, minlength=n_groups), 1)
-    return np.asarray((size / size.max()) ** balance)
 
 
 def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
@@ -71,9 +59,9 @@ class EmpiricalBayes(Believing):
     by which those known to be in the middle come first, with the untried of groups in which some are; then what failed
     or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
     prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
-    has its chance. Of a group of n prompts as many come as n^(1-balance) has it, by stride scheduling (Waldspurger and
-    Weihl 1995), so that a small group that is good is not missed among many that are hopeless; sampling languages by
-    the root of their size does the same (Conneau and Lample 2019).
+    has its chance. Groups whose untried prompts score less than `pass_below` of what those of the best group do are
+    passed over, the more often the less they promise, up to seven times of eight. So candidates are seldom wasted on
+    categories that are known to be hopeless, however large.
 
     Like prompts teach alike. In a step of k, n prompts of a group count for as many as
 
@@ -92,10 +80,11 @@ class EmpiricalBayes(Believing):
         overlap: how much less a group's prompts teach as its share of a step grows; 0: they have nothing in common.
         forgetting: how much of a prompt's own evidence is given up a step.
         renewal: how much of it besides, when the prompt is rolled out again.
-        drift: how much of a group's evidence is given up a step.
+        drift: how much of a group's evidence is given up a step, though none of its prompts is told.
+        memory: how many prompts of a group are remembered: so many, told anew, leave 1/e of what was known before.
         borrowed: so many prompts' worth of the average group in each group.
         candidate_multiplier: candidates a prompt asked for; None: the whole pool.
-        balance: how far groups are made alike among the candidates: 0 as they are in the pool, 1 alike.
+        pass_below: groups that promise less than this share of the best one are candidates less often; 0: all as often.
         strata: into how many quantiles a column of numbers is divided (reference pass rates by their mean).
         clusters: into how many clusters a column of vectors is.
 
@@ -124,10 +113,11 @@ class EmpiricalBayes(Believing):
         overlap: float = 2.4,
         forgetting: float = 0.05,
         renewal: float = 0.0,
-        drift: float = 0.2,
+        drift: float = 0.02,
+        memory: float = 32.0,
         borrowed: float = 2.0,
         candidate_multiplier: int | None = 8,
-        balance: float = 0.5,
+        pass_below: float = 0.5,
         strata: int = 5,
         clusters: int = 20,
         **core: Unpack[CoreOptions],
@@ -135,21 +125,21 @@ class EmpiricalBayes(Believing):
         self.group_by = check_columns(group_by)
         self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
         self.overlap = check_number("overlap", overlap, low=0.0, high=1e6)
-        self.balance = check_number("balance", balance, low=0.0, high=1.0)
+        self.pass_below = check_number("pass_below", pass_below, low=0.0, high=1.0)
         self.strata = check_whole("strata", strata, least=1)
         self.clusters = check_whole("clusters", clusters, least=1)
-        self.belief = PooledBelief(forgetting=forgetting, renewal=renewal, drift=drift, borrowed=borrowed)
+        self.belief = PooledBelief(
+            forgetting=forgetting, renewal=renewal, drift=drift, memory=memory, borrowed=borrowed
+        )
         self.sample_by("mean")
         self.columns_spec = self.belief.columns_spec
         drawing = self.draw_options(candidate_multiplier=candidate_multiplier)
-        if candidate_multiplier is not None:
-            self.columns_spec = {**self.columns_spec, "turn_at": (np.float64, 0.0)}
         own = {
             "group_by": None if self.group_by is None else list(self.group_by),
             "optimism": self.optimism,
             "overlap": self.overlap,
-            "balance": self.balance,
-            **{name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "borrowed")},
+            "pass_below": self.pass_below,
+            **{name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "memory", "borrowed")},
         }
         super().__init__(pool, options={**own, "strata": strata, "clusters": clusters, **drawing}, **core)
 
@@ -164,7 +154,6 @@ class EmpiricalBayes(Believing):
             rng=self.rng["clusters"],
         )
         self.belief.divide(codes, len(self.groups))
-        self.interval = turn_intervals(codes, len(self.groups), self.balance)
         self.asked_of: np.ndarray = np.zeros(len(self.groups), dtype=np.int64)  # in this round
         self.step_size = 0  # what was asked for in the round before, or at once in this
 
@@ -173,26 +162,34 @@ class EmpiricalBayes(Believing):
         self.step_size = int(self.asked_of.sum()) or self.step_size
         self.asked_of[:] = 0
 
-    # ---- the rotation of candidates ----
-
-    def _show(self, candidates: np.ndarray) -> None:
-        super()._show(candidates)
-        self.columns["turn_at"][candidates] += self.interval[self.belief.group[candidates]]
-
-    def _requeue(self, slots: np.ndarray) -> None:
-        """Each has its next turn at random within an interval from `turn_at`, which counts rounds."""
-        assert self.queue is not None
-        chance = ties(self.rng.seed, self.id_hashes[slots], self.columns["shown"][slots])
-        within = 1.0 - (chance + 1.0) / 2.0**32  # the greater the chance, the sooner, as in any rotation
-        at = self.columns["turn_at"][slots] + within * self.interval[self.belief.group[slots]]
-        sooner = ((1.0 - at % 1.0) * (2**32 - 1)).astype(np.uint32)
-        self.queue.set(slots, pack(rank_of_fewest(np.floor(at)), sooner))
-
     # ---- ask ----
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
         some = slice(None) if slots is None else slots
         return self.belief.reward_variance(some) + self.optimism * self.belief.variance_sd(some)
+
+    def turns_taken(self) -> np.ndarray:
+        """The share of their turns at which prompts of each group become candidates, (G,)."""
+        untried = self.belief.of_untried()
+        score = untried.reward_variance() + self.optimism * untried.variance_sd()
+        enough = self.pass_below * score.max()
+        return np.clip(score / enough, _SELDOM, 1.0) if enough > 0.0 else np.ones(len(score))
+
+    def next_candidates(self, n: int) -> np.ndarray:
+        taken, share = super().next_candidates(n), self.turns_taken()
+        if share.min() == 1.0:
+            return taken
+        passed: list[np.ndarray] = []
+        drawn, taken = taken, taken[:0]
+        while len(drawn):
+            take = self.rng["pass"].random(len(drawn)) < share[self.belief.group[drawn]]
+            taken, passed = np.concatenate([taken, drawn[take]]), [*passed, drawn[~take]]
+            drawn = super().next_candidates(n - len(taken))
+        left = np.concatenate(passed)
+        if len(taken) < n:  # the whole pool was looked at
+            taken, left = np.concatenate([taken, left[: n - len(taken)]]), left[n - len(taken) :]
+        self._requeue(left)
+        return taken
 
     def _keys(self, slots: np.ndarray, scores: np.ndarray) -> np.ndarray:
         if self.overlap == 0.0 or len(self.groups) == 1:  # the order of the scores
@@ -246,6 +243,4 @@ class EmpiricalBayes(Believing):
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]
         self.step_size = int(state.get("step_size", 0))
-        if self.queue is not None:
-            self.columns["turn_at"][added] = np.delete(self.columns["turn_at"], added).min()
         super().load_own_state(state, added)

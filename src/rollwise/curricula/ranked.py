@@ -89,13 +89,18 @@ class Ranked(Curriculum):
         return Picks.of(chosen, self.lane)
 
     def _best_of_candidates(self, k: int) -> np.ndarray:
-        assert self.queue is not None
         assert self.candidate_multiplier is not None
-        candidates = self.queue.pop(k * self.candidate_multiplier)
-        self._show(candidates)
+        candidates = self.next_candidates(k * self.candidate_multiplier)
         ranked = self._sorted(candidates, self._ascending(self._keys(candidates, self.scores(candidates))))
         self._requeue(ranked[k:])
         return ranked[:k]
+
+    def next_candidates(self, n: int) -> np.ndarray:
+        """Take the up to n slots out of the rotation whose turn it is, (K,)."""
+        assert self.queue is not None
+        slots = self.queue.pop(n)
+        self.columns["shown"][slots] += 1
+        return slots
 
     def _next_of_round(self, k: int, without: np.ndarray | None = None) -> np.ndarray:
         """Up to `k` free slots not yet chosen in this round, the best first."""
@@ -202,10 +207,6 @@ class Ranked(Curriculum):
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
         """
         return ties(self.rng.seed, self.id_hashes[slots], np.full(len(slots), self.round))
-
-    def _show(self, candidates: np.ndarray) -> None:
-        """They have had a turn."""
-        self.columns["shown"][candidates] += 1
 
     def _requeue(self, slots: np.ndarray) -> None:
         assert self.queue is not None

@@ -7,6 +7,7 @@ can have the same mean and quite different priors: the first is worth half a rol
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -26,9 +27,12 @@ class PooledBelief(Belief):
 
     S_i and n_i are the sum and the number of the prompt's scores; `forgetting` of both is given up at each step, and
     `renewal` besides when new ones come. The prior follows means over the group's prompts, of each one's last step with
-    outcomes: m of the mean score, v of the variance within a prompt, w of s(1-s); all weighted by (1 - drift)^age, with
-    `borrowed` prompts like the average of all groups added (which itself starts from that many of Beta(1, 1)). So the
-    variance of any prompt's rollouts is m(1-m) - w, and a prior is worth as many rollouts as what is within prompts
+    outcomes: m of the mean score, v of the variance within a prompt, w of s(1-s). Their weights fall by `drift` a step,
+    and to e^(-n/memory) where n prompts of the group are told; `borrowed` prompts like the average of all groups are
+    added (which itself starts from that many of Beta(1, 1)). So a group that is often asked for is known by what it did
+    just now, as training moves it, and one that is not stays known, whatever the size of a step.
+
+    The variance of any prompt's rollouts is m(1-m) - w, and a prior is worth as many rollouts as what is within prompts
     exceeds what is between them (Buehlmann's credibility):
 
         s = a + b = t / (1-t)  with  t = v / (m (1-m) - w),
@@ -43,16 +47,24 @@ class PooledBelief(Belief):
     Args:
         forgetting: how much of a prompt's own evidence is given up a step.
         renewal: how much of it besides, where there is new evidence.
-        drift: how much of a group's evidence is given up a step; more, as every prompt of the group renews it.
+        drift: how much of a group's evidence is given up a step, though none of its prompts is told.
+        memory: how many prompts of a group are remembered: so many, told anew, leave 1/e of what was known before.
         borrowed: so many prompts' worth of the average group, and of Beta(1, 1), in each.
     """
 
     def __init__(
-        self, *, forgetting: float = 0.05, renewal: float = 0.0, drift: float = 0.2, borrowed: float = 2.0
+        self,
+        *,
+        forgetting: float = 0.05,
+        renewal: float = 0.0,
+        drift: float = 0.02,
+        memory: float = 32.0,
+        borrowed: float = 2.0,
     ) -> None:
         self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
         self.renewal = check_number("renewal", renewal, low=0.0, high=1.0)
         self.drift = check_number("drift", drift, low=0.0, high=1.0)
+        self.memory = check_number("memory", memory, low=0.0, high=1e9, open_low=True)
         self.borrowed = check_number("borrowed", borrowed, low=0.0, high=1e6, open_low=True)
 
     @property
@@ -85,8 +97,8 @@ class PooledBelief(Belief):
         c = self.columns
         own = self.forgetting if forgetting is None else forgetting
         _fade([c[name] for name in ("rollouts", "successes", "inside")], own)
-        _fade([c["weight"]], self.drift)
         told = np.flatnonzero(c["told_count"])
+        self._fade_groups(told)
         count, total, inside = (c[name][told] for name in ("told_count", "told_sum", "told_inside"))
         for name, new in (("rollouts", count), ("successes", total), ("inside", inside)):
             c[name][told] = (1.0 - self.renewal) * c[name][told] + new
@@ -97,6 +109,15 @@ class PooledBelief(Belief):
         for name in ("told_count", "told_sum", "told_inside"):
             c[name][told] = 0.0
         self.pool_evidence()
+
+    def _fade_groups(self, told: np.ndarray) -> None:
+        """Evidence of groups, told in earlier steps, is worth less now; `told` are the slots of this one (K,)."""
+        weight = self.columns["weight"]
+        new = np.bincount(self.group[told], minlength=self.n_groups)
+        kept = (1.0 - self.drift) * np.exp(-new / self.memory)
+        some = np.flatnonzero(weight)
+        left = weight[some] * kept[self.group[some]]
+        weight[some] = np.where(left < _FORGOTTEN, 0.0, left)
 
     def pool_evidence(self) -> None:
         """Make each group's prior: a and b (G,), and the mean of s(1-s) (G,)."""
@@ -120,6 +141,13 @@ class PooledBelief(Belief):
         return np.asarray((total + k * everyone) / (weights + k))
 
     # ---- what is believed ----
+
+    def of_untried(self) -> PooledBelief:
+        """The belief about a prompt of each group that was never tried; its slots are the groups."""
+        belief = copy.copy(self)
+        belief.columns = {name: np.zeros(self.n_groups) for name in self.columns}
+        belief.group = np.arange(self.n_groups)
+        return belief
 
     def parameters(self, slots: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Alpha and beta of the success rate over the floor, (K,) each; for scores of 0 and 1 a + S and b + n - S."""
