@@ -1,6 +1,7 @@
 """Empirical Bayes: who is chosen, by numbers worked out by hand; groups; what it remembers."""
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -148,6 +149,55 @@ def test_a_step_looks_at_candidates_of_a_rotation_only() -> None:
     for _ in range(10):
         tell(curriculum, tickets := curriculum.ask(1), {t.prompt_id: [1, 0] for t in tickets})
     assert curriculum.columns["shown"].tolist() == [1] * 80
+
+
+def hopeless_and_good(**options: Any) -> rw.EmpiricalBayes:
+    """80 prompts of a category of which 40 failed, 16 of one in the middle; told of 8 of the latter."""
+    curriculum = rw.EmpiricalBayes(pool_of(*"a" * 80, *"b" * 16), rails=None, seed=0, borrowed=0.01, **options)
+    tickets = curriculum.ask(96)
+    told = [t for t in tickets if int(t.prompt_id[1:]) < 40 or int(t.prompt_id[1:]) >= 88]
+    rewards = {t.prompt_id: [1.0, 0.0] * 4 if t.prompt_id[0] == "b" else [0.0] * 8 for t in told}
+    tell(curriculum, tickets, rewards)
+    tell(curriculum, curriculum.ask(1), {})  # which takes in what was told before
+    return curriculum
+
+
+def test_the_turns_of_a_group_go_by_what_its_untried_prompts_promise() -> None:
+    """Next to nothing in a, as half of it failed: an eighth of its turns is taken, and all of b's."""
+    curriculum = hopeless_and_good()
+    untried = curriculum.scores(np.array([79, 80]))
+    assert untried[0] < 0.5 / 8 * untried[1]
+    assert curriculum.turns_taken().tolist() == [1 / 8, 1]
+    assert hopeless_and_good(pass_below=0.0).turns_taken().tolist() == [1, 1]
+    assert rw.EmpiricalBayes(pool_of(*"ab")).turns_taken().tolist() == [1, 1]
+
+
+def test_the_share_of_turns_is_in_proportion_below_the_line() -> None:
+    """ab / (n(n+1)): 1/6, and 0.4375 / 6 of Beta(0.25, 1.75); with the line at a half 2 x 0.4375 of its turns."""
+    curriculum = rw.EmpiricalBayes(pool_of(*"ab"), optimism=0.0)
+    curriculum.belief.prior = np.array([1.0, 1.0]), np.array([1.0, 1.0])
+    curriculum.belief.inside = np.array([0.0, 0.0])
+    assert curriculum.turns_taken().tolist() == [1, 1]
+    curriculum.belief.prior = np.array([1.0, 0.25]), np.array([1.0, 1.75])
+    assert curriculum.turns_taken().tolist() == pytest.approx([1, 0.875])
+
+
+def test_who_is_passed_over_keeps_its_place_behind_the_others() -> None:
+    """Asked one by one, 8 candidates each: hardly any of the 80 while there are 16, and nobody is lost."""
+    curriculum = hopeless_and_good()
+    before = curriculum.columns["shown"].copy()
+    asked = [curriculum.ask(1)[0].prompt_id[0] for _ in range(12)]
+    assert asked.count("b") >= 10
+    assert (curriculum.columns["shown"] - before).max() <= 12
+    assert len(curriculum.ask(96 - 12)) == 96 - 12
+
+
+def test_a_resumed_one_passes_over_the_same() -> None:
+    curriculum = hopeless_and_good()
+    curriculum.ask(3)
+    resumed = hopeless_and_good()
+    resumed.load_state_dict(curriculum.state_dict())
+    assert resumed.ask(8) == curriculum.ask(8)
 
 
 def test_strata_of_reference_pass_rates_divide_a_category() -> None:
