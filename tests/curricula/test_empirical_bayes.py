@@ -152,21 +152,20 @@ def test_a_step_looks_at_candidates_of_a_rotation_only() -> None:
 
 
 def hopeless_and_good(**options: Any) -> rw.EmpiricalBayes:
-    """80 prompts of a category of which 40 failed, 16 of one in the middle; told of 8 of the latter."""
+    """80 prompts of a category that fails and 16 of one in the middle; half of them were tried."""
     curriculum = rw.EmpiricalBayes(pool_of(*"a" * 80, *"b" * 16), rails=None, seed=0, borrowed=0.01, **options)
-    tickets = curriculum.ask(96)
-    told = [t for t in tickets if int(t.prompt_id[1:]) < 40 or int(t.prompt_id[1:]) >= 88]
-    rewards = {t.prompt_id: [1.0, 0.0] * 4 if t.prompt_id[0] == "b" else [0.0] * 8 for t in told}
-    tell(curriculum, tickets, rewards)
+    tickets = curriculum.ask(48)
+    tell(curriculum, tickets, {t.prompt_id: [1.0, 0.0] * 4 if t.prompt_id[0] == "b" else [0.0] * 8 for t in tickets})
     tell(curriculum, curriculum.ask(1), {})  # which takes in what was told before
     return curriculum
 
 
 def test_the_turns_of_a_group_go_by_what_its_untried_prompts_promise() -> None:
-    """Next to nothing in a, as half of it failed: an eighth of its turns is taken, and all of b's."""
+    """Next to nothing in a, as all failed that were tried: an eighth of its turns is taken, and all of b's."""
     curriculum = hopeless_and_good()
-    untried = curriculum.scores(np.array([79, 80]))
-    assert untried[0] < 0.5 / 8 * untried[1]
+    untried = curriculum.columns["asked"] == 0
+    scores = curriculum.scores(None)
+    assert scores[:80][untried[:80]].max() < 0.5 / 8 * scores[80:][untried[80:]].min()
     assert curriculum.turns_taken().tolist() == [1 / 8, 1]
     assert hopeless_and_good(pass_below=0.0).turns_taken().tolist() == [1, 1]
     assert rw.EmpiricalBayes(pool_of(*"ab")).turns_taken().tolist() == [1, 1]
@@ -182,14 +181,27 @@ def test_the_share_of_turns_is_in_proportion_below_the_line() -> None:
     assert curriculum.turns_taken().tolist() == pytest.approx([1, 0.875])
 
 
-def test_who_is_passed_over_keeps_its_place_behind_the_others() -> None:
-    """Asked one by one, 8 candidates each: hardly any of the 80 while there are 16, and nobody is lost."""
+def test_the_untried_of_a_hopeless_group_are_passed_over_and_not_lost() -> None:
+    """Their turns are counted, so they come again when the others have come as often."""
     curriculum = hopeless_and_good()
+    untried = np.flatnonzero(curriculum.columns["asked"] == 0)
     before = curriculum.columns["shown"].copy()
-    asked = [curriculum.ask(1)[0].prompt_id[0] for _ in range(12)]
-    assert asked.count("b") >= 10
-    assert (curriculum.columns["shown"] - before).max() <= 12
-    assert len(curriculum.ask(96 - 12)) == 96 - 12
+    taken = curriculum.next_candidates(48)
+    assert len(set(taken.tolist())) == 48
+    hopeless = untried[untried < 80]
+    assert np.isin(hopeless, taken).mean() < 0.35
+    assert np.isin(np.setdiff1d(np.arange(96), hopeless), taken).mean() > 0.6
+    assert (curriculum.columns["shown"][taken] > before[taken]).all()
+    curriculum._requeue(taken)
+    assert len(curriculum.next_candidates(96)) == 96
+
+
+def test_who_was_tried_is_never_passed_over() -> None:
+    curriculum = hopeless_and_good()
+    curriculum.columns["asked"][:] = 1
+    assert curriculum.queue is not None
+    in_rotation = curriculum.queue.top(40).tolist()
+    assert curriculum.next_candidates(40).tolist() == in_rotation
 
 
 def test_a_resumed_one_passes_over_the_same() -> None:

@@ -59,9 +59,10 @@ class EmpiricalBayes(Believing):
     by which those known to be in the middle come first, with the untried of groups in which some are; then what failed
     or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
     prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
-    has its chance. Groups whose untried prompts score less than `pass_below` of what those of the best group do are
-    passed over, the more often the less they promise, up to seven times of eight. So candidates are seldom wasted on
-    categories that are known to be hopeless, however large.
+    has its chance. Untried prompts that score less than `pass_below` of what those of the best group do are passed
+    over, the more often the less their group promises, up to seven times of eight. So candidates are seldom wasted on
+    categories that are known to be hopeless, however large. Prompts that were tried are not passed over: in a small
+    pool that brings the same few good ones back too soon.
 
     Like prompts teach alike. In a step of k, n prompts of a group count for as many as
 
@@ -84,7 +85,8 @@ class EmpiricalBayes(Believing):
         memory: how many prompts of a group are remembered: so many, told anew, leave 1/e of what was known before.
         borrowed: so many prompts' worth of the average group in each group.
         candidate_multiplier: candidates a prompt asked for; None: the whole pool.
-        pass_below: groups that promise less than this share of the best one are candidates less often; 0: all as often.
+        pass_below: untried prompts of groups that promise less than this share of the best one's are candidates less
+            often; 0: all as often.
         strata: into how many quantiles a column of numbers is divided (reference pass rates by their mean).
         clusters: into how many clusters a column of vectors is.
 
@@ -169,7 +171,7 @@ class EmpiricalBayes(Believing):
         return self.belief.reward_variance(some) + self.optimism * self.belief.variance_sd(some)
 
     def turns_taken(self) -> np.ndarray:
-        """The share of their turns at which prompts of each group become candidates, (G,)."""
+        """The share of their turns at which untried prompts of each group become candidates, (G,)."""
         untried = self.belief.of_untried()
         score = untried.reward_variance() + self.optimism * untried.variance_sd()
         enough = self.pass_below * score.max()
@@ -182,7 +184,8 @@ class EmpiricalBayes(Believing):
         passed: list[np.ndarray] = []
         drawn, taken = taken, taken[:0]
         while len(drawn):
-            take = self.rng["pass"].random(len(drawn)) < share[self.belief.group[drawn]]
+            tried = self.columns["asked"][drawn] > 0
+            take = tried | (self.rng["pass"].random(len(drawn)) < share[self.belief.group[drawn]])
             taken, passed = np.concatenate([taken, drawn[take]]), [*passed, drawn[~take]]
             drawn = super().next_candidates(n - len(taken))
         left = np.concatenate(passed)
