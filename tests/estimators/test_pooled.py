@@ -198,12 +198,12 @@ def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float
         belief.forget_and_learn()
         for slot in range(6):
             own[slot] = [0.9 * value for value in own[slot]]
-            new = sum(groups[slot] == groups[other] for other in told)
-            weight[slot] = weight.get(slot, 0.0) * 0.7 * math.exp(-new / 3.0)
+            like = sum(groups[slot] == groups[other] for other in told)
+            weight[slot] = weight.get(slot, 0.0) * 0.7 * math.exp(-like / 3.0)
             if slot in told:
                 s = told[slot]
                 new = [sum(s), len(s), sum(x * (1 - x) for x in s)]
-                own[slot] = [0.6 * old + told for old, told in zip(own[slot], new, strict=True)]
+                own[slot] = [0.6 * old + more for old, more in zip(own[slot], new, strict=True)]
                 last[slot] = (np.mean(s), np.var(s, ddof=1) if len(s) > 1 else None, new[2] / len(s))
                 weight[slot] = 1.0
 

@@ -167,32 +167,29 @@ class EmpiricalBayes(Believing):
     # ---- ask ----
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
-        some = slice(None) if slots is None else slots
-        return self.belief.reward_variance(some) + self.optimism * self.belief.variance_sd(some)
+        return self._hopeful(self.belief, slice(None) if slots is None else slots)
+
+    def _hopeful(self, belief: PooledBelief, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
+        return belief.reward_variance(slots) + self.optimism * belief.variance_sd(slots)
 
     def turns_taken(self) -> np.ndarray:
         """The share of their turns at which untried prompts of each group become candidates, (G,)."""
-        untried = self.belief.of_untried()
-        score = untried.reward_variance() + self.optimism * untried.variance_sd()
+        score = self._hopeful(self.belief.of_untried())
         enough = self.pass_below * score.max()
         return np.clip(score / enough, _SELDOM, 1.0) if enough > 0.0 else np.ones(len(score))
 
     def next_candidates(self, n: int) -> np.ndarray:
-        taken, share = super().next_candidates(n), self.turns_taken()
+        share = self.turns_taken()
         if share.min() == 1.0:
-            return taken
-        passed: list[np.ndarray] = []
-        drawn, taken = taken, taken[:0]
-        while len(drawn):
+            return super().next_candidates(n)
+        taken = passed = np.empty(0, dtype=np.int64)
+        while len(drawn := super().next_candidates(n - len(taken))):
             tried = self.columns["asked"][drawn] > 0
             take = tried | (self.rng["pass"].random(len(drawn)) < share[self.belief.group[drawn]])
-            taken, passed = np.concatenate([taken, drawn[take]]), [*passed, drawn[~take]]
-            drawn = super().next_candidates(n - len(taken))
-        left = np.concatenate(passed)
-        if len(taken) < n:  # the whole pool was looked at
-            taken, left = np.concatenate([taken, left[: n - len(taken)]]), left[n - len(taken) :]
-        self._requeue(left)
-        return taken
+            taken, passed = np.concatenate([taken, drawn[take]]), np.concatenate([passed, drawn[~take]])
+        missing = n - len(taken)  # more than 0 only when the whole pool was looked at
+        self._requeue(passed[missing:])
+        return np.concatenate([taken, passed[:missing]])
 
     def _keys(self, slots: np.ndarray, scores: np.ndarray) -> np.ndarray:
         if self.overlap == 0.0 or len(self.groups) == 1:  # the order of the scores

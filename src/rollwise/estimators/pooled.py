@@ -96,9 +96,10 @@ class PooledBelief(Belief):
         """The step is over: everything fades, what was told is added, and the priors follow."""
         c = self.columns
         own = self.forgetting if forgetting is None else forgetting
-        _fade([c[name] for name in ("rollouts", "successes", "inside")], own)
+        _fade([c[name] for name in ("rollouts", "successes", "inside")], np.array([1.0 - own]))
         told = np.flatnonzero(c["told_count"])
-        self._fade_groups(told)
+        news = np.bincount(self.group[told], minlength=self.n_groups)
+        _fade([c["weight"]], (1.0 - self.drift) * np.exp(-news / self.memory), self.group)
         count, total, inside = (c[name][told] for name in ("told_count", "told_sum", "told_inside"))
         for name, new in (("rollouts", count), ("successes", total), ("inside", inside)):
             c[name][told] = (1.0 - self.renewal) * c[name][told] + new
@@ -109,15 +110,6 @@ class PooledBelief(Belief):
         for name in ("told_count", "told_sum", "told_inside"):
             c[name][told] = 0.0
         self.pool_evidence()
-
-    def _fade_groups(self, told: np.ndarray) -> None:
-        """Evidence of groups, told in earlier steps, is worth less now; `told` are the slots of this one (K,)."""
-        weight = self.columns["weight"]
-        new = np.bincount(self.group[told], minlength=self.n_groups)
-        kept = (1.0 - self.drift) * np.exp(-new / self.memory)
-        some = np.flatnonzero(weight)
-        left = weight[some] * kept[self.group[some]]
-        weight[some] = np.where(left < _FORGOTTEN, 0.0, left)
 
     def pool_evidence(self) -> None:
         """Make each group's prior: a and b (G,), and the mean of s(1-s) (G,)."""
@@ -151,52 +143,52 @@ class PooledBelief(Belief):
 
     def parameters(self, slots: np.ndarray | slice = slice(None)) -> tuple[np.ndarray, np.ndarray]:
         """Alpha and beta of the success rate over the floor, (K,) each; for scores of 0 and 1 a + S and b + n - S."""
-        a, b, floor, inside = self._above_floor(slots)
-        return np.maximum(a - inside / (1.0 - floor), np.finfo(float).tiny), b / (1.0 - floor)
+        a, b, _ = self._over_floor(slots)
+        return a, b
 
     def floor(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         """What any rollout is believed to earn, (K,): 0 for scores of 0 and 1."""
-        return self._above_floor(slots)[2]
+        return self._over_floor(slots)[2]
 
-    def _above_floor(self, slots: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-        """A, B, f and W of the slots, (K,) each."""
+    def _over_floor(self, slots: np.ndarray | slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Alpha and beta of the success rate over the floor, and the floor, (K,) each."""
         (prior_a, prior_b), group, c = self.prior, self.group[slots], self.columns
         successes, rollouts = c["successes"][slots], c["rollouts"][slots]
         a = prior_a[group] + successes
         b = prior_b[group] + np.maximum(rollouts - successes, 0.0)
         inside = (prior_a + prior_b)[group] * self.inside[group] + c["inside"][slots]
-        return a, b, np.minimum(inside / b, _GREATEST_FLOOR), inside
+        floor = np.minimum(inside / b, _GREATEST_FLOOR)
+        return np.maximum(a - inside / (1.0 - floor), np.finfo(float).tiny), b / (1.0 - floor), floor
 
     def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        a, b, *_ = self._above_floor(slots)
-        return np.asarray(a / (a + b))
+        a, b, floor = self._over_floor(slots)
+        return np.asarray(floor + (1.0 - floor) * (a / (a + b)))
 
     def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        a, b = self.parameters(slots)
+        a, b, floor = self._over_floor(slots)
         n = a + b
-        return np.asarray((1.0 - self.floor(slots)) * np.sqrt(a * b / (n + 1.0)) / n)
+        return np.asarray((1.0 - floor) * np.sqrt(a * b / (n + 1.0)) / n)
 
     def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         """(1-f)^2 E[p(1-p)] of the success rate p over the floor f, (K,); E[p(1-p)] = ab / ((a+b)(a+b+1))."""
-        a, b = self.parameters(slots)
+        a, b, floor = self._over_floor(slots)
         n = a + b
-        return np.asarray((1.0 - self.floor(slots)) ** 2 * (a * b / (n * (n + 1.0))))
+        return np.asarray((1.0 - floor) ** 2 * (a * b / (n * (n + 1.0))))
 
     def variance_sd(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         """(1-f)^2 times the standard deviation of p(1-p), (K,): how far off `reward_variance` may be.
 
         E[p^2 (1-p)^2] = a(a+1) b(b+1) / (n(n+1)(n+2)(n+3)) with n = a + b.
         """
-        a, b = self.parameters(slots)
+        a, b, floor = self._over_floor(slots)
         n = a + b
         first = a * b / (n * (n + 1.0))
         second = first * (a + 1.0) * (b + 1.0) / ((n + 2.0) * (n + 3.0))
-        sd = np.sqrt(np.maximum(second - first * first, 0.0))
-        return np.asarray((1.0 - self.floor(slots)) ** 2 * sd)
+        return np.asarray((1.0 - floor) ** 2 * np.sqrt(np.maximum(second - first * first, 0.0)))
 
     def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        floor = self.floor(slots)
-        return np.asarray(floor + (1.0 - floor) * rng.beta(*self.parameters(slots)))
+        a, b, floor = self._over_floor(slots)
+        return np.asarray(floor + (1.0 - floor) * rng.beta(a, b))
 
     def effective_size(self) -> np.ndarray:
         """Alpha + beta, (N,)."""
@@ -204,9 +196,13 @@ class PooledBelief(Belief):
         return np.asarray(a + b)
 
 
-def _fade(arrays: Sequence[np.ndarray], share: float) -> None:
-    """Give up a share of arrays (N,), in place; where the first of them has faded away, all become 0."""
+def _fade(arrays: Sequence[np.ndarray], kept: np.ndarray, group: np.ndarray | None = None) -> None:
+    """Keep a share of arrays (N,), in place; where the first of them has faded away, all become 0.
+
+    The share is one for all, (1,), or one for each group (G,), of which `group` (N,) says whose each is.
+    """
     some = np.flatnonzero(arrays[0])
-    kept = np.where(arrays[0][some] * (1.0 - share) < _FORGOTTEN, 0.0, 1.0 - share)
+    share = kept if group is None else kept[group[some]]
+    share = np.where(arrays[0][some] * share < _FORGOTTEN, 0.0, share)
     for array in arrays:
-        array[some] *= kept
+        array[some] *= share
