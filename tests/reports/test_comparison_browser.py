@@ -96,7 +96,10 @@ def test_tables_sort_by_a_click(page: Path, tmp_path: Path) -> None:
 
 
 def test_phone_page_is_not_wider_than_the_phone(page: Path, tmp_path: Path) -> None:
+    """Not even when the page names a problem with a path that has no place to break."""
     script = """
+      const problem = "<section class='wide'><ul><li>" + "starts/of_a_long_name".repeat(9) + "</li></ul></section>";
+      d.querySelector("main").insertAdjacentHTML("beforeend", problem);
       const sizes = [...d.querySelectorAll("svg text")].map(t => t.getBoundingClientRect().height);
       const panels = [...d.querySelectorAll(".panel svg")].map(s => s.getBoundingClientRect().width);
       return [d.documentElement.scrollWidth, Math.min(...panels), Math.min(...sizes)];

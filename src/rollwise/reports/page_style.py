@@ -14,7 +14,7 @@ CSS = """
 }
 * { box-sizing: border-box; }
 html { -webkit-text-size-adjust: 100%; }
-body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 var(--font); }
+body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 var(--font); overflow-wrap: break-word; }
 main {
   max-width: 1180px; margin: 0 auto; padding: 24px 16px 40px;
   display: grid; grid-template-columns: repeat(2, minmax(0, 1fr)); grid-auto-flow: dense; gap: 16px;
