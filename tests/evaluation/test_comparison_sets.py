@@ -1,4 +1,4 @@
-"""Reading a comparison's folder, and grouping any runs by method and seed."""
+"""Reading a comparison's folder."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.evaluation.run_sets import group_runs, read_comparison
+from rollwise.evaluation.run_sets import read_comparison
 
 LINE = '{"step": 0, "eval/pass@1": 0.1}\n'
 PLAN = {"name": "mine", "baseline": "uniform", "oracle": None, "methods": {"uniform": {}, "bots": {}}, "seeds": [0, 1]}
@@ -86,55 +86,3 @@ def test_no_plan(tmp_path: Path) -> None:
     (tmp_path / "comparison.yaml").write_text("- a")
     with pytest.raises(ConfigError, match="holds a list"):
         read_comparison(tmp_path)
-
-
-def test_labels_say_what_differs(tmp_path: Path) -> None:
-    base = {"task": "countdown", "steps": 60, "gate": "none", "out": "x"}
-    ungated = {"task": "countdown", "steps": 60}
-    options = {"ema": 0.9, "lanes": {"a": [1] * 9}}
-    gate = {"gate": "mixed", "gate_options": {"max_rounds": 4}}
-    paths = [
-        write_run(tmp_path / "a", **base, curriculum="uniform", seed=0),
-        write_run(tmp_path / "b", **base, curriculum="uniform", seed=1),
-        write_run(tmp_path / "c", **base, curriculum="prioritized", curriculum_options=options, seed=0),
-        write_run(tmp_path / "d", **ungated, **gate, curriculum="uniform", seed=0),
-        write_run(tmp_path / "e", **ungated, curriculum="uniform", seed=0),
-        write_run(tmp_path / "bare-run-seed3"),
-    ]  # fmt: skip
-    found = group_runs(paths)
-    assert {method: list(seeds) for method, seeds in found.runs.items()} == {
-        "uniform": [0, 1],
-        "prioritized (ema=0.9, lanes={…})": [0],
-        "uniform + mixed (max_rounds=4)": [0],
-        "uniform [e]": [0],
-        "bare-run": [3],
-    }
-    assert (found.baseline, found.oracle) == ("uniform", None)
-    longer = write_run(tmp_path / "f", **{**base, "steps": 90}, curriculum="uniform", seed=0)
-    assert list(group_runs([paths[0], longer]).runs) == ["uniform, steps=60", "uniform, steps=90"]
-
-
-def test_the_baseline_and_the_oracle_of_grouped_runs(tmp_path: Path) -> None:
-    paths = [write_run(tmp_path / name, curriculum=name, seed=0) for name in ("sec", "oracle", "bots")]
-    found = group_runs(paths)
-    assert (found.baseline, found.oracle) == ("sec", "oracle")
-    assert group_runs(paths, baseline="bots").baseline == "bots"
-    with pytest.raises(ConfigError, match="baseline 'uniform' is none"):
-        group_runs(paths, baseline="uniform")
-
-
-def test_grouped_runs_that_can_not_be_read_are_named(tmp_path: Path) -> None:
-    found = group_runs([write_run(tmp_path / "a", curriculum="sec"), tmp_path / "nowhere"])
-    (problem,) = found.problems
-    assert "nowhere' is not a folder" in str(problem)
-    with pytest.raises(ConfigError, match=r"no run to compare; .*nowhere"):
-        group_runs([tmp_path / "nowhere"])
-    with pytest.raises(ConfigError, match="give run folders"):
-        group_runs([])
-
-
-def test_runs_that_are_scored_on_different_things(tmp_path: Path) -> None:
-    paths = [write_run(tmp_path / str(n), curriculum="sec", seed=0, eval_samples=n) for n in (4, 8)]
-    (problem,) = group_runs(paths).problems
-    assert problem.kind == "unequal"
-    assert str(problem) == "the runs differ in eval_samples (4, 8), so their scores do not measure the same"

@@ -16,7 +16,8 @@ import numpy as np
 import pytest
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation.run_sets import group_runs, read_comparison
+from rollwise.evaluation.run_groups import group_runs
+from rollwise.evaluation.run_sets import read_comparison
 from rollwise.reports.comparison import compare_set, write_comparison, write_run_comparison
 from rollwise.reports.comparison_figures import build_figures
 from rollwise.reports.comparison_table import format_markdown, format_table

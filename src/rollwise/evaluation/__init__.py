@@ -15,7 +15,8 @@ from rollwise.evaluation.metrics import (
     time_to_baseline,
 )
 from rollwise.evaluation.run_files import RunData, read_run
-from rollwise.evaluation.run_sets import group_runs, read_comparison
+from rollwise.evaluation.run_groups import group_runs
+from rollwise.evaluation.run_sets import read_comparison
 
 __all__ = [
     "Comparison",

@@ -10,7 +10,8 @@ from pathlib import Path
 from rollwise.errors import MissingExtraError
 from rollwise.evaluation.comparison import compare_runs
 from rollwise.evaluation.comparison_results import Comparison
-from rollwise.evaluation.run_sets import RunSet, group_runs, read_comparison
+from rollwise.evaluation.run_groups import group_runs
+from rollwise.evaluation.run_sets import RunSet, read_comparison
 from rollwise.reports.comparison_table import format_markdown
 from rollwise.reports.writing import write_whole
 
