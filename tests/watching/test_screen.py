@@ -77,6 +77,36 @@ def test_a_text_with_markup_is_shown_as_it_is(tmp_path: Path) -> None:
     assert "[red]" in text
 
 
+@pytest.mark.parametrize("width", [80, 120, 200])
+def test_long_prompts_and_names_leave_the_numbers_their_room(width: int, tmp_path: Path) -> None:
+    names = [
+        "intermediate algebra / level 5 (competition)",
+        "数え上げと確率 / レベル 4 (競技数学の問題集)",
+        "prealgebra",
+    ]
+    rows = [
+        {
+            "step": step,
+            "lane": "adaptive/prompts/retest",
+            "category": name,
+            "rewards": [0, 1, 1, 0],
+            "prompt": 300 * "what ",
+        }
+        for step, name in enumerate(names, start=1)
+    ]
+    (tmp_path / "metrics.jsonl").write_text("".join(f'{{"step": {row["step"]}, "frac_mixed": 1.0}}\n' for row in rows))
+    (tmp_path / "rollouts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    lines = drawn(render_run(snapshot(tmp_path), Canvas(width, 40, BLOCKS)), width)
+    shares = [line for line in lines if "33%" in line]
+    assert len(shares) == 3
+    assert all("50%" in line and "100%" in line for line in shares)
+    groups = lines[
+        next(i for i, line in enumerate(lines) if "first completion" in line or line.startswith("step  ")) + 1 :
+    ]
+    assert [line.split()[0] for line in groups] == ["3", "2", "1"]
+    assert all("0.50" in line and "what what" in line for line in groups)
+
+
 def test_before_the_first_step(tmp_path: Path) -> None:
     assert "waiting for the run to begin" in drawn(render_run(snapshot(tmp_path), Canvas(80, 24, BLOCKS)), 80)[1]
     (tmp_path / "config.yaml").write_text("steps: 9\n")

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len
 from rich.console import Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
@@ -175,7 +176,13 @@ def _judge_facts(judge: JudgeState | None, canvas: Canvas) -> list[str]:
 
 def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:
     """Lanes and, beside them, categories; where there are more than rows, the last row is the sum of the others."""
-    lanes = canvas.table((f"lanes, last {RECENT_STEPS} steps", None), (">share", 5))
+    header = f"lanes, last {RECENT_STEPS} steps"
+    longest = [max(map(cell_len, [header, *(name for name, _ in snapshot.lanes)]))]
+    if snapshot.categories:
+        longest.append(max(map(cell_len, ["category", *(category.name for category in snapshot.categories)])))
+    numbers = 5 + 9 + 5 + 3 * 2 + 2 + 4 if snapshot.categories else 0
+    names = _rooms(longest, canvas.width - (5 + 2 * 2) - numbers - 4)
+    lanes = canvas.table((header, names[0]), (">share", 5))
     listed = snapshot.lanes if len(snapshot.lanes) <= rows else snapshot.lanes[: rows - 1]
     for lane, share in listed:
         lanes.add_row(Text(lane), percent(share))
@@ -184,7 +191,7 @@ def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:
         lanes.add_row(f"{len(rest)} others", percent(sum(share for _, share in rest)))
     if not snapshot.categories:
         return Block(lanes, rows + 1)
-    categories = canvas.table(("category", None), (">share", 5), (">pass rate", 9), (">mixed", 5))
+    categories = canvas.table(("category", names[1]), (">share", 5), (">pass rate", 9), (">mixed", 5))
     chosen = list(snapshot.categories)
     if len(chosen) > rows:
         chosen = sorted(chosen, key=lambda category: (-category.share, category.name))
@@ -199,6 +206,17 @@ def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:
     return Block(side, rows + 1)
 
 
+def _rooms(longest: Sequence[int], room: int) -> list[int]:
+    """The columns that texts get of `room`: what they need, else what the others leave, at least an equal share.
+
+    >>> _rooms([20, 10], 40), _rooms([20, 60], 40), _rooms([50, 60], 40)
+    ([20, 10], [20, 20], [20, 20])
+    """
+    fair = max(1, room // len(longest))
+    left = max(room - sum(min(need, fair) for need in longest), 0)
+    return [min(need, fair + left) if need > fair else need for need in longest]
+
+
 def _groups(groups: Sequence[GroupLine], canvas: Canvas) -> Block:
     """The newest groups; `said` is the mean score that was predicted, where one was."""
     said = any(group.predicted is not None for group in groups)
@@ -207,7 +225,8 @@ def _groups(groups: Sequence[GroupLine], canvas: Canvas) -> Block:
     step = max(4, len(str(groups[0].step)))
     columns = [(">step", step), ("lane", max(4, lane)), (">said", 4), (">got", 4), ("rewards", rollouts)]
     kept = [column for column in columns if said or column[0] != ">said"]
-    table = canvas.table(*kept, ("prompt and first completion", None))
+    room = max(1, canvas.width - sum(width + 2 for _, width in kept) - 2)
+    table = canvas.table(*kept, ("prompt and first completion", room))
     for group in groups:
         rewards = [math.nan if reward is None else reward for reward in group.rewards]
         got = sum(group.scored) / len(group.scored) if group.scored else math.nan
