@@ -380,3 +380,34 @@ def test_unknown_names_and_numbers_out_of_range(tmp_path: Path) -> None:
         compare_runs(runs, baseline="uniform", bootstrap=0)
     with pytest.raises(ConfigError, match="budget"):
         compare_runs(runs, baseline="uniform", budget=-1)
+
+
+def test_the_effective_ratio_is_that_of_the_budget(tmp_path: Path) -> None:
+    """Two steps' tokens: the long run's later steps, with less contrast, don't count; nor do they on other axes."""
+    short = [{**row, "frac_mixed": 0.8} for row in lines((0.1, 0.2, 0.3))]
+    long = [{**row, "frac_mixed": 0.8 if row["step"] < 3 else 0.2} for row in lines((0.1, 0.2, 0.3, 0.4, 0.5))]
+    for rows in (short, long):
+        del rows[0]["frac_mixed"]
+    runs = write_runs(tmp_path, {"uniform": [short], "long": [long]})
+    found = compare_runs(runs, baseline="uniform", budget=200)
+    assert found.method("long").measures["effective_task_ratio"].mean == pytest.approx(0.5)
+    for axis in ("tokens", "steps", "rollouts", "wall_s"):
+        ratio = found.method("long").axes[axis].effective_task_ratio
+        assert ratio.mean == pytest.approx(0.8)
+        assert ratio.difference is not None
+        assert ratio.difference.mean == pytest.approx(0.0)
+    over = compare_runs(runs, baseline="uniform", budget=150).method("long").axes["tokens"].effective_task_ratio
+    assert over.mean == pytest.approx(0.8)  # of the step, too, in which the budget was spent
+
+
+def test_mean_scores_are_of_what_all_were_evaluated_in(tmp_path: Path) -> None:
+    """The same line, first evaluated after a step and before training: from 100 to 400 tokens its mean is .25."""
+    runs = write_runs(
+        tmp_path, {"uniform": [lines((None, 0.1, 0.2, 0.3, 0.4))], "bots": [lines((0.0, 0.1, 0.2, 0.3, 0.4))]}
+    )
+    found = compare_runs(runs, baseline="uniform")
+    for name in ("uniform", "bots"):
+        assert found.method(name).axes["tokens"].area.mean == pytest.approx(0.25)
+    (problem,) = found.problems
+    assert problem.kind == "uneven"
+    assert "first evaluated between steps 0 and 1" in str(problem)

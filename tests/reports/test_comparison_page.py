@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from rollwise.errors import ConfigError
+from rollwise.evaluation.comparison_results import Comparison
 from rollwise.evaluation.run_groups import group_runs
 from rollwise.evaluation.run_sets import read_comparison
 from rollwise.reports.comparison import compare_set, write_comparison, write_run_comparison
@@ -315,3 +316,51 @@ def test_the_terminal_names_the_first_problems(tmp_path: Path) -> None:
     shown = console.export_text()
     assert shown.count("seeds 0, 1, 2, 3, 4: not begun") == 8
     assert "- and 2 other problems" in shown
+
+
+def write_uneven(folder: Path, counts: dict[str, int], gains: dict[str, float]) -> Comparison:
+    write_plan(folder, list(counts), max(counts.values()), oracle=None)
+    for method, seeds in counts.items():
+        for seed in range(seeds):
+            write_method(folder / "runs" / method / f"seed{seed}", method, seed, gains[method])
+    return compare_set(read_comparison(folder))
+
+
+def test_the_answer_is_about_what_enough_seeds_show(tmp_path: Path) -> None:
+    gains = {"uniform": 0.2, "sure": 0.3, "new": 0.4}
+    said = verdict(write_uneven(tmp_path / "one", {"uniform": 5, "sure": 5, "new": 1}, gains))
+    assert said[0].startswith("It helped, with sure")
+    assert re.match(r"new has a greater mean than sure, \+0\.1\d\d, and is less sure \(1 paired seed\)\.", said[1])
+    assert any(line.startswith("sure reaches uniform's best score") for line in said)
+    three = verdict(write_uneven(tmp_path / "three", {"uniform": 5, "sure": 5, "new": 3}, gains))
+    assert three[0].startswith("It helped, with sure")
+    assert "less sure (3 paired seeds)" in three[1]
+    few = verdict(write_uneven(tmp_path / "few", {"uniform": 3, "sure": 3, "new": 1}, gains))
+    assert few[0].startswith("It may have helped, with sure")
+
+
+def test_scores_of_different_things_are_no_help(tmp_path: Path) -> None:
+    paths = [
+        write_method(tmp_path / f"{m}{s}", m, s, g) for m, g in (("uniform", 0.2), ("bots", 0.4)) for s in range(5)
+    ]
+    for path in paths[5:]:
+        config = json.loads((path / "config.yaml").read_text())
+        (path / "config.yaml").write_text(json.dumps({**config, "task": "easier"}))
+    said = verdict(compare_set(group_runs(paths)))
+    assert said[0].startswith("These numbers may mean nothing: the runs differ in task")
+    assert said[1].startswith("By the numbers alone it helped, with bots")
+
+
+def test_a_run_with_several_problems_is_one_run(tmp_path: Path) -> None:
+    """Totals that fall leave a run out on three axes; it is compared on steps, and not missing."""
+    write_whole(tmp_path, ("uniform", "oracle", "bots", "sec"), seeds=3)
+    path = tmp_path / "runs/bots/seed1/metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for key in ("tokens", "rollouts", "wall_s"):
+        rows[20][key] = 0
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    comparison = compare_set(read_comparison(tmp_path))
+    assert sum(problem.kind == "damaged" for problem in comparison.problems) == 3
+    assert "missing, unfinished" not in " ".join(verdict(comparison))
+    (tmp_path / "runs/sec/seed0/metrics.jsonl").write_text("torn\n" + path.read_text())
+    assert "1 run missing, unfinished or unreadable" in " ".join(verdict(compare_set(read_comparison(tmp_path))))

@@ -36,7 +36,15 @@ from rollwise.evaluation.comparison_results import (
     Share,
     Summary,
 )
-from rollwise.evaluation.curves import Curve, FloatArray, mean_height, relative_bests, relative_times, run_curve
+from rollwise.evaluation.curves import (
+    Curve,
+    FloatArray,
+    mean_height,
+    mean_until,
+    relative_bests,
+    relative_times,
+    run_curve,
+)
 from rollwise.evaluation.run_files import RunData
 from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_run, score_measures
 from rollwise.evaluation.run_sets import Problem
@@ -139,7 +147,9 @@ def _run_on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> di
     x, y = data.grid(axis, method, [seed])
     if x.size == 0:
         return {}
-    found = {"score": float(y[0, -1]), "area": float(mean_height(x, y)[0])}
+    whole = data.grid(axis, method, [seed], since=data.starts[axis])
+    found = {"score": float(y[0, -1]), "area": float(mean_height(*whole)[0]) if whole[0].size else math.nan}
+    found["effective_task_ratio"] = mean_until(data.runs[pair], "frac_mixed", axis, data.ends[axis][pair])
     if (baseline, seed) in data.curves[axis]:
         until = data.end(axis, [seed], method, baseline)
         own, base = (data.grid(axis, name, [seed], until) for name in (method, baseline))
@@ -227,6 +237,7 @@ class _Work:
             cut=cut,
             score=self.summary(method, "score", axis, 1),
             area=self.summary(method, "area", axis, 1),
+            effective_task_ratio=self.summary(method, "effective_task_ratio", axis, 1),
             ttb={percent: relatives[f"ttb_{percent}"] for percent in TTB_PERCENTS},
             bsf={percent: relatives[f"bsf_{percent}"] for percent in BSF_PERCENTS},
             curve=_mean_curve(*self.data.grid(axis, method, seeds, end)),

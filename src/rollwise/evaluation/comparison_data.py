@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -102,6 +103,7 @@ class ComparedRuns:
         columns: The evaluated columns that are summarised: the score first, then the widest pass@k.
         curves: By axis; a run without a curve is absent.
         budgets: By axis.
+        starts: By axis: where the latest of the curves begins, 0 where all were evaluated before training.
         ends: By axis, like `curves`: what the run had spent there by the headline's budget.
     """
 
@@ -109,6 +111,7 @@ class ComparedRuns:
     columns: list[str]
     curves: dict[str, dict[Pair, Curve]]
     budgets: dict[str, Budget]
+    starts: dict[str, float]
     ends: dict[str, dict[Pair, float]]
 
     @classmethod
@@ -135,7 +138,13 @@ class ComparedRuns:
             }
             for axis, found in curves.items()
         }
-        return cls(runs, columns, curves, budgets, ends)
+        starts = {axis: max(float(curve.x[0]) for curve in found.values()) for axis, found in curves.items()}
+        first = sorted({int(curve.x[0]) for curve in curves.get("steps", {}).values()})
+        if len(first) > 1:
+            steps = f"between steps {first[0]} and {first[-1]}"
+            text = f"the runs were first evaluated {steps}: mean scores leave out what lies before the latest of these"
+            sorting.problems.append(Problem("", None, "uneven", text))
+        return cls(runs, columns, curves, budgets, starts, ends)
 
     @property
     def headline(self) -> str:
@@ -151,11 +160,11 @@ class ComparedRuns:
         return min(self.ends[axis][method, seed] for method in methods for seed in seeds)
 
     def grid(
-        self, axis: str, method: str, seeds: Sequence[int], until: float | None = None
+        self, axis: str, method: str, seeds: Sequence[int], until: float | None = None, since: float = -math.inf
     ) -> tuple[FloatArray, FloatArray]:
         """The method's curves up to `until`, by default the axis' budget: the grid (G,), and a row a seed, (n, G)."""
         found = [self.curves[axis][method, seed] for seed in seeds]
-        return on_common_grid(found, until=self.budgets[axis].value if until is None else until)
+        return on_common_grid(found, until=self.budgets[axis].value if until is None else until, since=since)
 
 
 def _headline(budgets: Mapping[str, Budget]) -> str:

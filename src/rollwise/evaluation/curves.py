@@ -69,23 +69,39 @@ def run_curve(run: RunData, column: str, axis: str) -> Curve | None:
     return Curve(x[last], y[last])
 
 
-def on_common_grid(curves: Sequence[Curve], until: float = math.inf) -> tuple[FloatArray, FloatArray]:
+def mean_until(run: RunData, column: str, axis: str, end: float) -> float:
+    """A column's mean over the steps that began before `end` was spent; NaN without one, or where it wasn't recorded.
+
+    So a run that ended because its budget was spent has all of its steps in it.
+    """
+    spent, values = spending(run, axis), run.column(column)
+    if spent is None:
+        return math.nan
+    began = np.concatenate([[0.0], spent[:-1]])
+    counted = np.isfinite(values) & (began < end)
+    return float(values[counted].mean()) if counted.any() else math.nan
+
+
+def on_common_grid(
+    curves: Sequence[Curve], until: float = math.inf, since: float = -math.inf
+) -> tuple[FloatArray, FloatArray]:
     """Several curves on one grid, exactly: the grid holds every point at which any of them bends.
 
     Args:
         curves: C >= 1 curves.
         until: Where to cut them; each curve's value there is interpolated.
+        since: Where to begin, likewise.
 
     Returns:
-        The grid, (G,), from the latest first point to `until` or the earliest last point, and the values, (C, G). Both
-        are empty where the curves have no stretch in common.
+        The grid, (G,), from `since` or the latest first point to `until` or the earliest last point, and the values,
+        (C, G). Both are empty where the curves have no stretch in common.
 
     >>> grid, values = on_common_grid([Curve(np.array([0.0, 10]), np.array([0.0, 1])),
     ...                                Curve(np.array([0.0, 4, 10]), np.array([0.0, 1, 1]))], until=8)
     >>> grid.tolist(), values.tolist()
     ([0.0, 4.0, 8.0], [[0.0, 0.4, 0.8], [0.0, 1.0, 1.0]])
     """
-    start = max(float(curve.x[0]) for curve in curves)
+    start = max(since, *(float(curve.x[0]) for curve in curves))
     stop = min(until, *(float(curve.x[-1]) for curve in curves))
     if stop < start:
         return np.empty(0), np.empty((len(curves), 0))

@@ -34,8 +34,8 @@ class Problem:
     Attributes:
         method: The run's method; `""` where it concerns all.
         seed: The run's seed; None where it concerns several.
-        kind: "waiting" (not begun), "missing" (begun, without metrics), "damaged", "unfinished", "unscored", "unequal"
-            or "unknown".
+        kind: "waiting" (not begun), "missing" (begun, without metrics), "damaged", "unfinished", "unscored", "unequal",
+            "uneven" (evaluated first at different steps) or "unknown".
         text: What is wrong, and what it means for the comparison; one sentence.
     """
 

@@ -88,7 +88,7 @@ def result_table(comparison: Comparison) -> Table:
     note = (
         f"Every curve is cut at {where}. Mean ± standard deviation over seeds; differences from {comparison.baseline} "
         "are paired by seed, in brackets their 95 % bootstrap interval, then in how many seeds the method is better. "
-        f"Mean {score}: over the whole budget, the area under the curve. TTB: {AXES[axis]} to reach "
+        f"Mean {score}: over the budget, the area under the curve. TTB: {AXES[axis]} to reach "
         f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF: best score as a ratio, above 1 is "
         "better. Below them the median of the single seeds, and how many get there if not all."
     )
@@ -113,8 +113,8 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
         if comparison.oracle is not None:
             share = method.shares.get("score")
             cells.append(_share_cell(share))
-    key = "effective_task_ratio"
-    cells.append(_measure_cell(method.measures[key], comparison.measures[key]) if method.measures else Cell(NOTHING))
+    measure = comparison.measures["effective_task_ratio"]
+    cells.append(_measure_cell(found.effective_task_ratio, measure) if found is not None else Cell(NOTHING))
     return tuple(cells)
 
 
@@ -292,7 +292,7 @@ def _terminal_judgments(comparison: Comparison) -> RichTable:
 
 
 def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:
-    found, mixed = comparison.on_headline(method), method.measures.get("effective_task_ratio")
+    found = comparison.on_headline(method)
     cells = [method.name, str(len(method.seeds))]
     if found is None:
         cells += [NOTHING] * 3
@@ -300,7 +300,7 @@ def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:
         cells += [plain(found.score.mean), difference_text(found.score.difference), ratio(found.ttb[100].value)]
     if comparison.oracle is not None:
         cells.append(share_text(method.shares.get("score")).partition(" [")[0])
-    return [*cells, NOTHING if mixed is None else plain(mixed.mean)]
+    return [*cells, NOTHING if found is None else plain(found.effective_task_ratio.mean)]
 
 
 def format_markdown(comparison: Comparison) -> str:

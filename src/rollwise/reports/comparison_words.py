@@ -113,16 +113,17 @@ def contenders(comparison: Comparison) -> list[tuple[MethodResult, Difference]]:
 
 def verdict(comparison: Comparison) -> list[str]:
     """Did it help, at equal compute, by how much, how sure is that: the first sentence answers, the others explain."""
-    left_out = sum(run.status != "compared" for run in comparison.runs)
-    missing = sum(problem.kind in ("missing", "damaged") for problem in comparison.problems)
+    compared = {(run.method, run.seed) for run in comparison.runs if run.status == "compared"}
+    left_out = {(run.method, run.seed) for run in comparison.runs} - compared
+    lost = [problem for problem in comparison.problems if problem.kind in ("missing", "damaged")]
+    left_out |= {(problem.method, problem.seed) for problem in lost if problem.seed is not None} - compared
+    missing = len(left_out) + sum(problem.seed is None for problem in lost)
     waiting = sum(problem.kind == "waiting" for problem in comparison.problems)
     sentences = _first_sentences(comparison)
     if comparison.provisional:
         sentences.append("No run has finished: those that have begun are compared as far as the shortest of them got.")
-    elif left_out or missing:
-        sentences.append(
-            f"{count(left_out + missing, 'run')} missing, unfinished or unreadable: see the problems below."
-        )
+    elif missing:
+        sentences.append(f"{count(missing, 'run')} missing, unfinished or unreadable: see the problems below.")
     if waiting:
         sentences.append("Not all of the runs that are planned have begun: see the problems below.")
     return sentences
@@ -137,14 +138,32 @@ def _first_sentences(comparison: Comparison) -> list[str]:
     found = contenders(comparison)
     if not found:
         return ["There is nothing to compare yet: no other method has a finished run of the baseline's seeds."]
-    sentences = [_answer(comparison, *found[0])]
+    best, gain = _surest(found)
+    sentences = [_answer(comparison, best, gain)]
+    unequal = [problem.text for problem in comparison.problems if problem.kind == "unequal"]
+    if unequal:
+        sentences.insert(0, f"These numbers may mean nothing: {enumeration(unequal)}.")
+    if best is not found[0][0]:
+        sentences.append(_greater(*found[0], best))
     if len(found) > 1:
         sentences += _sides(comparison, found)
-    sentences += _time(comparison, found[0][0])
+    sentences += _time(comparison, best)
     if comparison.oracle is not None:
         sentences.append(_oracle(comparison))
     sentences.append(_caution(comparison, found))
     return sentences
+
+
+def _surest(found: Sequence[tuple[MethodResult, Difference]]) -> tuple[MethodResult, Difference]:
+    """The greatest gain of those that enough seeds show to be one, else of those that few show, else of all."""
+    gains = [pair for pair in found if pair[1].interval is not None and pair[1].interval.low > 0]
+    return next(iter([pair for pair in gains if pair[1].n >= SURE_SEEDS] or gains or found))
+
+
+def _greater(first: MethodResult, gain: Difference, best: MethodResult) -> str:
+    """Of the method with the greatest mean, where the answer is about another."""
+    seeds = count(gain.n, "paired seed")
+    return f"{first.name} has a greater mean than {best.name}, {difference_text(gain)}, and is less sure ({seeds})."
 
 
 def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str:
@@ -171,7 +190,8 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
             f"It may have helped, with {best.name}: {numbers}; but {gain.n} seeds fall on the same side by chance in 1 "
             f"of {2 ** (gain.n - 1)} cases, so run more."
         )
-    return f"It helped, with {best.name}: {numbers}."
+    unequal = any(problem.kind == "unequal" for problem in comparison.problems)
+    return f"{'By the numbers alone it' if unequal else 'It'} helped, with {best.name}: {numbers}."
 
 
 def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Difference]]) -> list[str]:
