@@ -12,6 +12,7 @@ import pytest
 
 from rollwise.errors import StateFileError
 from rollwise.reports import write_report
+from rollwise.reports.comparison import write_run_comparison
 
 RunMaker = Callable[..., Path]
 Rows = Callable[..., list[dict[str, Any]]]
@@ -87,6 +88,25 @@ def test_lines_of_the_wrong_kind(make_run: RunMaker, recwarn: pytest.WarningsRec
     assert "line 2 could not be read (no whole number as step)" in page
     assert "All 3 groups" in page
     assert not recwarn.list
+
+
+def test_half_a_character_and_rewards_beyond_all_bounds(make_run: RunMaker) -> None:
+    metrics = [{"step": step, "frac_mixed": 0.5} for step in (1, 2)]
+    rows = [
+        {"step": step, "lane": "cut \ud83d", "category": name, "prompt_id": name, "rewards": [0, 1e308, 1e308]}
+        for step in (1, 2)
+        for name in ("half \ud83d", "whole")
+    ]
+    page = write_report(make_run(metrics, rows)).read_text()
+    assert "half ?" in page
+
+
+def test_a_comparison_that_can_not_be_written_is_an_error_in_a_line(make_run: RunMaker, tmp_path: Path) -> None:
+    runs = [make_run([{"step": step, "eval/pass@1": 0.1} for step in (0, 1)], name=name) for name in ("a", "b")]
+    (tmp_path / "page.html").write_text("a page of before")
+    with pytest.raises(StateFileError, match=r"the comparison can't be written to .*page.html.*give `--out` a folder"):
+        write_run_comparison(runs, tmp_path / "page.html")
+    assert (tmp_path / "page.html").read_text() == "a page of before"
 
 
 def test_a_page_that_can_not_be_written_is_an_error_in_a_line(make_run: RunMaker, tmp_path: Path) -> None:

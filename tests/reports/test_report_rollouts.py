@@ -177,7 +177,7 @@ def test_waiting_prompts_by_hand(make_run: RunMaker) -> None:
         {"step": 1, "prompt_id": "done", "rewards": [1, 1]},
         *({"step": 2, "prompt_id": "now", "rewards": [1, 0]} for _ in range(19)),
     ]
-    run = read_run(make_run([{"step": 1, "curriculum/coverage": 0.75}], rows))
+    run = read_run(make_run([{"step": 2, "curriculum/coverage": 0.75}], rows))
     groups = digest_lines(run.rollout_lines()).table
     assert pool_size(run, groups) == 4
     waiting = find_waiting(run, groups)
@@ -203,6 +203,24 @@ def test_pool_size(make_run: RunMaker) -> None:
     assert pool_size(read_run(make_run(metrics, config="train_prompts: many\n")), groups) is None
     with_coverage = make_run([{"step": 1, "curriculum/coverage": 1 / 3}], config="train_prompts: 64\n")
     assert pool_size(read_run(with_coverage), groups) == 3
+
+
+def test_pool_size_while_the_groups_are_a_step_ahead(make_run: RunMaker) -> None:
+    """Of 4 prompts two were asked for by step 1, whose line says .5; step 2's two have no line yet."""
+    rows = [{"step": step, "prompt_id": f"{step}{i}", "rewards": [0, 1]} for step in (1, 2) for i in "ab"]
+    run = read_run(make_run([{"step": 1, "curriculum/coverage": 0.5}], rows))
+    assert pool_size(run, group_table(enumerate(rows, start=1))) == 4
+
+
+def test_prompts_that_were_screened_do_not_wait(make_run: RunMaker) -> None:
+    """A pool of 4: "seen" is screened at every step, and "again" was trained on once and is screened since."""
+    rows: list[dict[str, Any]] = [{"step": 1, "prompt_id": name, "rewards": [0, 0]} for name in ("again", "lost")]
+    for step in range(1, 20):
+        rows += [{"step": step, "prompt_id": n, "purpose": "screen", "rewards": [0, 0]} for n in ("seen", "again")]
+    run = read_run(make_run([{"step": 19, "curriculum/coverage": 0.5}], rows))
+    waiting = find_waiting(run, group_table(enumerate(rows, start=1)))
+    assert waiting is not None
+    assert (waiting.pool, waiting.never, [prompt.name for prompt in waiting.longest]) == (4, 1, ["lost"])
 
 
 def test_overhead_of_each_step_by_hand(make_run: RunMaker) -> None:

@@ -147,11 +147,22 @@ def test_what_can_not_be_read_is_an_error_of_one_line(begun: RunFolder) -> None:
     begun.metrics.mkdir()
     with pytest.raises(StateFileError, match=r"metrics.jsonl' can't be read"):
         RunFollower(begun.path).look()
+
+
+def test_options_that_can_not_be_read_are_an_alarm(begun: RunFolder) -> None:
+    """The rest of the run, and other runs beside it, are shown all the same."""
+    options = begun.config.read_text()
+    begun.append(begun.metrics, [{"step": 1, "reward": 0.5}])
+    follower = RunFollower(begun.path)
     begun.config.unlink()
     begun.config.symlink_to(begun.config)  # leads nowhere: not the same as absent
-    with pytest.raises(StateFileError, match=r"config.yaml' can't be read"):
-        RunFollower(begun.path).look()
+    follower.look()
+    assert any("config.yaml' can't be read" in alarm for alarm in shown(follower).alarms)
     begun.config.unlink()
     begun.config.write_text("{unclosed")
-    with pytest.raises(StateFileError, match=r"config.yaml' is not valid YAML"):
-        RunFollower(begun.path).look()
+    follower.look()
+    assert shown(follower).step == 1
+    assert any("config.yaml' is not valid YAML" in alarm for alarm in shown(follower).alarms)
+    begun.config.write_text(options)
+    follower.look()
+    assert not any("config.yaml" in alarm for alarm in shown(follower).alarms)

@@ -76,6 +76,17 @@ def test_pace_and_time_left_by_hand() -> None:
     assert time_left(run, None, 2) is None
 
 
+def test_the_oracles_measuring_is_time_too() -> None:
+    """As above, with 3 s a step beside training: 7 * (2 + 3) + 4 * 5 = 55 s; and 100 s without a line are not quiet."""
+    rows = [(0, 0.0, 100.0), (1, 2.0, 105.0), (2, 4.0, 115.0), (3, 6.0, 120.0)]
+    lines = [{"step": s, "wall_s": w, "time": t, "loss": 0.0} | ({"uncharged_s": 3.0} if s else {}) for s, w, t in rows]
+    run = history(*({**line, "eval/pass@1": 0.5} if line["step"] in (0, 2) else line for line in lines))
+    assert evaluation_seconds(run) == 5.0
+    assert time_left(run, 10, 2) == 55.0
+    slow = history(*({**line, "uncharged_s": 100.0} for line in lines if line["step"]), steps=10)
+    assert take_snapshot("slow", slow, now=120.0 + 100.0).status == "running"
+
+
 def test_the_hours_between_a_kill_and_a_resume_are_not_a_steps_time() -> None:
     """As above, but step 3 comes an hour late: no evaluation belongs to it, so nothing changes."""
     run = timed((0, 0, 100, 0), (1, 2, 102, 30), (2, 4, 109, 60), (3, 6, 3711, 90), evaluated=(0, 2))

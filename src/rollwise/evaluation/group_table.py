@@ -184,7 +184,7 @@ def _variance(values: list[float]) -> float:
     if len(values) < 2:
         return math.nan
     mean = sum(values) / len(values)
-    return sum((value - mean) ** 2 for value in values) / len(values)
+    return sum((value - mean) * (value - mean) for value in values) / len(values)
 
 
 def numbers_in(values: object) -> list[float]:

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rollwise.errors import MissingExtraError
+from rollwise.errors import MissingExtraError, StateFileError
 from rollwise.evaluation.comparison import compare_runs
 from rollwise.evaluation.comparison_results import Comparison
 from rollwise.evaluation.run_groups import group_runs
@@ -72,7 +72,12 @@ def compare_set(runs: RunSet) -> Comparison:
 
 
 def write_results(comparison: Comparison, out: Path) -> Path:
-    """Write everything into the folder `out`; the page's path."""
+    """Write everything into the folder `out`; the page's path.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        StateFileError: `out` can't be written to.
+    """
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
     # Only now, so that `import rollwise.reports` works without matplotlib and costs no time with it.
@@ -81,14 +86,19 @@ def write_results(comparison: Comparison, out: Path) -> Path:
     from rollwise.reports.drawing import inline_panels, save_figure
 
     figures = build_figures(comparison)
-    (out / FIGURES_FOLDER).mkdir(parents=True, exist_ok=True)
-    for figure in figures:
-        for spec in figure.files():
-            save_figure(spec, out / FIGURES_FOLDER)
     numbers = json.dumps(comparison.to_dict(out), indent=1, ensure_ascii=False, allow_nan=False)
     page = render_comparison(comparison, [(figure, inline_panels(figure.spec)) for figure in figures], out)
-    write_whole(out / "results.json", numbers + "\n")
-    write_whole(out / "results.csv", comparison.to_csv(out))
-    write_whole(out / "table.md", format_markdown(comparison))
-    write_whole(out / REPORT_FILE, page)
+    try:
+        (out / FIGURES_FOLDER).mkdir(parents=True, exist_ok=True)
+        for figure in figures:
+            for spec in figure.files():
+                save_figure(spec, out / FIGURES_FOLDER)
+        write_whole(out / "results.json", numbers + "\n")
+        write_whole(out / "results.csv", comparison.to_csv(out))
+        write_whole(out / "table.md", format_markdown(comparison))
+        write_whole(out / REPORT_FILE, page)
+    except OSError as error:
+        where = str(error.filename or out)
+        remedy = "give `--out` a folder that can be written to"
+        raise StateFileError(f"the comparison can't be written to {where!r}: {error.strerror}; {remedy}") from error
     return out / REPORT_FILE

@@ -164,7 +164,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
     rows += _clock(run)
     coverage = _finite(run.column("curriculum/coverage"))
     if coverage.size:
-        rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for at least once"))
+        rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for, to train on them"))
     return rows
 
 

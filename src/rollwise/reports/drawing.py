@@ -230,6 +230,7 @@ def from_zero(ax: Axes, values: FloatArray) -> None:
 
 
 def legend_label(name: str) -> str:
-    """A name of the user's as matplotlib shows it in a legend, cut where it is long."""
+    """A name of the user's as matplotlib shows it in a legend, cut where it is long; half a surrogate pair is `?`."""
+    name = name.encode("utf-8", errors="replace").decode()
     name = name if len(name) <= LONGEST_LABEL else name[: LONGEST_LABEL - 1] + "…"
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"

@@ -38,7 +38,7 @@ class WaitingPrompt:
 
 @dataclass(frozen=True)
 class Waiting:
-    """Who waits at the end of a run, of the prompts asked for to train on.
+    """Who waits at the end of a run, of the prompts asked for: to train on, to measure or to screen.
 
     Attributes:
         pool: size of the pool; None where the files don't tell, and then the prompts asked for stand for it.
@@ -66,10 +66,10 @@ class Waiting:
 
 def find_waiting(run: RunData, groups: GroupTable) -> Waiting | None:
     """Who waits at the end of the run; None if nothing was asked for."""
-    rows = np.flatnonzero(groups.train)
-    if not rows.size:
+    rows = np.arange(len(groups.prompt))
+    if not groups.train.any():
         return None
-    prompts = groups.prompt[rows]
+    prompts = groups.prompt
     counts = visits(prompts, len(groups.prompts))
     known = np.flatnonzero(counts)
     last = np.zeros(len(groups.prompts), dtype=np.int64)

@@ -141,7 +141,7 @@ def _never(waiting: Waiting) -> str:
     if never is None:
         return f"{count(waiting.asked, 'prompt')} asked for; the files don't say how large the pool was."
     if not never:
-        return f"Each of the pool's {waiting.pool:,} prompts was asked for at least once."
+        return f"Each of the pool's {waiting.pool:,} prompts was asked for at least once, to train on or to measure it."
     return (
         f"{never:,} of the pool's {waiting.pool:,} prompts ({share(never / (waiting.pool or 1))}) "
         f"{_was(never)} never asked for. A run's files hold the prompts that were, so these can't be named here."

@@ -149,13 +149,17 @@ class RunFollower:
         path = self.path / CONFIG_FILE
         try:
             status = path.stat()
+            seen = status.st_mtime_ns, status.st_size
+            if seen == self._config_seen:
+                return
+            config = read_yaml(path)
         except FileNotFoundError:
             return
         except OSError as error:
-            raise StateFileError(f"{str(path)!r} can't be read: {error.strerror}") from error
-        seen = status.st_mtime_ns, status.st_size
-        if seen == self._config_seen:
+            self.history.config_fault = f"{str(path)!r} can't be read: {error.strerror}"
             return
-        config = read_yaml(path)
-        self._config_seen = seen
+        except StateFileError as error:  # the other runs, and what else there is of this one, are shown all the same
+            self.history.config_fault = str(error)
+            return
+        self._config_seen, self.history.config_fault = seen, ""
         self.history.config = config if isinstance(config, dict) else {}

@@ -20,7 +20,7 @@ SOLVED_AT = 1.0
 # Kept from the first step on; of all others the newest value is enough.
 _KEPT = frozenset(
     {"time", "wall_s", "rollouts", "tokens", "ask_s", "tell_s", "reward", "success", "abs_advantage", "probe_rollouts"}
-    | {"frac_mixed", "frac_all_good", "frac_all_bad"}
+    | {"frac_mixed", "frac_all_good", "frac_all_bad", "uncharged_s"}
 )
 
 
@@ -89,6 +89,7 @@ class History:
 
     Attributes:
         config: `config.yaml`'s options; empty where there is none.
+        config_fault: why `config.yaml` could not be read when it was last seen; `""` where it could.
         series: name to signal; evaluations are named as in the file, `eval/...`.
         latest: the newest training line's numbers.
         groups: the newest groups, oldest first.
@@ -97,6 +98,7 @@ class History:
 
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
+        self.config_fault = ""
         self.forget_metrics()
         self.forget_groups()
 

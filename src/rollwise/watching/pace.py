@@ -18,6 +18,7 @@ def time_left(history: History, steps: int | None, eval_every: int | None) -> fl
     pace, step = step_seconds(history), history.step
     if steps is None or step is None or pace is None:
         return None
+    pace += uncharged_seconds(history)
     evaluation = evaluation_seconds(history)
     evaluations = steps // eval_every - step // eval_every if eval_every and evaluation is not None else 0
     return max(0, steps - step) * pace + max(0, evaluations) * (evaluation or 0.0)
@@ -28,12 +29,12 @@ def evaluation_seconds(history: History) -> float | None:
 
     A line's `wall_s` is training alone, `time` is all. A checkpoint's time is in it as well.
     """
-    wall, clock_time = history.signal("wall_s"), history.signal("time")
+    wall, clock_time, uncharged = (history.signal(name) for name in ("wall_s", "time", "uncharged_s"))
     rests = []
     for at in {step for name, series in history.series.items() if name.startswith("eval/") for step in series.steps}:
         total, training = _between(clock_time, at - 1, at), _between(wall, at - 1, at)
         if total is not None and training is not None:
-            rests.append(max(0.0, total - training))
+            rests.append(max(0.0, total - training - (uncharged.at(at) or 0.0)))
     return statistics.median(rests) if rests else None
 
 
@@ -52,6 +53,14 @@ def step_seconds(history: History) -> float | None:
     newest = wall.steps[-RECENT_PACE - 1 :]
     took = _between(wall, newest[0], newest[-1]) if len(newest) > 1 else None
     return None if took is None else took / (newest[-1] - newest[0])
+
+
+def uncharged_seconds(history: History) -> float:
+    """Seconds of a step that are not training, such as an oracle's measuring, over the last steps; 0 without."""
+    uncharged, newest = history.signal("uncharged_s"), history.signal("wall_s").steps[-RECENT_PACE - 1 :]
+    if len(newest) < 2:
+        return 0.0
+    return sum(uncharged.at(step) or 0.0 for step in newest[1:]) / (newest[-1] - newest[0])
 
 
 def _between(series: Series, first: int, last: int) -> float | None:

@@ -147,7 +147,7 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
             f"last {found.groups:,} groups",
         ]
     cost = [f"{value:,.0f} {noun}" for value, noun in ((spent.rollouts, "rollouts"), (spent.tokens, "tokens")) if value]
-    if spent.probes:
+    if spent.probes and cost:
         cost[0] += f" ({spent.probes:,.0f} probes)"
     cost += [f"{clock(spent.wall_s)} training"] if spent.wall_s else []
     speed = [f"{spent.tokens_per_s:,.0f} tokens/s"] if spent.tokens_per_s else []

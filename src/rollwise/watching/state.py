@@ -11,7 +11,7 @@ from typing import Any
 from rollwise.watching.calibration import Calibration, calibrate
 from rollwise.watching.history import SOLVED_AT, GroupLine, History
 from rollwise.watching.judge import JudgeState, judge_alarms, judge_state
-from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left
+from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left, uncharged_seconds
 
 # Steps whose groups are counted for lanes and categories.
 RECENT_STEPS = 10
@@ -219,7 +219,7 @@ def _status(history: History, steps: int | None, quiet_s: float) -> str:
         return "starting" if history.config else "waiting"
     if steps is not None and step >= steps:
         return "complete"
-    longest = max(step_seconds(history) or QUIET_S, evaluation_seconds(history) or 0.0)
+    longest = max(step_seconds(history) or QUIET_S, evaluation_seconds(history) or 0.0) + uncharged_seconds(history)
     return "quiet" if quiet_s > max(QUIET_S, QUIET_TIMES * longest) else "running"
 
 
@@ -276,6 +276,8 @@ def _alarms(
     if starved:
         alarms.append(f"categories not asked for in the last {RECENT_STEPS} steps: {', '.join(starved)}")
     alarms += judge_alarms(judge_state(history.latest))
+    if history.config_fault:
+        alarms.append(history.config_fault)
     if history.damaged:
         alarms.append(f"damaged lines in the logs, left out: {history.damaged:,}")
     return tuple(alarms)
