@@ -92,6 +92,22 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     sync_folder(target.parent)
 
 
+def make_folder(path: str | os.PathLike[str]) -> Path:
+    """Make a folder, with those above it, unless it is there.
+
+    Raises:
+        StateFileError: it can't be made; the message names it and the reason.
+    """
+    folder = Path(path)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except (FileExistsError, NotADirectoryError) as error:
+        raise StateFileError(f"{str(path)!r} can't be a folder: a file is there; give another one") from error
+    except OSError as error:
+        raise StateFileError(f"the folder {str(path)!r} can't be made: {error.strerror}; give another one") from error
+    return folder
+
+
 def sync_folder(folder: str | os.PathLike[str]) -> None:
     """Make the names in `folder` durable, where the system can (Windows can't open folders)."""
     try:

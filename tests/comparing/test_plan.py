@@ -7,7 +7,9 @@ import pytest
 import yaml
 
 from rollwise.comparing import read_plan
+from rollwise.comparing.plan import Run
 from rollwise.errors import ConfigError, StateFileError
+from rollwise.evaluation import read_comparison
 from rollwise.models import is_embedded
 
 PLAN: dict[str, Any] = {
@@ -44,19 +46,64 @@ def test_the_plan_is_kept_and_can_be_added_to(tmp_path: Path) -> None:
     assert read_plan(tmp_path / "out/comparison.yaml") == grown
 
 
+def test_a_plan_without_a_budget_can_be_compared(tmp_path: Path) -> None:
+    read_plan(written(tmp_path, budget={})).write(tmp_path / "out")
+    assert read_comparison(tmp_path / "out").budget is None
+
+
+def test_methods_named_by_numbers(tmp_path: Path) -> None:
+    plan = read_plan(written(tmp_path, methods={1: {"curriculum": "uniform"}, 2: {}}, baseline=1, oracle=2))
+    assert (plan.baseline, plan.oracle, list(plan.methods)) == ("1", "2", ["1", "2"])
+
+
+def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
+    with pytest.raises(StateFileError, match=r"plan\.yaml' can't be a folder: a file is there"):
+        read_plan(path := written(tmp_path)).write(path)
+
+
+def begin(run: Run) -> None:
+    run.folder.mkdir(parents=True)
+    (run.folder / "config.yaml").write_text(yaml.safe_dump(run.config.to_dict()))
+
+
+def test_what_no_run_was_made_with_can_be_mended(tmp_path: Path) -> None:
+    read_plan(written(tmp_path)).write(tmp_path / "out")
+    mended = read_plan(written(tmp_path, base={"task": "reversal", "steps": 4}))
+    mended.write(tmp_path / "out")
+    assert read_plan(tmp_path / "out/comparison.yaml") == mended
+
+
+def test_a_method_that_was_left_out_for_a_while_is_still_the_same_or_refused(tmp_path: Path) -> None:
+    plan = read_plan(written(tmp_path))
+    begin(plan.runs(tmp_path / "out")[1])
+    read_plan(written(tmp_path, methods={"uniform": {"curriculum": "uniform"}})).write(tmp_path / "out")
+    plan.write(tmp_path / "out")
+    changed = {**PLAN["methods"], "dynamic": {"curriculum": "sec", "learning_rate": 0.01}}
+    with pytest.raises(ConfigError, match=r"a run of dynamic seed 0 made with .* delete '.*dynamic/seed0' to have it"):
+        read_plan(written(tmp_path, methods=changed)).write(tmp_path / "out")
+
+
+def test_a_comparison_whose_folder_was_moved_goes_on(tmp_path: Path) -> None:
+    for place in ("here", "there"):
+        (tmp_path / place / "start").mkdir(parents=True)
+        plan = read_plan(written(tmp_path / place, base={**PLAN["base"], "model": "start"}))
+        if place == "here":
+            begin(plan.runs(tmp_path / "out")[0])
+        plan.write(tmp_path / "out")
+
+
 @pytest.mark.parametrize(
     ("changes", "said"),
     [
-        ({"base": {"task": "reversal", "steps": 4}}, "base: steps = 3, now it is 4"),
-        ({"budget": {"tokens": 501}}, "budget = 500, now it is 501"),
-        (
-            {"methods": {**PLAN["methods"], "dynamic": {"curriculum": "sec"}}},
-            "method 'dynamic': curriculum = 'uniform'",
-        ),
+        ({"base": {"task": "reversal", "steps": 4}}, "dynamic seed 2 made with steps = 3, now it is 4"),
+        ({"budget": {"tokens": 501}}, "max_tokens = 500, now it is 501"),
+        ({"methods": {**PLAN["methods"], "dynamic": {"curriculum": "sec"}}}, "curriculum = 'uniform', now it is 'sec'"),
     ],
 )
 def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
-    read_plan(written(tmp_path)).write(tmp_path / "out")
+    plan = read_plan(written(tmp_path))
+    plan.write(tmp_path / "out")
+    begin(plan.runs(tmp_path / "out")[-1])
     before = (tmp_path / "out/comparison.yaml").read_bytes()
     with pytest.raises(ConfigError, match=said):
         read_plan(written(tmp_path, **changes)).write(tmp_path / "out")
@@ -71,6 +118,13 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
         ({"oracle": "oracle"}, "'oracle' is not one of the methods"),
         ({"seeds": [0, 0]}, "seeds must be different"),
         ({"seeds": 3}, "seeds must be a list"),
+        ({"seeds": [[0]]}, r"seeds must be a whole number >= 0, got \[0\]"),
+        ({"oracle": ["bots"]}, "is not one of the methods"),
+        (
+            {"methods": {"uniform": {"curriculum_options": {1: 2}}}},
+            "a name in curriculum_options must be a text, got 1",
+        ),
+        ({"methods": {"uniform": {"curriculum_options": {"seed": 3}}}}, "curriculum_options can't have 'seed'"),
         ({"seeds": [-1]}, "seeds must be"),
         ({"budget": {"rollouts": 3}}, "budget can have tokens alone"),
         ({"budget": {"tokens": 0}}, "budget: tokens must be"),
@@ -137,9 +191,8 @@ def test_the_same_plan_at_another_learning_rate(tmp_path: Path) -> None:
     rates = {run.method: run.config.learning_rate for run in plan.changed(learning_rate=2e-4).runs(tmp_path / "out")}
     assert rates == {"uniform": 2e-4, "faster": 5e-4}
     plan.write(tmp_path / "out")
-    with pytest.raises(
-        ConfigError, match=r"base: learning_rate = 0\.0001, now it is 0\.0002; take that back, or give an"
-    ):
+    begin(plan.runs(tmp_path / "out")[0])
+    with pytest.raises(ConfigError, match=r"learning_rate = 0\.0001, now it is 0\.0002; take that back, give another"):
         plan.changed(learning_rate=2e-4).write(tmp_path / "out")
 
 

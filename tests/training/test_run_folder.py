@@ -1,12 +1,17 @@
 """Logs roll back to the step from which a run resumes."""
 
 import json
+import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.errors import StateFileError
 from rollwise.training.config import TrainConfig
 from rollwise.training.run_folder import RunFolder, clean
 
@@ -31,6 +36,31 @@ def test_a_damaged_line_in_the_middle_is_named(tmp_path: Path) -> None:
     with pytest.raises(rw.StateFileError, match=r"metrics.jsonl.*line 2"):
         folder.roll_back(2)
     assert "not json" in folder.metrics.read_text()  # nothing is thrown away
+
+
+def test_a_second_process_can_not_train_into_the_same_folder(tmp_path: Path) -> None:
+    """Until the first is gone, killed or not; a child that it forked meanwhile does not go on holding it."""
+    code = (
+        "import multiprocessing, sys, time\nfrom rollwise.training.run_folder import RunFolder\n"
+        "with RunFolder(sys.argv[1]).held():\n"
+        "    child = multiprocessing.get_context('fork').Process(target=time.sleep, args=(60,))\n    child.start()\n"
+        "    print(child.pid, flush=True)\n    time.sleep(60)\n"
+    )
+    folder = RunFolder(tmp_path / "run")
+    with subprocess.Popen([sys.executable, "-c", code, str(folder.path)], stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout is not None
+        child = int(other.stdout.readline())
+        try:
+            with pytest.raises(StateFileError, match="another process is training into .*run"), folder.held():
+                pass
+        finally:
+            other.kill()
+            other.wait()
+        with folder.held():
+            assert folder.path.exists()
+        os.kill(child, signal.SIGKILL)
+    with folder.held():
+        pass
 
 
 def test_values_become_plain_json() -> None:

@@ -13,10 +13,12 @@ from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
+from rollwise.state import make_folder
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.yaml_file import read_yaml, write_yaml
 
 PLAN_FILE = "comparison.yaml"
+RUN_FILE = "config.yaml"
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
 _PATHS = ("model", "profile")  # may be given relative to the plan's file
 
@@ -68,10 +70,10 @@ class Plan:
         for name in (self.baseline, *([self.oracle] if self.oracle else [])):
             if name not in self.methods:
                 raise ConfigError(f"{name!r} is not one of the methods: {', '.join(self.methods)}")
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise ConfigError(f"seeds must be different whole numbers, at least one, got {list(self.seeds)!r}")
         for seed in self.seeds:
             check_whole("seeds", seed, least=0)
+        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
+            raise ConfigError(f"seeds must be different whole numbers, at least one, got {list(self.seeds)!r}")
         if self.tokens is not None:
             check_whole("budget: tokens", self.tokens, least=1)
         for name, options in self.methods.items():
@@ -136,22 +138,18 @@ class Plan:
         }
 
     def write(self, folder: Path) -> None:
-        """Write the plan into the comparison's folder, unless another one is there.
+        """Write the plan into the comparison's folder, unless runs are there that were made by another.
 
         Methods and seeds can be added to a comparison, or left out, at any time; what its runs share can't change.
 
         Raises:
-            ConfigError: the folder holds a comparison whose runs were made with other options.
+            ConfigError: the folder holds one of these runs, made with other options.
+            StateFileError: the folder can't be made, or a run's options can't be read.
         """
-        path = folder / PLAN_FILE
-        if path.exists():
-            before = read_plan(path)
-            _check_same("base", before.base, self.base)
-            _check_same("budget", before.tokens, self.tokens)
-            for name in before.methods.keys() & self.methods.keys():
-                _check_same(f"method {name!r}", before.methods[name], self.methods[name])
-        folder.mkdir(parents=True, exist_ok=True)
-        write_yaml(path, self.to_dict())
+        for run in self.runs(folder):
+            if (path := run.folder / RUN_FILE).exists():
+                _check_same(run, read_yaml(path))
+        write_yaml(make_folder(folder) / PLAN_FILE, self.to_dict())
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -185,7 +183,7 @@ def read_plan(path: str | Path) -> Plan:
         name=str(values.get("name") or Path(path).stem),
         about=" ".join(str(values.get("about") or "").split()),
         baseline=str(values.get("baseline") or next(iter(methods), "")),
-        oracle=values.get("oracle"),
+        oracle=None if values.get("oracle") is None else str(values["oracle"]),
         seeds=tuple(seeds),
         base=_mapping(values, "base"),
         methods={str(name): _mapping(methods, name) for name in methods},
@@ -207,12 +205,19 @@ def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     return value
 
 
-def _check_same(what: str, before: Any, now: Any) -> None:
-    if before == now:
-        return
-    if isinstance(before, Mapping) and isinstance(now, Mapping):
-        key = next(k for k in [*before, *now] if before.get(k) != now.get(k))
-        what, before, now = f"{what}: {key}", before.get(key), now.get(key)
-    raise ConfigError(
-        f"the folder holds runs made with {what} = {before!r}, now it is {now!r}; take that back, or give another --out"
-    )
+def _check_same(run: Run, saved: Any) -> None:
+    """Whether the run in its folder was begun with the options that it would be now."""
+    if not isinstance(saved, dict):
+        raise ConfigError(f"{str(run.folder / RUN_FILE)!r} holds no options; delete that folder to have it run again")
+    before, now = TrainConfig.from_dict(saved).to_dict(), run.config.to_dict()
+    for key in now:
+        if key != "out" and _told(key, before[key]) != _told(key, now[key]):
+            raise ConfigError(
+                f"the folder holds a run of {run.name} made with {key} = {before[key]!r}, now it is {now[key]!r}; take "
+                f"that back, give another --out, or delete {str(run.folder)!r} to have it run again"
+            )
+
+
+def _told(key: str, value: Any) -> Any:
+    """What tells options apart: of a path its last part, as folders may have been moved."""
+    return Path(value).name if key in _PATHS and isinstance(value, str) and Path(value).is_absolute() else value

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
+from rich.markup import escape
 from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
@@ -27,8 +28,9 @@ from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder
+from rollwise.tasks import Task
 from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.run import is_over, make_embedded, task_of
+from rollwise.training.run import curriculum_of, is_over, make_embedded, task_of
 from rollwise.training.run_folder import RunFolder
 
 _POLL_SECONDS = 0.5
@@ -68,12 +70,11 @@ def run_comparison(
         if (methods is None or run.method in methods) and (seeds is None or run.seed in seeds)
     ]
     waiting = [run for run in runs if not is_done(run)]
-    for model in {run.config.model for run in waiting if not is_embedded(run.config.model)}:
-        check_model_folder(model)
+    _check_runs(waiting)
     plan.write(folder)
     done = len(runs) - len(waiting)
     at_a_time = f", {jobs} at a time" if waiting else ""
-    _say(console, f"{folder}: {len(runs)} runs, {done} of them complete{at_a_time}")
+    _say(console, f"{escape(str(folder))}: {len(runs)} runs, {done} of them complete{at_a_time}")
     failed: list[Run] = []
     if waiting:
         _warm_start(waiting, console)
@@ -87,6 +88,27 @@ def _check_known(what: str, wanted: Sequence[object], known: Collection[object])
     for one in wanted:
         if one not in known:
             raise ConfigError(f"{what} {one!r} is not in the plan; it has {', '.join(map(str, known))}")
+
+
+def _check_runs(runs: Sequence[Run]) -> None:
+    """Refuse now what a run would refuse in an hour: tasks, methods for this policy, files that are not there."""
+    for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
+        check_model_folder(model)
+    tasks: dict[str, Task] = {}
+    seen: set[str] = set()
+    for run in runs:
+        config = run.config
+        key = json.dumps([config.task, config.task_options, config.model], sort_keys=True, default=str)
+        if run.method in seen:
+            continue
+        seen.add(run.method)
+        try:
+            tasks[key] = tasks.get(key) or task_of(config)
+            curriculum_of(config, tasks[key])
+            if config.profile is not None and not Path(config.profile).exists():
+                raise ConfigError(f"there is no profile {config.profile!r}; `rollwise profile` makes one")
+        except ConfigError as error:
+            raise ConfigError(f"method {run.method!r}: {error}") from error
 
 
 def is_done(run: Run) -> bool:
@@ -105,7 +127,7 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
         while queue and workers.free:
             run = queue.pop(0)
             workers.start(run)
-            tasks[run.name] = bar.add_task(run.name, total=run.config.max_tokens or run.config.steps, what="")
+            tasks[run.name] = bar.add_task(escape(run.name), total=run.config.max_tokens or run.config.steps, what="")
         time.sleep(_POLL_SECONDS)
         for run in list(workers.active.values()):
             last = _last_line(run.folder / "metrics.jsonl")
@@ -116,9 +138,9 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
             bar.advance(total)
             if status:
                 failed.append(run)
-                _say(bar.console, f"[red]failed[/]: {run.name}; see {workers.log(run)}")
+                _say(bar.console, f"[red]failed[/]: {escape(run.name)}; see {escape(str(workers.log(run)))}")
             else:
-                _say(bar.console, f"done: {run.name}  {_result(run)}")
+                _say(bar.console, f"done: {escape(run.name)}  {_result(run)}")
 
 
 def _say(console: Console, text: str) -> None:

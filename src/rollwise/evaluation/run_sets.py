@@ -147,7 +147,7 @@ def _check_plan(plan: Mapping[str, Any], path: Path) -> tuple[list[str], list[in
 
 def _tokens(plan: Mapping[str, Any], path: Path) -> float | None:
     budget = plan.get("budget")
-    if budget is None:
+    if budget is None or budget == {}:  # a number of steps alone
         return None
     tokens = budget.get("tokens") if isinstance(budget, dict) else None
     if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not tokens > 0:

@@ -17,6 +17,7 @@ from rollwise.models.sampling import Rollouts, SamplingOptions, encode, sample_p
 from rollwise.profiling.data import ProfileData
 from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
 from rollwise.profiling.scoring import Scorer
+from rollwise.state import make_folder
 from rollwise.yaml_file import read_yaml, write_yaml
 
 Group = dict[str, Any]
@@ -54,7 +55,7 @@ class ProfileFolder:
         """
         plain = json.loads(json.dumps(options))  # tuples as lists, as they come back
         if not self.groups.exists():
-            self.path.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path)
             write_yaml(self.config, plain)
             return
         check_same_options(self.path, self.read_config(), plain, what="rollouts")

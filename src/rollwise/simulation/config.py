@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
+from rollwise.checks import check_number, check_text, check_whole
 from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
@@ -45,6 +45,8 @@ class Method:
         for name in ("curriculum_options", "gate_options"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")
+            for key in getattr(self, name):
+                check_text(f"a name in {name}", key)
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate: mixed")
         self.make(0)
@@ -148,6 +150,7 @@ class SimulateConfig:
             raise ConfigError(f"seeds must be distinct, and at least one, got {list(self.seeds)}")
         if not self.methods:
             raise ConfigError("methods is empty; name at least one, as in: methods: {uniform: {curriculum: uniform}}")
+        object.__setattr__(self, "baseline", str(self.baseline))  # YAML reads `baseline: 1` as a number
         if not self.baseline:
             object.__setattr__(self, "baseline", next(iter(self.methods)))
         check_known("baseline", self.baseline, self.methods)

@@ -26,7 +26,7 @@ from rollwise.simulation.making import Population, make_world
 from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
 from rollwise.simulation.running import AnyWorld, simulate
 from rollwise.simulation.world import Learner, World
-from rollwise.state import write_atomically
+from rollwise.state import make_folder, write_atomically
 
 SIMULATED = (
     "SIMULATED: a learner without a model; how methods behave there is not what they are worth for a language model"
@@ -60,8 +60,7 @@ def run_all(
         ConfigError: the config can't be run, or `out` holds a run with other options; named before anything is run.
     """
     check(config)
-    folder = Path(out) / "runs"
-    folder.mkdir(parents=True, exist_ok=True)
+    folder = make_folder(Path(out) / "runs")
     # By seed first, as the methods of a seed share a world, and a process keeps the last one.
     wanted = [(name, seed) for seed in config.seeds for name in config.methods]
     done = {key: run for key in wanted if (run := _finished(config, folder, *key)) is not None}

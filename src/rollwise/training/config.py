@@ -138,6 +138,10 @@ class TrainConfig:
         for name in ("task_options", "curriculum_options", "gate_options", "trainer_options"):
             if not isinstance(getattr(self, name), dict):
                 raise ConfigError(f"{name} must map names to values, got {getattr(self, name)!r}")
+            for key in getattr(self, name):
+                check_text(f"a name in {name}", key)
+        if given := sorted({"seed", "reward_spec"} & self.curriculum_options.keys()):
+            raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
 
     def _check_abort(self) -> None:
         """What the trainer would refuse as well, but only once the model has been loaded."""

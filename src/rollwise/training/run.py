@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from contextlib import nullcontext
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
@@ -76,15 +77,31 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     console = console or Console(stderr=True)
     _hush()
     task = task_of(config)
-    curriculum = _make_curriculum(config, task)
+    curriculum = curriculum_of(config, task)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
     if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
         console.print(f"{folder.path} is complete: {step_of(checkpoint)} steps. Extend it with --steps.")
         return folder.path
-    display = Display(console)
     processes = PartialState(cpu=not torch.cuda.is_available())
+    with folder.held() if processes.is_main_process else nullcontext():
+        _train_into(folder, config, task, curriculum, gate, checkpoint, resume, console, processes)
+    return folder.path
+
+
+def _train_into(
+    folder: RunFolder,
+    config: TrainConfig,
+    task: Task,
+    curriculum: Curriculum,
+    gate: DynamicSampling | None,
+    checkpoint: Path | None,
+    resume: bool,
+    console: Console,
+    processes: PartialState,
+) -> None:
+    display = Display(console)
     arguments = _trainer_arguments(config, task, folder)
     if is_embedded(config.model):  # nothing can be wrong any more, and the warm start takes a minute
         processes.wait_for_everyone()
@@ -107,7 +124,6 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     trainer.accelerator.wait_for_everyone()
     shut_engine(trainer)
     trainer.accelerator.end_training()
-    return folder.path
 
 
 def shut_engine(trainer: Any) -> None:
@@ -118,7 +134,12 @@ def shut_engine(trainer: Any) -> None:
         core.shutdown()
 
 
-def _make_curriculum(config: TrainConfig, task: Task) -> Curriculum:
+def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
+    """The curriculum of a run, unbound.
+
+    Raises:
+        ConfigError: an option that the method does not have, or a policy that can't answer what it asks.
+    """
     curriculum = make_curriculum(
         config.curriculum, seed=config.seed, reward_spec=reward_spec_of(task), **config.method_options()
     )

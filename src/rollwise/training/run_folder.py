@@ -6,9 +6,12 @@ they hold each step once however often the run was killed.
 
 from __future__ import annotations
 
+import errno
 import json
 import os
+import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +22,9 @@ from rollwise.errors import StateFileError
 from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
 from rollwise.yaml_file import read_yaml, write_yaml
+
+if sys.platform != "win32":
+    import fcntl
 
 
 @dataclass(slots=True)
@@ -45,6 +51,27 @@ class RunFolder:
         self.prompts = self.path / "prompts.jsonl"
         self.checkpoints = self.path / "checkpoints"
         self.path.mkdir(parents=True, exist_ok=True)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from training into this folder meanwhile; the lock ends with its holder, killed or not.
+
+        Raises:
+            StateFileError: another process is training into it.
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        with open(self.path / "lock", "ab") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock, which forked children would go on holding
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):  # else a file system without locks
+                    raise StateFileError(
+                        f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the "
+                        "command again"
+                    ) from error
+            yield
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write `config.yaml`, atomically."""
