@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 import yaml
+from rich.console import Console
 
-from rollwise.comparing import read_plan
+from rollwise.comparing import read_plan, run_comparison
 from rollwise.comparing.plan import Run
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import read_comparison
@@ -59,6 +60,22 @@ def test_methods_named_by_numbers(tmp_path: Path) -> None:
 def test_a_file_where_the_folder_should_be(tmp_path: Path) -> None:
     with pytest.raises(StateFileError, match=r"plan\.yaml' can't be a folder: a file is there"):
         read_plan(path := written(tmp_path)).write(path)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"base": {"task": "revrsal", "steps": 3}}, "revrsal"),
+        ({"base": {"task": "reversal", "task_options": {"colour": 1}}}, "colour"),
+        ({"methods": {"uniform": {}, "metis": {"curriculum": "metis"}}}, "method 'metis': .* asks the policy"),
+        ({"methods": {"uniform": {}, "told": {"profile": "nowhere"}}}, "method 'told': there is no profile 'nowhere'"),
+    ],
+)
+def test_what_no_run_could_begin_with_leaves_nothing(tmp_path: Path, changes: dict[str, Any], said: str) -> None:
+    plan = read_plan(written(tmp_path, **changes))
+    with pytest.raises(ConfigError, match=said):
+        run_comparison(plan, tmp_path / "out", jobs=1, console=Console(quiet=True))
+    assert not (tmp_path / "out").exists()
 
 
 def begin(run: Run) -> None:

@@ -10,6 +10,7 @@ from rollwise.profiling.analysis import (
     fit_pass_rates,
     histogram,
     mean_interval,
+    outcomes_of,
     pass_rates,
     share_of,
     true_shares,
@@ -110,3 +111,23 @@ def test_the_fit_finds_what_eight_rollouts_hide() -> None:
     assert low[0] < fitted.hopeless < high[0] < counts[0] / 2000
     assert low[2] < fitted.effective < high[2]
     assert np.array_equal(bootstrap_shares(counts, 8, seed=0, times=100), [low, high])
+
+
+def test_rollouts_without_a_score_are_no_failures() -> None:
+    """p = 0.3 for all, 8 rollouts, three in ten without a score: 1 - .3^8 - .7^8 = 0.942 of groups of 8 differ."""
+    rng = np.random.default_rng(2)
+    drawn = [[bool(hit) if kept else None for hit, kept in zip(rng.random(8) < 0.3, rng.random(8) < 0.7, strict=True)]
+             for _ in range(600)]  # fmt: skip
+    outcomes, counts = outcomes_of(drawn)
+    assert counts.sum() == 600
+    assert set(outcomes[:, 1].tolist()) > {4, 5, 6, 7}
+    fitted = true_shares(fit_pass_rates(counts, outcomes=outcomes), 8)
+    assert fitted.effective == pytest.approx(effective_share(0.3, 8), abs=0.03)
+    low, high = bootstrap_shares(counts, 8, seed=0, times=50, outcomes=outcomes)
+    assert low[2] <= fitted.effective <= high[2]
+    raw = [effective_share(k / n, 8) if n else 0.0 for k, n in outcomes.tolist()]
+    naive = np.average(raw, weights=counts)
+    assert naive < 0.85  # what the raw rates would say
+    whole, of_eight = outcomes_of([[True] * k + [False] * (8 - k) for k in (0, 3, 3, 8)])
+    plain = fit_pass_rates(np.bincount([0, 3, 3, 8], minlength=9))
+    np.testing.assert_allclose(fit_pass_rates(of_eight, outcomes=whole), plain, atol=1e-12)

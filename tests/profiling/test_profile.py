@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 
 from rollwise.errors import ConfigError, RewardError, RollwiseError, StateFileError
+from rollwise.profiling.analysis import fit_pass_rates, outcomes_of, true_shares
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.display import show
 from rollwise.profiling.profile import Profile, read_profile, run_profile
@@ -168,6 +169,22 @@ def test_graded_rewards_have_contrast_of_their_own(options: dict[str, Any], tmp_
     assert numbers["estimate"]["effective"]["share"] > 0.3
     assert numbers["estimate"]["effective_by_fit"]["share"] < 0.1
     assert numbers["partial_credit"] > 0
+
+
+def test_categories_have_the_ratio_of_their_fitted_rates(options: dict[str, Any], tmp_path: Path) -> None:
+    """Two rollouts for groups of four: raw rates of 0, 1/2 and 1 would say too little of the parts."""
+    body = "[float(i % 2 == (i // 3) % 2) for i, _ in enumerate(prompts)]"
+    (tmp_path / "some.py").write_text(f"def some(prompts, **columns):\n    return {body}\n")
+    numbers = profile(options, tmp_path / "out", reward=f"{tmp_path / 'some.py'}:some", rollouts=2).numbers
+    assert not numbers["estimate"]["effective_measured"]
+    groups, rows = lines(tmp_path / "out/groups.jsonl"), lines(Path(options["data"]))
+    kinds = {row["prompt"]: row["kind"] for row in rows}
+    for kind, line in numbers["categories"].items():
+        solved = [[bool(r) for r in g["rewards"]] for g in groups if kinds[g["prompt"]] == kind]
+        outcomes, counts = outcomes_of(solved)
+        assert line["effective"] == pytest.approx(true_shares(fit_pass_rates(counts, outcomes=outcomes), 4).effective)
+    parts = np.mean([line["effective"] for line in numbers["categories"].values()])
+    assert parts == pytest.approx(numbers["estimate"]["effective"]["share"], abs=0.15)
 
 
 def test_suspects_are_listed_with_their_texts(options: dict[str, Any], tmp_path: Path) -> None:

@@ -40,9 +40,16 @@ CATEGORIES = {"easy": (0.8, 50), "hard": (0.2, 50), "tiny": (1.0, 3)}
         ({"suspects": 6}, "", "6 of 30 prompts"),
         ({"suspects": 4}, "--curriculum recommended", "say --steps"),  # too few to stop for
         ({"suspects": 6, "n_hopeless": 60}, "--curriculum recommended", "say --steps"),
-        ({"mean_pass_rate": 0.0, "effective": 0.0}, "", "warm up by supervised training"),
-        ({"mean_pass_rate": 0.0, "effective": 0.0, "truncated": 0.9}, "", "90% were truncated"),
-        ({"mean_pass_rate": 1.0, "effective": 0.0, "solved": 1.0}, "", "take harder data"),
+        ({"mean_pass_rate": 0.0, "effective": 0.0, "differing": 0.0}, "", "warm up by supervised training"),
+        ({"mean_pass_rate": 0.0, "effective": 0.0, "differing": 0.0, "truncated": 0.9}, "", "90% were truncated"),
+        ({"mean_pass_rate": 1.0, "effective": 0.0, "solved": 1.0, "differing": 0.0}, "", "take harder data"),
+        (
+            {"mean_pass_rate": 0.0, "effective": 0.9},
+            "--curriculum uniform",
+            "most prompts are learnable",
+        ),  # F1
+        ({"mean_pass_rate": 1.0, "solved": 1.0}, "--curriculum recommended", "say --steps"),  # rewards from 0.6 to 1
+        ({"unsolved": 0.4, "solved": 0.6, "effective": 1e-9, "differing": 0.0}, "", "take harder data"),  # as fitted
         ({"truncated": 0.4}, "--curriculum recommended", "40% of the rollouts were truncated"),
     ],
 )
@@ -61,6 +68,7 @@ def test_the_bound_is_one_over_the_effective_ratio() -> None:
     assert advice.bound == 2.0
     assert any("a factor 2.00" in reason for reason in advice.reasons)
     assert recommend(replace(FACTS, mean_pass_rate=0.0, effective=0.0)).bound is None
+    assert recommend(replace(FACTS, effective=1e-9)).bound is None  # a fit is never exactly 0
 
 
 def test_what_it_rests_on_is_said_wherever_a_curriculum_is_advised() -> None:

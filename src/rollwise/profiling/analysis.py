@@ -140,7 +140,21 @@ EM_STEPS = 1000
 """Steps of the fit from equal weights: enough for its interval to cover (docs/profile.md), short of a few spikes."""
 
 
-def fit_pass_rates(counts: np.ndarray, grid: np.ndarray = GRID, steps: int = EM_STEPS) -> np.ndarray:
+def outcomes_of(solved: Sequence[Sequence[bool | None]]) -> tuple[np.ndarray, np.ndarray]:
+    """The different outcomes of prompts (R, 2), solved and scored rollouts, and how many prompts had each (R,).
+
+    >>> [part.tolist() for part in outcomes_of([[True, False], [False, True], [None, True]])]
+    [[[1, 1], [1, 2]], [1, 2]]
+    """
+    scored = [[value for value in group if value is not None] for group in solved]
+    pairs = np.array([(sum(group), len(group)) for group in scored], dtype=np.int64).reshape(-1, 2)
+    outcomes, counts = np.unique(pairs, axis=0, return_counts=True)
+    return outcomes, counts
+
+
+def fit_pass_rates(
+    counts: np.ndarray, grid: np.ndarray = GRID, steps: int = EM_STEPS, *, outcomes: np.ndarray | None = None
+) -> np.ndarray:
     """Weights (len(grid),) of true pass rates that make observed success counts likely.
 
     The maximum-likelihood mixture of binomials over a grid (Kiefer and Wolfowitz 1956) by expectation-maximisation:
@@ -152,13 +166,16 @@ def fit_pass_rates(counts: np.ndarray, grid: np.ndarray = GRID, steps: int = EM_
             which gives weights (len(grid), B).
         grid: Pass rates.
         steps: Of the iteration, from equal weights.
+        outcomes: (R, 2) the solved and scored rollouts that each of R counts is of, where some could not be scored;
+            by default k = 0 .. n of n.
 
     >>> fit_pass_rates(np.array([1, 0, 1]), np.array([0.0, 0.5, 1.0]), steps=1).round(3).tolist()
     [0.4, 0.2, 0.4]
     """
-    n = len(counts) - 1
-    k = np.arange(n + 1)[:, None]
-    choose = np.array([math.comb(n, i) for i in range(n + 1)], dtype=np.float64)[:, None]
+    if outcomes is None:
+        outcomes = np.array([(k, len(counts) - 1) for k in range(len(counts))])
+    k, n = outcomes[:, :1], outcomes[:, 1:]
+    choose = np.array([math.comb(int(m), int(i)) for i, m in outcomes], dtype=np.float64)[:, None]
     likelihood = choose * grid**k * (1.0 - grid) ** (n - k)
     frequency = counts / counts.sum(axis=0)
     weights = np.full((len(grid), *counts.shape[1:]), 1.0 / len(grid))
@@ -189,7 +206,7 @@ def true_shares(weights: np.ndarray, group: int, grid: np.ndarray = GRID) -> Tru
     >>> true_shares(np.array([0.25, 0.5, 0.25]), 2, np.array([0.0, 0.5, 1.0]))  # half of the prompts at 1/2: 0.5 * 0.5
     TrueShares(hopeless=0.25, solved=0.25, effective=0.25)
     """
-    effective = 1.0 - grid**group - (1.0 - grid) ** group
+    effective = np.array([effective_share(rate, group) for rate in grid])
     return TrueShares(
         hopeless=float(weights[grid < 0.01].sum()),
         solved=float(weights[grid > 0.99].sum()),
@@ -197,14 +214,17 @@ def true_shares(weights: np.ndarray, group: int, grid: np.ndarray = GRID) -> Tru
     )
 
 
-def bootstrap_shares(counts: np.ndarray, group: int, *, seed: int, times: int = 200) -> np.ndarray:
-    """The 2.5 % and 97.5 % points (2, 3) of hopeless, solved, effective, by fitting resampled counts (n + 1,) anew.
+def bootstrap_shares(
+    counts: np.ndarray, group: int, *, seed: int, times: int = 200, outcomes: np.ndarray | None = None
+) -> np.ndarray:
+    """The 2.5 % and 97.5 % points (2, 3) of hopeless, solved, effective, by fitting resampled counts anew.
 
+    `counts` and `outcomes` are those of `fit_pass_rates`.
     Prompts are resampled as from an endless population, so the interval is a little wide where most were rolled out.
     """
     rng = np.random.Generator(np.random.PCG64(seed))
     total = int(counts.sum())
     resampled = np.stack([rng.multinomial(total, counts / total) for _ in range(times)], axis=1)
-    fitted = [true_shares(weights, group) for weights in fit_pass_rates(resampled).T]
+    fitted = [true_shares(weights, group) for weights in fit_pass_rates(resampled, outcomes=outcomes).T]
     numbers = np.array([(f.hopeless, f.solved, f.effective) for f in fitted])
     return np.asarray(np.quantile(numbers, [0.025, 0.975], axis=0))

@@ -107,7 +107,7 @@ def _suspects(numbers: Mapping[str, Any], console: Console) -> None:
     if not numbers["answers_recorded"]:
         console.print("no column of recorded answers to compare with; name one with --answer")
         return
-    console.print(f"{numbers['n_suspects']} of {lost} compared with the recorded answers")
+    console.print(f"{numbers['n_suspects']} of {lost} look answered, by the recorded answers")
     for suspect in numbers["suspects"][:_SUSPECTS_SHOWN]:
         text = " ".join(suspect["text"].split())[-160:]
         console.print(

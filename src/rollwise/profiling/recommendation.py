@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+LEAST_CONTRAST = 0.01
+"""Below this effective task ratio, which a fit never says is 0, no bound is given."""
 ENOUGH_CONTRAST = 0.7
 """From this effective task ratio on, uniform sampling wastes so little that a curriculum has little to gain."""
 MANY_SUSPECTS = 0.2
@@ -47,6 +49,7 @@ class Facts:
         visits: Visits of a prompt in the training planned; None if unknown.
         embedding: Whether the data has a column of embeddings.
         references: Whether all prompts have pass rates of two models.
+        differing: Share of sampled prompts whose own rewards differ, partial ones included: what has contrast at all.
     """
 
     mean_pass_rate: float
@@ -61,6 +64,7 @@ class Facts:
     visits: float | None
     embedding: bool
     references: bool
+    differing: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +92,7 @@ def recommend(facts: Facts) -> Recommendation:
     >>> recommend(facts).headline, recommend(facts).bound
     ('uniform sampling is fine', 1.25)
     """
-    bound = 1.0 / facts.effective if facts.effective > 0 else None
+    bound = 1.0 / facts.effective if facts.effective >= LEAST_CONTRAST else None
     headline, arguments, reasons = _mend_first(facts) or _choose(facts)
     if facts.truncated >= MANY_TRUNCATED and "truncated" not in reasons[0]:
         reasons = [*reasons, f"{facts.truncated:.0%} of the rollouts were truncated: allow more tokens, or count on it"]
@@ -114,6 +118,8 @@ def _mend_first(facts: Facts) -> tuple[str, str, list[str]] | None:
             "misreads answers, or wrong labels, would be learnt from, or hide what the policy can do"
         )
         return "mend the answers or the reward first, and profile again", "", [reason]
+    if facts.differing > 0.0:
+        return None
     if facts.mean_pass_rate == 0.0:
         cut = facts.truncated >= MANY_TRUNCATED
         first = (
@@ -126,9 +132,8 @@ def _mend_first(facts: Facts) -> tuple[str, str, list[str]] | None:
             "",
             [first, "no curriculum makes contrast where there is none"],
         )
-    if facts.effective == 0.0 or facts.solved == 1.0:
-        return "nothing is left to learn here", "", ["every prompt is all solved or never solved: take harder data"]
-    return None
+    reason = "no prompt's rollouts differ in reward, and some prompts are solved by all of them: take harder data"
+    return "nothing is left to learn here", "", [reason]
 
 
 def _choose(facts: Facts) -> tuple[str, str, list[str]]:

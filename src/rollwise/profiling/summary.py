@@ -12,10 +12,10 @@ import numpy as np
 from rollwise.profiling.analysis import (
     bootstrap_shares,
     contrast,
-    effective_share,
     fit_pass_rates,
     histogram,
     mean_interval,
+    outcomes_of,
     pass_rates,
     share_of,
     true_shares,
@@ -28,6 +28,7 @@ from rollwise.profiling.requirements import requirements
 from rollwise.profiling.scoring import Scorer
 
 SUSPECTS_KEPT = 50
+SAME_REWARD = 1e-6
 
 
 class Summary:
@@ -57,7 +58,7 @@ class Summary:
         self.rewards = [[r for r in g["rewards"] if r is not None] for g in self.groups]
         self.scores = np.array([scorer.spec.scores(np.mean(r)) for r in self.rewards])
         self.hopeless, self.all_solved = self.rates == 0.0, self.rates == 1.0
-        self.contrast = np.array([self._contrast(r, p) for r, p in zip(self.rewards, self.rates, strict=True)])
+        self.measured = all(len(rewards) >= config.group_size for rewards in self.rewards)
         row_of = {id_: row for row, id_ in enumerate(data.ids)}
         self.rows = [row_of[g["id"]] for g in self.groups]
 
@@ -83,6 +84,7 @@ class Summary:
             visits=self.config.visits(len(self.data)),
             embedding="embedding" in self.data.rows[0],
             references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
+            differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
         )
         advice = recommend(facts)
         return {
@@ -115,30 +117,35 @@ class Summary:
 
     # ---- parts ----
 
-    def _contrast(self, rewards: Sequence[float], rate: float) -> float:
-        """The chance of contrast in a group: measured where there are rollouts enough, else by the pass rate."""
+    def _effective(self, here: np.ndarray) -> float:
+        """The effective task ratio of the groups at `here` (S,): measured if it can be, else by their fitted rates."""
+        places = np.flatnonzero(here).tolist()
         group = self.config.group_size
-        return contrast(rewards, group) if len(rewards) >= group else effective_share(rate, group)
+        if self.measured:
+            return float(np.mean([contrast(self.rewards[i], group) for i in places]))
+        outcomes, counts = outcomes_of([self.solved[i] for i in places])
+        return true_shares(fit_pass_rates(counts, outcomes=outcomes), group).effective
 
     def _estimate(self) -> dict[str, Any]:
         """What is estimated of the true pass rates, and the effective task ratio, each with its interval.
 
-        The ratio is measured where each prompt has a group's rollouts at least, partial rewards included; else fitted.
+        The ratio is measured where each prompt has a group's scored rollouts at least, partial rewards included; else
+        fitted.
         """
         config = self.config
-        counts = histogram(self.rates, config.rollouts)
-        shares = asdict(true_shares(fit_pass_rates(counts), config.group_size))
-        ends = bootstrap_shares(counts, config.group_size, seed=config.seed)
+        outcomes, counts = outcomes_of(self.solved)
+        shares = asdict(true_shares(fit_pass_rates(counts, outcomes=outcomes), config.group_size))
+        ends = bootstrap_shares(counts, config.group_size, seed=config.seed, outcomes=outcomes)
         fitted = {
             name: {"share": value, "low": float(ends[0, i]), "high": float(ends[1, i])}
             for i, (name, value) in enumerate(shares.items())
         }
-        measured = config.rollouts >= config.group_size
-        if measured:
-            low, high = mean_interval(self.contrast, len(self.data))
+        if self.measured:
+            chances = np.array([contrast(rewards, config.group_size) for rewards in self.rewards])
+            low, high = mean_interval(chances, len(self.data))
             fitted["effective_by_fit"] = fitted["effective"]
-            fitted["effective"] = {"share": float(self.contrast.mean()), "low": max(0.0, low), "high": min(1.0, high)}
-        return {**fitted, "effective_measured": measured}
+            fitted["effective"] = {"share": float(chances.mean()), "low": max(0.0, low), "high": min(1.0, high)}
+        return {**fitted, "effective_measured": self.measured}
 
     def _categories(self) -> dict[str, dict[str, Any]]:
         if self.data.categories is None:
@@ -155,7 +162,7 @@ class Summary:
                 "pass_rate": float(self.rates[here].mean()),
                 "solved": asdict(share_of(self.all_solved[here], sizes[name])),
                 "hopeless": asdict(share_of(self.hopeless[here], sizes[name])),
-                "effective": float(self.contrast[here].mean()),
+                "effective": self._effective(here),
                 "tokens": float(tokens[here].mean()),
             }
         return lines
