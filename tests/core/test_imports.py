@@ -36,6 +36,7 @@ CORE = {
     "rng",
     "columns",
     "yaml_file",
+    "child_process",
 }
 ALLOWED: dict[str, set[str]] = {
     "core": CORE,
@@ -52,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
     "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "inference", "training"},
     "inference": CORE | {"judges", "tasks", "models", "profiling", "evaluation", "inference"},
-    "comparing": CORE | {"curricula", "gates", "models", "training", "comparing"},
+    "comparing": CORE | {"curricula", "gates", "models", "tasks", "training", "comparing"},
     "evaluation": {"errors", "yaml_file", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
     "watching": {"errors", "checks", "yaml_file", "evaluation", "watching"},

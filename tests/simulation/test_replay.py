@@ -138,3 +138,12 @@ def test_columns_that_all_prompts_have(tmp_path: Path) -> None:
 def test_a_prompt_measured_is_no_group_of_the_log(tmp_path: Path) -> None:
     measured = {**GROUPS[1], "purpose": "measure", "lane": "probe"}
     assert len(read_log(write_run(tmp_path / "run", [GROUPS[0], measured])).ids) == 1
+
+
+def test_the_batch_of_a_gated_run_is_that_of_a_round(tmp_path: Path) -> None:
+    """Two prompts a step, and in step 1 a second round of two."""
+    rows = [{**GROUPS[0], "step": 1, "prompt_id": name} for name in "abcd"] + [{**GROUPS[0], "step": 2}]
+    run = write_run(tmp_path / "run", rows)
+    assert read_log(run).batch == 4
+    (run / "config.yaml").write_text("prompts_per_step: 2\ngate: mixed\n")
+    assert read_log(run).batch == 2

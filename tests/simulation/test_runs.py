@@ -2,17 +2,26 @@
 
 import csv
 import dataclasses
+import io
 import json
+import shutil
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from rich.console import Console
 
 import rollwise as rw
+from rollwise.errors import ConfigError
 from rollwise.simulation import make_world
 from rollwise.simulation.config import Blocked, Method, SimulateConfig
-from rollwise.simulation.runs import REPLAYED, SIMULATED, Block, calibration, run_all, run_one
+from rollwise.simulation.runs import REPLAYED, SIMULATED, Block, _log, calibration, run_all, run_one
 from rollwise.simulation.table import aggregate, draw_curves, make_table, mean_sd, paired, write_results
 
 RUN = str(Path(__file__).parent / "data/uniform-run")
@@ -198,3 +207,99 @@ def test_the_figure_says_what_it_is(many: int, tmp_path: Path) -> None:
     assert text.count("SIMULATED") == 2
     named = sum(f">{name}<" in text for name in methods)
     assert named == (2 if many == 2 else 7)
+
+
+def test_a_replayed_log_that_has_changed_is_another(tmp_path: Path) -> None:
+    """What is there of the old log is not set beside runs of the new one."""
+    log = tmp_path / "log"
+    shutil.copytree(RUN, log)
+    methods = {"uniform": {"curriculum": "uniform"}}
+    config = SimulateConfig.from_dict({"replay": str(log), "methods": methods, "seeds": 1, "jobs": 1})
+    run_all(config, tmp_path / "out")
+    _log.cache_clear()
+    assert run_all(config, tmp_path / "out")  # the same log: nothing stands in the way
+    rows = (log / "rollouts.jsonl").read_text().splitlines(keepends=True)
+    (log / "rollouts.jsonl").write_text("".join(rows[: len(rows) // 2]))
+    _log.cache_clear()
+    with pytest.raises(ConfigError, match="was run with log = "):
+        run_all(config, tmp_path / "out")
+    _log.cache_clear()
+
+
+def test_methods_that_ask_a_model_can_not_be_simulated(tmp_path: Path) -> None:
+    methods = {"uniform": {"curriculum": "uniform"}, "metis": {"curriculum": "metis"}}
+    with pytest.raises(ConfigError, match="method 'metis': it asks the policy for judgments"):
+        run_all(config_of(methods=methods), tmp_path)
+
+
+def test_names_with_markup_are_shown_and_names_of_one_file_are_refused(tmp_path: Path) -> None:
+    config = config_of(methods={"sec [/ucb]": {"curriculum": "uniform"}, "sec [b]": {"curriculum": "uniform"}}, seeds=1)
+    runs = run_all(config, tmp_path)
+    console = Console(file=io.StringIO(), width=200)
+    console.print(make_table(config, runs))
+    assert "sec [/ucb]" in console.file.getvalue()  # type: ignore[attr-defined]
+    alike = config_of(methods={"ema>0.5": {"curriculum": "uniform"}, "ema<0.5": {"curriculum": "uniform"}})
+    with pytest.raises(ConfigError, match="'ema>0.5' and 'ema<0.5' would have the same file"):
+        run_all(alike, tmp_path)
+
+
+def test_a_method_that_measures_beyond_the_budget_is_named(tmp_path: Path) -> None:
+    """SFL measures its candidates at once, before the first step: far more than 4 steps of 6 prompts x 4."""
+    methods = {"uniform": {"curriculum": "uniform"}, "sfl": {"curriculum": "sfl"}}
+    config = config_of(methods=methods, seeds=1)
+    console = Console(file=io.StringIO(), width=400)
+    console.print(make_table(config, run_all(config, tmp_path / "a")))
+    shown = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
+    assert "NOT at equal compute: sfl went beyond 96 rollouts" in shown
+    plain = config_of(seeds=1)
+    console = Console(file=io.StringIO(), width=400)
+    console.print(make_table(plain, run_all(plain, tmp_path / "b")))
+    assert "equal compute" not in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+INTERRUPTED = """
+import signal, sys, time
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.runs import run_all
+if __name__ == "__main__":
+    small = {"prompts": 2000, "steps": 100_000, "batch": 8, "group": 4, "seeds": 4, "jobs": 2}
+    print("begun", flush=True)
+    run_all(SimulateConfig.from_dict({**small, "methods": {"uniform": {"curriculum": "uniform"}}}), sys.argv[1])
+"""
+
+
+@pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
+@pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+def test_interrupted_it_ends_with_its_workers(how: signal.Signals, tmp_path: Path) -> None:
+    script = tmp_path / "long.py"
+    script.write_text(INTERRUPTED)
+    process = subprocess.Popen([sys.executable, str(script), str(tmp_path / "out")], stderr=subprocess.DEVNULL)
+    try:
+        workers = wait_for(lambda: working_below(process.pid))
+        process.send_signal(how)
+        process.wait(timeout=60)
+        assert wait_for(lambda: not any(Path(f"/proc/{worker}").exists() for worker in workers))
+    finally:
+        process.kill()
+
+
+def wait_for(found: Callable[[], Any], seconds: float = 120) -> Any:
+    until = time.monotonic() + seconds
+    while not (value := found()):
+        assert time.monotonic() < until, "in vain"
+        time.sleep(0.2)
+    return value
+
+
+def working_below(parent: int) -> list[int]:
+    """The two workers of a process, once both have begun to work."""
+    found = []
+    for path in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = path.read_text().rpartition(")")[2].split()
+            words = (path.parent / "cmdline").read_bytes()
+        except OSError:
+            continue
+        if int(fields[1]) == parent and b"spawn_main" in words and int(fields[11]) > 200:  # 2 s of work
+            found.append(int(path.parent.name))
+    return found if len(found) == 2 else []

@@ -115,8 +115,10 @@ class _Progress:
 
     def done(self, method: str, seed: int, kept: bool) -> None:
         """A run is there: new, or from before."""
+        from rich.markup import escape
+
         self.count += 1
-        last = f"{method}, seed {seed}{' (was there)' if kept else ''}"
+        last = f"{escape(method)}, seed {seed}{' (was there)' if kept else ''}"
         self.bar.update(self.task, completed=self.count, last=last)
         if not self.console.is_terminal:
             self.console.print(f"SIMULATED {self.count}/{self.total}: {last}", highlight=False, soft_wrap=True)

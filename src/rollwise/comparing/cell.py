@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import json
-import os
 import sys
-import threading
-import time
 from pathlib import Path
 
+from rollwise.child_process import end_with
 from rollwise.errors import RollwiseError
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import resume_run, start_run
-
-_LOOK_SECONDS = 0.5
 
 
 def main(path: str) -> int:
@@ -30,17 +26,6 @@ def main(path: str) -> int:
     return 0
 
 
-def end_with(parent: int) -> None:
-    """End when the comparison, process `parent`, is gone: begun again, it would start a second writer of this run."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_LOOK_SECONDS)
-        os._exit(1)  # as after a kill: the run goes on from its newest checkpoint
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
 if __name__ == "__main__":
-    end_with(int(sys.argv[2]))
+    end_with(int(sys.argv[2]))  # a comparison that is begun again would start a second writer of this run
     sys.exit(main(sys.argv[1]))

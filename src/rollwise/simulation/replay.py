@@ -15,6 +15,8 @@ The policy gets better by steps of the log, whatever the curriculum asks for.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -67,6 +69,13 @@ class RunLog:
     advantage: Advantage
     effective_ratio: float
 
+    @property
+    def fingerprint(self) -> str:
+        """A number of what was rolled out when, and what came of it; logs that differ have different ones."""
+        parts = [json.dumps([self.ids, self.category, self.steps, self.batch, self.advantage]).encode()]
+        parts += [np.ascontiguousarray(part).tobytes() for part in (self.slot, self.step, self.counts, self.levels)]
+        return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
+
 
 def read_log(run: str | Path) -> RunLog:
     """The log of a finished run with uniform sampling.
@@ -103,11 +112,17 @@ def read_log(run: str | Path) -> RunLog:
         counts=counts,
         levels=levels,
         steps=int(steps.max()),
-        batch=int(np.bincount(steps).max()),
+        batch=_batch(data, steps),
         group_size=int(counts.sum(axis=1).max()),
         advantage="std" if data.config.get("advantages") == "std" else "centred",
         effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
     )
+
+
+def _batch(data: RunData, steps: np.ndarray) -> int:
+    """Prompts a step; of a run with a gate, whose steps have several rounds, those of one."""
+    said = data.config.get("prompts_per_step")
+    return said if isinstance(said, int) and said > 0 else int(np.bincount(steps).max())
 
 
 def _trained(data: RunData) -> list[dict[str, Any]]:

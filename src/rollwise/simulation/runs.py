@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import math
+import os
 import signal
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -12,12 +13,13 @@ from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import lru_cache
-from multiprocessing import get_context
+from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from rollwise.child_process import end_with
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.evaluation.calibration import brier_score, pearson_correlation
 from rollwise.simulation.config import Blocked, Replay, SimulateConfig
@@ -80,10 +82,18 @@ def check(config: SimulateConfig) -> None:
     for seed in config.seeds if config.replay is not None and "{seed}" in config.replay.run else config.seeds[:1]:
         sizes(config, seed)
     small = replace(config, prompts=min(config.prompts, 500))
+    files: dict[Path, str] = {}
+    for name in config.methods:
+        other = files.setdefault(_path(Path(), name, 0), name)
+        if other != name:
+            raise ConfigError(f"methods {other!r} and {name!r} would have the same file; name one of them otherwise")
     world = _world(small, config.seeds[0])
     for name, method in config.methods.items():
         try:
-            method.make(0).bind(world.pool)
+            curriculum = method.make(0)
+            if curriculum.wants_answers:
+                raise ConfigError("it asks the policy for judgments, and a simulated learner has none to give")
+            curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
 
@@ -128,7 +138,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
         "note": note(config),
         "method": name,
         "seed": seed,
-        "options": config.options(name),
+        "options": _options(config, name, seed),
         "results": {key: _plain(value) for key, value in results.items() if not (key in _LEARNT and config.replay)},
         "curves": {
             key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)
@@ -218,16 +228,23 @@ def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[
             yield key, run_one(config, *key)
         return
     # Fresh processes: a fork would copy the locks of this one's threads, such as a progress bar's.
-    # They leave Ctrl-C to this one.
-    fresh, ignore = get_context("spawn"), (signal.SIGINT, signal.SIG_IGN)
-    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=signal.signal, initargs=ignore) as workers:
+    fresh, others = get_context("spawn"), set(active_children())
+    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_begin, initargs=(os.getpid(),)) as workers:
         futures = {workers.submit(run_one, config, *key): key for key in keys}
         try:
             for future in as_completed(futures):
                 yield futures[future], future.result()
-        except BaseException:
+        except BaseException:  # what is running would be waited for, and then thrown away
+            for child in set(active_children()) - others:
+                child.terminate()
             workers.shutdown(cancel_futures=True)
             raise
+
+
+def _begin(parent: int) -> None:
+    """In each worker: Ctrl-C is left to the parent, and when that is gone, so is this."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    end_with(parent)
 
 
 @contextmanager
@@ -240,6 +257,12 @@ def _quiet() -> Iterator[None]:
         yield
     finally:
         logger.setLevel(before)
+
+
+def _options(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
+    """All that determines a run; of a replayed log its contents, as the file may have changed."""
+    replayed = {} if config.replay is None else {"log": _log(config.replay.folder(seed)).fingerprint}
+    return config.options(name) | replayed
 
 
 def _path(folder: Path, name: str, seed: int) -> Path:
@@ -262,7 +285,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
         theirs = dict(_flat({"name": run["method"], **run["options"]}))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StateFileError(f"{str(path)!r} is damaged ({error!r}); delete it to have it run again") from error
-    ours = dict(_flat({"name": name, **config.options(name)}))
+    ours = dict(_flat({"name": name, **_options(config, name, seed)}))
     changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
     if changed:
         key = changed[0]

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.runs import note
+from rollwise.simulation.runs import note, sizes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -89,17 +89,26 @@ def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) 
 
 def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     """The table for a terminal: a row a method."""
+    from rich.markup import escape
     from rich.table import Table
 
     numbers = aggregate(config, runs)
     shown = [c for c in COLUMNS if any(n.get(c[0], {}).get("mean") for n in numbers.values())]
+    _, batch, group, budget = sizes(config, config.seeds[0])
+    over = [name for name, n in numbers.items() if (n["rollouts"]["mean"] or 0) > budget + batch * group]
+    if over:
+        shown.append(("rollouts", "rollouts", ",.0f", False))
     seeds = len(config.seeds)
     caption = (
-        f"mean ± standard deviation over {seeds} seed{'s' * (seeds > 1)}; differences from {config.baseline}, by seed"
+        f"mean ± standard deviation over {seeds} seed{'s' * (seeds > 1)}; differences from {escape(config.baseline)}, "
+        "by seed"
     )
     logged = [run["results"].get("logged_effective_ratio") for run in runs if run["method"] == config.baseline]
     if logged and logged[0] is not None:
         caption += f"; the replayed log itself has an effective ratio of {mean_sd(logged)[0]:.3f}"
+    if over:
+        names = ", ".join(map(escape, over))
+        caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step, by measuring"
     table = Table(title=note(config), caption=caption, title_justify="left", caption_justify="left")
     table.add_column("method")
     for _, heading, _, compared in shown:
@@ -111,7 +120,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
             cells.append(_cell(row[key]["mean"], row[key]["sd"] if compared else None, form))
             if compared:
                 cells.append(_cell(row[key]["difference"], row[key]["difference_sd"], f"+{form}"))
-        table.add_row(name, *cells)
+        table.add_row(escape(name), *cells)
     return table
 
 
