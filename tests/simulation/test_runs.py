@@ -262,6 +262,7 @@ import signal, sys, time
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.runs import run_all
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that put us in the background had it ignored
     small = {"prompts": 2000, "steps": 100_000, "batch": 8, "group": 4, "seeds": 4, "jobs": 2}
     print("begun", flush=True)
     run_all(SimulateConfig.from_dict({**small, "methods": {"uniform": {"curriculum": "uniform"}}}), sys.argv[1])
