@@ -69,6 +69,8 @@ def test_a_task_brings_its_own_records() -> None:
         (ROWS, {"answer": "gold"}, MissingColumnError, "no column 'gold' (--answer)"),
         (ROWS, {"id": "kind"}, PoolError, "id 'a' is in rows 1 and 3 (2 ids are repeated)"),
         ([*ROWS, {"prompt": None}], {}, PoolError, "row 7: a prompt must be text"),
+        ([{"prompt": "cut \ud83d"}], {}, PoolError, r"row 1: the prompt holds half a character ('\ud83d')"),
+        ([{"prompt": [{"role": "user", "content": "\udc00"}]}], {}, PoolError, "holds half a character"),
         ([{"prompt": ["x"]}], {}, PoolError, "row 1: a prompt must be text"),
         ([{"prompt": "x", "id": [1]}], {}, PoolError, "an id must be text or a whole number, got [1]"),
         ([*ROWS, {"prompt": "x"}], {"category": "kind"}, PoolError, "row 7: column 'kind' must hold text"),

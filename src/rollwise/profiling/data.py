@@ -212,11 +212,16 @@ def _check_columns(config: DataConfig, names: Sequence[str], source: str) -> Non
 
 
 def _check_prompt(prompt: Any, where: str) -> None:
-    if isinstance(prompt, str) and prompt:
-        return
     chat = isinstance(prompt, list) and prompt and all(isinstance(m, Mapping) and "role" in m for m in prompt)
-    if not chat:
+    if not chat and not (isinstance(prompt, str) and prompt):
         raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
+    try:
+        json.dumps(prompt, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        raise PoolError(
+            f"{where}: the prompt holds half a character ({error.object[error.start]!r}), which no tokenizer takes; "
+            "cut texts between characters"
+        ) from error
 
 
 def _ids(rows: Sequence[Mapping[str, Any]], column: str, source: str) -> list[str]:
