@@ -24,7 +24,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from rollwise.comparing.plan import Plan, Run
+from rollwise.comparing.plan import RUN_FILE, Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder
@@ -95,13 +95,9 @@ def _check_runs(runs: Sequence[Run]) -> None:
     for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
         check_model_folder(model)
     tasks: dict[str, Task] = {}
-    seen: set[str] = set()
-    for run in runs:
+    for run in {run.method: run for run in runs}.values():  # one of a method's seeds stands for all
         config = run.config
         key = json.dumps([config.task, config.task_options, config.model], sort_keys=True, default=str)
-        if run.method in seen:
-            continue
-        seen.add(run.method)
         try:
             tasks[key] = tasks.get(key) or task_of(config)
             curriculum_of(config, tasks[key])
@@ -113,7 +109,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
 
 def is_done(run: Run) -> bool:
     """Whether a run has done all its steps or used up its budget."""
-    if not (run.folder / "config.yaml").exists():
+    if not (run.folder / RUN_FILE).exists():
         return False
     folder = RunFolder(run.folder)
     checkpoint = latest_complete(folder.checkpoints)

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+SAME_REWARD = 1e-6
+"""Rewards that are no further apart are alike."""
 Z95 = 1.959963984540054
 """The 97.5 % point of the normal distribution: intervals of 95 %."""
 
@@ -109,7 +111,7 @@ def effective_share(rate: float, group: int) -> float:
     return 1.0 - rate**group - (1.0 - rate) ** group
 
 
-def contrast(rewards: Sequence[float], group: int, *, tolerance: float = 1e-6) -> float:
+def contrast(rewards: Sequence[float], group: int, *, tolerance: float = SAME_REWARD) -> float:
     """The chance that G of n >= G measured rewards, drawn without replacement, are not all alike.
 
     1 - sum over the distinct rewards v of C(n_v, G) / C(n, G): for any rewards, graded ones too, an unbiased estimate

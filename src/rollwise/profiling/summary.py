@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.profiling.analysis import (
+    SAME_REWARD,
     bootstrap_shares,
     contrast,
     fit_pass_rates,
@@ -28,7 +29,6 @@ from rollwise.profiling.requirements import requirements
 from rollwise.profiling.scoring import Scorer
 
 SUSPECTS_KEPT = 50
-SAME_REWARD = 1e-6
 
 
 class Summary:
@@ -58,7 +58,9 @@ class Summary:
         self.rewards = [[r for r in g["rewards"] if r is not None] for g in self.groups]
         self.scores = np.array([scorer.spec.scores(np.mean(r)) for r in self.rewards])
         self.hopeless, self.all_solved = self.rates == 0.0, self.rates == 1.0
-        self.measured = all(len(rewards) >= config.group_size for rewards in self.rewards)
+        measured = all(len(rewards) >= config.group_size for rewards in self.rewards)
+        # (S,) of contrast in a group; None where some prompts have too few scored rollouts to tell.
+        self.chances = np.array([contrast(r, config.group_size) for r in self.rewards]) if measured else None
         row_of = {id_: row for row, id_ in enumerate(data.ids)}
         self.rows = [row_of[g["id"]] for g in self.groups]
 
@@ -119,12 +121,10 @@ class Summary:
 
     def _effective(self, here: np.ndarray) -> float:
         """The effective task ratio of the groups at `here` (S,): measured if it can be, else by their fitted rates."""
-        places = np.flatnonzero(here).tolist()
-        group = self.config.group_size
-        if self.measured:
-            return float(np.mean([contrast(self.rewards[i], group) for i in places]))
-        outcomes, counts = outcomes_of([self.solved[i] for i in places])
-        return true_shares(fit_pass_rates(counts, outcomes=outcomes), group).effective
+        if self.chances is not None:
+            return float(self.chances[here].mean())
+        outcomes, counts = outcomes_of([self.solved[i] for i in np.flatnonzero(here)])
+        return true_shares(fit_pass_rates(counts, outcomes=outcomes), self.config.group_size).effective
 
     def _estimate(self) -> dict[str, Any]:
         """What is estimated of the true pass rates, and the effective task ratio, each with its interval.
@@ -140,12 +140,11 @@ class Summary:
             name: {"share": value, "low": float(ends[0, i]), "high": float(ends[1, i])}
             for i, (name, value) in enumerate(shares.items())
         }
-        if self.measured:
-            chances = np.array([contrast(rewards, config.group_size) for rewards in self.rewards])
-            low, high = mean_interval(chances, len(self.data))
+        if self.chances is not None:
+            low, high = mean_interval(self.chances, len(self.data))
             fitted["effective_by_fit"] = fitted["effective"]
-            fitted["effective"] = {"share": float(chances.mean()), "low": max(0.0, low), "high": min(1.0, high)}
-        return {**fitted, "effective_measured": self.measured}
+            fitted["effective"] = {"share": float(self.chances.mean()), "low": max(0.0, low), "high": min(1.0, high)}
+        return {**fitted, "effective_measured": self.chances is not None}
 
     def _categories(self) -> dict[str, dict[str, Any]]:
         if self.data.categories is None:

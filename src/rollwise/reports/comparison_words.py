@@ -140,8 +140,7 @@ def _first_sentences(comparison: Comparison) -> list[str]:
         return ["There is nothing to compare yet: no other method has a finished run of the baseline's seeds."]
     best, gain = _surest(found)
     sentences = [_answer(comparison, best, gain)]
-    unequal = [problem.text for problem in comparison.problems if problem.kind == "unequal"]
-    if unequal:
+    if unequal := _unequal(comparison):
         sentences.insert(0, f"These numbers may mean nothing: {enumeration(unequal)}.")
     if best is not found[0][0]:
         sentences.append(_greater(*found[0], best))
@@ -154,10 +153,15 @@ def _first_sentences(comparison: Comparison) -> list[str]:
     return sentences
 
 
+def _unequal(comparison: Comparison) -> list[str]:
+    """In what the runs were not scored on the same thing."""
+    return [problem.text for problem in comparison.problems if problem.kind == "unequal"]
+
+
 def _surest(found: Sequence[tuple[MethodResult, Difference]]) -> tuple[MethodResult, Difference]:
     """The greatest gain of those that enough seeds show to be one, else of those that few show, else of all."""
     gains = [pair for pair in found if pair[1].interval is not None and pair[1].interval.low > 0]
-    return next(iter([pair for pair in gains if pair[1].n >= SURE_SEEDS] or gains or found))
+    return ([pair for pair in gains if pair[1].n >= SURE_SEEDS] or gains or found)[0]
 
 
 def _greater(first: MethodResult, gain: Difference, best: MethodResult) -> str:
@@ -190,8 +194,7 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
             f"It may have helped, with {best.name}: {numbers}; but {gain.n} seeds fall on the same side by chance in 1 "
             f"of {2 ** (gain.n - 1)} cases, so run more."
         )
-    unequal = any(problem.kind == "unequal" for problem in comparison.problems)
-    return f"{'By the numbers alone it' if unequal else 'It'} helped, with {best.name}: {numbers}."
+    return f"{'By the numbers alone it' if _unequal(comparison) else 'It'} helped, with {best.name}: {numbers}."
 
 
 def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Difference]]) -> list[str]:

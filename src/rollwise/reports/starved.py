@@ -66,14 +66,13 @@ class Waiting:
 
 def find_waiting(run: RunData, groups: GroupTable) -> Waiting | None:
     """Who waits at the end of the run; None if nothing was asked for."""
-    rows = np.arange(len(groups.prompt))
     if not groups.train.any():
         return None
     prompts = groups.prompt
     counts = visits(prompts, len(groups.prompts))
     known = np.flatnonzero(counts)
     last = np.zeros(len(groups.prompts), dtype=np.int64)
-    last[prompts] = rows  # the last group of each, as later ones overwrite earlier ones
+    last[prompts] = np.arange(len(prompts))  # the last group of each, as later ones overwrite earlier ones
     last = last[known]
     waited = waiting(prompts, len(groups.prompts))[known]
     size = pool_size(run, groups)
@@ -85,7 +84,7 @@ def find_waiting(run: RunData, groups: GroupTable) -> Waiting | None:
     return Waiting(
         pool=size,
         asked=len(known),
-        tickets=len(rows),
+        tickets=len(prompts),
         solved=int(np.count_nonzero(due & solved)),
         unsolved=int(np.count_nonzero(due & ~solved)),
         starved=int(np.count_nonzero(starved(waited, solved, pool=pool))),

@@ -86,44 +86,32 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         return folder.path
     processes = PartialState(cpu=not torch.cuda.is_available())
     with folder.held() if processes.is_main_process else nullcontext():
-        _train_into(folder, config, task, curriculum, gate, checkpoint, resume, console, processes)
-    return folder.path
-
-
-def _train_into(
-    folder: RunFolder,
-    config: TrainConfig,
-    task: Task,
-    curriculum: Curriculum,
-    gate: DynamicSampling | None,
-    checkpoint: Path | None,
-    resume: bool,
-    console: Console,
-    processes: PartialState,
-) -> None:
-    display = Display(console)
-    arguments = _trainer_arguments(config, task, folder)
-    if is_embedded(config.model):  # nothing can be wrong any more, and the warm start takes a minute
-        processes.wait_for_everyone()
+        display = Display(console)
+        arguments = _trainer_arguments(config, task, folder)
+        if is_embedded(config.model):  # nothing can be wrong any more, and the warm start takes a minute
+            processes.wait_for_everyone()
+            _write_config(folder, config, processes)
+        trainer = _make_trainer(config, task, curriculum, gate, arguments, console)
         _write_config(folder, config, processes)
-    trainer = _make_trainer(config, task, curriculum, gate, arguments, console)
-    _write_config(folder, config, processes)
-    for kind in (PrinterCallback, ProgressCallback):
-        trainer.remove_callback(kind)
-    recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0)
-    recorder.attach(trainer)
-    if config.max_tokens is not None:
-        trainer.add_callback(TokenBudget(config.max_tokens, recorder))
-    display.attach(trainer)
-    if resume:
-        console.print(f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning"))
-    try:
-        trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-    finally:
-        display.close()
-    trainer.accelerator.wait_for_everyone()
-    shut_engine(trainer)
-    trainer.accelerator.end_training()
+        for kind in (PrinterCallback, ProgressCallback):
+            trainer.remove_callback(kind)
+        recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0)
+        recorder.attach(trainer)
+        if config.max_tokens is not None:
+            trainer.add_callback(TokenBudget(config.max_tokens, recorder))
+        display.attach(trainer)
+        if resume:
+            console.print(
+                f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning")
+            )
+        try:
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
+        finally:
+            display.close()
+        trainer.accelerator.wait_for_everyone()
+        shut_engine(trainer)
+        trainer.accelerator.end_training()
+    return folder.path
 
 
 def shut_engine(trainer: Any) -> None:

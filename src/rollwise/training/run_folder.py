@@ -19,6 +19,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import StateFileError
+from rollwise.state import make_folder
 from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
 from rollwise.yaml_file import read_yaml, write_yaml
@@ -50,7 +51,7 @@ class RunFolder:
         self.rollouts = self.path / "rollouts.jsonl"
         self.prompts = self.path / "prompts.jsonl"
         self.checkpoints = self.path / "checkpoints"
-        self.path.mkdir(parents=True, exist_ok=True)
+        make_folder(self.path)
 
     @contextmanager
     def held(self) -> Iterator[None]:
