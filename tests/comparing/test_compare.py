@@ -124,3 +124,24 @@ def test_errors_are_one_line(
     assert said.startswith("rollwise: ")
     assert reason in said
     assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("options", "reason"),
+    [
+        ({"trainer_options": {"num_iteration": 2}}, "has no option 'num_iteration' (did you mean 'num_iterations'?)"),
+        ({"report_to": "abacus"}, "report_to 'abacus' is not installed"),
+        ({"profile": "nowhere"}, "there is no profile 'nowhere'"),
+    ],
+)
+def test_what_a_later_run_would_refuse_is_refused_before_the_first(
+    options: dict[str, Any], reason: str, plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    values = yaml.safe_load(plan.read_text())
+    values |= {"methods": {"uniform": {}, "late": options}, "oracle": None}
+    (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
+    assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out")]) == 1
+    said = capsys.readouterr().err
+    assert said.startswith("rollwise: method 'late': ")
+    assert reason in said
+    assert not (tmp_path / "out").exists()

@@ -28,9 +28,10 @@ from rollwise.comparing.plan import RUN_FILE, Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder
+from rollwise.state import make_folder
 from rollwise.tasks import Task
 from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.run import curriculum_of, is_over, make_embedded, task_of
+from rollwise.training.run import check_trainer_options, curriculum_of, is_over, make_embedded, task_of
 from rollwise.training.run_folder import RunFolder
 
 _POLL_SECONDS = 0.5
@@ -91,7 +92,7 @@ def _check_known(what: str, wanted: Sequence[object], known: Collection[object])
 
 
 def _check_runs(runs: Sequence[Run]) -> None:
-    """Refuse now what a run would refuse in an hour: tasks, methods for this policy, files that are not there."""
+    """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files."""
     for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
         check_model_folder(model)
     tasks: dict[str, Task] = {}
@@ -101,6 +102,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
         try:
             tasks[key] = tasks.get(key) or task_of(config)
             curriculum_of(config, tasks[key])
+            check_trainer_options(config)
             if config.profile is not None and not Path(config.profile).exists():
                 raise ConfigError(f"there is no profile {config.profile!r}; `rollwise profile` makes one")
         except ConfigError as error:
@@ -148,7 +150,7 @@ class _Workers:
 
     def __init__(self, folder: Path, jobs: int) -> None:
         self.logs = folder / "logs"
-        self.logs.mkdir(parents=True, exist_ok=True)
+        make_folder(self.logs)
         self.jobs = jobs
         self.active: dict[subprocess.Popen[bytes], Run] = {}
         # Each its share of the cores: threads of several runs that wait for one another slow all of them.

@@ -20,7 +20,7 @@ from rollwise.inference.endpoint_config import EndpointConfig
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.data import ProfileData, load_data
 from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
-from rollwise.state import write_atomically
+from rollwise.state import make_folder, write_atomically
 
 
 class ResultFile:
@@ -43,7 +43,7 @@ class ResultFile:
         """
         plain = json.loads(json.dumps(deciding))
         if not self.path.exists():
-            self.path.parent.mkdir(parents=True, exist_ok=True)
+            make_folder(self.path.parent)
             write_atomically(self.options, json.dumps(plain, indent=1, ensure_ascii=False).encode())
             return {}
         check_same_options(self.path, self._read_options(), plain, what="answers")

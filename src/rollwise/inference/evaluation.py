@@ -28,7 +28,7 @@ from rollwise.inference.replay import logged, replay
 from rollwise.inference.selection import AnswerKey, answer_key, choose
 from rollwise.inference.settings import CONFIDENCE, HEAD, NOTHING, EvaluationConfig, Setting, live_names, settings_of
 from rollwise.inference.summary import summary_of
-from rollwise.state import write_atomically
+from rollwise.state import make_folder, write_atomically
 
 RESULT_FILE, RUNS_FILE, CONFIG_FILE = "evaluation.json", "runs.jsonl", "config.json"
 REPLAYED, LIVED = "replay", "live"
@@ -93,7 +93,7 @@ class Evaluation:
             self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
         self.settings = [setting for setting in settings_of(config) if setting.signal in self._seen]
         self._live_names = live_names(config, self.settings)
-        self.out.mkdir(parents=True, exist_ok=True)
+        make_folder(self.out)
         self._same_as_before()
         self._runs = self._read_runs()
         self._full: dict[int, FullRun] = {}

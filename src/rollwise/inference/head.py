@@ -96,10 +96,10 @@ class SuccessHead:
         """Write `path`, a safetensors file that other programs can read too; what it says is in its metadata."""
         from safetensors.torch import save
 
-        from rollwise.state import write_atomically
+        from rollwise.state import make_folder, write_atomically
 
         file = Path(path)
-        file.parent.mkdir(parents=True, exist_ok=True)
+        make_folder(file.parent)
         facts: dict[str, Any] = {
             "format": FORMAT,
             "spec": self.spec.to_dict(),

@@ -12,7 +12,7 @@ from typing import Any
 from rollwise.errors import StateFileError
 from rollwise.inference.array_file import Arrays, read_arrays, write_arrays
 from rollwise.inference.rollout_set import RolloutSet
-from rollwise.state import write_atomically
+from rollwise.state import make_folder, write_atomically
 
 FACTS_FILE = "facts.json"
 
@@ -52,7 +52,7 @@ class KeptBatches:
     def put(self, batch: int, arrays: Mapping[int, Arrays]) -> None:
         """Keep a batch, durably."""
         if not self.folder.is_dir():
-            self.folder.mkdir(parents=True)
+            make_folder(self.folder)
             write_atomically(self.folder / FACTS_FILE, self._facts)
         named = {f"{rollout}/{name}": array for rollout, own in arrays.items() for name, array in own.items()}
         write_arrays(self._path(batch), named)

@@ -43,7 +43,7 @@ def read_table(profile: _Place) -> dict[str, Row]:
     """
     path = Path(profile) / f"{TABLE}.jsonl"
     try:
-        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        rows = [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]
         return {row["id"]: {**row, "pass_rate": float(row["pass_rate"])} for row in rows}
     except OSError as error:
         raise StateFileError(

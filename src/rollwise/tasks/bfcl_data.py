@@ -174,4 +174,4 @@ def _item(category: str, row: dict[str, Any], calls: list[list[Any]]) -> Item:
 
 
 def _json_lines(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines() if line.strip()]
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").split("\n") if line.strip()]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from contextlib import nullcontext
@@ -139,6 +140,27 @@ def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
     return curriculum
 
 
+def check_trainer_options(config: TrainConfig) -> None:
+    """Say at once, and in one line, what TRL and transformers say only when the model has been loaded.
+
+    Raises:
+        ConfigError: a field that the trainer's arguments don't have, or a tracker that is not there.
+    """
+    kind = _TRAINERS[config.trainer][1]
+    known = [field.name for field in fields(kind)]
+    for name in config.trainer_options:
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            raise ConfigError(f"{kind.__name__} has no option {name!r}{hint} (trainer_options)")
+    usable = ["none", "all", *sorted(get_available_reporting_integrations())]
+    if config.report_to not in usable:
+        raise ConfigError(
+            f"report_to {config.report_to!r} is not installed, or no tracker that transformers knows; install it, or "
+            f"choose one of {usable}"
+        )
+
+
 def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
     """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens."""
     spent = config.max_tokens is not None and folder.spent_by(step).tokens >= config.max_tokens
@@ -188,7 +210,7 @@ def _make_trainer(
 
 
 def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> Any:
-    _check_report_to(config.report_to)
+    check_trainer_options(config)
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     per_pass, passes = config.batch(processes)
     cpu = not torch.cuda.is_available()
@@ -227,21 +249,7 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> An
         implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
     else:
         implied["normalize_advantages"] = config.advantages == "std"
-    kind = _TRAINERS[config.trainer][1]
-    unknown = sorted(set(config.trainer_options) - {field.name for field in fields(kind)})
-    if unknown:
-        raise ConfigError(f"{kind.__name__} has no option {unknown[0]!r} (trainer_options)")
-    return kind(**{**implied, **config.trainer_options})
-
-
-def _check_report_to(name: str) -> None:
-    """Say at once, and in one line, what transformers says only when the model has been loaded."""
-    usable = ["none", "all", *sorted(get_available_reporting_integrations())]
-    if name not in usable:
-        raise ConfigError(
-            f"report_to {name!r} is not installed, or no tracker that transformers knows; install it, or choose one of "
-            f"{usable}"
-        )
+    return _TRAINERS[config.trainer][1](**{**implied, **config.trainer_options})
 
 
 def _hush() -> None:
