@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,14 @@ def check_text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{name} must be a text, got {value!r}")
     return value
+
+
+def check_ids(name: str, value: Any) -> list[str]:
+    """`value` as a list; `ConfigError` unless it is several texts."""
+    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+    if listed is None or not all(isinstance(one, str) for one in listed):
+        raise ConfigError(f"{name} must be a list of prompt ids, got {str(value)[:80]}")
+    return listed
 
 
 def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:

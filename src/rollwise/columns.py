@@ -34,15 +34,24 @@ class Columns:
         """Every array, JSON-safe."""
         return {name: encode_array(array) for name, array in self._arrays.items()}
 
-    def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
+    def load(
+        self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
+    ) -> None:
         """Copy saved rows `old_rows` (K,) to rows `new_rows` (K,); the others keep their defaults.
+
+        Args:
+            state: what `state_dict` returned.
+            old_rows: in the saved arrays.
+            new_rows: here.
+            strict: whether the names must be the same; if not, what only one side has is as for prompts not seen.
 
         Raises:
             StateError: names, lengths or dtypes are not those of these columns. Some may be loaded by then.
         """
-        if set(state) != set(self._arrays):
+        if strict and set(state) != set(self._arrays):
             raise StateError(f"the state has the columns {sorted(state)}, expected {sorted(self._arrays)}")
-        for name, array in self._arrays.items():
+        for name in state.keys() & self._arrays.keys():
+            array = self._arrays[name]
             saved = decode_array(state[name])
             if saved.ndim != 1 or saved.dtype != array.dtype or (old_rows.size and len(saved) <= old_rows.max()):
                 raise StateError(f"column {name!r} in the state has dtype {saved.dtype} and shape {saved.shape}")

@@ -21,6 +21,10 @@ EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
 
 
+_MOST = 2**53
+"""The greatest step or count that is taken: beyond it float64 skips numbers."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Entry:
     slot: int
@@ -122,9 +126,9 @@ class Ledger:
         for outcome in outcomes:
             if not isinstance(outcome, Outcome):
                 raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {str(outcome)[:80]}")
+            entry = self._find(outcome.ticket_id)
             if outcome.ticket_id in checked:
                 raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
-            entry = self._find(outcome.ticket_id)
             rewards = spec.check(outcome.rewards, outcome.ticket_id)
             advantages = _check_counts(outcome, entry.ticket, len(rewards))
             late = outcome.ticket_id in self._expired
@@ -134,14 +138,7 @@ class Ledger:
 
     def close(self, told: Sequence[_Told], spec: RewardSpec) -> Evidence:
         """Take checked outcomes off the book and return what they say."""
-        for one in told:
-            id_ = one.entry.ticket.id
-            if one.late:
-                del self._expired[id_]
-            else:
-                del self._open[id_]
-                self.open[one.entry.slot] = False
-        return Evidence.from_groups(
+        evidence = Evidence.from_groups(
             slots=[one.entry.slot for one in told],
             scores=[spec.scores(one.rewards) for one in told],
             solved=[one.rewards >= spec.threshold for one in told],
@@ -152,6 +149,14 @@ class Ledger:
             probe=[one.entry.ticket.purpose != "train" for one in told],
             labels=[one.labels for one in told],
         )
+        for one in told:
+            id_ = one.entry.ticket.id
+            if one.late:
+                del self._expired[id_]
+            else:
+                del self._open[id_]
+                self.open[one.entry.slot] = False
+        return evidence
 
     def _find(self, ticket_id: Any) -> _Entry:
         entry = self._open.get(ticket_id) or self._expired.get(ticket_id) if isinstance(ticket_id, str) else None
@@ -194,8 +199,10 @@ class Ledger:
 
 
 def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None:
-    if isinstance(outcome.failed, bool) or not isinstance(outcome.failed, int | np.integer) or outcome.failed < 0:
-        raise RewardError(f"failed of ticket {ticket.id!r} must be a whole number >= 0, got {outcome.failed!r}")
+    for name, value in (("failed", outcome.failed), ("step", 0 if outcome.step is None else outcome.step)):
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        if not whole or not 0 <= value <= _MOST:
+            raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {value!r:.80}")
     if ticket.n_rollouts is not None and k + outcome.failed > ticket.n_rollouts:
         raise RewardError(
             f"ticket {ticket.id!r} asked for {ticket.n_rollouts} rollouts but was told {k} rewards and "

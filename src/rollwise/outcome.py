@@ -52,6 +52,9 @@ class RewardSpec:
     solved_at: float | None = None
 
     def __post_init__(self) -> None:
+        given = (self.low, self.high) if self.solved_at is None else (self.low, self.high, self.solved_at)
+        if any(isinstance(value, bool) or not isinstance(value, int | float | np.number) for value in given):
+            raise ConfigError(f"RewardSpec takes numbers, got {self!r}")
         if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
             raise ConfigError(f"RewardSpec needs finite low < high, got low={self.low!r}, high={self.high!r}")
         if self.solved_at is not None and not self.low < self.solved_at <= self.high:
@@ -59,9 +62,12 @@ class RewardSpec:
 
     @property
     def threshold(self) -> float:
-        """The raw reward from which on a rollout counts as solved, less a little for rounding in float32."""
+        """The raw reward from which on a rollout counts as solved, less a little for rounding in float32.
+
+        Always above `low`: of a range of a million with `solved_at` 1, a rollout of reward 0 is not solved.
+        """
         at = self.high if self.solved_at is None else self.solved_at
-        return at - self._slack
+        return at - min(self._slack, (at - self.low) / 2.0)
 
     @property
     def _slack(self) -> float:

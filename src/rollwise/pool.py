@@ -97,6 +97,12 @@ class PromptPool:
         )
         rows = [rows[i] for i in keep]
         fields = set.intersection(*(set(row) for row in rows)) - {id_field, prompt_field} if rows else set()
+        for name in sorted(set().union(*rows) - fields - {id_field, prompt_field}):
+            without = [i for i, row in enumerate(rows) if name not in row]
+            logger.warning(
+                "column %r is left out: %d of %d records are without it, the first %r",
+                *(name, len(without), len(rows), ids[without[0]]),
+            )
         prompts = [row.get(prompt_field, id_) for row, id_ in zip(rows, ids, strict=True)]
         return cls(ids=ids, prompts=prompts, columns={name: [row[name] for row in rows] for name in sorted(fields)})
 

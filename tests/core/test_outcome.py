@@ -8,7 +8,10 @@ import rollwise as rw
 
 @pytest.mark.parametrize(
     "options",
-    [{"low": 1, "high": 1}, {"low": 2, "high": 1}, {"high": float("inf")}, {"solved_at": 0.0}, {"solved_at": 1.5}],
+    [
+        *({"low": 1, "high": 1}, {"low": 2, "high": 1}, {"high": float("inf")}, {"solved_at": 0.0}, {"solved_at": 1.5}),
+        *({"low": "0"}, {"high": None}, {"solved_at": "1"}, {"high": True}),
+    ],
 )
 def test_bad_ranges(options: dict) -> None:
     with pytest.raises(rw.ConfigError):
@@ -31,6 +34,16 @@ def test_any_finite_range_maps_to_the_unit_interval() -> None:
 def test_rewards_in_float32_still_count_as_solved() -> None:
     spec = rw.RewardSpec(high=1.1, solved_at=1.1)
     assert spec.check(np.array([1.1], dtype=np.float32), "t0")[0] >= spec.threshold
+
+
+@pytest.mark.parametrize(
+    "options", [{"high": 1e6, "solved_at": 1.0}, {"solved_at": 1e-7}, {"high": 1e6, "solved_at": 1e-9}]
+)
+def test_the_least_reward_is_never_solved(options: dict) -> None:
+    """The slack for rounding is of the range, which can be a million times what counts as solved."""
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]), reward_spec=rw.RewardSpec(**options))
+    (ticket,) = curriculum.ask(1)
+    assert curriculum.tell([rw.Outcome(ticket.id, [0, 0, options["solved_at"]])]).solved.tolist() == [1 / 3]
 
 
 def test_a_group_of_equal_partial_rewards_is_not_mixed() -> None:

@@ -56,6 +56,12 @@ def test_bad_records(records: list[dict], reason: str) -> None:
         rw.PromptPool.from_records(records)
 
 
+def test_a_column_that_some_records_lack_is_left_out_and_named(caplog: pytest.LogCaptureFixture) -> None:
+    pool = rw.PromptPool.from_records([{"id": "a", "category": "x"}, {"id": "b"}, {"id": "c", "category": "x"}])
+    assert "category" not in pool.columns
+    assert "column 'category' is left out: 1 of 3 records are without it, the first 'b'" in caplog.text
+
+
 def test_lengths_must_agree() -> None:
     with pytest.raises(rw.PoolError, match="2 values for 1 prompts"):
         rw.PromptPool(ids=["a"], columns={"difficulty": [1, 2]})

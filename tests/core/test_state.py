@@ -1,6 +1,7 @@
 import json
 import os
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -127,3 +128,19 @@ def test_streams_go_on_where_they_were_saved() -> None:
 def test_bad_seeds(seed: object) -> None:
     with pytest.raises(rw.ConfigError, match="seed"):
         rw.Uniform(seed=seed)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda pool: rw.Uniform(pool, expire_after=np.int64(10)),
+        lambda pool: rw.Recommended(pool, strata=np.int64(5)),
+        lambda pool: rw.BOTS(pool, forgetting=np.float32(0.25), prior=(np.float32(1), np.float32(2))),
+        lambda pool: rw.Uniform(pool, reward_spec=rw.RewardSpec(np.float32(0), np.float32(2))),
+    ],
+)
+def test_options_may_be_numpys_numbers(make: Any, tmp_path: Path) -> None:
+    pool = rw.PromptPool(ids=["a", "b"])
+    state = make(pool).state_dict()
+    rw.save_state(tmp_path / "state.json", state)
+    make(pool).load_state_dict(rw.load_state(tmp_path / "state.json"))

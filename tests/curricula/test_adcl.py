@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 import rollwise as rw
+from rollwise.testing import make_pool
 
 
 def pool_of(difficulties: list[float]) -> rw.PromptPool:
@@ -162,3 +163,11 @@ def test_bad_options_are_named() -> None:
         rw.ADCL(rank_by="mood")  # type: ignore[arg-type]
     with pytest.raises(rw.PoolError, match="one finite number"):
         rw.ADCL(rw.PromptPool(ids=["a"], columns={"level": ["x"]}), column="level")
+
+
+def test_other_chunks_divide_a_saved_pool_anew() -> None:
+    one, other = rw.ADCL(make_pool(16), seed=0), rw.ADCL(make_pool(16), chunks=3, seed=0)
+    one.tell([rw.Outcome(t.id, [1, 0]) for t in one.ask(12)])
+    other.load_state_dict(one.state_dict(), strict=False)
+    seen = [t.prompt_id for _ in range(4) for t in other.ask(4)]
+    assert len(set(seen)) == 16

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.estimators import bots_update, capability, interpolate, kernel_rates
+from rollwise.testing import make_pool
 
 
 def pool_of(rates: list[list[float]]) -> rw.PromptPool:
@@ -303,3 +304,24 @@ def test_another_acquisition_on_the_same_belief(acquisition: Any, first: str) ->
     tell(bots, {**{f"p{i}": i for i in range(9)}, "p4": 4})
     bots.columns["alpha"][9], bots.columns["beta"][9] = 1.0, 1.5
     assert bots.ask(1)[0].prompt_id == first
+
+
+@pytest.mark.parametrize("capability", ["least-squares", "ratio"])
+def test_what_was_told_may_all_have_left_the_pool(capability: Any) -> None:
+    curriculum = rw.BOTS(make_pool(8), capability=capability, rails=None)
+    tickets = curriculum.ask(2)
+    curriculum.tell([rw.Outcome(t.id, [1, 1]) for t in tickets])
+    curriculum.rebind(curriculum.pool.minus({t.prompt_id for t in tickets}))
+    assert len(curriculum.ask(3)) == 3
+
+
+@pytest.mark.parametrize("options", [{"candidate_multiplier": 4}, {"belief": "gaussian"}])
+def test_not_strict_goes_on_with_other_options(options: dict[str, Any]) -> None:
+    saved = rw.BOTS(make_pool(8), seed=0)
+    saved.tell([rw.Outcome(t.id, [1, 0]) for t in saved.ask(4)])
+    other = rw.BOTS(make_pool(8), seed=0, **options)
+    with pytest.raises(rw.StateError, match="strict=False"):
+        other.load_state_dict(saved.state_dict())
+    other.load_state_dict(saved.state_dict(), strict=False)
+    assert len(other.ask(8)) == 8
+    assert other.metrics()["told"] == 4

@@ -189,6 +189,11 @@ class TestEmpiricalBayesOfTheWholePool(CurriculumConformance):
         return rw.EmpiricalBayes(pool, candidate_multiplier=None, optimism=0.0, **core)
 
 
+class TestEmpiricalBayesByClusters(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.EmpiricalBayes(pool, group_by=["embedding", "difficulty"], clusters=4, strata=2, **core)
+
+
 class TestRecommended(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.Recommended(pool, **core)

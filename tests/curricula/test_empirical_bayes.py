@@ -303,3 +303,33 @@ def test_it_finds_contrast_where_most_prompts_are_hopeless_and_few_are_seen_twic
     uniform, mopps = effective(rw.Uniform(seed=0)), effective(rw.MoPPS(seed=0))
     ours = effective(rw.EmpiricalBayes(seed=0, group_by="category", overlap=0.0))
     assert ours > 2 * mopps > 2 * uniform
+
+
+def test_what_divides_a_column_is_saved() -> None:
+    """So a pool that has grown, with another seed, has the groups that it had."""
+    points = np.random.default_rng(0).standard_normal((60, 2))
+    ids = [f"p{i}" for i in range(60)]
+    columns = {"embedding": points, "difficulty": points[:, 0]}
+
+    def make(n: int, seed: int) -> rw.EmpiricalBayes:
+        pool = rw.PromptPool(ids=ids[:n], columns={name: values[:n] for name, values in columns.items()})
+        return rw.EmpiricalBayes(pool, group_by=["embedding", "difficulty"], clusters=5, strata=3, seed=seed)
+
+    first, grown, fresh = make(50, 0), make(60, 1), make(60, 1)
+    grown.load_state_dict(first.state_dict())
+    group_of = [[c.groups[g] for g in c.belief.group[:50]] for c in (first, grown, fresh)]
+    assert group_of[0] == group_of[1] != group_of[2]
+    other = rw.EmpiricalBayes(grown.pool, group_by=["embedding"], clusters=2, seed=1)
+    other.load_state_dict(first.state_dict(), strict=False)
+    assert len(other.groups) == 2
+
+
+def test_who_was_asked_for_by_another_lane_is_no_longer_untried() -> None:
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(8)])
+    mixture = rw.Mixture(pool, lanes={"e": (1, rw.EmpiricalBayes()), "u": (1, rw.Uniform())}, rails=None, seed=0)
+    for _ in range(8):
+        tickets = mixture.ask(4)
+        seen = {t.prompt_id for t in tickets}
+        mixture.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+    assert seen
+    assert all(t.lane == "e/tried" for t in mixture.ask(8) if t.lane.startswith("e/"))

@@ -129,3 +129,37 @@ def test_a_ticket_says_what_its_lane_believes_and_where_it_believes_nothing_what
     assert {t.lane.split("/")[0] for t in later} == {"uniform", "bots"}
     assert [t.predicted for t in later] == pytest.approx([2 / 3, 2 / 3])
     assert rw.Recommended(rw.PromptPool(ids=["p", "q"])).ask(2)[0].predicted is not None
+
+
+def test_vcrl_in_a_mixture_has_the_priorities_that_it_has_alone() -> None:
+    """A step is closed with the clock of the step that closes it."""
+    found = []
+    for curriculum in (
+        rw.VCRL(pool_of(4), rails=None),
+        rw.Mixture(pool_of(4), lanes={"v": (1, rw.VCRL())}, rails=None),
+    ):
+        curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.ask(4)])
+        curriculum.ask(1, step=3)
+        child = curriculum.child("v") if isinstance(curriculum, rw.Mixture) else curriculum
+        found.append(sorted(child.columns["priority"].tolist()))
+    assert found[0] == found[1] == [pytest.approx(0.9 + 0.1 * 2)] * 4
+
+
+def test_a_replay_that_another_lane_makes_fresh_is_none() -> None:
+    mixture = rw.Mixture(pool_of(1), lanes={"v": (1, rw.VCRL()), "u": (1e-9, rw.Uniform())}, rails=None)
+    child = mixture.child("v")
+    child.columns["replayed"][:] = 1
+    mixture.owed["u"] = 5.0
+    (ticket,) = mixture.ask(1)
+    assert ticket.lane == "u/uniform"
+    assert child.columns["replayed"].tolist() == [0]
+
+
+def test_a_screening_is_given_up_when_another_lane_asks_for_its_prompt() -> None:
+    mixture = rw.Mixture(pool_of(3), lanes={"s": (1, rw.SPEED()), "u": (1, rw.Uniform())}, rails=None, seed=0)
+    mixture.tell([rw.Outcome(t.id, [1, 0, 1, 0]) for t in mixture.probe(3, n_rollouts=8)])
+    assert len(mixture.awaited()) == 3
+    tickets = mixture.ask(3, n_rollouts=8)
+    assert {t.n_rollouts for t in tickets if t.lane.startswith("u/")} == {8}
+    mixture.tell([rw.Outcome(t.id, [1, 0] * (t.n_rollouts // 2)) for t in tickets])
+    assert not len(mixture.awaited())

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.testing import make_pool
 
 
 def pool_of(n: int) -> rw.PromptPool:
@@ -89,3 +90,13 @@ def test_by_name_as_in_a_configuration_file() -> None:
     assert len(nested.ask(9)) == 9
     with pytest.raises(rw.ConfigError, match="categories"):
         rw.make_curriculum("nested", categories={"kind": "sec"}, prompts={"curriculum": "bots"})
+
+
+def test_what_was_chosen_is_marked_in_the_method_that_chose_it() -> None:
+    prompts = rw.EmpiricalBayes(candidate_multiplier=None)
+    nested = rw.Nested(make_pool(12), categories=rw.SEC(), prompts=prompts, rails=None, seed=0)
+    for _ in range(2):
+        nested.tell([rw.Outcome(t.id, [1, 0]) for t in nested.ask(4)])
+    assert nested.metrics()["prompts/asked"] == 8
+    nested.ask(1)
+    assert nested.child("prompts").step_size == 4  # type: ignore[attr-defined]

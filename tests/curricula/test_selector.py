@@ -1,5 +1,6 @@
 """Any belief, any acquisition, any draw; and acquisitions of one's own."""
 
+import functools
 import itertools
 import json
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 import rollwise as rw
 from rollwise.acquisition import ACQUISITIONS
 from rollwise.estimators import BELIEFS
+from rollwise.testing import make_pool
 
 
 def pool_of(n: int) -> rw.PromptPool:
@@ -187,3 +189,12 @@ def test_minus_zero_is_zero() -> None:
 def test_bad_options_are_named(options: dict[str, Any], reason: str) -> None:
     with pytest.raises(rw.ConfigError, match=reason):
         rw.Selector(**options)
+
+
+def test_a_function_without_a_name_of_its_own_can_be_resumed() -> None:
+    def scaled(mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray, by: float) -> np.ndarray:
+        return variance * by
+
+    one, other = (rw.Selector(make_pool(4), acquisition=functools.partial(scaled, by=2.0)) for _ in range(2))
+    other.load_state_dict(one.state_dict())
+    assert one.ask(1)[0].lane == "partial"

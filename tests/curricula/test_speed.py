@@ -165,3 +165,10 @@ def test_a_prompt_the_rails_ask_for_while_it_waits_gets_a_whole_group() -> None:
 def test_bad_options_are_named(bad: dict[str, Any], reason: str) -> None:
     with pytest.raises(rw.ConfigError, match=reason):
         rw.SPEED(**bad)
+
+
+def test_a_screening_as_large_as_a_group_leaves_a_whole_one_to_make() -> None:
+    speed = rw.SPEED(rw.PromptPool(ids=["a"]), seed=0)
+    (screen,) = speed.probe(1, n_rollouts=4)
+    speed.tell([rw.Outcome(screen.id, [1, 0, 1, 0])])
+    assert [(t.lane, t.n_rollouts) for t in speed.ask(1, n_rollouts=4)] == [("continue", 4)]

@@ -205,7 +205,8 @@ class ADCL(Curriculum):
         return {"epoch": float(self.columns["turns"].mean()), "chunk": chunk}
 
     def own_state(self) -> dict[str, Any]:
-        return {"last_asked": self.last_asked, "begun": self.begun, "changed": sorted(self.changed)}
+        numbers = {"chunks": self.chunks, "last_asked": self.last_asked, "begun": self.begun}
+        return {**numbers, "changed": sorted(self.changed)}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.last_asked, self.begun = int(state["last_asked"]), int(state["begun"])
@@ -214,6 +215,10 @@ class ADCL(Curriculum):
         chunk = self.columns["chunk"]
         if np.delete(chunk, added).max() == _NONE:
             chunk[:] = _NONE
+            return
+        if state.get("chunks", self.chunks) != self.chunks:  # loaded with strict=False: divided anew, as at first
+            chunk[:], self.columns["turns"][:], self.changed, self.begun = _NONE, 0, set(), _NONE
+            self._partition()
             return
         chunk[added] = self.chunks - 1
         order = self._sorted(np.arange(len(chunk)))

@@ -15,7 +15,7 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from rollwise.checks import check_whole
+from rollwise.checks import check_ids, check_whole
 from rollwise.columns import Columns
 from rollwise.curricula.consulting import Consulting
 from rollwise.curricula.picks import Picks
@@ -121,16 +121,16 @@ class Curriculum(Consulting):
             n: how many prompts.
             step: the training step they are for, never less than the last one; by default one more than the last.
             n_rollouts: how many rollouts make a group, those of a screening before included; what is left of them to
-                make is written on the tickets.
+                make is written on the tickets: all of them, where the screening had as many, or more.
             exclude: ids of prompts that may not be chosen this time.
 
         Raises:
             ConfigError: a number out of range. Nothing has changed then.
         """
         n = check_whole("n", n, least=1)
+        aside = np.unique(self.pool.slots_of(check_ids("exclude", exclude)))
         n_rollouts = self._begin(step, n_rollouts)
         self.step_begun = False
-        aside = np.unique(self.pool.slots_of(exclude))
         aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
         self._hold(aside)
         try:
@@ -256,7 +256,10 @@ class Curriculum(Consulting):
             predicted=np.where(np.isnan(picks.predicted), self.expected(picks.slots), picks.predicted),
             propensity=picks.propensity,
             step=self.step,
-            n_rollouts=[None if n_rollouts is None else max(1, n_rollouts - have) for have in picks.have.tolist()],
+            n_rollouts=[
+                None if n_rollouts is None else n_rollouts - have if have < n_rollouts else n_rollouts
+                for have in picks.have.tolist()
+            ],
             variance=picks.variance,
             purpose=purpose,
         )

@@ -178,16 +178,17 @@ class BOTS(Believing):
         slots, count, rates = self.belief.heard()
         updated, source = self._updated(), self.evidence_source
         implied = None if source is None else source.before(slots)
-        self.adaptation.learn(
-            rates,
-            count,
-            mean=self.belief.mean(slots),
-            sd=self.belief.uncertainty(slots),
-            variance=self.belief.reward_variance(slots),
-            implied=implied,
-        )
-        if source is not None:
-            source.settle(slots, rates)  # after the beliefs, whose update takes the coefficient from the step before
+        if len(slots):  # else all that was told is of prompts that have left the pool since
+            self.adaptation.learn(
+                rates,
+                count,
+                mean=self.belief.mean(slots),
+                sd=self.belief.uncertainty(slots),
+                variance=self.belief.reward_variance(slots),
+                implied=implied,
+            )
+            if source is not None:
+                source.settle(slots, rates)  # after the beliefs, whose update takes the coefficient of the step before
         self.belief.settle(updated)
         self.new_round()
 

@@ -61,6 +61,7 @@ class Composite(Curriculum):
         super().__init__(pool, options={**options, "children": described}, **core)
 
     def build(self) -> None:
+        self._chosen_by: dict[str, list[np.ndarray]] = {}  # of the `ask` that goes on
         self.children: dict[str, Curriculum] = {}
         for name, maker in self.makers.items():
             child = copy.copy(maker)
@@ -119,6 +120,24 @@ class Composite(Curriculum):
     def take_lessons(self) -> list[Lesson]:
         return [] if self.asker is None else self.children[self.asker].take_lessons()
 
+    def take(self, name: str, picks: Picks) -> None:
+        """What a child has chosen is its own: marked, counted, and on hold for all."""
+        child = self.children[name]
+        child.mark(picks)
+        child.counters["asked"] += len(picks)
+        self._chosen_by.setdefault(name, []).append(picks.slots)
+        self.hold(picks.slots)
+
+    def mark(self, picks: Picks) -> None:
+        super().mark(picks)
+        for name, child in self.children.items():
+            own = np.concatenate([*self._chosen_by.get(name, []), np.empty(0, dtype=np.int64)])
+            child.chosen_elsewhere(picks.slots[~np.isin(picks.slots, own)])
+
+    def _choose(self, k: int) -> Picks:
+        self._chosen_by = {}
+        return super()._choose(k)
+
     def observe(self, evidence: Evidence) -> None:
         for child in self.children.values():
             child.step = self.step
@@ -126,6 +145,7 @@ class Composite(Curriculum):
 
     def end_step(self) -> None:
         for child in self.children.values():
+            child.step = self.step
             child.end_step()
 
     def hold(self, slots: np.ndarray) -> None:
@@ -156,10 +176,12 @@ class Composite(Curriculum):
         if set(state["children"]) != set(self.children):
             raise StateError(f"the state is of {sorted(state['children'])}, expected {sorted(self.children)}")
 
-    def load_body(self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
+    def load_body(
+        self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
+    ) -> None:
         for name, child in self.children.items():
-            child.load_body(body["own"]["children"][name], old_rows, new_rows)
-        super().load_body(body, old_rows, new_rows)
+            child.load_body(body["own"]["children"][name], old_rows, new_rows, strict=strict)
+        super().load_body(body, old_rows, new_rows, strict=strict)
 
     def start_from(self, source: str) -> None:
         for child in self._own_makers_and_children():

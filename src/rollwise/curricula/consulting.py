@@ -6,6 +6,8 @@ from abc import abstractmethod
 from collections.abc import Iterable
 from typing import Any
 
+import numpy as np
+
 from rollwise.checks import check_whole
 from rollwise.curricula.resumable import Resumable
 from rollwise.errors import TicketError
@@ -92,5 +94,5 @@ class Consulting(Resumable):
 
 
 def _check_share(answer: Answer, name: str, value: Any, high: float) -> None:
-    if value is not None and not (isinstance(value, int | float) and 0.0 <= value <= high):
+    if value is not None and not (isinstance(value, int | float | np.number) and 0.0 <= value <= high):
         raise TicketError(f"{name} of {answer.question_id!r} must be a number in [0, {high:g}], got {value!r:.80}")

@@ -16,6 +16,7 @@ from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Rails
 from rollwise.estimators import PooledBelief
 from rollwise.pool import PromptPool
+from rollwise.state import decode_array, encode_array
 
 _SELDOM = 1.0 / 8.0  # of the turns of a group are taken, at least, however little it promises
 _OWN = 0.5  # of what a prompt teaches is its own, at least, however many of its group are in the step
@@ -87,8 +88,10 @@ class EmpiricalBayes(Believing):
         candidate_multiplier: candidates a prompt asked for; None: the whole pool.
         pass_below: untried prompts of groups that promise less than this share of the best one's are candidates less
             often; 0: all as often.
-        strata: into how many quantiles a column of numbers is divided (reference pass rates by their mean).
-        clusters: into how many clusters a column of vectors is.
+        strata: into how many quantiles a column of fractions is divided (reference pass rates by their mean; whole
+            numbers are values as they are).
+        clusters: into how many clusters a column of vectors is. What divides a column is saved, so that a pool that
+            has grown is divided as before.
 
     A ticket's lane says whether the prompt was `tried` or `untried`. Graded rewards count in fractions; what their
     groups are expected to teach is the variance of the scores above what every answer earns, not p(1-p), and the
@@ -147,17 +150,24 @@ class EmpiricalBayes(Believing):
 
     def build(self) -> None:
         super().build()
-        self.groups, codes = group_prompts(
+        self._divide({})
+        self.step_size = 0  # what was asked for in the round before, or at once in this
+
+    def _divide(self, limits: Mapping[str, np.ndarray]) -> None:
+        """Make the groups; of columns of numbers by `limits`, where they are known."""
+        self.divided_by = columns_to_group_by(self.pool) if self.group_by is None else list(self.group_by)
+        groups = group_prompts(
             self.pool,
-            columns_to_group_by(self.pool) if self.group_by is None else self.group_by,
+            self.divided_by,
             strata=self.strata,
             clusters=self.clusters,
             ties=self.ties(np.arange(len(self.pool))),
             rng=self.rng["clusters"],
+            limits=limits,
         )
-        self.belief.divide(codes, len(self.groups))
+        self.groups, self.limits = groups.names, groups.limits
+        self.belief.divide(groups.codes, len(self.groups))
         self.asked_of: np.ndarray = np.zeros(len(self.groups), dtype=np.int64)  # in this round
-        self.step_size = 0  # what was asked for in the round before, or at once in this
 
     def new_round(self) -> None:
         super().new_round()
@@ -211,6 +221,9 @@ class EmpiricalBayes(Believing):
         super().mark(picks)
         self.asked_of += np.bincount(self.belief.group[picks.slots], minlength=len(self.groups))
 
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:
+        self.columns["asked"][slots] += 1  # so they are no longer untried
+
     # ---- tell ----
 
     def end_step(self) -> None:
@@ -236,9 +249,15 @@ class EmpiricalBayes(Believing):
 
     def own_state(self) -> dict[str, Any]:
         asked = {self.groups[g]: int(self.asked_of[g]) for g in np.flatnonzero(self.asked_of)}
-        return {**super().own_state(), "asked_of": asked, "step_size": self.step_size}
+        limits = {column: encode_array(array) for column, array in self.limits.items()}
+        division = [self.divided_by, self.strata, self.clusters]
+        own = {"divided_by": division, "limits": limits, "asked_of": asked, "step_size": self.step_size}
+        return {**super().own_state(), **own}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        division = [self.divided_by, self.strata, self.clusters]
+        if state.get("divided_by") == division:  # else loaded with other options, or the pool has other columns
+            self._divide({column: decode_array(array) for column, array in state["limits"].items()})
         self.belief.pool_evidence()  # of the columns that were loaded
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]

@@ -66,6 +66,9 @@ class Method(ABC):
     def release(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
         """These slots may be chosen (again), ranked by the present belief."""
 
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
+        """Another curriculum of the same composite chose these, or its rails did: `mark` was not called for them."""
+
     def expected(self, slots: np.ndarray) -> np.ndarray:
         """The mean score believed of each of the slots, (K,); NaN where there is no belief."""
         return np.full(len(slots), np.nan)

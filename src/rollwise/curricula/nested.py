@@ -48,12 +48,14 @@ class Nested(Composite):
             raise ConfigError(f"categories must be a bandit over categories (SEC, DUMP), got {categories!r}")
         if not isinstance(prompts, Ranked):
             raise ConfigError(f"prompts must be a method that ranks prompts (BOTS, Selector, ...), got {prompts!r}")
-        for name, limit in (
-            ("categories", categories.pool_multiplier),
-            ("prompts", prompts.candidate_multiplier),
+        for name, option, limit in (
+            ("categories", "pool_multiplier", categories.pool_multiplier),
+            ("prompts", "candidate_multiplier", prompts.candidate_multiplier),
         ):
             if limit is not None:
-                raise ConfigError(f"{name} can't be limited to a set of candidates here (got {limit}); leave that out")
+                raise ConfigError(
+                    f"{name} can't be limited to a set of candidates here (got {limit}): make it with {option}=None"
+                )
         children = {"categories": categories, "prompts": prompts}
         super().__init__(pool, children=children, options={}, **core)
 
@@ -85,7 +87,7 @@ class Nested(Composite):
             for arm, count in zip(named.tolist(), counts.tolist(), strict=True):
                 slots = self.ranked.select_within(arm, self.slots_of[arm], count)
                 parts.append(Picks.of(slots, f"{bandit.arms[arm]}/{self.ranked.lane}"))
-                self.hold(slots)
+                self.take("prompts", parts[-1])
                 flying[arm] += len(slots)
                 k -= len(slots)
         return Picks.join(parts)

@@ -73,14 +73,15 @@ class Resumable(Method):
 
         Args:
             state: what `state_dict` returned.
-            strict: whether options that differ from the saved ones raise; if not, the present ones hold.
+            strict: whether options that differ from the saved ones raise; if not, the present ones hold, and what
+                they need that the saved ones did not begins as for a new prompt.
 
         Raises:
             StateError: another method or version, options that differ, no prompt in common, or damaged contents.
                 Nothing has changed then.
         """
         saving.check_header(state, type(self).__name__, self.options, strict=strict)
-        return self._join(self.pool, state, "the data set has changed since the state was saved: %s")
+        return self._join(self.pool, state, "the data set has changed since the state was saved: %s", strict=strict)
 
     def rebind(self, pool: PromptPool) -> JoinReport:
         """Go on with another pool: beliefs, open tickets and random streams stay with the prompts found in both.
@@ -97,13 +98,13 @@ class Resumable(Method):
             raise PoolError("none of the present prompts is in the new pool: bind a new curriculum to it instead")
         return self._join(pool, self.state_dict(), "the pool has changed: %s")
 
-    def _join(self, pool: PromptPool, state: Mapping[str, Any], message: str) -> JoinReport:
+    def _join(self, pool: PromptPool, state: Mapping[str, Any], message: str, *, strict: bool = True) -> JoinReport:
         try:
             old_rows, new_rows, saved = saving.join(state["ids"], pool)
             fresh = copy.copy(self)
             fresh._start(pool)
             dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
-            fresh.load_body(state["body"], old_rows, new_rows)
+            fresh.load_body(state["body"], old_rows, new_rows, strict=strict)
         except (StateError, PoolError):
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
@@ -132,14 +133,16 @@ class Resumable(Method):
             "rails": None if self.guard is None else self.guard.state_dict(),
         }
 
-    def load_body(self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
+    def load_body(
+        self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
+    ) -> None:
         """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
         everything = np.arange(len(self.pool))
         self._hold(everything)
         self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
         self.rng.load_state_dict(body["rng"])
         self.counters = {name: int(body["counters"][name]) for name in COUNTERS}
-        self.columns.load(body["columns"], old_rows, new_rows)
+        self.columns.load(body["columns"], old_rows, new_rows, strict=strict)
         unseen = np.ones(len(self.pool), dtype=bool)
         unseen[new_rows] = False
         added = np.flatnonzero(unseen)

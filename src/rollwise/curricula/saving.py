@@ -60,7 +60,9 @@ def join(encoded_ids: Mapping[str, Any], pool: PromptPool) -> tuple[np.ndarray, 
 
 
 def json_safe(options: Any) -> Any:
-    """Options as JSON gives them back: tuples as lists, infinities as text."""
+    """Options as JSON gives them back: tuples as lists, infinities as text, numpy's numbers as Python's."""
+    if isinstance(options, np.generic):
+        options = options.item()
     if isinstance(options, Mapping):
         return {str(key): json_safe(value) for key, value in options.items()}
     if isinstance(options, list | tuple):

@@ -73,7 +73,8 @@ class Selector(Believing):
         self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
         self.sample_by(sampling)
         self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
-        name = acquisition if isinstance(acquisition, str) else getattr(acquisition, "__qualname__", repr(acquisition))
+        made = getattr(acquisition, "__qualname__", type(acquisition).__qualname__)  # no address, which a resume lacks
+        name = acquisition if isinstance(acquisition, str) else made
         self.belief = make_belief(estimator, estimator_options or {})
         self.lane = name
         self.columns_spec = self.belief.columns_spec

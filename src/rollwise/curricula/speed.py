@@ -45,8 +45,8 @@ class SPEED(Uniform):
       (lane `unscreened`), which get whole groups. To screen until a batch is there, give a greater `screen`.
     - What a ticket continues is told from the rollouts that its screening did have rewards of, not from the size of the
       groups that come back: `screen_rollouts` may be half of a group.
-    - A screened prompt that does not qualify has had its turn of the epoch; one that the rails ask for while it waits
-      gets a whole group, and its screening is given up.
+    - A screened prompt that does not qualify has had its turn of the epoch; one that the rails, or another curriculum
+      of a mixture, ask for while it waits gets a whole group, and its screening is given up.
     - Screened rollouts that wait are of an older policy: the ticket's step and the screening's tell how much.
 
     >>> speed = SPEED(PromptPool(ids=["a", "b"]), seed=0)
@@ -135,6 +135,11 @@ class SPEED(Uniform):
         self.columns["turns"][qualified] -= 1  # the screening was its turn
         self.columns["qualified"][qualified] = _NOT_QUALIFIED
         self.n_waiting -= len(qualified)
+
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:
+        waiting = slots[self.columns["qualified"][slots] >= 0]
+        self.columns["qualified"][waiting] = _NOT_QUALIFIED
+        self.n_waiting -= len(waiting)
 
     def hold(self, slots: np.ndarray) -> None:
         super().hold(slots)

@@ -115,6 +115,9 @@ class VCRL(Uniform):
         self.columns["replays"][again] += 1
         self.columns["priority"][again[self.columns["replays"][again] >= self.most_replays]] = np.nan
 
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:
+        self.columns["replayed"][slots] = 0
+
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
         slots, p = judged.slots, judged.normalised_variance

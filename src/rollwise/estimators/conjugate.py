@@ -287,7 +287,7 @@ class DirichletBelief(Conjugate):
 
 def _positive(values: Any, length: int, meaning: str, least: float = 0.0) -> tuple[float, ...]:
     good = isinstance(values, tuple | list) and len(values) == length
-    if not good or not all(isinstance(v, int | float) and np.isfinite(v) and v > least for v in values):
+    if not good or not all(isinstance(v, int | float | np.number) and np.isfinite(v) and v > least for v in values):
         raise ConfigError(f"prior must hold {length} numbers, {meaning}, got {values!r}")
     return tuple(float(v) for v in values)
 

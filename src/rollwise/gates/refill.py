@@ -175,7 +175,8 @@ class Refill(Generic[T]):
             curriculum: whom to ask.
             step: the training step, for the first round; by default one more than the curriculum's last.
             n_rollouts: as for `Curriculum.ask`.
-            multiple_of: round the number up to a multiple of this (down, where not so many are left).
+            multiple_of: round the number up to a multiple of this; in a refill down, where not so many are left. The
+                first round is whatever the curriculum gives.
         """
         wanted = self.wanted(multiple_of)
         if self._step is not None:

@@ -144,10 +144,15 @@ class EmbeddingJudge(Judge):
             seed, self.told = int(state["seed"]), float(state["told"])
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the judge's state is damaged: {error!r}") from error
-        if arrays["mean"].shape != self.mean.shape or arrays["moment"].shape != (self.size,):
+        if arrays["mean"].shape != self.mean.shape:
             raise StateError(
                 f"the judge was fitted to vectors of {arrays['mean'].shape[-1]} numbers, but column {self.column!r} "
                 f"has {len(self.mean)}; give the same vectors, or a new curriculum"
+            )
+        if arrays["moment"].shape != (self.size,):
+            raise StateError(
+                f"the judge was fitted to {len(arrays['moment']) - 1} features, now there are {self.size - 1}; give "
+                "the same `hidden`, or a new curriculum"
             )
         self.mean, self.inverse_scale, self.moment = arrays["mean"], arrays["inverse_scale"], arrays["moment"]
         self._set_layer(seed)

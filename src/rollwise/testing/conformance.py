@@ -91,7 +91,11 @@ class CurriculumConformance(ProbeConformance):
             assert ticket.propensity is None or 0 < ticket.propensity <= 1
 
     @pytest.mark.parametrize(
-        "wrong", [{"n": 0}, {"n": 2.5}, {"n": True}, {"n": 1, "step": -1}, {"n": 1, "n_rollouts": 0}]
+        "wrong",
+        [
+            *({"n": 0}, {"n": 2.5}, {"n": True}, {"n": 1, "step": -1}, {"n": 1, "n_rollouts": 0}),
+            *({"n": 1, "exclude": None}, {"n": 1, "exclude": "p0"}, {"n": 1, "exclude": [["p0"]]}),
+        ],
     )
     def test_a_wrong_ask_changes_nothing(self, wrong: dict[str, Any]) -> None:
         curriculum = self.make(make_pool(5), seed=0)
@@ -125,7 +129,10 @@ class CurriculumConformance(ProbeConformance):
         first, second = curriculum.ask(2)
         curriculum.tell([Outcome(first.id, [1, 0])])
         before = snapshot(curriculum)
-        for bad in (Outcome(first.id, [1, 0]), Outcome("t999", [1]), Outcome("nonsense", [1]), "not an outcome"):
+        for bad in (
+            *(Outcome(first.id, [1, 0]), Outcome("t999", [1]), Outcome("nonsense", [1]), "not an outcome"),
+            Outcome([second.id], [1]),  # type: ignore[arg-type]
+        ):
             with pytest.raises(TicketError):
                 curriculum.tell([Outcome(second.id, [0, 1]), bad])  # type: ignore[list-item]
             assert snapshot(curriculum) == before
@@ -144,6 +151,8 @@ class CurriculumConformance(ProbeConformance):
             Outcome(ticket.id, [1, 0], advantages=[0.5]),
             Outcome(ticket.id, [1, 0], advantages=[0.5, float("nan")]),
             Outcome(ticket.id, [[1, 0]]),  # type: ignore[list-item]
+            *(Outcome(ticket.id, [1, 0], step=step) for step in (-1, 2.5, float("nan"), "3", 2**70, [1])),  # type: ignore[arg-type]
+            Outcome(ticket.id, [], failed=2**70),
         ):
             with pytest.raises(RewardError):
                 curriculum.tell([bad])
