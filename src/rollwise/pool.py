@@ -20,6 +20,9 @@ from rollwise.state import encode_strings
 
 logger = logging.getLogger(__name__)
 
+KNOWN = frozenset({"difficulty", "reference_pass_rates", "embedding", "category"})
+"""Columns with a meaning."""
+
 Duplicates = Literal["error", "drop", "number"]
 
 
@@ -42,6 +45,7 @@ class PromptPool:
         columns: name -> N values. Numbers become numpy arrays, everything else object arrays. Columns with a known
             meaning are checked: `difficulty` (N,) finite, `reference_pass_rates` (N, 2) weak and strong in [0, 1],
             `embedding` (N, d) finite, `category` (N,) text, or a tuple of texts where a prompt has several.
+        left_out: columns that the data have and the pool can't, with the reason; said when a method needs one.
 
     Raises:
         PoolError: no prompts, duplicate or non-text ids, lengths that differ, or values a known column can't hold.
@@ -57,6 +61,7 @@ class PromptPool:
         ids: Iterable[str],
         prompts: Sequence[Any] | None = None,
         columns: Mapping[str, Any] | None = None,
+        left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.ids: list[str] = list(ids)
         self._slots = _index(self.ids)
@@ -66,6 +71,9 @@ class PromptPool:
         self.columns: dict[str, np.ndarray] = {
             name: _as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
         }
+        self.left_out = dict(left_out or {})
+        for name in KNOWN & self.left_out.keys():
+            logger.warning("column %r is left out: %s", name, self.left_out[name])
         self._codes: dict[tuple[str, ...], tuple[list[str], np.ndarray]] = {}
 
     @classmethod
@@ -97,14 +105,13 @@ class PromptPool:
         )
         rows = [rows[i] for i in keep]
         fields = set.intersection(*(set(row) for row in rows)) - {id_field, prompt_field} if rows else set()
+        left_out = {}
         for name in sorted(set().union(*rows) - fields - {id_field, prompt_field}):
             without = [i for i, row in enumerate(rows) if name not in row]
-            logger.warning(
-                "column %r is left out: %d of %d records are without it, the first %r",
-                *(name, len(without), len(rows), ids[without[0]]),
-            )
+            left_out[name] = f"{len(without)} of {len(rows)} records are without it, the first {ids[without[0]]!r}"
         prompts = [row.get(prompt_field, id_) for row, id_ in zip(rows, ids, strict=True)]
-        return cls(ids=ids, prompts=prompts, columns={name: [row[name] for row in rows] for name in sorted(fields)})
+        columns = {name: [row[name] for row in rows] for name in sorted(fields)}
+        return cls(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -131,7 +138,12 @@ class PromptPool:
         """The column a method needs; `MissingColumnError` naming method, column and remedy if it is not here."""
         if column not in self.columns:
             here = sorted(self.columns) or "no columns"
-            raise MissingColumnError(f"{method} needs the column {column!r}, but the pool has {here}; {remedy}")
+            why = (
+                f" ({column!r} is in the data, but left out: {self.left_out[column]})"
+                if column in self.left_out
+                else ""
+            )
+            raise MissingColumnError(f"{method} needs the column {column!r}, but the pool has {here}{why}; {remedy}")
         return self.columns[column]
 
     def plus(self, other: PromptPool) -> PromptPool:
@@ -258,6 +270,25 @@ def _index(ids: list[str]) -> dict[str, int]:
             raise PoolError(f"duplicate id {id_!r} at row {row}; ids must be distinct")
         seen.add(id_)
     raise AssertionError("unreachable: lengths differ only for a bad or a repeated id")
+
+
+def usable_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, str]]:
+    """Columns as a pool takes them; and those that it can't take, with the reason.
+
+    >>> usable_columns({"difficulty": [1.0, 2.0], "category": ["sums", None]})
+    ({'difficulty': array([1., 2.])}, {'category': '1 of 2 prompts are without one, the first in row 1'})
+    """
+    usable: dict[str, Any] = {}
+    left_out: dict[str, str] = {}
+    for name, values in columns.items():
+        empty = [row for row, value in enumerate(values) if value is None]
+        try:
+            if empty:
+                raise PoolError(f"{len(empty)} of {len(values)} prompts are without one, the first in row {empty[0]}")
+            usable[name] = _as_column(name, values, len(values))
+        except PoolError as error:
+            left_out[name] = str(error)
+    return usable, left_out
 
 
 def _as_column(name: str, values: Any, n: int) -> np.ndarray:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 from collections import Counter
@@ -45,6 +46,11 @@ def test_listings(arguments: list[str], expected: str, capsys: pytest.CaptureFix
         (["train", "--curriculum", "nobody", "--out", "OUT"], "unknown curriculum 'nobody'"),
         (["train", "--curriculum_options.speed", "9", "--out", "OUT"], "no option 'speed'"),
         (["train", "--trainer_options.speed", "9", "--model", "POLICY", "--out", "OUT"], "no option 'speed'"),
+        (["train", "--trainer_options.output_dir", "x", "--model", "POLICY", "--out", "OUT"], "give --out instead"),
+        (["train", "--trainer_options.num_generations", "3", "--model", "POLICY", "--out", "OUT"], "refuses these"),
+        (["train", "--seed", "5000000000", "--out", "OUT"], "seed must be a whole number in [0, 2^32)"),
+        (["train", "--task", "boxes", "--trainer", "rloo", "--out", "OUT"], "use trainer 'grpo'"),
+        (["train", "--train_prompts", "3", "--model", "POLICY", "--out", "OUT"], "distinct prompts"),
         (["train", "--task_options.level", "9", "--out", "OUT"], "levels"),
         (["train", "--task", "chess", "--out", "OUT"], "unknown task 'chess'"),
         (["train", "--steps", "0", "--out", "OUT"], "steps"),
@@ -67,6 +73,22 @@ def test_errors_are_one_line_that_names_value_and_reason(
     assert not (tmp_path / "run/config.yaml").exists()
 
 
+def test_what_is_left_of_another_run_is_not_mixed_with_a_new_one(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "run/checkpoints/checkpoint-4").mkdir(parents=True)
+    assert main(["train", "--model", str(policy), "--out", str(tmp_path / "run")]) == 1
+    assert "put its config.yaml back to go on with it, or choose another --out" in capsys.readouterr().err
+
+
+def test_a_torn_model_is_named(tmp_path: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    torn = shutil.copytree(policy, tmp_path / "torn")
+    weights = torn / "model.safetensors"
+    weights.write_bytes(weights.read_bytes()[:-100])
+    assert main(["train", "--model", str(torn), "--out", str(tmp_path / "run")]) == 1
+    assert "no causal language model can be loaded" in capsys.readouterr().err
+
+
 def test_a_wrong_option_is_a_wrong_command_line(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit) as stop:
         main(["train", "--setps", "3"])
@@ -74,7 +96,9 @@ def test_a_wrong_option_is_a_wrong_command_line(capsys: pytest.CaptureFixture[st
     assert "setps" in capsys.readouterr().err
 
 
-def test_yaml_and_the_command_line_make_one_run(options: list[str], tmp_path: Path) -> None:
+def test_yaml_and_the_command_line_make_one_run(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     """Options from a file, overruled by the command line; two passes a step; RLOO; a uniform curriculum."""
     out = tmp_path / "run"
     pairs = dict(zip(options[1::2], options[2::2], strict=True))
@@ -106,7 +130,11 @@ def test_yaml_and_the_command_line_make_one_run(options: list[str], tmp_path: Pa
 
     assert main(arguments) == 1  # never over a run that is there
     assert main(["train", "--resume", str(out)]) == 0  # complete already
-    assert main(["train", "--resume", str(out), "--steps", "3"]) == 0  # and can be extended
+    enough = str(metrics[-1]["tokens"] + 1)
+    assert main(["train", "--resume", str(out), "--steps", "9", "--max_tokens", enough]) == 0  # and can be extended
+    capsys.readouterr()
+    assert main(["train", "--resume", str(out), "--steps", "10"]) == 0
+    assert "3 steps. Extend it with --max_tokens (now" in " ".join(capsys.readouterr().err.split())
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == [1, 2, 3]
     assert main(["report", str(out)]) == 0

@@ -98,6 +98,40 @@ def test_a_missing_column_names_method_column_and_remedy(tmp_path: Path) -> None
         make_trainer(tmp_path, curriculum=rw.Ordered(), dataset=plain)
 
 
+@pytest.mark.parametrize(
+    ("name", "values", "reason"),
+    [
+        ("difficulty", ["easy", "hard"] * 4, "must hold one finite number"),
+        ("category", [*["sums"] * 7, None], "1 of 8 prompts are without one, the first in row 7"),
+        ("category", [0.5] * 8, "must hold text"),
+        ("embedding", [[1.0], [1.0, 2.0]] * 4, "equally many"),
+    ],
+)
+def test_a_column_that_can_not_be_used_is_said_and_stops_only_who_needs_it(
+    name: str, values: list[Any], reason: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    rows = [{**row, name: value} for row, value in zip(toy_dataset(8), values, strict=True)]
+    data = Dataset.from_list(rows)
+    trainer = make_trainer(tmp_path, dataset=data, curriculum=rw.Recommended())
+    assert name not in trainer.curriculum.pool.columns
+    assert name in trainer.train_dataset.column_names
+    assert f"column {name!r} is left out" in caplog.text
+    assert reason in caplog.text
+    with pytest.raises(rw.MissingColumnError, match=reason):
+        make_trainer(tmp_path, dataset=data, curriculum=rw.SEC(columns=name))
+
+
+def test_a_prompt_may_have_several_categories(tmp_path: Path) -> None:
+    rows = [{**row, "category": ["sums", f"level {i % 2}"]} for i, row in enumerate(toy_dataset(8))]
+    trainer = make_trainer(tmp_path, dataset=Dataset.from_list(rows), curriculum=rw.SEC())
+    assert sorted(trainer.curriculum.arms) == ["sums | level 0", "sums | level 1"]
+
+
+def test_an_id_column_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(rw.ConfigError, match="no column 'uid'"):
+        make_trainer(tmp_path, extra={"id_column": "uid"})
+
+
 def test_repeated_prompts_are_numbered(tmp_path: Path) -> None:
     rows = [*toy_dataset(6), *toy_dataset(6)]
     trainer = make_trainer(tmp_path, dataset=Dataset.from_list(rows), max_steps=1)

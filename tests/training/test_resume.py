@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import torch
-from toys import Traced, flat_parameters, make_trainer, toy_dataset
+from toys import Traced, flat_parameters, make_trainer, toy_dataset, toy_model
 
 import rollwise as rw
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
@@ -116,8 +116,75 @@ def test_a_foreign_or_damaged_curriculum_state_stops_the_resume(tmp_path: Path) 
     with pytest.raises(rw.StateFileError):
         run(tmp_path, resume=True, save_steps=6)
     state.write_bytes(good)
-    trainer = make_trainer(tmp_path, curriculum=rw.Uniform(seed=0))
+    trainer = make_trainer(tmp_path, curriculum=rw.Uniform(seed=0), max_steps=8)
     with pytest.raises(rw.StateError, match="Traced"):
         trainer.train(resume_from_checkpoint=True)
     seal = json.loads((tmp_path / "checkpoint-6" / SEAL).read_text())
     assert "rollwise_state.json" in seal["files"]
+
+
+def test_between_two_steps_on_the_same_rollouts_the_rhythm_must_be_the_same(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=3, steps_per_generation=2)
+    shutil.rmtree(tmp_path / "checkpoint-6")
+    with pytest.raises(rw.StateFileError, match="on the same rollouts with .*, now it"):
+        run(tmp_path, resume=True, save_steps=3, steps_per_generation=4)
+
+
+def test_a_course_that_is_given_up_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run(tmp_path, save_steps=2)
+    trainer = make_trainer(tmp_path, max_steps=4, save_strategy="steps", save_steps=1, learning_rate=5e-4)
+    trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert "given-up-checkpoint-6" in caplog.text
+    assert flaw(tmp_path / "given-up-checkpoint-6") is None
+    assert latest_complete(tmp_path) == tmp_path / "checkpoint-4"
+
+
+def test_a_finished_run_is_not_trained_a_step_more(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=3)
+    with pytest.raises(rw.StateFileError, match="all 6 steps of max_steps: there is nothing to resume"):
+        run(tmp_path, resume=True, save_steps=3)
+
+
+def test_a_reference_that_follows_the_policy_is_resumed_too(tmp_path: Path) -> None:
+    toy_model().save_pretrained(tmp_path / "policy")
+    moving = {"beta": 0.5, "sync_ref_model": True, "ref_model_sync_steps": 1, "save_steps": 3}
+    moving["model"] = str(tmp_path / "policy")
+    straight = run(tmp_path / "straight", **moving)
+    shutil.copytree(tmp_path / "straight/checkpoint-3", tmp_path / "again/checkpoint-3")
+    resumed = run(tmp_path / "again", resume=True, **moving)
+    assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
+
+
+def test_a_curriculum_goes_on_in_a_second_training(tmp_path: Path) -> None:
+    """Its clock runs on, and a resume of the second one is exact."""
+    curriculum = Traced(seed=3, retest_every=2)
+    first = make_trainer(tmp_path / "first", max_steps=3, curriculum=curriculum)
+    first.train()
+    state = first.curriculum.state_dict()
+
+    def second(folder: Path, resume: bool | None = None) -> Any:
+        own = Traced(seed=3, retest_every=2)
+        trainer = make_trainer(folder, max_steps=4, save_strategy="steps", save_steps=2, curriculum=own)
+        own.load_state_dict(state)
+        trainer.train(resume_from_checkpoint=resume)
+        return trainer
+
+    straight = second(tmp_path / "second")
+    assert straight.curriculum.step == 3 + 4
+    shutil.copytree(tmp_path / "second/checkpoint-2", tmp_path / "again/checkpoint-2")
+    resumed = second(tmp_path / "again", resume=True)
+    assert resumed.curriculum.state_dict() == straight.curriculum.state_dict()
+    first.train()
+    assert first.curriculum.step == 6
+
+
+def test_a_score_counts_each_prompt_once_whatever_the_batches(tmp_path: Path) -> None:
+    """10 prompts in batches of 8 and 2: the second batch's mean is not half of the score."""
+    known = iter([0.0] * 32 + [1.0] * 8)
+
+    def reward(completions: list[str], **_: Any) -> list[float]:
+        return [next(known) for _ in completions]
+
+    trainer = make_trainer(tmp_path, reward=reward, eval_dataset=toy_dataset(10), per_device_eval_batch_size=32)
+    scores = trainer.evaluate()
+    assert scores["eval_pass@1"] == scores["eval_reward"] == pytest.approx(0.2)

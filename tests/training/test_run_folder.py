@@ -13,7 +13,7 @@ import pytest
 import rollwise as rw
 from rollwise.errors import StateFileError
 from rollwise.training.config import TrainConfig
-from rollwise.training.run_folder import RunFolder, clean
+from rollwise.training.run_folder import RunFolder, clean, read_lines
 
 
 def test_rolling_back_keeps_each_step_once(tmp_path: Path) -> None:
@@ -122,3 +122,12 @@ def test_a_users_own_script_gets_a_run_folder_and_a_report(tmp_path: Path) -> No
     assert [line["step"] for line in metrics if "eval/pass@1" in line] == [0, 2, 3]  # and the last step
     assert len(folder.rollouts.read_text().splitlines()) == 3 * PROMPTS
     assert "<svg" in write_report(folder.path).read_text()
+
+
+def test_a_line_torn_within_a_character_is_torn(tmp_path: Path) -> None:
+    folder = RunFolder(tmp_path)
+    folder.append(folder.metrics, [{"step": 1, "text": "\u00e9"}])
+    with open(folder.metrics, "ab") as file:
+        file.write(b'{"step": 2, "text": "\xc3')
+    folder.roll_back(5)
+    assert [line["step"] for _, line in read_lines(folder.metrics)] == [1]

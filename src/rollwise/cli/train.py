@@ -32,13 +32,17 @@ examples:
 def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
-        usage="rollwise train [--config FILE] [--OPTION VALUE ...] | rollwise train --resume RUN [--steps STEPS]",
+        usage="rollwise train [--config FILE] [--OPTION VALUE ...] | "
+        "rollwise train --resume RUN [--steps N] [--max_tokens N]",
         description="Train a policy with a curriculum, into a run folder.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
     parser.add_argument(
-        "--resume", type=str | None, default=None, help="Folder of a run to go on with; takes only --steps."
+        "--resume",
+        type=str | None,
+        default=None,
+        help="Folder of a run to go on with; --steps and --max_tokens extend it.",
     )
     parser.add_class_arguments(TrainConfig, as_group=False)
     return parser
@@ -50,10 +54,11 @@ def run(options: Namespace) -> int:
     values.pop("config", None)
     resume = values.pop("resume", None)
     if resume is not None:
-        changed = sorted(set(values) - {"steps"})
+        changed = sorted(set(values) - {"steps", "max_tokens"})
         if changed:
             raise ConfigError(
-                f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps can"
+                f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps and "
+                "--max_tokens can"
             )
     from rollwise.training.run import resume_run, start_run
 

@@ -31,6 +31,7 @@ from rollwise.models.loading import check_model_folder
 from rollwise.state import make_folder
 from rollwise.tasks import Task
 from rollwise.training.checkpoint import latest_complete, step_of
+from rollwise.training.environments import check_trainer
 from rollwise.training.run import check_trainer_options, curriculum_of, is_over, make_embedded, task_of
 from rollwise.training.run_folder import RunFolder
 
@@ -101,6 +102,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
         key = json.dumps([config.task, config.task_options, config.model], sort_keys=True, default=str)
         try:
             tasks[key] = tasks.get(key) or task_of(config)
+            check_trainer(tasks[key], config.trainer)
             curriculum_of(config, tasks[key])
             check_trainer_options(config)
             if config.profile is not None and not Path(config.profile).exists():

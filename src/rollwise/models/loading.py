@@ -28,7 +28,7 @@ def load_policy(
         MissingExtraError: torch or transformers is not installed.
     """
     torch = need("torch", "loading a policy")
-    transformers = need("transformers", "loading a policy")
+    transformers, safetensors = (need(name, "loading a policy") for name in ("transformers", "safetensors"))
     source = str(path_or_id)
     if dtype is not None and not isinstance(getattr(torch, dtype, None), torch.dtype):
         raise ConfigError(f"dtype must be a torch dtype's name such as 'float32' or 'bfloat16', got {dtype!r}")
@@ -42,7 +42,7 @@ def load_policy(
         model = transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=dtype, trust_remote_code=trust_remote_code
         )
-    except (OSError, ValueError, KeyError) as error:
+    except (OSError, ValueError, KeyError, safetensors.SafetensorError) as error:
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
         raise ConfigError(f"no causal language model can be loaded from {source!r}: {error}; {remedy}") from error
     _give_pad_token(model, tokenizer, source)

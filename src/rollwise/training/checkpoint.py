@@ -38,7 +38,7 @@ def unseal(folder: Path) -> None:
 def flaw(folder: Path) -> str | None:
     """What is wrong with a checkpoint, or None if it is whole."""
     try:
-        sizes = json.loads((folder / SEAL).read_bytes())["files"]
+        sizes = dict(json.loads((folder / SEAL).read_bytes())["files"])
     except (OSError, ValueError, KeyError, TypeError):
         return f"it has no seal ({SEAL}): its writing was cut short, or something else wrote it"
     for name, size in sizes.items():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -16,7 +18,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, save_state
 from rollwise.training.aborting import Aborting
 from rollwise.training.calls import Screened
-from rollwise.training.checkpoint import flaw, latest_complete, seal, unseal
+from rollwise.training.checkpoint import checkpoints, flaw, latest_complete, seal, step_of, unseal
 from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 
 if TYPE_CHECKING:
@@ -24,11 +26,14 @@ if TYPE_CHECKING:
 else:
     TrlTrainer = object
 
+logger = logging.getLogger(__name__)
+
 _STATE = "rollwise_state.json"
 _FILES = "rollwise_curriculum"
 _BUFFER = "rollwise_buffer_{rank}.pt"
 _SCREENED = "rollwise_screened.pt"
 _JUDGMENTS = "rollwise_judgments_{rank}.pt"
+_REFERENCE = "rollwise_reference.pt"
 T = TypeVar("T")
 
 
@@ -41,6 +46,8 @@ class CheckpointMixin(TrlTrainer):
     _screens: bool
     _screened: Screened
     _judge_batches: list[JudgeBatch | ExpectedBatch | None]
+    _clock: int
+    """How many steps the curriculum had seen when this training began."""
     before_save: list[Callable[[], None]]
     """Called when a checkpoint is about to be written, after the step's evaluation."""
 
@@ -72,10 +79,12 @@ class CheckpointMixin(TrlTrainer):
             )
 
     def _seal(self, folder: Path, *, midway: bool) -> None:
-        trainer = {"micro_step": self._step, "midway": midway, "processes": self.accelerator.num_processes}
+        trainer = {"micro_step": self._step, "midway": midway, "clock": self._clock, **self._rhythm()}
         gate = None if self.gate is None else self.gate.state_dict()
         if self._screens:
             torch.save(self._screened.state(), folder / _SCREENED)
+        if self._moving_reference() is not None:
+            torch.save(self._moving_reference().state_dict(), folder / _REFERENCE)
         state = {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer}
         if self._abort is not None:
             state["abort"] = self._abort.state_dict()
@@ -83,11 +92,21 @@ class CheckpointMixin(TrlTrainer):
         self.curriculum.save_files(folder / _FILES)
         seal(folder)
 
+    def _rhythm(self) -> dict[str, int]:
+        """What must be the same to go on between two steps on the same rollouts."""
+        args = self.args
+        return {
+            "processes": self.accelerator.num_processes,
+            "per_device_train_batch_size": args.per_device_train_batch_size,
+            "steps_per_generation": args.steps_per_generation,
+            "num_iterations": self.num_iterations,
+        }
+
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """TRL's training; `resume_from_checkpoint=True` takes the newest checkpoint that is whole.
 
         Raises:
-            StateFileError: there is no whole checkpoint, or the one named is torn.
+            StateFileError: there is no whole checkpoint, the one named is torn, or it has all the steps of `max_steps`.
         """
         if resume_from_checkpoint is True:
             newest = latest_complete(Path(self.args.output_dir))
@@ -101,7 +120,31 @@ class CheckpointMixin(TrlTrainer):
                     f"can't resume from {str(resume_from_checkpoint)!r}: {wrong}. To start anew from its weights, pass "
                     "it as the model"
                 )
+        if resume_from_checkpoint:
+            self._check_unfinished(Path(resume_from_checkpoint))
+            self._on_main(lambda: self._put_aside_after(Path(str(resume_from_checkpoint))))
+        else:
+            self._clock = self.curriculum.step
         return super().train(resume_from_checkpoint, *args, **kwargs)
+
+    def _check_unfinished(self, checkpoint: Path) -> None:
+        """Transformers would train a step more each time."""
+        if 0 < self.args.max_steps <= step_of(checkpoint):
+            raise StateFileError(
+                f"{str(checkpoint)!r} has all {self.args.max_steps} steps of max_steps: there is nothing to resume. "
+                "Load it as the model, or raise max_steps to go on"
+            )
+
+    def _put_aside_after(self, checkpoint: Path) -> None:
+        """Later checkpoints of a course that is given up would be taken for this one's when it is resumed."""
+        if checkpoint.resolve().parent != Path(self.args.output_dir).resolve():
+            return
+        for step, folder in checkpoints(checkpoint.parent):
+            if step > step_of(checkpoint):
+                logger.warning("%s is of a course that is given up: renamed to given-up-%s", folder, folder.name)
+                aside = folder.with_name(f"given-up-{folder.name}")
+                shutil.rmtree(aside, ignore_errors=True)
+                folder.rename(aside)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -122,19 +165,30 @@ class CheckpointMixin(TrlTrainer):
             self._abort.load_state_dict(state["abort"])
         self.curriculum.load_state_dict(state["curriculum"])
         self.curriculum.load_files(Path(checkpoint) / _FILES)
-        self._step = int(trainer["micro_step"])
+        self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
         self._generations = 1
+        if (reference := self._moving_reference()) is not None and (Path(checkpoint) / _REFERENCE).exists():
+            weights = torch.load(Path(checkpoint) / _REFERENCE, map_location="cpu", weights_only=True)
+            reference.load_state_dict(weights)
         screened = Path(checkpoint) / _SCREENED
         self._screened.load(torch.load(screened, weights_only=True) if screened.exists() else [])
         if trainer["midway"]:
-            if trainer["processes"] != self.accelerator.num_processes:
-                raise StateFileError(
-                    f"{checkpoint!r} was saved between two steps on the same rollouts by {trainer['processes']} "
-                    f"processes; resume with as many, not {self.accelerator.num_processes}, or from another checkpoint"
-                )
+            for option, value in self._rhythm().items():
+                if (then := trainer.get(option, value)) != value:
+                    raise StateFileError(
+                        f"{checkpoint!r} was saved between two steps on the same rollouts with {option}={then}, now it "
+                        f"is {value}; resume with the same, or from another checkpoint"
+                    )
             self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
             judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
             self._judge_batches = [batch_of(state) for state in judgments]
+
+    def _moving_reference(self) -> Any:
+        """The reference policy, where it follows the policy and so is not what it was at the start; else None."""
+        reference = getattr(self, "ref_model", None)
+        if not getattr(self.args, "sync_ref_model", False) or reference is None or self._is_sharded():
+            return None
+        return self.accelerator.unwrap_model(reference)
 
     def _load_own(self, path: Path, default: Any = None) -> Any:
         """What this rank saved under a name with its number; `default` where there is no such file and one is given."""

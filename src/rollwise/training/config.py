@@ -108,6 +108,8 @@ class TrainConfig:
             check_whole(name, getattr(self, name), least=1)
         for name in ("warmup_steps", "eval_prompts", "seed"):
             check_whole(name, getattr(self, name), least=0)
+        if self.seed >= 2**32:
+            raise ConfigError(f"seed must be a whole number in [0, 2^32), got {self.seed!r}")
         check_whole("micro_batch", self.micro_batch, least=1)
         check_whole("keep_checkpoints", self.keep_checkpoints, least=1)
         check_whole("group_size", self.group_size, least=2)

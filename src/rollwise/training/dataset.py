@@ -8,7 +8,7 @@ import numpy as np
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
-from rollwise.pool import PromptPool, assign_ids
+from rollwise.pool import PromptPool, assign_ids, usable_columns
 
 
 def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
@@ -16,10 +16,11 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
 
     Ids come from `id_column` where the data set has it, else from the prompt's content (of the whole row, where an
     environment makes the prompt); rows that repeat a prompt are numbered. Columns of numbers, text, or lists of numbers
-    become the pool's; images, messages and other nested values stay with the data set.
+    become the pool's; images, messages and other nested values stay with the data set, and so do columns with empty
+    cells, or whose values are not what the column's name stands for (a `difficulty` of words).
 
     Raises:
-        ConfigError: a streaming data set, which can't be asked for a row by number.
+        ConfigError: a streaming data set, which can't be asked for a row by number, or one without `id_column`.
         PoolError: no rows, or duplicate ids.
     """
     if not hasattr(dataset, "column_names") or not hasattr(dataset, "__len__") or not hasattr(dataset, "__getitem__"):
@@ -30,14 +31,13 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
     names = list(dataset.column_names)
     n = len(dataset)
     prompts = list(dataset["prompt"]) if "prompt" in names else [dict(row) for row in dataset]
+    if id_column != "id" and id_column not in names:
+        raise ConfigError(f"train_dataset has no column {id_column!r} (id_column); it has {names}")
     own = list(dataset[id_column]) if id_column in names else [None] * n
     ids, _ = assign_ids(own, prompts, on_duplicate="number")
-    columns = {}
-    for name in names:
-        if name in ("prompt", id_column) or not _is_plain(dataset.features[name]):
-            continue
-        columns[name] = list(dataset[name])
-    return PromptPool(ids=ids, prompts=prompts, columns={k: v for k, v in columns.items() if not _has_holes(v)})
+    plain = [name for name in names if name not in ("prompt", id_column) and _is_plain(name, dataset.features[name])]
+    columns, left_out = usable_columns({name: list(dataset[name]) for name in plain})
+    return PromptPool(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
 
 
 def rows_of_pool(curriculum: Curriculum, dataset: Any, *, id_column: str = "id") -> np.ndarray:
@@ -62,12 +62,8 @@ def rows_of_pool(curriculum: Curriculum, dataset: Any, *, id_column: str = "id")
     return rows
 
 
-def _is_plain(feature: Any) -> bool:
+def _is_plain(name: str, feature: Any) -> bool:
     inner = getattr(feature, "feature", None)
     kind = str(getattr(inner if inner is not None else feature, "dtype", ""))
     numbers = kind.startswith(("int", "uint", "float", "bool"))
-    return numbers or (inner is None and kind in ("string", "large_string"))
-
-
-def _has_holes(values: list[Any]) -> bool:
-    return any(value is None for value in values)
+    return numbers or ((inner is None or name == "category") and kind in ("string", "large_string"))

@@ -26,14 +26,19 @@ def environment_arguments(task: Task, *, trainer: str, tokenizer: Any) -> dict[s
     """
     if not isinstance(task, ToolTask):
         return {}
-    if trainer != "grpo":
-        raise ConfigError(f"task {task.name!r} calls tools, which TRL's {trainer!r} trainer can't; use trainer 'grpo'")
+    check_trainer(task, trainer)
     if not supports_tool_calling(tokenizer):
         raise ConfigError(
             f"task {task.name!r} calls tools, but the model's chat template renders no tool calls; choose an instruct "
             "model whose template does, such as those of the Qwen2.5 or Qwen3 families"
         )
     return {"environment_factory": task.environment}
+
+
+def check_trainer(task: Task, trainer: str) -> None:
+    """`ConfigError` for a task with tools and a trainer that has none."""
+    if isinstance(task, ToolTask) and trainer != "grpo":
+        raise ConfigError(f"task {task.name!r} calls tools, which TRL's {trainer!r} trainer can't; use trainer 'grpo'")
 
 
 def environment_options(task: Task) -> dict[str, Any]:

@@ -34,6 +34,7 @@ class Generation:
         group: rollouts of each.
         processes: orders are for so many ranks.
         step: the training step.
+        clock: how many steps the curriculum had seen when this training began.
         probe_batch: most rollouts of one call that only measures or screens; by default as many as are trained on.
         advantages: of whole groups, by their rewards (N,), the trainer's own advantages (N,), and the group's size.
     """
@@ -49,11 +50,13 @@ class Generation:
         group: int,
         processes: int,
         step: int,
+        clock: int = 0,
         probe_batch: int | None = None,
         advantages: Callable[[np.ndarray, np.ndarray, int], Any],
     ) -> None:
         self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
         self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
+        self.asked_step = step + clock
         self.probe_batch = n_prompts * group if probe_batch is None else probe_batch
         self.batch = sampling.batch(n_prompts)
         self.advantages_of = advantages
@@ -110,7 +113,7 @@ class Generation:
         n = self.curriculum.probe_rollouts or self.group
         share = share_of(n, self.processes)
         most = max(1, self.probe_batch // n // share) * share
-        tickets = self.curriculum.probe(most, step=self.step, n_rollouts=self.group)
+        tickets = self.curriculum.probe(most, step=self.asked_step, n_rollouts=self.group)
         self._probing = bool(tickets)
         return tickets
 
@@ -119,14 +122,14 @@ class Generation:
         if not self.batch.missing or not self.curriculum.wants_answers:
             return None
         wanted = self.batch.wanted(share_of(self.group, self.processes))
-        questions = self.curriculum.consult(wanted, step=max(self.step, self.curriculum.step))
+        questions = self.curriculum.consult(wanted, step=max(self.asked_step, self.curriculum.step))
         return Inquiry(questions) if questions else None
 
     def _ask(self) -> list[Ticket]:
         if not self.batch.missing:
             return []
         share = share_of(self.group, self.processes)
-        asked = self.batch.ask(self.curriculum, step=self.step, n_rollouts=self.group, multiple_of=share)
+        asked = self.batch.ask(self.curriculum, step=self.asked_step, n_rollouts=self.group, multiple_of=share)
         if len(asked) < self.n_prompts and not self.tickets:
             raise ConfigError(
                 f"the curriculum gave {len(asked)} prompts where a step needs {self.n_prompts}: "

@@ -99,7 +99,10 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         self.before_save = []
         self.evaluation_seconds = 0.0
         """Seconds spent in `evaluate` so far."""
+        self.evaluated_set: str | None = None
+        """While it evaluates the name of the set, "" for the only one; None while it doesn't."""
         self._generations = 0
+        self._clock = 0
         self._captured: dict[str, Any] | None = None
         self._screens = curriculum.probe_purpose == "screen"
         self._screened = Screened()
@@ -131,6 +134,7 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
             group=group,
             processes=processes,
             step=self.state.global_step + 1,
+            clock=self._clock,
             probe_batch=self.probe_batch,
             advantages=self._advantages,
         )
@@ -287,13 +291,31 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs."""
-        started = time.perf_counter()
-        with isolated_rng(self.args.seed + self.accelerator.process_index):
-            metrics: dict[str, float] = super().evaluate(*args, **kwargs)
-        self.evaluation_seconds += time.perf_counter() - started
+        started, outer = time.perf_counter(), self.evaluated_set
+        prefix = str(kwargs.get("metric_key_prefix", "eval"))  # of several sets transformers evaluates each by itself
+        self.evaluated_set = prefix.removeprefix("eval_") if outer is not None and prefix != "eval" else ""
+        try:
+            with isolated_rng(self.args.seed + self.accelerator.process_index):
+                metrics: dict[str, float] = super().evaluate(*args, **kwargs)
+        finally:
+            self.evaluated_set = outer
+            if outer is None:
+                self.evaluation_seconds += time.perf_counter() - started
         return metrics
 
     def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        """A batch of an evaluation; all that is measured of it counts once for each of its prompts.
+
+        TRL's means are over batches, of which the last may be smaller than the others.
+        """
+        before = {name: len(values) for name, values in self._metrics["eval"].items()}
+        output = self._measure(inputs)
+        for name, values in self._metrics["eval"].items():
+            first = before.get(name, 0)
+            values[first:] = values[first:] * max(1, len(inputs) // self.num_generations_eval)
+        return output
+
+    def _measure(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         self._captured = None
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         captured = self._take_captured()

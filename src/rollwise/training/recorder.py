@@ -12,6 +12,7 @@ from rollwise.training.groups import Groups
 from rollwise.training.prompt_log import PromptLog
 from rollwise.training.run_folder import RunFolder, Totals, group_lines
 
+_COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
 _FROM_TRAINER = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -33,14 +34,18 @@ class Recorder(TrainerCallback):
     Args:
         folder: where to write.
         evaluate_first: evaluate before the first step of a new run.
+        same_run: what is logged in the folder is of this run, also where that begins anew; else it is put aside then.
     """
 
-    def __init__(self, folder: RunFolder, *, evaluate_first: bool = False) -> None:
+    def __init__(self, folder: RunFolder, *, evaluate_first: bool = False, same_run: bool = False) -> None:
         self.folder = folder
         self.evaluate_first = evaluate_first
+        self.same_run = same_run
         self.prompts = PromptLog(folder)
         self.totals = Totals()
         self.line: dict[str, Any] = {}
+        self._groups = 0  # that the line's means are of
+        self._training = False
         self._trainer: Any = None
         self._since = 0.0
         self._evaluated = 0.0
@@ -57,33 +62,42 @@ class Recorder(TrainerCallback):
     # ---- what comes in ----
 
     def on_groups(self, groups: Groups) -> None:
-        """Write a generation's groups, and add them to the step's line."""
+        """Write a generation's groups, and add them to the step's line.
+
+        Where a step has several generations, its means are over the groups of all of them, its counts are summed.
+        """
         asked = [probe.ticket for probe in groups.probes] + groups.tickets
         self.prompts.add(groups.step, (ticket.prompt_id for ticket in asked), self._trainer.curriculum.pool)
         self.folder.append(self.folder.rollouts, group_lines(groups))
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
-        curriculum = {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
-        gate = {f"gate/{k}": v for k, v in groups.gate.items()}
-        gate |= {f"abort/{k}": v for k, v in groups.abort.items() if k != "reward"}
         scored = groups.rewards[~np.isnan(groups.rewards)]
         mean = {"reward": groups.abort.get("reward", float(scored.mean()))} if scored.size else {}
-        length = {"completion_length": float(groups.lengths.mean())}
-        probed = dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))
-        padding = {"padding_rollouts": groups.padding[0]} if groups.padding[0] else {}
-        if not groups.curriculum.get("probed"):
-            probed = {}
-        uncharged = {f"uncharged_{k}": v for k, v in groups.uncharged.items()} if groups.uncharged else {}
-        judging = {f"judge_{k}": v for k, v in groups.judging.items()}
-        self._spared += uncharged.get("uncharged_s", 0.0)
-        self._open(groups.step).update(
-            {**mean, **groups.metrics(), **length, **probed, **uncharged, **judging, **padding, **gate, **curriculum}
-        )
+        means = {**mean, **groups.metrics(), "completion_length": float(groups.lengths.mean())}
+        counts = {name: means.pop(name) for name in _COUNTS if name in means}
+        if groups.curriculum.get("probed"):
+            counts |= dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))
+        if groups.padding[0]:
+            counts["padding_rollouts"] = groups.padding[0]
+        counts |= {f"uncharged_{k}": v for k, v in groups.uncharged.items()}
+        counts |= {f"judge_{k}": v for k, v in groups.judging.items()}
+        counts |= {f"gate/{k}": v for k, v in groups.gate.items()}
+        self._spared += groups.uncharged.get("s", 0.0)
+        line = self._open(groups.step)
+        line |= {name: line.get(name, 0) + more for name, more in counts.items()}
+        new, all_ = len(groups.tickets), self._groups + len(groups.tickets)
+        line |= {name: line.get(name, own) + (own - line.get(name, own)) * new / all_ for name, own in means.items()}
+        line |= {f"abort/{k}": v for k, v in groups.abort.items() if k != "reward"}
+        line |= {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
+        self._groups = all_
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
+        self._training = True
         if state.is_world_process_zero:
+            if state.global_step == 0 and not self.same_run:
+                self.folder.put_aside()
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             self.prompts.resume()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
@@ -113,21 +127,30 @@ class Recorder(TrainerCallback):
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
     ) -> None:
-        """Take an evaluation's scores."""
+        """Take an evaluation's scores; of several sets each by its name, and their mean as the score."""
         scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items()}
-        kept = {f"eval/{k}": v for k, v in scores.items() if k.startswith("pass@") or k == "reward"}
-        self._open(state.global_step).update(kept)
+        kept = {k: v for k, v in scores.items() if k.startswith("pass@") or k == "reward"}
+        line, name = self._open(state.global_step), (self._trainer.evaluated_set or "").replace("/", "-")
+        if name:
+            line |= {f"eval/{name}/{k}": v for k, v in kept.items()}
+            sets = {key: v for key, v in line.items() if key.startswith("eval/") and key.count("/") == 2}
+            line |= {f"eval/{k}": float(np.mean([v for key, v in sets.items() if key.endswith(f"/{k}")])) for k in kept}
+        else:
+            line |= {f"eval/{k}": v for k, v in kept.items()}
+        if not self._training:
+            self._flush()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The last step is over."""
         self._flush()
+        self._training = False
 
     # ---- what goes out ----
 
     def _open(self, step: int) -> dict[str, Any]:
         if self.line.get("step") != step:
             self._flush()
-            self.line = {"step": step}
+            self.line, self._groups = {"step": step}, 0
         self.line.update(time=time.time(), **{k: getattr(self.totals, k) for k in ("wall_s", "rollouts", "tokens")})
         return self.line
 

@@ -31,7 +31,7 @@ from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.environments import environment_arguments, environment_options
+from rollwise.training.environments import check_trainer, environment_arguments, environment_options
 from rollwise.training.recorder import Recorder
 from rollwise.training.run_folder import RunFolder
 from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
@@ -42,25 +42,42 @@ _TRAINERS: dict[str, tuple[type, type]] = {
 }
 
 
+_OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"}
+"""Fields of the trainer's arguments that the run itself has to know: the option that sets each."""
+
+
 def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
     """Train from the beginning into a new run folder; its path.
 
     Raises:
-        ConfigError: the folder holds a run already, or an option does not fit.
+        ConfigError: the folder holds a run already, or what is left of one, or an option does not fit.
     """
     if (config.folder / "config.yaml").exists():
         raise ConfigError(
             f"{str(config.folder)!r} holds a run already: go on with --resume {config.folder}, or choose another --out"
         )
+    left = [path for path in (config.folder / "metrics.jsonl", *config.folder.glob("checkpoints/*")) if path.exists()]
+    if left:
+        raise ConfigError(
+            f"there is no config.yaml, but {str(left[0])!r} is there, of another run: put its config.yaml back to go "
+            "on with it, or choose another --out"
+        )
     return _train(config, resume=False, console=console)
 
 
-def resume_run(path: str | os.PathLike[str], *, steps: int | None = None, console: Console | None = None) -> Path:
+def resume_run(
+    path: str | os.PathLike[str],
+    *,
+    steps: int | None = None,
+    max_tokens: int | None = None,
+    console: Console | None = None,
+) -> Path:
     """Go on with a run from its newest whole checkpoint, or from the beginning if it was killed before the first.
 
     Args:
         path: the run's folder.
         steps: train until this step instead of the one configured; how a finished run is extended.
+        max_tokens: train until so many tokens are generated, likewise.
         console: where to show progress.
 
     Raises:
@@ -69,8 +86,7 @@ def resume_run(path: str | os.PathLike[str], *, steps: int | None = None, consol
     if not (Path(path) / "config.yaml").exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
     values = {**RunFolder(path).read_config(), "out": str(path)}
-    if steps is not None:
-        values["steps"] = steps
+    values |= {key: given for key, given in (("steps", steps), ("max_tokens", max_tokens)) if given is not None}
     return _train(TrainConfig.from_dict(values), resume=True, console=console)
 
 
@@ -78,25 +94,33 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     console = console or Console(stderr=True)
     _hush()
     task = task_of(config)
+    check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
     if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
-        console.print(f"{folder.path} is complete: {step_of(checkpoint)} steps. Extend it with --steps.")
+        step = step_of(checkpoint)
+        limit = "--steps" if step >= config.steps else f"--max_tokens (now {config.max_tokens:,})"
+        console.print(f"{folder.path} is complete: {step} steps. Extend it with {limit}.")
         return folder.path
     processes = PartialState(cpu=not torch.cuda.is_available())
     with folder.held() if processes.is_main_process else nullcontext():
         display = Display(console)
         arguments = _trainer_arguments(config, task, folder)
-        if is_embedded(config.model):  # nothing can be wrong any more, and the warm start takes a minute
+        if is_embedded(config.model):  # the warm start takes a minute, and may be killed
             processes.wait_for_everyone()
             _write_config(folder, config, processes)
-        trainer = _make_trainer(config, task, curriculum, gate, arguments, console)
+        try:
+            trainer = _make_trainer(config, task, curriculum, gate, arguments, console)
+        except Exception:
+            if not resume and processes.is_main_process:  # so that the command can be given again with other options
+                folder.config.unlink(missing_ok=True)
+            raise
         _write_config(folder, config, processes)
         for kind in (PrinterCallback, ProgressCallback):
             trainer.remove_callback(kind)
-        recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0)
+        recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
         recorder.attach(trainer)
         if config.max_tokens is not None:
             trainer.add_callback(TokenBudget(config.max_tokens, recorder))
@@ -149,6 +173,8 @@ def check_trainer_options(config: TrainConfig) -> None:
     kind = _TRAINERS[config.trainer][1]
     known = [field.name for field in fields(kind)]
     for name in config.trainer_options:
+        if name in _OURS:
+            raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f" (did you mean {close[0]!r}?)" if close else ""
@@ -249,7 +275,11 @@ def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> An
         implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
     else:
         implied["normalize_advantages"] = config.advantages == "std"
-    return _TRAINERS[config.trainer][1](**{**implied, **config.trainer_options})
+    kind = _TRAINERS[config.trainer][1]
+    try:
+        return kind(**{**implied, **config.trainer_options})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{kind.__name__} refuses these options (trainer_options): {error}") from error
 
 
 def _hush() -> None:

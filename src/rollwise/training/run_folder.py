@@ -7,7 +7,9 @@ they hold each step once however often the run was killed.
 from __future__ import annotations
 
 import errno
+import itertools
 import json
+import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +28,9 @@ from rollwise.yaml_file import read_yaml, write_yaml
 
 if sys.platform != "win32":
     import fcntl
+
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(slots=True)
@@ -82,7 +87,7 @@ class RunFolder:
         """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
         config = read_yaml(self.config)
         if not isinstance(config, dict):
-            raise StateFileError(f"{str(self.config)!r} holds no options")
+            raise StateFileError(f"{str(self.config)!r} holds no options: put back what `rollwise train` wrote there")
         return config
 
     def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -96,6 +101,17 @@ class RunFolder:
         for path in (self.prompts, self.rollouts):
             _keep_until(path, step)
         return _totals(_keep_until(self.metrics, step))
+
+    def put_aside(self) -> None:
+        """Move logs that are there into a folder of their own: another run begins."""
+        logs = [path for path in (self.metrics, self.rollouts, self.prompts) if path.exists() and path.stat().st_size]
+        if not logs:
+            return
+        number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
+        aside = make_folder(self.path / f"before-{number}")
+        for path in logs:
+            path.rename(aside / path.name)
+        logger.warning("the logs of an earlier run are in %s now", aside)
 
     def spent_by(self, step: int) -> Totals:
         """What had been spent by the end of `step`, by the metrics as they stand."""
@@ -213,14 +229,17 @@ def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """
     if not path.exists():
         return
-    with open(path, encoding="utf-8") as source:
-        for number, text in enumerate(source, start=1):
+    with open(path, "rb") as source:  # a line may be torn within a character
+        for number, raw in enumerate(source, start=1):
             try:
+                text = raw.decode("utf-8")
                 line = json.loads(text)
                 int(line["step"])
             except (ValueError, KeyError, TypeError) as error:
-                if text.endswith("\n"):
-                    raise StateFileError(f"{str(path)!r}, line {number} is damaged: {error!r}") from error
+                if raw.endswith(b"\n"):
+                    raise StateFileError(
+                        f"{str(path)!r}, line {number} is damaged: {error!r}; mend that line, or delete it"
+                    ) from error
                 return
             yield text, line
 

@@ -1,0 +1,55 @@
+"""The recorder in scripts of one's own: several evaluation sets, generations and trainings."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from toys import GROUP, make_trainer, toy_dataset
+
+from rollwise.training import Recorder, RunFolder
+
+
+def lines_of(folder: Path, name: str = "metrics.jsonl") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / name).read_text().splitlines()]
+
+
+def recorded(tmp_path: Path, **options: Any) -> Any:
+    trainer = make_trainer(tmp_path / "out", **options)
+    Recorder(RunFolder(tmp_path / "run")).attach(trainer)
+    return trainer
+
+
+def test_of_several_evaluation_sets_each_has_its_score(tmp_path: Path) -> None:
+    sets: Any = {"all": toy_dataset(6), "easy": toy_dataset(1)}
+    recorded(tmp_path, eval_dataset=sets, eval_strategy="steps", eval_steps=1, max_steps=2).train()
+    for line in lines_of(tmp_path / "run"):
+        assert line["wall_s"] > 0
+        assert line["eval/pass@1"] == pytest.approx((line["eval/all/pass@1"] + line["eval/easy/pass@1"]) / 2, abs=1e-6)
+    assert lines_of(tmp_path / "run")[-1]["eval/all/pass@1"] < 1
+
+
+def test_an_evaluation_after_training_is_kept(tmp_path: Path) -> None:
+    trainer = recorded(tmp_path, eval_dataset=toy_dataset(4), max_steps=1)
+    trainer.train()
+    score = trainer.evaluate()["eval_pass@1"]
+    assert lines_of(tmp_path / "run")[-1]["eval/pass@1"] == pytest.approx(score, abs=1e-6)
+
+
+def test_a_step_of_several_generations_is_recorded_whole(tmp_path: Path) -> None:
+    trainer = recorded(tmp_path, accumulate=2, steps_per_generation=1, per_device_train_batch_size=2 * GROUP)
+    trainer.train()
+    groups = lines_of(tmp_path / "run", "rollouts.jsonl")
+    for line in lines_of(tmp_path / "run"):
+        own = [g["rewards"] for g in groups if g["step"] == line["step"]]
+        assert len(own) == 4
+        assert line["reward"] == pytest.approx(sum(map(sum, own)) / (4 * GROUP), abs=1e-6)
+        assert line["frac_mixed"] == pytest.approx(sum(0 < sum(r) < GROUP for r in own) / 4, abs=1e-6)
+
+
+def test_what_another_run_logged_is_put_aside(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    recorded(tmp_path, max_steps=3).train()
+    recorded(tmp_path, max_steps=1).train()
+    assert len(lines_of(tmp_path / "run")) == 1
+    assert len(lines_of(tmp_path / "run/before-1")) == 3
+    assert "before-1" in caplog.text
