@@ -103,7 +103,7 @@ def test_predictions_out_of_range_are_brought_into_it_and_none_is_the_default() 
     judged = rw.Judged(plain(3), judge=Wild(), rails="off")
     tickets = {t.prompt_id: (t.predicted, t.lane) for t in judged.ask(3)}
     assert tickets == {"p0": (0.0, "judged"), "p1": (1.0, "judged"), "p2": (None, "unjudged")}
-    assert rw.Judged(plain(3), judge=Wild(), rails="off").ask(1)[0].prompt_id == "p2"  # counts as 0.5
+    assert rw.Judged(plain(3), judge=Wild(), rails="off", default=0.5).ask(1)[0].prompt_id == "p2"
 
 
 def test_what_can_not_be_is_said() -> None:
@@ -118,3 +118,18 @@ def test_what_can_not_be_is_said() -> None:
     state = rw.Judged(plain(9), judge=Numbers(9)).state_dict()
     with pytest.raises(rw.StateError):
         rw.Judged(plain(9), judge=Short()).load_state_dict(json.loads(json.dumps(state)))
+
+
+def test_who_has_no_predicted_pass_rate_comes_neither_first_nor_last() -> None:
+    """Of pass rates 0, 1/8, ... 1/2 and one unknown: not the best, as 1/2 would be, but the median 1/4."""
+
+    class Silent(Numbers):
+        def predict(self, candidates: rw.Prompts) -> np.ndarray:
+            return np.where(np.array(candidates.ids) == "p7", np.nan, super().predict(candidates))
+
+    pool = rw.PromptPool(ids=["p0", "p1", "p2", "p3", "p4", "p7"])
+    order = [t.prompt_id for t in rw.Judged(pool, judge=Silent(8), rails="off", candidate_multiplier=9).ask(6)]
+    assert order[:2] == ["p4", "p3"]
+    assert order[-2:] == ["p1", "p0"]
+    told = rw.Judged(pool, judge=Silent(8), rails="off", candidate_multiplier=9, default=0.5).ask(6)
+    assert {t.prompt_id for t in told[:2]} == {"p4", "p7"}

@@ -37,8 +37,9 @@ class Judged(Curriculum):
         target: of a judge that predicts pass rates, the best one; of one that predicts variances, the greatest is best.
         explore: share of the prompts that are drawn from the candidates whatever was predicted, 0 by default as in the
             papers. A judge that learns only from what it recommends never finds out that it was wrong of the others.
-        default: what an absent prediction counts as, in the judge's own numbers; by default the middle of their range,
-            which says nothing: such prompts come neither first nor last.
+        default: what an absent prediction counts as, in the judge's own numbers. By default the middle of the range of
+            variances; of pass rates, whose middle is the best there is, a prompt without one is ranked as the median
+            of the step's other candidates. So such prompts come neither first nor last.
         **core: see `CoreOptions`.
     """
 
@@ -70,9 +71,9 @@ class Judged(Curriculum):
         self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
         self.target = check_number("target", target, low=0.0, high=1.0)
         self.explore = check_number("explore", explore, low=0.0, high=1.0)
-        self.default = (
-            middle_of(judge.predicts) if default is None else check_number("default", default, low=0.0, high=self.high)
-        )
+        if default is None and judge.predicts == "variance":
+            default = middle_of(judge.predicts)
+        self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
         described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
         own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore", "default")}
         super().__init__(pool, options={**own, **described, **(options or {})}, **core)
@@ -122,8 +123,12 @@ class Judged(Curriculum):
 
     def scores(self, predictions: np.ndarray) -> np.ndarray:
         """What the batch is ranked by, (K,): the variance predicted, or nearness to the target."""
-        values = np.where(np.isnan(predictions), self.default, predictions)
-        return values if self.maker.predicts == "variance" else nearness(values, self.target)
+        unknown = np.isnan(predictions)
+        values = np.where(unknown, np.nan if self.default is None else self.default, predictions)
+        scores = values if self.maker.predicts == "variance" else nearness(values, self.target)
+        if self.default is None and unknown.any():
+            scores[unknown] = 0.0 if unknown.all() else np.median(scores[~unknown])
+        return scores
 
     def ties_now(self, slots: np.ndarray) -> np.ndarray:
         """uint32 tie-breakers (K,) of this step's own: who lost a tie may win it in the next, visited or not."""
