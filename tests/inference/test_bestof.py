@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,9 @@ from rollwise.cli.main import main
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof import Answers, run_bestof
 from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.inference.confidence import lowest_group_confidence
 from rollwise.inference.head import SuccessHead
+from rollwise.inference.selection import answer_key
 from rollwise.models import load_policy
 
 
@@ -91,6 +94,52 @@ def test_a_folder_goes_on_with_its_own_head_only(options: dict[str, Any], head: 
         answer(options, tmp_path / "out", head=str(file), prompts=4)
 
 
+def test_a_folder_goes_on_with_its_own_weights_only(
+    options: dict[str, Any], head: Path, toy: Path, tmp_path: Path
+) -> None:
+    """The path of a checkpoint that is trained on may be the same."""
+    shutil.copytree(toy / "one", tmp_path / "policy")
+    given = {**options, "model": str(tmp_path / "policy"), "head": str(head)}
+    answer(given, tmp_path / "out", prompts=4)
+    shutil.copytree(tmp_path / "out", tmp_path / "old")
+    (tmp_path / "old/model.json").unlink()  # an earlier version kept none
+    model, _ = load_policy(tmp_path / "policy")
+    for parameter in model.parameters():
+        parameter.data.mul_(1.01)
+    model.save_pretrained(tmp_path / "policy")
+    with pytest.raises(ConfigError, match="begun with prompts=4"):
+        answer(given, tmp_path / "out", prompts=8)
+    for folder in ("out", "old"):
+        lines = (tmp_path / folder / "answers.jsonl").read_text().splitlines()
+        (tmp_path / folder / "answers.jsonl").write_text("".join(line + "\n" for line in lines[:2]))
+    with pytest.raises(ConfigError, match="begun with a model whose weights_digest is"):
+        answer(given, tmp_path / "out", prompts=4)
+    assert answer(given, tmp_path / "old", prompts=4).decoded == 2
+
+
+def test_the_embedded_policy_needs_a_task(options: dict[str, Any], tmp_path: Path) -> None:
+    """Without a reward too, where nobody asks who scores; nothing is sought on the hub."""
+    with pytest.raises(ConfigError, match=r"the embedded policy is a task's own, and '.*data.jsonl' is no task: name"):
+        answer({"data": options["data"]}, tmp_path, select="majority")
+
+
+def test_deepconf_answers_by_its_own_vote(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
+    own = {"warmup": 2, "window": 2, "interval": 1, "keep": 50.0}
+    config = BestOfConfig(data=options["data"], policy="deepconf", policy_options=own)
+    assert (config.rule, config.deciding()["select"]) == ("confident", "confident")
+    assert BestOfConfig(data=options["data"], policy="deepconf", head=str(head)).rule == "value-end"
+    answers = answer(options, tmp_path, policy="deepconf", policy_options=own, keep="all")
+    silent = 0
+    for line in answers.lines:  # where nobody has an answer the most confident is taken
+        whole = {j: c for j, c in enumerate(line["candidates"]) if c["state"] != "abandoned"}
+        if any(answer_key(c["text"]) is not None for c in whole.values()):
+            continue
+        silent += 1
+        lowest = {j: lowest_group_confidence(c["values"], 2) for j, c in whole.items()}
+        assert lowest[line["chosen"]] == pytest.approx(max(lowest.values()), abs=1e-5)
+    assert silent > 20
+
+
 def test_adaptive_k_keeps_the_budget(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
     lines = answer(options, tmp_path / "a", head=str(head), mean_k=2).lines
     counts = [line["k"] for line in lines]
@@ -123,6 +172,7 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
         ({}, "select 'value-end' goes by a success head: add --head, or --select majority"),
         ({"policy": "best"}, "policy must be one of none, prune"),
         ({"select": "oracle"}, "select must be one of value-end"),
+        ({"select": "confident"}, "select 'confident' is the vote of policy deepconf, got policy 'none'"),
         ({"policy_options": {"tau": 1}}, "has no option 'tau'"),
         ({"k": 0}, "k must be"),
     ],

@@ -23,9 +23,10 @@ SMALL: dict[str, Any] = {
 
 
 def make(out: Path, decode: FakeDecoder, **changes: Any) -> Evaluation:
-    about, confident = changes.pop("about", {"model": "fake"}), changes.pop("confident", None)
+    given = {"about": {"model": "fake"}, "confident": None}
+    given |= {name: changes.pop(name) for name in ("about", "confident", "digests") if name in changes}
     config = EvaluationConfig(**SMALL | changes)
-    return Evaluation(out, config, decode=decode, confident=confident, judge=judge, states=STATES, about=about)
+    return Evaluation(out, config, decode=decode, judge=judge, states=STATES, **given)
 
 
 def by_name(found: dict[str, Any]) -> dict[str, Any]:
@@ -110,6 +111,7 @@ def test_peers_vote_and_need_no_head(tmp_path: Path) -> None:
     assert policies["majority"]["row_forwards"] == policies["none"]["row_forwards"]
     assert policies["adaptive-consistency 0.8"]["steps"]["mean"] > policies["none"]["steps"]["mean"]
     assert policies["deepconf 50"]["saving"]["value"] > 0
+    assert policies["deepconf 50"]["rule"] == "confident"
     assert {name for name, policy in policies.items() if policy["headless"]} == {
         "majority", "esc 2", "adaptive-consistency 0.8", "deepconf 50"
     }  # fmt: skip
@@ -157,7 +159,7 @@ def test_it_goes_on_where_it_was_killed(tmp_path: Path) -> None:
 
 def test_a_folder_holds_one_evaluation(tmp_path: Path) -> None:
     make(tmp_path, FakeDecoder())
-    with pytest.raises(ConfigError, match=r"whose about is \{'model': 'fake'\}"):
+    with pytest.raises(ConfigError, match="whose model is 'fake', not 'another'"):
         make(tmp_path, FakeDecoder(), about={"model": "another"})
     with pytest.raises(ConfigError, match="whose rule is 'value-end'"):
         make(tmp_path, FakeDecoder(), rule="majority")
@@ -165,6 +167,24 @@ def test_a_folder_holds_one_evaluation(tmp_path: Path) -> None:
     (tmp_path / "full-0.npz").write_bytes(b"torn")
     with pytest.raises(StateFileError, match="delete it"):
         make(tmp_path, FakeDecoder()).full(0)
+
+
+def test_a_folder_goes_on_with_the_same_data_reward_and_weights_only(tmp_path: Path) -> None:
+    """What an earlier version did not keep is not compared."""
+    about, digests = {"model": "fake", "stop": ["."]}, {"reward_hash": "a", "weights_digest": "b"}
+    make(tmp_path, FakeDecoder(), about={"model": "fake"})
+    file = tmp_path / "config.json"
+    before = json.loads(file.read_text())
+    del before["digests"]  # as an earlier version left it
+    file.write_text(json.dumps(before))
+    make(tmp_path, FakeDecoder(), about=about, digests=digests)
+    with pytest.raises(ConfigError, match="whose reward_hash is 'a', not 'c'; give another folder"):
+        make(tmp_path, FakeDecoder(), about=about, digests=digests | {"reward_hash": "c"})
+    with pytest.raises(ConfigError, match="whose weights_digest is 'b', not 'c'"):
+        make(tmp_path, FakeDecoder(), about=about, digests=digests | {"weights_digest": "c"})
+    with pytest.raises(ConfigError, match=r"whose stop is \['.'\], not \[\]"):
+        make(tmp_path, FakeDecoder(), about=about | {"stop": []}, digests=digests)
+    make(tmp_path, FakeDecoder(), about=about, digests=digests)
 
 
 @pytest.mark.parametrize(
@@ -217,6 +237,51 @@ def test_the_calibration_report_holds_every_measure() -> None:
     assert found["spread"]["pearson"] > 0.5
     # 8 rollouts a prompt hold no group of 16.
     assert calibration_report(scored(), steps=(), prune_step=6, k=16)["selection"] is None
+
+
+def three_states(middle: float, **changes: Any) -> Scored:
+    """Success with chance p, which the head knows exactly; whoever fails has the middle reward."""
+    rng, n = np.random.default_rng(0), 4000
+    p = rng.random(n)
+    joints = np.zeros((n, 3, 1))
+    joints[:, 1, 0], joints[:, 2, 0] = 1 - p, p
+    values = [np.array([v]) for v in p + (1 - p) * middle]
+    given: dict[str, Any] = {
+        "spec": HeadSpec(rewards=(0, middle, 1), edges=(0, 4)),
+        "prompt": np.arange(n),
+        "rewards": np.where(rng.random(n) < p, 1.0, middle),
+        "values": values,
+        "remaining": [np.ones(1)] * n,
+        "joints": joints,
+        "beliefs": list(joints.sum(-1)),
+    }
+    return Scored(**given | changes)
+
+
+def test_partial_rewards_are_no_part_of_a_success() -> None:
+    """A head that knows the chance of success is calibrated, whatever failures are worth; chance p has Brier 1/6."""
+    reports = [calibration_report(three_states(m), steps=(0,), prune_step=0, k=1) for m in (0.1, 0.5)]
+    for part in ("end", "prompt"):
+        assert reports[0][part] == reports[1][part]
+        assert reports[0][part]["ece"] < 0.02
+        assert reports[0][part]["brier"] == pytest.approx(1 / 6, abs=0.01)
+    # A success from .5 on: then all of them are.
+    found = calibration_report(three_states(0.5), steps=(0,), prune_step=0, k=1, solved_at=0.5)
+    assert (found["end"]["brier"], found["base_rate"]) == (0.0, 1.0)
+    # No state reaches 2: the highest stands for it, and nobody got there.
+    found = calibration_report(three_states(0.5), steps=(0,), prune_step=0, k=1, solved_at=2.0)
+    assert found["end"]["brier"] == pytest.approx(1 / 3, abs=0.01)
+    with pytest.raises(ConfigError, match="values of 3 reward states don't tell the chance of success: give beliefs"):
+        three_states(0.5, beliefs=())
+
+
+def test_calibration_of_two_states_is_of_the_values() -> None:
+    """Whether or not their chances are given."""
+    plain = calibration_report(scored(), steps=(0,), prune_step=6, k=4)
+    unit = scored().values_end
+    good = scored().rewards >= 1
+    assert plain["end"]["brier"] == float(np.mean((unit - good) ** 2))
+    assert plain["prompt"]["brier"] == float(np.mean((scored().first_values - good) ** 2))
 
 
 def test_calibration_of_one_prompt_that_always_fails_says_so_instead_of_failing() -> None:

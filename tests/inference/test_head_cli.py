@@ -127,6 +127,66 @@ def test_a_checkpoint_of_a_training_is_a_model(command: Run, toy: Path, tmp_path
     assert str(checkpoint) in config
 
 
+def few(rolled: Path, folder: Path, rewards: list[list[float]]) -> Path:
+    """The first prompts of a folder, with rewards of our own."""
+    folder.mkdir()
+    for name in ("config.yaml", "model.json"):
+        (folder / name).write_bytes((rolled / name).read_bytes())
+    lines = (rolled / "rollouts.jsonl").read_text().splitlines()
+    made = [{**json.loads(line), "rewards": own} for line, own in zip(lines, rewards, strict=False)]
+    (folder / "rollouts.jsonl").write_text("".join(json.dumps(line) + "\n" for line in made))
+    return folder
+
+
+def test_a_head_is_made_where_its_verdict_can_t_be(command: Run, rolled: Path, tmp_path: Path) -> None:
+    """One prompt alone has successes, or there is one alone: no prompts can be held out, which the head needs not."""
+    rare = few(rolled, tmp_path / "rare", [[1.0, 0.0, 1.0, 0.0]] + [[0.0] * 4] * 11)
+    single = few(rolled, tmp_path / "single", [[1.0, 0.0, 1.0, 0.0]])
+    for folder, why in (
+        (rare, "without the prompts held out, all 36 rollouts have the reward state 0"),
+        (single, "no rollouts are left to fit without the prompts held out"),
+    ):
+        out = tmp_path / f"{folder.name}.safetensors"
+        status, said, err = command("head", "fit", folder, "--out", out)
+        assert status == 0, err
+        assert f"verdict: none, as it can't be cross-validated: {why}; finished candidates go by value_end" in said
+        head = SuccessHead.load(out)
+        assert head.verdict is None
+        assert head.about["verdict"] == {"left_out": why}
+        assert not out.with_name(f"{out.name}.part").exists()
+
+
+def test_an_evaluation_does_not_go_on_after_its_reward_changed(
+    command: Run, toy: Path, options: dict[str, Any], tmp_path: Path
+) -> None:
+    reward, rollouts, head = tmp_path / "rewards.py", tmp_path / "rolled", tmp_path / "head.safetensors"
+    reward.write_bytes((toy / "rewards.py").read_bytes())
+    roll = ("rollouts", options["data"], "--model", options["model"], "--reward", f"{reward}:begins_low", "--out")
+    assert command(*roll, rollouts, "--max_completion_length", 8, "--prompts", 12)[0] == 0
+    assert command("head", "fit", rollouts, "--out", head)[0] == 0
+    grid = [part for name in ("thresholds", "taus", "betas", "sequential_betas", "mean_ks", "windows", "confidences")
+            for part in (f"--{name}", "[]")]  # fmt: skip
+    evaluate = ("head", "evaluate", rollouts, "--head", head, "--k", 2, "--live", "no", "--keeps", "[50]", *grid)
+    status, _, err = command(*evaluate)
+    assert status == 0, err
+    kept = json.loads((rollouts / "evaluation/config.json").read_text())
+    assert kept["digests"].keys() == {"data_hash", "reward_hash", "ids_hash", "weights_digest"}
+    assert command(*evaluate, "--seeds", "[0,1,2,3]")[0] == 0
+    reward.write_text(reward.read_text() + "\n# changed\n")
+    status, _, err = command(*evaluate, "--seeds", "[0,1,2,3,4]")
+    assert status == 1
+    assert "its reward_hash was" in err
+    status, _, err = command(*roll, tmp_path / "new", "--max_completion_length", 8, "--prompts", 12)
+    assert status == 0, err
+    new = json.loads((rollouts / "evaluation/config.json").read_text())
+    new["about"]["rollouts"] = str(tmp_path / "new")
+    (tmp_path / "new/evaluation").mkdir()
+    (tmp_path / "new/evaluation/config.json").write_text(json.dumps(new))
+    status, _, err = command(*(tmp_path / "new" if part == rollouts else part for part in evaluate))
+    assert status == 1
+    assert "holds an evaluation whose reward_hash is" in err
+
+
 @pytest.mark.parametrize("name", ["fit", "score", "export"])
 def test_help_teaches(capsys: pytest.CaptureFixture[str], name: str) -> None:
     with pytest.raises(SystemExit):

@@ -14,6 +14,7 @@ from rollwise.inference.hidden import gather_states, hidden_states
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.inference.scoring import score_rollouts
 from rollwise.inference.spec import HeadSpec
+from rollwise.inference.verdict import Verdict
 from rollwise.models import load_policy
 
 torch = pytest.importorskip("torch")
@@ -95,6 +96,12 @@ def test_scores_are_what_the_head_reads(policy: Any, rolled: Path) -> None:
         labels = spec.rollout_labels(len(own), rollouts.rewards[score.index])
         expected = torch.nn.functional.cross_entropy(own @ head.weight.T, torch.as_tensor(labels), reduction="none")
         assert np.allclose(score.entropy, expected.numpy(), atol=1e-5)
+        assert np.allclose(score.belief, head.read(own)[0][-16:].mean(dim=0).numpy(), atol=2e-6)
+        assert score.belief @ spec.rewards == pytest.approx(score.value_end, abs=1e-9)
+    generator = torch.Generator().manual_seed(1)
+    verdict = Verdict(torch.randn(3, 3, 32, generator=generator) / 5, torch.zeros(3))
+    judged = list(score_rollouts(policy, SuccessHead(head.weight, spec, verdict=verdict), rollouts))
+    assert all(score.belief @ spec.rewards == pytest.approx(score.value_end, abs=1e-9) for score in judged)
     narrow = SuccessHead(torch.zeros(spec.size, 16), spec)
     with pytest.raises(ConfigError, match="reads 16 hidden units, the model has 32"):
         next(score_rollouts(policy, narrow, rollouts))

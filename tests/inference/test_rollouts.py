@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 from rich.console import Console
 
 from rollwise.errors import ConfigError, PoolError, StateFileError
+from rollwise.inference.bench import bench_of
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.inference.rollouts import run_rollouts
 from rollwise.inference.rollouts_config import RolloutsConfig
@@ -81,6 +83,56 @@ def test_a_larger_sample_goes_on_and_what_does_not_fit_is_refused(
     shutil.copytree(toy / "other", tmp_path / "policy")
     with pytest.raises(ConfigError, match="begun with a model whose tokenizer is"):
         roll(options, tmp_path / "b", **{**model, "prompts": 12})
+
+
+def retrained(folder: Path) -> None:
+    """The same model with other weights, at the same path."""
+    model, _ = load_policy(folder)
+    for parameter in model.parameters():
+        parameter.data.mul_(1.01)
+    model.save_pretrained(folder)
+
+
+def test_rollouts_of_two_sets_of_weights_are_not_mixed(options: dict[str, Any], toy: Path, tmp_path: Path) -> None:
+    shutil.copytree(toy / "one", tmp_path / "policy")
+    given = {**options, "model": str(tmp_path / "policy")}
+    roll(given, tmp_path / "a", prompts=4)
+    shutil.copytree(tmp_path / "a", tmp_path / "old")
+    facts = json.loads((tmp_path / "old/model.json").read_text())
+    del facts["weights_digest"]
+    (tmp_path / "old/model.json").write_text(json.dumps(facts))
+    kept = (tmp_path / "a/rollouts.jsonl").read_bytes()
+    retrained(tmp_path / "policy")
+    with pytest.raises(ConfigError, match="begun with a model whose weights_digest is '.*', now it is '.*'; its roll"):
+        roll(given, tmp_path / "a", prompts=8)
+    assert (tmp_path / "a/rollouts.jsonl").read_bytes() == kept
+    assert len(roll(given, tmp_path / "old", prompts=8)) == 8  # an earlier version did not say: nothing to compare
+
+
+def test_an_evaluation_s_prompts_and_rewards_are_those_of_the_rollouts(
+    options: dict[str, Any], toy: Path, tmp_path: Path
+) -> None:
+    data, reward = tmp_path / "data.jsonl", tmp_path / "rewards.py"
+    data.write_bytes((toy / "data.jsonl").read_bytes())
+    reward.write_bytes((toy / "rewards.py").read_bytes())
+    roll(options, tmp_path / "a", data=str(data), reward=f"{reward}:begins_low", prompts=4)
+    bench = bench_of(tmp_path / "a")
+    assert bench.digests.keys() == {"data_hash", "reward_hash", "ids_hash"}
+    assert bench_of(tmp_path / "a", 3).digests["ids_hash"] != bench.digests["ids_hash"]
+    text = reward.read_text()
+    reward.write_text(text.replace("1.0 if", "0.9 if"))
+    with pytest.raises(
+        ConfigError, match=r"the file of reward '.*' changed since .*/a' was rolled out: its reward_hash"
+    ):
+        bench_of(tmp_path / "a")
+    config = (tmp_path / "a/config.yaml").read_text()
+    (tmp_path / "a/config.yaml").write_text(re.sub(r"(?m)^(data|reward)_hash: .*\n", "", config))
+    assert bench_of(tmp_path / "a").digests != bench.digests  # it does not say what it was: nothing to compare
+    (tmp_path / "a/config.yaml").write_text(config)
+    reward.write_text(text)
+    data.write_text(data.read_text().replace('"threshold": 5', '"threshold": 6'))
+    with pytest.raises(ConfigError, match="the data '.*' changed since .* its data_hash was"):
+        bench_of(tmp_path / "a")
 
 
 def test_the_splits_of_a_file_are_disjoint_and_whole(options: dict[str, Any], rolled: Path, tmp_path: Path) -> None:

@@ -21,7 +21,8 @@ examples:
                                                                    another candidate only while it is worth its tokens
   rollwise bestof countdown --head head.safetensors --policy prune --policy_options.warmup 8 --policy_options.interval 2
   rollwise bestof countdown --head head.safetensors --policy prune --mean_k 4
-                                                                   the paper's blend: hard prompts get more candidates
+                                                                   the paper's blend by V(x), not value_q25 as in B.7:
+                                                                   hard prompts get more candidates
   rollwise bestof my.jsonl --model path/or/hub-id --head head.safetensors --policy early-stop --stop '["</answer>"]'
 
 Which policy, and how much it saves at what accuracy: rollwise head evaluate. A head: rollwise head fit.
@@ -63,6 +64,6 @@ def run(options: Namespace) -> int:
     sys.stdout.write(
         f"{len(lines):,} prompts by {config.policy} of {mean['k']:.1f} candidates: {scored}"
         f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
-        f"candidates carried to the end{took}\n{answers.path}: config.yaml, answers.jsonl\n"
+        f"candidates carried to the end{took}\n{answers.path}: config.yaml, model.json, answers.jsonl\n"
     )
     return 0

@@ -70,6 +70,7 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
     from rollwise.inference.evaluation import Evaluation
     from rollwise.inference.head import SuccessHead
+    from rollwise.inference.kept_batches import weights_digest
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
     from rollwise.reports.inference import read_evaluation, write_inference_report
@@ -100,7 +101,9 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
             states=head.states,
             solved_at=bench.solved_at,
             about={"model": name, "head": head.digest, "rollouts": str(own["rollouts"]),
-                   "decoded": len(bench.ids), "temperature": bench.temperature, "top_p": bench.top_p},
+                   "decoded": len(bench.ids), "temperature": bench.temperature, "top_p": bench.top_p,
+                   "stop": list(bench.stop)},
+            digests={**bench.digests, "weights_digest": weights_digest(model)},
         )  # fmt: skip
         scored = scored_of(
             model, tokenizer, head, rollouts, progress=bars.of("rollouts scored"), kept=evaluation.out / "scored"

@@ -143,6 +143,11 @@ def _verdict(
     ends: list[torch.Tensor], rollouts: RolloutSet, spec: HeadSpec
 ) -> tuple[Verdict | None, dict[str, Any], str]:
     """The verdict, if it foretells anything on prompts held out; its numbers; and what to say of it."""
+    from rollwise.inference.verdict import why_not_held_out
+
+    if why := why_not_held_out(rollouts.rewards, rollouts.prompt, spec):
+        said = "finished candidates go by value_end; more prompts would help"
+        return None, {"left_out": why}, f"verdict: none, as it can't be cross-validated: {why}; {said}\n"
     import torch
 
     from rollwise.cli.progress import Bar

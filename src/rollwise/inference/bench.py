@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
@@ -41,6 +43,7 @@ class Bench:
         temperature: As in the rollouts.
         top_p: As in the rollouts.
         stop: As in the rollouts.
+        digests: Hashes of the data, the reward function's file and the ids: an evaluation goes on with the same only.
     """
 
     ids: list[str]
@@ -50,6 +53,7 @@ class Bench:
     temperature: float
     top_p: float
     stop: tuple[str, ...] = ()
+    digests: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
     def solved_at(self) -> float:
@@ -61,7 +65,7 @@ def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
     """The prompts of a folder of `rollwise rollouts`, or the first so many of them, with their own options and reward.
 
     Raises:
-        ConfigError: the folder has no rollouts, or the data no longer hold a prompt of them.
+        ConfigError: the folder has no rollouts, or the data or the reward function's file are not what they were.
     """
     kept = rollouts_folder(folder)
     given = kept.read_config()
@@ -76,14 +80,23 @@ def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
     for id_ in ids:
         if id_ not in place:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")
+    scorer, reward_hash = make_scorer(config, task)
+    digests = {"data_hash": data.fingerprint(), "reward_hash": reward_hash}
+    for name, what in (("data_hash", f"the data {config.data!r}"), ("reward_hash", f"the file of {scorer.name}")):
+        if name in given and given[name] != digests[name]:
+            raise ConfigError(
+                f"{what} changed since {str(folder)!r} was rolled out: its {name} was {given[name]!r} and is now "
+                f"{digests[name]!r}; change it back, or roll out anew"
+            )
     return Bench(
         ids=ids,
         rows=[data.rows[place[id_]] for id_ in ids],
-        scorer=make_scorer(config, task)[0],
+        scorer=scorer,
         limit=int(given["max_completion_length"]),
         temperature=config.temperature,
         top_p=config.top_p,
         stop=tuple(config.stop),
+        digests=digests | {"ids_hash": hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]},
     )
 
 
@@ -151,6 +164,7 @@ def scored_of(
         joints,
         [key(text) for text in tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)],
         [score.verdict for score in ordered if score.verdict is not None],
+        [score.belief for score in ordered] if spec.num_rewards > 2 else [],
     )
 
 

@@ -39,6 +39,7 @@ def best_of_curve(
     *,
     answers: Sequence[Sequence[str | None]] | None = None,
     rule: str = "value-end",
+    states: Sequence[float] = (0.0, 1.0),
     subsets: int = 64,
     seed: int = 0,
 ) -> BestOfCurve:
@@ -54,6 +55,7 @@ def best_of_curve(
         lengths: (N, K) tokens.
         answers: (N, K) keys, for votes.
         rule: One of `selection.LIVE_RULES`.
+        states: Rewards of the states that the values are means of, for votes.
         subsets: For votes.
         seed: For votes.
     """
@@ -69,7 +71,7 @@ def best_of_curve(
     votes = rule != "value-end" or bool(np.isnan(values).all())
     if votes and answers is None:
         raise ConfigError(f"rule {rule!r} needs answers")
-    accuracy = _voted(values, earned, answers or [], rule, subsets, seed) if votes else chances @ ranked.T
+    accuracy = _voted(values, earned, answers or [], rule, states, subsets, seed) if votes else chances @ ranked.T
     cost = np.arange(1, k + 1)[:, None] * tokens.mean(axis=1)
     return BestOfCurve(np.asarray(accuracy), np.asarray(cost), np.asarray(chances @ longest.T))
 
@@ -101,7 +103,13 @@ def _chances_of_first(k: int) -> FloatArray:
 
 
 def _voted(
-    values: FloatArray, earned: FloatArray, answers: Sequence[Sequence[str | None]], rule: str, subsets: int, seed: int
+    values: FloatArray,
+    earned: FloatArray,
+    answers: Sequence[Sequence[str | None]],
+    rule: str,
+    states: Sequence[float],
+    subsets: int,
+    seed: int,
 ) -> FloatArray:
     prompts, k = values.shape
     rng, accuracy = stream_generator(seed, "subsets"), np.zeros((k, prompts))
@@ -111,7 +119,7 @@ def _voted(
         else:
             drawn = [sorted(rng.choice(k, n, replace=False).tolist()) for _ in range(subsets)]
         for i in range(prompts):
-            won = [earned[i, s[select(values[i, s], [answers[i][j] for j in s], rule)]] for s in drawn]
+            won = [earned[i, s[select(values[i, s], [answers[i][j] for j in s], rule, states=states)]] for s in drawn]
             accuracy[n - 1, i] = np.mean(won)
     return accuracy
 

@@ -1,8 +1,9 @@
 """`rollwise bestof`: prompts in, chosen answers with their cost out.
 
-The folder holds `config.yaml`, the options that decide the answers, and `answers.jsonl`, a line for each prompt. Killed
-at any moment, the same command goes on with the prompts that are missing, and gives the same answers as if it had not
-been: a candidate's random numbers depend on seed, prompt and index alone.
+The folder holds `config.yaml`, the options that decide the answers, `model.json`, facts of the model, and
+`answers.jsonl`, a line for each prompt. Killed at any moment, the same command goes on with the prompts that are
+missing, and gives the same answers as if it had not been: a candidate's random numbers depend on seed, prompt and index
+alone.
 """
 
 from __future__ import annotations
@@ -15,14 +16,18 @@ from typing import Any
 import numpy as np
 from rich.console import Console
 
+from rollwise.errors import ConfigError
 from rollwise.inference.allocation import allocate
 from rollwise.inference.bestof_config import BestOfConfig
 from rollwise.inference.confidence import TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
-from rollwise.inference.groups import Result
+from rollwise.inference.groups import Candidate, Result
 from rollwise.inference.head import SuccessHead
+from rollwise.inference.kept_batches import made_by
 from rollwise.inference.policies import make_policy
-from rollwise.inference.selection import answer_key, select
+from rollwise.inference.rollout_folder import MODEL_FILE, keep_facts
+from rollwise.inference.selection import choose
+from rollwise.models import is_embedded
 from rollwise.profiling.data import ProfileData, load_data, sampling_order
 from rollwise.profiling.progress import SamplingBar
 from rollwise.profiling.sample import ProfileFolder
@@ -72,6 +77,11 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
     scorer, reward_hash = make_scorer(config, task)
     split = config.split or ("eval" if config.data in TASKS else None)
     data = load_data(config, task, split=split)
+    if task is None and is_embedded(config.model):
+        raise ConfigError(
+            f"the embedded policy is a task's own, and {config.data!r} is no task: name a model with --model, or the "
+            "task with --task"
+        )
     if scored:
         scorer.check(data.rows[0])
     head = None if config.head is None else SuccessHead.load(config.head)
@@ -98,6 +108,8 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
     if missing:
         with SamplingBar(console) as bar:
             decoder = _decoder(config, task, head, options, bar)
+            facts = made_by(decoder.model, decoder.tokenizer)  # the same path may hold other weights by now
+            keep_facts(folder.path / MODEL_FILE, facts, resumed=folder.groups.exists())
             counts = _counts(config, decoder, data, rows)
             answers = _answer(decoder, config, data, missing, counts, scorer if scored else None)
             tokens = 0
@@ -141,13 +153,16 @@ def _answer(
     ids, prompts = list(place), [data.prompts[row] for row in rows]
     counted = [counts[row] for row in rows]
     for result in decoder.decode(ids, prompts, policy, k=counted):
-        yield _line(result, data.rows[place[result.id]], config, scorer)
+        states = () if decoder.signal is None else decoder.signal.states
+        chosen = choose(result, config.rule, states=states, policy=policy)
+        if chosen is None:  # no policy may leave a prompt so
+            raise ConfigError(f"policy {config.policy!r} gave up every candidate of prompt {result.id!r}; mend it")
+        yield _line(result, chosen, data.rows[place[result.id]], config, scorer)
 
 
-def _line(result: Result, row: Mapping[str, Any], config: BestOfConfig, scorer: Scorer | None) -> Line:
-    complete = result.complete
-    keys = [answer_key(candidate.text) for candidate in complete]
-    chosen = complete[select([candidate.value_end for candidate in complete], keys, config.select)]
+def _line(
+    result: Result, chosen: Candidate, row: Mapping[str, Any], config: BestOfConfig, scorer: Scorer | None
+) -> Line:
     rewards = [] if scorer is None else scorer(row, [chosen.text], [chosen.token_ids])[0]
     line = {
         "id": result.id,
@@ -156,7 +171,7 @@ def _line(result: Result, row: Mapping[str, Any], config: BestOfConfig, scorer: 
         "chosen": chosen.index,
         "value_end": None if np.isnan(chosen.value_end) else round(chosen.value_end, 6),
         "k": len(result.candidates),
-        "complete": len(complete),
+        "complete": len(result.complete),
         "abandoned": sum(candidate.state == "abandoned" for candidate in result.candidates),
         "row_forwards": result.row_forwards,
         "steps": result.steps,

@@ -8,8 +8,9 @@ from typing import Any, Literal
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
+from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.policies import PEERS, POLICIES, BestOfN, make_policy
-from rollwise.inference.selection import LIVE_RULES
+from rollwise.inference.selection import CONFIDENT, LIVE_RULES
 from rollwise.profiling.config import DataConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
@@ -22,14 +23,15 @@ class BestOfConfig(DataConfig):
 
     Args:
         head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc and
-            adaptive-consistency, chosen by vote.
+            adaptive-consistency, chosen by vote: confident for deepconf, as by default, or majority.
         policy: none (full best-of-N), prune, early-stop, utility, sequential; without a head deepconf, esc
             (early-stopping self-consistency) or adaptive-consistency.
         policy_options: Its own options, for example `--policy_options.threshold 0.4`.
         k: Candidates of each prompt.
         mean_k: Adaptive K: so many candidates on average, more for prompts that look hard, by the percentile rank of
             V(x); at most `k` each.
-        select: How the answer is chosen: value-end, majority or weighted-majority.
+        select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority, or, with
+            policy deepconf, confident, its own: those vote that are as confident as its threshold.
         task: The task whose verifier scores the file's prompts. Without one, and without a reward, nothing is scored.
         split: "eval" for a task's held-out prompts, as by default, "train" for its training ones. A file is taken whole
             by default.
@@ -50,7 +52,7 @@ class BestOfConfig(DataConfig):
     policy_options: dict[str, Any] = field(default_factory=dict)
     k: int = 8
     mean_k: int | None = None
-    select: str = "value-end"
+    select: str | None = None
     split: Literal["train", "eval"] | None = None
     prompts: int = 100
     top_k: int = 0
@@ -65,16 +67,25 @@ class BestOfConfig(DataConfig):
         if self.policy not in POLICIES:
             raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
         make_policy(self.policy, **self.policy_options)
-        if self.select not in LIVE_RULES:
-            raise ConfigError(f"select must be one of {', '.join(LIVE_RULES)}, got {self.select!r}")
+        alone = self.head is None and self.policy == DeepConfPolicy.name
+        self.select = self.select or (CONFIDENT if alone else LIVE_RULES[0])
+        if self.select not in (*LIVE_RULES, CONFIDENT):
+            raise ConfigError(f"select must be one of {', '.join((*LIVE_RULES, CONFIDENT))}, got {self.select!r}")
+        if self.select == CONFIDENT and self.policy != DeepConfPolicy.name:
+            raise ConfigError(f"select 'confident' is the vote of policy deepconf, got policy {self.policy!r}")
         if self.head is None and (self.policy not in HEADLESS or self.mean_k is not None):
             what = f"policy {self.policy!r}" if self.policy not in HEADLESS else "mean_k"
             raise ConfigError(f"{what} goes by a success head: add --head, which `rollwise head fit` makes")
-        if self.head is None and self.select != "majority":
+        if self.head is None and self.select not in ("majority", CONFIDENT):
             raise ConfigError(f"select {self.select!r} goes by a success head: add --head, or --select majority")
         if self.mean_k is not None:
             check_number("mean_k", self.mean_k, low=1, high=self.k)
         super().__post_init__()
+
+    @property
+    def rule(self) -> str:
+        """How the answer is chosen."""
+        return str(self.select)
 
     @property
     def folder(self) -> Path:

@@ -45,6 +45,8 @@ class Scored:
         joints: (P, R, L) the head's joint at each prompt.
         answers: (M,) keys to vote by; empty for no selection table.
         verdicts: (M,) expected rewards of the head's verdict; empty for `value_end`, the mean of the last 16 values.
+        beliefs: (M,) arrays (R,): chances of the reward states in the end, by the verdict or else the mean of the last
+            16 positions; empty for two states, whose chances the values tell.
     """
 
     spec: HeadSpec
@@ -55,11 +57,17 @@ class Scored:
     joints: FloatArray = field(repr=False)
     answers: Sequence[str | None] = field(repr=False, default=())
     verdicts: Sequence[float] = field(repr=False, default=())
+    beliefs: Sequence[FloatArray] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         sizes = {len(self.prompt), len(self.rewards), len(self.values), len(self.remaining)}
         if len(sizes) > 1 or not len(self.prompt) or not all(map(len, self.values)):
             raise ConfigError("scored rollouts need M >= 1 of each, and a value for at least one token of each")
+        if self.spec.num_rewards > 2 and len(self.beliefs) != len(self.prompt):
+            raise ConfigError(
+                f"the values of {self.spec.num_rewards} reward states don't tell the chance of success: give beliefs, "
+                f"({len(self.prompt)},) chances of the states in the end, got {len(self.beliefs)}"
+            )
 
     @property
     def lengths(self) -> IntArray:
@@ -78,14 +86,31 @@ class Scored:
         """(M,) V(x)."""
         return np.array([track[0] for track in self.values])
 
+    def success_end(self, solved_at: float) -> FloatArray:
+        """(M,) chances of success in the end; see `calibration_report`."""
+        return self._success(self.values_end, np.asarray(self.beliefs), solved_at)
+
+    def success_first(self, solved_at: float) -> FloatArray:
+        """(M,) chances of success at the prompt."""
+        return self._success(self.first_values, self.joints.sum(axis=-1)[self.prompt], solved_at)
+
+    def _success(self, values: FloatArray, chances: FloatArray, solved_at: float) -> FloatArray:
+        states = np.array(self.spec.rewards)
+        if len(states) == 2:
+            return np.asarray(np.clip((values - states[0]) / (states[1] - states[0]), 0.0, 1.0))
+        solved = states >= min(solved_at, states[-1])  # a success may be nearest to a state that is below
+        return np.asarray(np.clip(chances[:, solved].sum(axis=1), 0.0, 1.0))
+
 
 def calibration_report(
     scored: Scored, *, steps: Sequence[int], prune_step: int, k: int = 8, solved_at: float = 1.0, seed: int = 0
 ) -> dict[str, Any]:
     """All measures of a head on held-out rollouts, JSON-safe but for NaN.
 
-    A success is a reward of at least `solved_at`. Values are put on [0, 1] by the lowest and the highest reward state
-    before Brier and calibration error, which changes nothing for states 0 and 1.
+    A success is a reward of at least `solved_at`. Brier, calibration error, F1 and reliability are of its chance: of
+    two reward states that of the higher, which is the value itself for states 0 and 1; of more the summed chances of
+    those of at least `solved_at` (of the highest, if none is). An expected reward would count part of a reward as part
+    of a success. AUC, spread and selection are of values, by which candidates are ranked.
 
     Args:
         scored: The rollouts, 64 for each prompt in the paper.
@@ -108,8 +133,8 @@ def calibration_report(
         "auc_at": [asdict(one) for one in at[:-1]],
         "gate": {"step": prune_step, "within": within, "verdict": gate(within)},
         "joint": _joint(scored, seed),
-        "end": _unit_measures(end, good, scored.spec),
-        "prompt": _unit_measures(first, good, scored.spec),
+        "end": _unit_measures(scored.success_end(solved_at), good),
+        "prompt": _unit_measures(scored.success_first(solved_at), good),
         "spread": _spread(scored, good),
         "length_correlation": pearson_correlation([track[0] for track in scored.remaining], scored.lengths),
         "selection": _selection(scored, good, k),
@@ -125,9 +150,7 @@ def _joint(scored: Scored, seed: int) -> dict[str, Any] | None:
     return asdict(joint_fit(by_prompt, scored.joints[whose], seed=seed))
 
 
-def _unit_measures(values: FloatArray, good: NDArray[np.bool_], spec: HeadSpec) -> dict[str, Any]:
-    low, high = spec.rewards[0], spec.rewards[-1]
-    unit = np.clip((values - low) / (high - low), 0.0, 1.0)
+def _unit_measures(unit: FloatArray, good: NDArray[np.bool_]) -> dict[str, Any]:
     came = good.astype(np.float64)
     curve = reliability_curve(unit, came)
     return {
@@ -161,5 +184,6 @@ def _selection(scored: Scored, good: NDArray[np.bool_], k: int) -> dict[str, Any
     counts = np.bincount(scored.prompt)
     if len(scored.answers) != len(good) or counts[counts > 0].min() < k:
         return None
-    table = selection_table(scored.values_end, scored.answers, good.astype(np.float64), scored.prompt, k)
+    earned, states = good.astype(np.float64), scored.spec.rewards
+    table = selection_table(scored.values_end, scored.answers, earned, scored.prompt, k, states=states)
     return {"k": k, "accuracy": table}

@@ -81,7 +81,8 @@ class Policy(Protocol):
     """Spends compute by the candidates' values; a pure function of what it sees.
 
     One that has an attribute `window`, a number of tokens, is shown `Candidates.lowest`; one whose attribute `votes` is
-    true, `Candidates.answers`; one whose `needs_signal` is false runs without a head.
+    true, `Candidates.answers`; one whose `needs_signal` is false runs without a head; one that has a method `voters`
+    says who votes in the end, by the rule `confident` of `selection.choose`.
     """
 
     @property

@@ -3,7 +3,8 @@
 Source: Fu et al. 2025, "Deep Think with Confidence" (arXiv 2508.15260). A token's confidence is minus the mean
 log-probability of its k most likely tokens: high where one token has nearly all the mass, as the others' are then tiny.
 Taken from there: the confidences of tokens, groups, bottom, lowest and tail; voting weighted by confidence among the
-most confident top eta percent; and, online, the warm-up that sets the threshold, and the consensus that stops.
+most confident top eta percent; and, online, the warm-up that sets the threshold, the consensus that stops, and the vote
+of those at or above the threshold, the warm-up's among them.
 
 Left open there, and decided here: a group is a whole window, and a trace shorter than one is a single group; the
 threshold is linearly interpolated between the traces'; a trace of exactly the threshold is kept.
@@ -121,6 +122,23 @@ class DeepConfPolicy:
         waiting = int(candidates.waiting.sum())
         free = self.width - int((running & ~gone).sum()) if self.width else waiting
         return Decision(tuple(np.flatnonzero(gone).tolist()), launch=max(0, min(waiting, free)))
+
+    def voters(self, indices: Sequence[int], lowest: ArrayLike) -> BoolArray:
+        """(C,) which complete candidates vote: those at or above the threshold that the warm-up set.
+
+        The paper's last step weighs their votes by the same lowest group confidences, as `selection.choose` does.
+
+        Args:
+            indices: (C,) numbers among their prompt's candidates; those below `warmup` set the threshold.
+            lowest: (C,) lowest group confidences.
+
+        >>> DeepConfPolicy(warmup=3, keep=50.0).voters([0, 1, 2, 5], [1.0, 3.0, 2.0, 1.5]).tolist()
+        [False, True, True, False]
+        """
+        values, warm = np.asarray(lowest, dtype=np.float64), np.asarray(indices) < self.warmup
+        known = values[warm & np.isfinite(values)]
+        threshold = confidence_threshold(known, self.keep) if len(known) else -np.inf
+        return np.asarray(values >= threshold)
 
     def _agreed(self, candidates: Candidates, threshold: float) -> bool:
         if not candidates.answers:

@@ -66,6 +66,7 @@ class Evaluation:
             out.
         key: What a text votes for.
         about: What was evaluated (model, head, task), JSON-safe: a folder holds one such thing.
+        digests: Hashes of what a name does not tell (data, reward, weights): a folder goes on with the same only.
 
     Raises:
         ConfigError: the folder holds an evaluation of something else.
@@ -83,10 +84,11 @@ class Evaluation:
         confident: Decode | None = None,
         key: AnswerKey = answer_key,
         about: Mapping[str, Any] | None = None,
+        digests: Mapping[str, str] | None = None,
     ) -> None:
         self.out, self.config, self.judge = Path(out), config, judge
         self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
-        self.about = dict(about or {})
+        self.about, self.digests = dict(about or {}), dict(digests or {})
         # Votes need no signal: they are cast on the runs that the head saw, with its values taken away.
         self._seen = {HEAD: (decode, self.states), NOTHING: (decode, self.states)}
         if confident is not None:
@@ -181,7 +183,8 @@ class Evaluation:
     ) -> PolicyRun:
         if setting.signal == NOTHING:
             results = [_unvalued(result) for result in results]
-        chosen = [choose(result, setting.rule or self.config.rule, key=self.key) for result in results]
+        rule, states = setting.rule or self.config.rule, self._seen[setting.signal][1]
+        chosen = [choose(result, rule, key=self.key, states=states, policy=setting.policy) for result in results]
         right = [
             one is not None and earned[one.index] >= self.solved_at for one, earned in zip(chosen, rewards, strict=True)
         ]
@@ -223,23 +226,26 @@ class Evaluation:
             "rewards": (full.rewards >= self.solved_at).astype(np.float64),
             "lengths": [prompt.lengths for prompt in full.prompts],
             "answers": [[self.key(text) for text in prompt.texts] for prompt in full.prompts],
+            "states": self.states,
         }
 
     def _same_as_before(self) -> None:
         config = self.config
         facts = _plain({"k": config.k, "limit": config.limit, "rule": config.rule, "states": list(self.states),
-                        "solved_at": self.solved_at, "about": self.about})  # fmt: skip
+                        "solved_at": self.solved_at, "about": self.about, "digests": self.digests})  # fmt: skip
         path = self.out / CONFIG_FILE
         if path.exists():
             try:
                 before = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise StateFileError(f"{str(path)!r} is not readable: {error}") from error
-            for name, value in facts.items():
-                if before.get(name) != value:
+            was, now = _flat(before), _flat(facts)
+            # An earlier version kept less: of what was evaluated, only what is there is compared.
+            for name in [*(name for name in now if "." not in name), *(name for name in was if "." in name)]:
+                if was.get(name) != now.get(name):
                     raise ConfigError(
-                        f"{str(self.out)!r} holds an evaluation whose {name} is {before.get(name)!r}, not {value!r}; "
-                        "give another folder"
+                        f"{str(self.out)!r} holds an evaluation whose {name.rpartition('.')[2]} is {was.get(name)!r}, "
+                        f"not {now.get(name)!r}; give another folder"
                     )
         write_atomically(path, json.dumps(facts, indent=1).encode())
 
@@ -250,6 +256,12 @@ class Evaluation:
         lines = [line for _, line in read_json_lines(path)]
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
         return {(line["key"], line["seed"], line["kind"]): _run(line) for line in lines}
+
+
+def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """With what is in mappings beside the others, as `about.model`."""
+    parts = {name: value if isinstance(value, Mapping) else {"": value} for name, value in facts.items()}
+    return {f"{name}.{own}".rstrip("."): value for name, part in parts.items() for own, value in part.items()}
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

@@ -38,6 +38,7 @@ class Candidate:
         belief: (R,) chances in the end: by the signal's verdict if the candidate is complete and there is one, else the
             mean of the last reads, 16 of a complete one (the paper's `value_end`), 4 of another.
         watched: (T, S) of a second signal that was read along, for nobody but who asked for it.
+        lowest: The lowest mean value of any `window` reads in a row, for a policy that has a `window`; NaN else.
     """
 
     index: int
@@ -50,6 +51,7 @@ class Candidate:
     chances: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
     belief: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
     watched: FloatArray = field(default_factory=lambda: np.zeros((0, 0)), repr=False)
+    lowest: float = float("nan")
 
     @property
     def complete(self) -> bool:
@@ -246,6 +248,7 @@ class CandidateGroup:
                 float(beliefs[j] @ self.reward_states) if self.signalled and n else float("nan"),
                 chances=chances[j],
                 belief=beliefs[j],
+                lowest=float(self._lowest[j]) if self.window and n else float("nan"),
             )
             for j, n in enumerate(counts)
         ]

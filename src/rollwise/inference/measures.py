@@ -258,6 +258,7 @@ def selection_table(
     prompt: ArrayLike,
     k: int,
     *,
+    states: Sequence[float] = (0.0, 1.0),
     resamples: int = 0,
     seed: int = 0,
 ) -> dict[str, float]:
@@ -272,6 +273,7 @@ def selection_table(
         rewards: (M,); give 1 for a success and 0 else for accuracy.
         prompt: (M,).
         k: Candidates of a group.
+        states: Rewards of the states that the values are means of.
         resamples: Random groups; 0 for the disjoint ones.
         seed: Of the random groups.
 
@@ -297,7 +299,7 @@ def selection_table(
                 sums[rule] += float(np.mean([earned[group].mean() for group in groups]))
                 continue
             chosen = [
-                group[select(values[group], [answers[i] for i in group], rule, rewards=earned[group])]
+                group[select(values[group], [answers[i] for i in group], rule, states=states, rewards=earned[group])]
                 for group in groups
             ]
             sums[rule] += float(earned[chosen].mean())

@@ -1,4 +1,4 @@
-"""The files of a folder of rollouts, and whose rollouts they are."""
+"""The files of a folder of rollouts, and whose rollouts (or answers) they are."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def rollouts_folder(path: str | Path) -> ProfileFolder:
 
 
 def read_facts(folder: Path) -> dict[str, Any]:
-    """Facts of the model that made a folder's rollouts (`model_facts`); empty if nothing was rolled out yet.
+    """Facts of the model that made a folder's rollouts (`made_by`); empty if nothing was rolled out yet.
 
     Raises:
         StateFileError: they can't be read.
@@ -35,7 +35,19 @@ def read_facts(folder: Path) -> dict[str, Any]:
 
 
 def keep_facts(file: Path, facts: dict[str, Any], *, resumed: bool) -> None:
-    """Write what the model is; or refuse one that is not the one that the folder was begun with."""
+    """Write what the model is; or refuse one that is not the one that the folder was begun with.
+
+    Only what the folder says is compared: an earlier version kept less.
+
+    Args:
+        file: In the folder.
+        facts: As `kept_batches.made_by` gives them: the same path may hold other weights by now.
+        resumed: Whether the folder holds lines.
+
+    Raises:
+        ConfigError: it is another model.
+        StateFileError: what was kept can't be read.
+    """
     before = read_facts(file.parent) if resumed else {}
     changed = [name for name, value in before.items() if facts.get(name) != value]
     if changed:

@@ -31,7 +31,7 @@ class RolloutSet:
         rewards: (N,) finite.
         truncated: (N,) whether it was cut off at the token limit.
         configs: Options of the folders that they are from.
-        facts: `model_facts` of the model that made them; empty where the folder does not say.
+        facts: `made_by` of the model that made them; empty where the folder does not say.
         unscored: Rollouts left out because they have no reward.
     """
 

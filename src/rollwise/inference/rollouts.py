@@ -16,7 +16,7 @@ from rich.console import Console
 
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import TRUNCATED, Result
-from rollwise.inference.head import model_facts
+from rollwise.inference.kept_batches import made_by
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.rollout_folder import MODEL_FILE, keep_facts, rollouts_folder
 from rollwise.inference.rollouts_config import RolloutsConfig
@@ -85,7 +85,7 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
 
     def policy() -> tuple[Any, Any]:
         model, tokenizer = load_model(config.model, task, progress=bar.warmed)
-        keep_facts(folder.path / MODEL_FILE, model_facts(model, tokenizer), resumed=folder.groups.exists())
+        keep_facts(folder.path / MODEL_FILE, made_by(model, tokenizer), resumed=folder.groups.exists())
         _warn_of_unknown_characters(tokenizer, data.prompts[:64])
         return model, tokenizer
 

@@ -36,6 +36,7 @@ class Score:
         entropy: (T,) -log p of the true pair of remaining length and reward.
         at_prompt: (R, L) the joint distribution at the prompt.
         verdict: Expected reward by the head's verdict; None without one.
+        believed: (R,) chances of the reward states by the verdict; empty without one, and for two states.
     """
 
     index: int
@@ -45,6 +46,7 @@ class Score:
     entropy: FloatArray = field(repr=False)
     at_prompt: FloatArray = field(repr=False)
     verdict: float | None = None
+    believed: FloatArray = field(default_factory=lambda: np.zeros(0), repr=False)
 
     @property
     def value_end(self) -> float:
@@ -52,6 +54,11 @@ class Score:
         if self.verdict is not None:
             return self.verdict
         return float(self.values[-END_WINDOW:].mean())
+
+    @property
+    def belief(self) -> FloatArray:
+        """(R,) chances of more than two reward states in the end, of which `value_end` is the mean."""
+        return self.believed if len(self.believed) else np.asarray(self.chances[-END_WINDOW:].mean(axis=0))
 
 
 def score_rollouts(
@@ -78,6 +85,7 @@ def score_rollouts(
         ConfigError: the head is of another width.
     """
     spec = head.spec
+    believing = head.verdict is not None and spec.num_rewards > 2  # the verdict of two states tells their chances
 
     def make(i: int, states: torch.Tensor) -> Arrays:
         check_width(head, int(states.shape[1]))
@@ -94,11 +102,14 @@ def score_rollouts(
         if head.verdict is not None:
             chances = head.verdict.chances(head.verdict.read(states).numpy())
             arrays["verdict"] = np.asarray(chances @ np.asarray(spec.rewards))
+            if believing:
+                arrays["believed"] = chances
         return arrays
 
     batches = None
     if kept is not None:
-        facts = pass_facts(model, rollouts, head=head.digest, batch_tokens=batch_tokens)
+        more = {"believed": True} if believing else {}  # an earlier version kept none: such a pass is made again
+        facts = pass_facts(model, rollouts, head=head.digest, batch_tokens=batch_tokens, **more)
         batches = KeptBatches(kept, facts)
     made = each_rollout(model, rollouts, make, kept=batches, batch_tokens=batch_tokens, progress=progress)
     for i, arrays in made:

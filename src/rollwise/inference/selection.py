@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rollwise.errors import ConfigError
-from rollwise.inference.candidates import FloatArray
+from rollwise.inference.candidates import FloatArray, Policy
 from rollwise.inference.groups import Candidate, Result
 from rollwise.profiling.answers import final_answer
 from rollwise.tasks.countdown_prompts import extract_answer
@@ -19,6 +19,9 @@ RULES = ("value-end", "majority", "weighted-majority", "random", "oracle")
 """`random` and `oracle` are a table's floor and ceiling (Table 5); `oracle` sees the rewards, so nobody can use it."""
 
 LIVE_RULES = RULES[:3]
+
+CONFIDENT = "confident"
+"""DeepConf's own vote, for a policy that has `voters`: see `choose`."""
 
 
 def answer_key(text: str) -> str | None:
@@ -42,6 +45,7 @@ def select(
     answers: Sequence[str | None],
     rule: str = "value-end",
     *,
+    states: Sequence[float] = (0.0, 1.0),
     rewards: ArrayLike | None = None,
     rng: np.random.Generator | None = None,
 ) -> int:
@@ -50,7 +54,8 @@ def select(
     - `value-end`: the highest value; the first of equals.
     - `majority`: the answer that most give. Of answers that tie, the one with the higher sum of values, then the one
       that comes first; of its candidates, the one with the highest value, then the first.
-    - `weighted-majority`: the answer whose candidates' values sum to most.
+    - `weighted-majority`: the answer whose candidates' values sum to most. With states outside of [0, 1] what counts
+      is how far a value is above the lowest state: sums of negative numbers would be against what most give.
     - `random`: any. `oracle`: the highest reward.
 
     No answer (None) never wins against an answer. Without a signal (all values NaN) the first two are the majority,
@@ -60,6 +65,7 @@ def select(
         values_end: (C,) `value_end`, expected rewards.
         answers: (C,) keys, as from `answer_key`.
         rule: One of `RULES`.
+        states: (R,) rewards of the states that the values are means of.
         rewards: (C,) for `oracle` alone.
         rng: For `random` alone.
 
@@ -85,7 +91,15 @@ def select(
     signalled = not np.isnan(values).all()
     if rule == "value-end" and signalled:
         return int(np.nanargmax(values))
-    return _elect(np.nan_to_num(values), answers, weighted=rule == "weighted-majority" and signalled)
+    weights = _weights(values, states) if signalled else np.zeros(len(values))
+    return _elect(weights, answers, weighted=rule == "weighted-majority" and signalled)
+
+
+def _weights(values: FloatArray, states: Sequence[float]) -> FloatArray:
+    """(C,) weights of votes, 0 at the least: values as they are for states within [0, 1], and for one state alone."""
+    within = len(states) < 2 or (min(states) >= 0 and max(states) <= 1)
+    floor = min(0.0 if within else float(min(states)), float(np.nanmin(values)))
+    return np.asarray(np.nan_to_num(values - floor))
 
 
 def _elect(values: FloatArray, answers: Sequence[str | None], *, weighted: bool) -> int:
@@ -102,18 +116,41 @@ def _elect(values: FloatArray, answers: Sequence[str | None], *, weighted: bool)
     return winners[int(np.argmax(values[winners]))]
 
 
-def choose(result: Result, rule: str = "value-end", *, key: AnswerKey = answer_key) -> Candidate | None:
+def choose(
+    result: Result,
+    rule: str = "value-end",
+    *,
+    key: AnswerKey = answer_key,
+    states: Sequence[float] = (0.0, 1.0),
+    policy: Policy | None = None,
+) -> Candidate | None:
     """The answer to a prompt, from what came of it; None if no candidate is complete.
+
+    With the rule `confident` only those vote whom the policy's `voters` admits, each with the weight of its lowest
+    group; the others only where none of those has an answer.
 
     Args:
         result: The prompt's candidates.
-        rule: `value-end`, `majority` or `weighted-majority`.
+        rule: `value-end`, `majority`, `weighted-majority`, or `confident`, DeepConf's own.
         key: What a text votes for; never by the prompt's target.
+        states: (R,) rewards of the signal's states.
+        policy: By which the candidates were decoded; for `confident` alone.
+
+    Raises:
+        ConfigError: an unknown rule, or one that the policy can't follow.
     """
-    if rule not in LIVE_RULES:
-        raise ConfigError(f"rule must be one of {', '.join(LIVE_RULES)}, got {rule!r}")
-    complete = result.complete
-    if not complete:
+    if rule not in (*LIVE_RULES, CONFIDENT):
+        raise ConfigError(f"rule must be one of {', '.join((*LIVE_RULES, CONFIDENT))}, got {rule!r}")
+    among = result.complete
+    if not among:
         return None
-    answers = [key(candidate.text) for candidate in complete]
-    return complete[select([candidate.value_end for candidate in complete], answers, rule)]
+    values = [candidate.value_end for candidate in among]
+    if rule == CONFIDENT:
+        voters = getattr(policy, "voters", None)
+        if voters is None:
+            raise ConfigError(f"rule 'confident' is the vote of DeepConfPolicy, got policy {policy!r}; give that one")
+        admitted = voters([one.index for one in among], [one.lowest for one in among])
+        some = [one for one, may in zip(among, admitted, strict=True) if may and key(one.text) is not None]
+        among = some or among
+        values, rule = [candidate.lowest for candidate in among], "weighted-majority"
+    return among[select(values, [key(candidate.text) for candidate in among], rule, states=states)]

@@ -12,7 +12,7 @@ from rollwise.inference.candidates import Policy
 from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.pareto import FEWEST_SEEDS, RESAMPLES
 from rollwise.inference.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
-from rollwise.inference.selection import LIVE_RULES
+from rollwise.inference.selection import CONFIDENT, LIVE_RULES
 from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 BASELINE = "none"
@@ -171,7 +171,7 @@ def peers_of(config: EvaluationConfig) -> list[Setting]:
                 window=int(config.warmup or 1),
                 interval=int(config.interval or 1),
             ),
-            rule="weighted-majority",
+            rule=CONFIDENT,
             signal=CONFIDENCE,
         )
         for keep in config.keeps

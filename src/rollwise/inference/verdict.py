@@ -167,6 +167,27 @@ class Choice:
     tried: dict[float, float]
 
 
+def why_not_held_out(rewards: ArrayLike, prompts: ArrayLike, spec: HeadSpec) -> str | None:
+    """Why `choose_l2` can hold no prompts out, as few prompts may not; None where it can.
+
+    >>> why_not_held_out([0, 1, 0, 0], [0, 0, 1, 1], HeadSpec())
+    'without the prompts held out, all 2 rollouts have the reward state 0'
+    """
+    labels, fold = spec.reward_states(rewards), _folds(prompts)
+    for one in np.unique(fold):
+        rest = labels[fold != one]
+        if not len(rest):
+            return "no rollouts are left to fit without the prompts held out"
+        if len(np.unique(rest)) < 2:
+            state = spec.rewards[rest[0]]
+            return f"without the prompts held out, all {len(rest)} rollouts have the reward state {state:g}"
+    return None
+
+
+def _folds(prompts: ArrayLike) -> NDArray[np.int64]:
+    return np.asarray(np.asarray(prompts, dtype=np.int64) % FOLDS)
+
+
 def choose_l2(
     means: torch.Tensor,
     rewards: ArrayLike,
@@ -187,11 +208,13 @@ def choose_l2(
         progress: Told fits done, and all.
 
     Raises:
-        ConfigError: as for `fit_verdict`; also if all rollouts outside a fold agree, which few prompts may.
+        ConfigError: as for `fit_verdict`; also if no prompt can be held out (`why_not_held_out`).
     """
     from rollwise.inference.fitting import fit_head
 
-    labels, fold, alone = spec.reward_states(rewards), np.asarray(prompts) % FOLDS, _without_lengths(spec)
+    if why := why_not_held_out(rewards, prompts, spec):
+        raise ConfigError(f"the verdict can't be cross-validated: {why}; more prompts would help")
+    labels, fold, alone = spec.reward_states(rewards), _folds(prompts), _without_lengths(spec)
     states, _ = _coordinates(means)
     tried = {}
     for done, l2 in enumerate(grid):
