@@ -234,7 +234,7 @@ def test_an_endpoint_that_refuses_ends_it_in_a_line(data: Path, capsys: pytest.C
         assert "refuses: Error code: 404" in error
         assert error.count("\n") == 1
         gone = fake.base_url
-    assert main([*command, "--base_url", gone, "--retries", "0"]) == 1
+    assert main([*command, "--base_url", gone, "--retries", "0", "--out", str(data.parent / "new.jsonl")]) == 1
     error = capsys.readouterr().err
     assert f"nothing but failures from {gone}" in error
     assert "Traceback" not in error
@@ -272,6 +272,8 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         ({"temperature": 0.0}, "temperature must be a number in"),
         ({"k": 0}, "k must be a whole number >= 1"),
         ({"rule": "best"}, "unknown rule 'best'"),
+        ({"k": 4}, "window must be at most k, else no window is ever whole: got window=5 and k=4; raise k or lower"),
+        ({"k": 10, "window": 11}, "got window=11 and k=10"),
     ],
 )
 def test_bad_options_are_named(option: dict[str, Any], message: str) -> None:

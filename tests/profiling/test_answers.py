@@ -11,6 +11,15 @@ from rollwise.profiling.answers import (
     stands_within,
 )
 
+WHOLE = (
+    r"18/5|1,234.5|3.5|-2|1e-3|50%|50% of the total|x = 5|\frac{1}{2}|(1, 2)|18 and 20|18, 20|18 or 20|3 + 4i|"
+    r"3x + 2|2\sqrt{3}|2^{10}|2 pi|2 x|3 AB|1 1/2|1 / 2|1/2/3|2.5.1|1,0000|10-12|3:30 pm|3 pm|5!|5 !|$5!$|21st|"
+    "18cm|18 million|2 and a half|3 halves|3 dozen|6 feet 2 inches|6 feet two inches|2 as well as 3|"
+    "4 times as many|5 or more|5 degrees below zero|101 base two|3 (mod 7)|5 if x is even|18 is the total|"
+    "$5$, $6$|[0, 5)|.5|-$18|No. 5|Mr. Smith|U.S. Congress|B. Paris|between 0 and 1. Both|"
+    "Steps: 1. Do this 2. Do that"
+)
+
 
 @pytest.mark.parametrize(
     ("text", "answer"),
@@ -29,6 +38,61 @@ from rollwise.profiling.answers import (
 )
 def test_final_answer(text: str, answer: str | None) -> None:
     assert final_answer(text) == answer
+
+
+@pytest.mark.parametrize(
+    ("said", "answer"),
+    [
+        ("18 dollars.", "18"),
+        ("18 dollars per day. She sells 9 eggs.", "18"),
+        ("$18$ since 3*6=18.", "18"),
+        ("18, as computed above.", "18"),
+        ("18 km/h, which is 5 m/s", "18"),
+        ("**18 dollars**.", "18"),
+        (r"\(18\) dollars a day!", "18"),
+        (r"\$1,234.5 in total", "1,234.5"),
+        ("18/5 miles", "18/5"),
+        ("-2 degrees", "-2"),
+        ("1e-3 meters because of 2", "1e-3"),
+        ("50% off", "50%"),
+        ("18. This is because 3*6=18.", "18"),
+        ("x = 5. Since 3 + 2", "x = 5"),
+        ("Paris. It is the capital.", "Paris"),
+        ("J. K. Rowling. She wrote it.", "J. K. Rowling"),
+    ],
+)
+def test_an_answer_that_is_said_ends_before_its_unit_or_reason(said: str, answer: str) -> None:
+    assert final_answer(f"The answer is {said}") == answer
+
+
+@pytest.mark.parametrize("said", WHOLE.split("|"))
+def test_what_may_be_more_than_a_number_stays_whole(said: str) -> None:
+    assert final_answer(f"The answer is {said}") == said
+
+
+def test_the_first_mark_of_a_list_is_no_answer() -> None:
+    assert final_answer("Answer:\n\n1. Janet has 16 eggs") == "1. Janet has 16 eggs"
+    assert final_answer("Answer: 1. Paris 2. Rome") == "1. Paris 2. Rome"
+    assert final_answer("Answer: 1 egg. Since") == "1"
+    assert final_answer("The answer is 1. Since") == "1"
+
+
+def test_strange_long_texts_take_no_time() -> None:
+    for said in ("18" + " a" * 50_000, "1" + " " * 50_000 + "x", "a. A " * 20_000, "$" * 50_000, "1" + ",111" * 20_000):
+        assert final_answer(f"The answer is {said}") is not None
+
+
+def test_numbers_are_compared_exactly() -> None:
+    assert not same_answer("9007199254740993", "9007199254740992")
+    assert not same_answer("1" * 400, "2" * 400)
+    assert not same_answer("1" * 5000, "2" * 5000)  # more digits than Python takes for a whole number
+    assert same_answer("1" * 5000, "1" * 5000 + ".0")
+    assert same_answer("1" * 20_000, "1" * 20_000)
+    assert same_answer("2/6", "1/3")
+    assert not same_answer("0.1", "0.10000000000000000001")
+    assert not same_answer("1/0", "2/0")
+    assert not same_answer("1e999999999", "1e999999998")
+    assert not stands_within("9007199254740993", "so 9007199254740992")
 
 
 def test_same_answer() -> None:

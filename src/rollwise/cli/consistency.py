@@ -54,9 +54,9 @@ def run(options: Namespace) -> int:
         sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
         return 130
     show_summary(summarise(lines, config.k), config, Console())
-    sys.stdout.write(f"\n{path}\n")
+    sys.stdout.write(f"\n{path}\n".encode("utf-8", "backslashreplace").decode())  # a path may be no UTF-8
     if failures:
-        id_, what = next(iter(failures.items()))
+        id_, what = list(failures.items())[-1]  # says most: a server that went down comes last
         sys.stderr.write(
             f"rollwise: {len(failures)} prompts failed, for example {id_!r}: {what}; the same command tries again\n"
         )

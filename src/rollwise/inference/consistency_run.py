@@ -44,7 +44,9 @@ class ResultFile:
         plain = json.loads(json.dumps(deciding))
         if not self.path.exists():
             make_folder(self.path.parent)
-            write_atomically(self.options, json.dumps(plain, indent=1, ensure_ascii=False).encode())
+            text = json.dumps(plain, indent=1, ensure_ascii=False)
+            # Bytes of a path that are no UTF-8 are half characters in it; escaped so, JSON gives them back.
+            write_atomically(self.options, text.encode("utf-8", "backslashreplace"))
             return {}
         check_same_options(self.path, self._read_options(), plain, what="answers")
         return read_lines(self.path, "answers", mend=True)
@@ -71,7 +73,7 @@ def run_consistency(
         The file, the lines of all prompts that are done, and of those that failed id -> what went wrong.
 
     Raises:
-        ConfigError, PoolError: options or data that can't be used, or an endpoint that refuses.
+        ConfigError, PoolError: options or data that can't be used, or an endpoint that refuses, or fails all prompts.
     """
     console = console or Console(stderr=True)
     extract = Extractor(config.answer)
@@ -84,7 +86,8 @@ def run_consistency(
     missing = [at for at, id_ in enumerate(ids) if id_ not in done]
     failures: dict[str, str] = {}
     if missing:
-        with _bar(console, len(ids), [line for id_, line in done.items() if id_ in set(ids)]) as show:
+        before = [done[id_] for id_ in ids if id_ in done]
+        with _bar(console, len(ids), before) as show:
 
             def keep(line: Line) -> None:
                 file.append(line)
@@ -92,7 +95,7 @@ def run_consistency(
                 show(line)
 
             some_ids, some_rows = [ids[at] for at in missing], [rows[at] for at in missing]
-            failures = asyncio.run(_answer(config, some_ids, some_rows, extract, keep))
+            failures = asyncio.run(_answer(config, some_ids, some_rows, extract, keep, resumed=bool(before)))
     return file.path, [done[id_] for id_ in ids if id_ in done], failures
 
 
@@ -141,11 +144,17 @@ def show_summary(numbers: Mapping[str, Any], config: EndpointConfig, console: Co
 
 
 async def _answer(
-    config: EndpointConfig, ids: Sequence[str], rows: Sequence[Mapping[str, Any]], extract: Extractor, keep: Any
+    config: EndpointConfig,
+    ids: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    extract: Extractor,
+    keep: Any,
+    *,
+    resumed: bool,
 ) -> dict[str, str]:
     endpoint = Endpoint(config)
     try:
-        return await answer_all(ids, rows, config, endpoint.ask, extract, keep)
+        return await answer_all(ids, rows, config, endpoint.ask, extract, keep, resumed=resumed)
     finally:
         await endpoint.close()
 

@@ -8,41 +8,22 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import json
 import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError, RewardError, RollwiseError
 from rollwise.inference.consistency import Answer, StoppingRule, majority
 from rollwise.inference.endpoint_config import EndpointConfig
+from rollwise.inference.endpoint_failures import BadReplyError, Watch, one_line
+from rollwise.inference.endpoint_reply import Reply, read_reply
 from rollwise.profiling.answers import final_answer, normalised, recorded_answer, same_answer
 from rollwise.profiling.scoring import load_reward
 
 Line = dict[str, Any]
 """A prompt's line: id, answers (n,), chosen, why, samples, requests, prompt_tokens, completion_tokens, truncated, texts
 (n,), and `correct` where an answer is recorded."""
-
-_HOPELESS = 3
-"""So many prompts in a row that fail, and none that succeeds, and the endpoint counts as down."""
-
-
-@dataclass
-class Reply:
-    """One request's samples.
-
-    Attributes:
-        texts: Completions.
-        truncated: Whether each was cut off.
-        prompt_tokens: As the endpoint counts them; None if it does not.
-        completion_tokens: Of all samples together; None likewise.
-    """
-
-    texts: list[str]
-    truncated: list[bool]
-    prompt_tokens: int | None
-    completion_tokens: int | None
-
 
 Ask = Callable[[Any, int, int | None], Awaitable[Reply]]
 """(prompt, samples wanted, seed or None) -> Reply."""
@@ -56,14 +37,21 @@ class Endpoint:
 
     Raises:
         MissingExtraError: the `serve` extra is not installed.
+        ConfigError: the key holds what no HTTP header can.
     """
 
     def __init__(self, config: EndpointConfig) -> None:
         self.config = config
+        key = os.environ.get(config.api_key_env) or "none"  # the client refuses to have none
+        if not (key.isascii() and key.isprintable() and key == key.strip()):  # the key itself is never shown
+            raise ConfigError(
+                f"the key in {config.api_key_env} has what no HTTP header can hold, as an accent, a line end or a "
+                "space at its end; set it to the key alone"
+            )
         self.openai = _import_openai()
         self.client = self.openai.AsyncOpenAI(
             base_url=config.base_url,
-            api_key=os.environ.get(config.api_key_env) or "none",  # the client refuses to have none
+            api_key=key,
             timeout=config.timeout,
             max_retries=config.retries,
         )
@@ -72,7 +60,7 @@ class Endpoint:
         """`n` samples of a prompt; fewer if the endpoint gives fewer.
 
         Raises:
-            RewardError: the endpoint answered with no sample.
+            BadReplyError: the endpoint answered with no sample that can be read, or the prompt can't be sent.
             ConfigError: it refuses every request of this kind: a wrong key, an unknown model or route.
         """
         config = self.config
@@ -97,10 +85,17 @@ class Endpoint:
             self.openai.NotFoundError,
         ) as error:
             raise ConfigError(
-                f"{config.base_url} refuses: {_one_line(error)}; look at --base_url, --model, --route and the key in "
+                f"{config.base_url} refuses: {one_line(error)}; look at --base_url, --model, --route and the key in "
                 f"{config.api_key_env}"
             ) from error
-        return _reply(given, chat=config.route == "chat", base_url=config.base_url)
+        except (json.JSONDecodeError, UnicodeDecodeError) as error:
+            raise BadReplyError(
+                f"{config.base_url} answered with what is no JSON: {error}; is it an OpenAI-compatible endpoint?",
+                of_endpoint=True,
+            ) from error
+        except ValueError as error:  # half a character, say
+            raise BadReplyError(f"the prompt can't be sent: {error}; mend or remove it") from error
+        return read_reply(given, chat=config.route == "chat", base_url=config.base_url)
 
     async def close(self) -> None:
         """Close the connections."""
@@ -184,11 +179,22 @@ async def answer_all(
     ask: Ask,
     extract: Callable[[str], Answer],
     keep: Callable[[Line], None],
+    *,
+    resumed: bool = False,
 ) -> dict[str, str]:
     """Answer N prompts, several at once; each line goes to `keep` as soon as it is there.
 
+    Args:
+        ids: The prompts' ids.
+        rows: Their rows of the data, each with a `prompt`.
+        config: How they are asked.
+        ask: Asks for samples.
+        extract: Finds a sample's answer.
+        keep: Takes a line.
+        resumed: Whether other prompts are done: should the endpoint be down, the rest is left instead of an error.
+
     Returns:
-        Of prompts that failed: id -> what went wrong.
+        Of prompts that failed, or were not asked any more: id -> what went wrong.
 
     Raises:
         ConfigError: the endpoint refuses everything, or nothing but failures comes from it.
@@ -197,23 +203,28 @@ async def answer_all(
     openai = _import_openai()
     rule, slots = config.stopping_rule(), asyncio.Semaphore(config.at_once)
     failures: dict[str, str] = {}
-    kept = 0
+    watch = Watch(len(ids), done=resumed)
+
+    def hopeless() -> str:
+        return f"nothing but failures from {config.base_url}, the last: {watch.last}; look at the server"
 
     async def one(at: int) -> None:
-        nonlocal kept
         row, seed = rows[at], None if config.seed is None else seed_of(config.seed, ids[at])
         async with slots:
+            if watch.down():
+                failures[ids[at]] = f"not asked: {hopeless()}"
+                return
+            watch.begin(at)
             try:
                 line = await draw_until_agreed(row["prompt"], ask, extract, rule, k=config.k, seed=seed)
-            except openai.APIError as error:
-                failures[ids[at]] = _one_line(error)
-                if not kept and len(failures) >= min(_HOPELESS, len(ids)):
-                    raise ConfigError(
-                        f"nothing but failures from {config.base_url}, the last: {_one_line(error)}; look at the server"
-                    ) from error
+            except (openai.APIError, BadReplyError) as error:
+                failures[ids[at]] = one_line(error)
+                watch.failed(at, error)
+                if watch.down() and not resumed:
+                    raise ConfigError(hopeless()) from error
                 return
         keep(_finished(line, ids[at], row, config))
-        kept += 1
+        watch.succeeded()
 
     tasks = [asyncio.create_task(one(at)) for at in range(len(ids))]
     try:
@@ -259,25 +270,6 @@ def _unified(known: Sequence[Answer], new: Any) -> list[Answer]:
 
 def _same(one: str, other: str) -> bool:
     return one == other or (bool(normalised(one)) and same_answer(one, other))
-
-
-def _reply(given: Any, *, chat: bool, base_url: str) -> Reply:
-    choices = getattr(given, "choices", None) or []
-    if not choices:
-        raise RewardError(f"{base_url} answered without a sample: {given!r:.200}; is it an OpenAI-compatible endpoint?")
-    texts = [(choice.message.content if chat else choice.text) or "" for choice in choices]
-    usage = getattr(given, "usage", None)
-    return Reply(
-        texts,
-        [choice.finish_reason == "length" for choice in choices],
-        getattr(usage, "prompt_tokens", None),
-        getattr(usage, "completion_tokens", None),
-    )
-
-
-def _one_line(error: Exception) -> str:
-    cause = f" ({error.__cause__})" if error.__cause__ is not None and str(error.__cause__) else ""
-    return " ".join(f"{error}{cause}".split())[:300]
 
 
 def _import_openai() -> Any:

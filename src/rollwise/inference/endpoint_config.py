@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.consistency import StoppingRule, make_rule
+from rollwise.inference.consistency import EarlyStopping, StoppingRule, make_rule
 
 ROUTES = ("chat", "completions")
 
@@ -23,7 +24,7 @@ class EndpointConfig:
         out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
         rule: "esc" stops once all answers of a window agree, "adaptive" once the majority is safe, "full" never.
         k: Most samples of a prompt.
-        window: Samples a request; by default 5 for esc, 1 for adaptive, all for full.
+        window: Samples a request; by default 5 for esc (at most k), 1 for adaptive, all for full.
         threshold: For adaptive: how sure the majority must be; by default 0.95.
         answer: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last number):
             a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
@@ -77,6 +78,8 @@ class EndpointConfig:
         for name, example in (("base_url", "http://localhost:8000/v1"), ("model", "Qwen/Qwen2.5-0.5B-Instruct")):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is missing; for example --{name} {example}")
+        for name in ("base_url", "model", "system", "extra"):
+            _check_sendable(name, getattr(self, name))
         if not self.base_url.startswith(("http://", "https://")):
             raise ConfigError(f"base_url must begin with http:// or https://, got {self.base_url!r}")
         if self.route not in ROUTES:
@@ -92,7 +95,12 @@ class EndpointConfig:
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
         check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
-        self.stopping_rule()
+        rule = self.stopping_rule()
+        if isinstance(rule, EarlyStopping) and rule.window > self.k:
+            raise ConfigError(
+                f"with rule 'esc' window must be at most k, else no window is ever whole: got window={rule.window} and "
+                f"k={self.k}; raise k or lower window"
+            )
 
     def stopping_rule(self) -> StoppingRule:
         """The rule, made of its options."""
@@ -102,3 +110,10 @@ class EndpointConfig:
         """The options that decide the results; a file goes on with the same ones only."""
         free = {"out", "limit", "at_once", "timeout", "retries", "api_key_env", "base_url"}
         return {name: value for name, value in asdict(self).items() if name not in free}
+
+
+def _check_sendable(name: str, value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:  # bytes that are no UTF-8 come in as half characters
+        raise ConfigError(f"{name} can't be sent to an endpoint: {error}; mend {value!r:.80}") from error
