@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from rich.progress import Progress
@@ -38,12 +39,16 @@ def main() -> None:
     options = parser.parse_args()
 
     model, tokenizer = load_policy(options.model)
-    layers = model.get_decoder().layers
+    layers = layers_of(model)
+    if options.frozen and layers is None:
+        parser.error(f"--frozen: no layers are found in a {type(model).__name__}; give --frozen 0")
     still = [model.get_input_embeddings(), *layers[: round(options.frozen * len(layers))]] if options.frozen else []
     for module in still:
         module.requires_grad_(False)
     task = task_for(options.model, options.task, options.options)  # the prompts that `rollwise train` will give it
     demos = task.demonstrations(options.steps * options.batch, options.seed)
+    if not isinstance(demos[0]["prompt"], str):
+        parser.error(f"the demonstrations of {options.task} with these options are chats; choose a style of plain text")
     batches = alike_in_length(demos, options.batch, options.seed)
     config = EmbeddedConfig(
         sft_steps=options.steps, sft_batch_size=options.batch, learning_rate=options.learning_rate, max_length=2048
@@ -55,6 +60,12 @@ def main() -> None:
             progress=lambda done, total: bar.update(row, completed=done, total=total),
         )  # fmt: skip
     save_policy(model, tokenizer, options.out)
+
+
+def layers_of(model: Any) -> Any:
+    """The model's layers, from below, by the names that transformers gives them; None where they have another."""
+    decoder = model.get_decoder() if hasattr(model, "get_decoder") else model
+    return next((getattr(decoder, name) for name in ("layers", "h", "blocks") if hasattr(decoder, name)), None)
 
 
 def alike_in_length(demos: list[dict[str, str]], batch: int, seed: int) -> list[dict[str, str]]:

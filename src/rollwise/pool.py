@@ -72,8 +72,6 @@ class PromptPool:
             name: _as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
         }
         self.left_out = dict(left_out or {})
-        for name in KNOWN & self.left_out.keys():
-            logger.warning("column %r is left out: %s", name, self.left_out[name])
         self._codes: dict[tuple[str, ...], tuple[list[str], np.ndarray]] = {}
 
     @classmethod
@@ -106,11 +104,12 @@ class PromptPool:
         rows = [rows[i] for i in keep]
         fields = set.intersection(*(set(row) for row in rows)) - {id_field, prompt_field} if rows else set()
         left_out = {}
-        for name in sorted(set().union(*rows) - fields - {id_field, prompt_field}):
+        for name in sorted(set().union(*rows) - fields - {id_field, prompt_field}, key=str):
             without = [i for i, row in enumerate(rows) if name not in row]
             left_out[name] = f"{len(without)} of {len(rows)} records are without it, the first {ids[without[0]]!r}"
         prompts = [row.get(prompt_field, id_) for row, id_ in zip(rows, ids, strict=True)]
-        columns = {name: [row[name] for row in rows] for name in sorted(fields)}
+        warn_left_out(left_out)
+        columns = {name: [row[name] for row in rows] for name in sorted(fields, key=str)}
         return cls(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
 
     def __len__(self) -> int:
@@ -153,7 +152,12 @@ class PromptPool:
             PoolError: a prompt is in both.
         """
         columns = {name: [*self.columns[name], *other.columns[name]] for name in self.columns if name in other.columns}
-        return PromptPool(ids=self.ids + other.ids, prompts=[*self.prompts, *other.prompts], columns=columns)
+        return PromptPool(
+            ids=self.ids + other.ids,
+            prompts=[*self.prompts, *other.prompts],
+            columns=columns,
+            left_out={**other.left_out, **self.left_out},
+        )
 
     def minus(self, ids: Iterable[str]) -> PromptPool:
         """This pool without the prompts of these ids, in the same order.
@@ -167,6 +171,7 @@ class PromptPool:
             ids=[self.ids[slot] for slot in kept],
             prompts=[self.prompts[slot] for slot in kept],
             columns={name: column[kept] for name, column in self.columns.items()},
+            left_out=self.left_out,
         )
 
     def codes(self, *columns: str) -> tuple[list[str], np.ndarray]:
@@ -289,6 +294,12 @@ def usable_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any]
         except PoolError as error:
             left_out[name] = str(error)
     return usable, left_out
+
+
+def warn_left_out(left_out: Mapping[str, str]) -> None:
+    """Say which columns with a meaning are left out."""
+    for name in sorted(KNOWN & left_out.keys()):
+        logger.warning("column %r is left out: %s", name, left_out[name])
 
 
 def _as_column(name: str, values: Any, n: int) -> np.ndarray:

@@ -319,6 +319,10 @@ def test_what_divides_a_column_is_saved() -> None:
     grown.load_state_dict(first.state_dict())
     group_of = [[c.groups[g] for g in c.belief.group[:50]] for c in (first, grown, fresh)]
     assert group_of[0] == group_of[1] != group_of[2]
+    damaged = first.state_dict()
+    damaged["body"]["own"]["limits"] = {}
+    with pytest.raises(rw.StateError, match="limits"):
+        grown.load_state_dict(damaged)
     other = rw.EmpiricalBayes(grown.pool, group_by=["embedding"], clusters=2, seed=1)
     other.load_state_dict(first.state_dict(), strict=False)
     assert len(other.groups) == 2
@@ -326,10 +330,12 @@ def test_what_divides_a_column_is_saved() -> None:
 
 def test_who_was_asked_for_by_another_lane_is_no_longer_untried() -> None:
     pool = rw.PromptPool(ids=[f"p{i}" for i in range(8)])
-    mixture = rw.Mixture(pool, lanes={"e": (1, rw.EmpiricalBayes()), "u": (1, rw.Uniform())}, rails=None, seed=0)
-    for _ in range(8):
-        tickets = mixture.ask(4)
-        seen = {t.prompt_id for t in tickets}
+    inner = rw.Mixture(lanes={"e": (1, rw.EmpiricalBayes()), "v": (1, rw.Uniform())})
+    mixture = rw.Mixture(pool, lanes={"in": (1, inner), "u": (1, rw.Uniform())}, rails=None, seed=0)
+    for _ in range(2):
+        tickets = mixture.ask(8)
+        assert len({t.prompt_id for t in tickets}) == 8
         mixture.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
-    assert seen
-    assert all(t.lane == "e/tried" for t in mixture.ask(8) if t.lane.startswith("e/"))
+    among = mixture.child("in")
+    assert isinstance(among, rw.Mixture)
+    assert among.child("e").columns["asked"].tolist() == mixture.columns["asked"].tolist() == [2] * 8

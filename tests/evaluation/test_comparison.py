@@ -411,3 +411,15 @@ def test_mean_scores_are_of_what_all_were_evaluated_in(tmp_path: Path) -> None:
     (problem,) = found.problems
     assert problem.kind == "uneven"
     assert "first evaluated between steps 0 and 1" in str(problem)
+
+
+def test_a_cut_between_two_steps_drops_no_evaluation(tmp_path: Path) -> None:
+    """One run spends 1 % more tokens a step, and so is cut at step 1.98: its .5 of step 2 counts all but whole."""
+    even = {"uniform": [lines((0.1, 0.2, 0.25))], "fast": [lines((0.1, 0.2, 0.5))]}
+    dearer = {**even, "fast": [lines((0.1, 0.2, 0.5), tokens=101)]}
+    found = [
+        compare_runs(write_runs(tmp_path / name, runs), baseline="uniform").method("fast").axes["steps"].bsf[100].value
+        for name, runs in (("even", even), ("dearer", dearer))
+    ]
+    assert found[0] == pytest.approx(2.0)
+    assert found[1] == pytest.approx(2.0, rel=0.02)

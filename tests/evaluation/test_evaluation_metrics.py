@@ -172,3 +172,11 @@ def test_fractions_outside_their_range_raise() -> None:
         relative_best_so_far([0], [0.1], [0], [0.1], budget=1.5)
     with pytest.raises(ConfigError, match="no finite score"):
         baseline_target([math.nan])
+
+
+def test_bsf_of_hours_and_of_rounded_shares() -> None:
+    """Hours are not floored; and .29 of 100 steps is step 29, whatever the product is in floating point."""
+    hours = ([0, 0.5, 1, 1.5], [0.1, 0.2, 0.4, 0.6]), ([0, 0.5, 1, 1.5], [0.1, 0.2, 0.3, 0.5])
+    assert relative_best_so_far(*hours[0], *hours[1]) == pytest.approx(1.2)
+    own, baseline = ([0, 29, 100], [0.1, 0.4, 0.4]), ([0, 29, 100], [0.1, 0.2, 0.4])
+    assert relative_best_so_far(*own, *baseline, budget=0.29) == pytest.approx(2.0)

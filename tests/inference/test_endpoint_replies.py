@@ -248,3 +248,20 @@ def test_units_and_reasons_are_no_part_of_a_number() -> None:
     said = ("18 dollars.", "18.", "18 dollars per day.", "$18$ since 3*6=18.", "18, as computed above.")
     line = votes_of(*(f"The answer is {one}" for one in said))
     assert (line["why"], line["chosen"]) == ("agreed", "18")
+
+
+def test_what_every_prompt_is_refused_for_is_not_the_prompts() -> None:
+    watch, again = Watch(500), Watch(500, done=True)
+    for at in range(16):
+        assert not watch.down()
+        for one in (watch, again):
+            one.begin(at)
+            one.failed(at, BadReplyError("no field 'nn'"))
+    assert watch.down()
+    assert "no field 'nn'" in watch.last
+    assert not again.down()  # others succeeded before
+
+
+def test_the_default_window_is_no_larger_than_k() -> None:
+    rules = {k: EndpointConfig(base_url="http://x", model="m", k=k).stopping_rule() for k in (1, 3, 40)}
+    assert {k: getattr(rule, "window", None) for k, rule in rules.items()} == {1: 2, 3: 3, 40: 5}

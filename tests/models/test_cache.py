@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -93,3 +94,23 @@ def test_a_root_that_cannot_be_made_and_a_recipe_that_cannot_be_written(tmp_path
         cached(tmp_path / "file" / "root", "thing", {}, _Builder())
     with pytest.raises(ConfigError, match="JSON-safe"):
         cached(tmp_path, "thing", {"a": object()}, _Builder())
+
+
+def test_others_can_read_what_is_built(tmp_path: Path) -> None:
+    mask = os.umask(0o022)
+    try:
+        place = cached(tmp_path, "thing", {}, _Builder())
+    finally:
+        os.umask(mask)
+    assert place.stat().st_mode & 0o777 == 0o755
+
+
+def test_many_repair_the_same_torn_artefact_at_once(tmp_path: Path) -> None:
+    place = cached(tmp_path, "thing", {}, _Builder())
+    for _ in range(20):
+        (place / "rollwise.json").unlink()
+        with ThreadPoolExecutor(4) as pool:
+            found = list(pool.map(lambda _: cached(tmp_path, "thing", {}, _Builder()), range(4)))
+        assert found == [place] * 4
+        assert (place / "sub/weights").read_text() == "weights 1"
+        assert os.listdir(tmp_path) == [place.name]

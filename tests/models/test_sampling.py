@@ -116,3 +116,14 @@ def test_batches_hold_neighbours_in_length_within_a_window() -> None:
     batches = plan_batches([3, 1, 2, 9, 8, 7, 4], 2, window=2)
     assert batches == [[3, 0], [2, 1], [4, 5], [6]]
     assert plan_batches([], 4) == []
+
+
+def test_the_models_own_generation_config_has_no_say(policy: tuple[Any, Any]) -> None:
+    model, plain = policy[0], drawn(policy, IDS, PROMPTS)
+    own = model.generation_config
+    model.generation_config = type(own)(**{**own.to_dict(), "num_beams": 2, "no_repeat_ngram_size": 1})
+    try:
+        assert drawn(policy, IDS, PROMPTS) == plain
+        assert model.generation_config.num_beams == 2
+    finally:
+        model.generation_config = own

@@ -6,6 +6,7 @@ import logging
 import re
 from collections import Counter
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -196,7 +197,11 @@ def test_demonstrations_earn_the_reward_in_every_style(style: str) -> None:
         ({"levels": (7,)}, r"levels must be .* got \(7,\)"),
         ({"levels": "12"}, "levels must be"),
         ({"levels": (True,)}, "levels must be"),
+        ({"levels": [[1]]}, "levels must be"),
         ({"style": "verbose"}, "style must be one of compact"),
+        ({"style": ["compact"]}, "style must be one of compact"),
+        ({"eval_share": "a"}, "eval_share must be"),
+        ({"data_file": 5}, "data_file must be a path"),
         ({"eval_share": 0}, "eval_share must be"),
         ({"eval_share": 1.0}, "eval_share must be"),
         ({"demo_accuracy": 1.5}, "demo_accuracy must be"),
@@ -264,3 +269,21 @@ def test_a_share_of_unsolvable_puzzles_leaves_everything_else_as_it_is() -> None
     records = spoiled.train_records(60, seed=1)
     assert records[:30] == spoiled.train_records(30, seed=1)
     assert not any(spoiled.held_out(r["id"].removeprefix("countdown:")) for r in records)
+
+
+def test_answers_of_larger_numbers_have_room(tmp_path: Path) -> None:
+    """25+6/(50/(75*(3+100))) and its tags are 27 tokens at the most."""
+    path = tmp_path / "puzzles.jsonl"
+    path.write_text('{"nums": [25, 50, 75, 100, 3, 6], "target": 952}\n')
+    assert Countdown(data_file=path).max_completion_length == 27
+    assert Countdown().max_completion_length == 18
+
+
+def test_a_side_without_puzzles_is_said_and_not_waited_for() -> None:
+    empty = Countdown(levels=(1,), eval_share=0.999999)
+    with pytest.raises(TaskError, match="no puzzle of levels"):
+        empty.demonstrations(3, 0)
+
+
+def test_a_small_held_out_share_is_not_taken_for_an_exhausted_one() -> None:
+    assert len(Countdown(levels=(4,), eval_share=0.001).eval_records(20, 0)) == 20

@@ -156,3 +156,10 @@ def test_the_environment_of_the_docs_runs() -> None:
     with pytest.raises(ToolError, match="from 5 to 30"):
         environment.set_temperature(90)
     assert environment.reward == pytest.approx(0.8)
+
+
+def test_turns_must_be_several_numbers_and_accuracy_a_share() -> None:
+    with pytest.raises(ConfigError, match=r"turns must be whole numbers in \[1, 8\], got 3"):
+        Boxes(turns=3)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="accuracy must be"):
+        Boxes().demonstrations(1, 0, accuracy=2.0)

@@ -36,6 +36,34 @@ def test_an_evaluation_after_training_is_kept(tmp_path: Path) -> None:
     assert lines_of(tmp_path / "run")[-1]["eval/pass@1"] == pytest.approx(score, abs=1e-6)
 
 
+def test_of_several_sets_after_training_the_mean_is_of_all(tmp_path: Path) -> None:
+    trainer = recorded(tmp_path, eval_dataset={"all": toy_dataset(6), "easy": toy_dataset(1)}, max_steps=1)
+    trainer.train()
+    trainer.evaluate()
+    (line,) = (line for line in lines_of(tmp_path / "run") if "eval/pass@1" in line)
+    assert line["eval/pass@1"] == pytest.approx((line["eval/all/pass@1"] + line["eval/easy/pass@1"]) / 2, abs=1e-6)
+
+
+def test_an_evaluation_before_training_is_the_runs_first(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    trainer = recorded(tmp_path, eval_dataset=toy_dataset(4), max_steps=2)
+    score = trainer.evaluate()["eval_pass@1"]
+    trainer.train()
+    assert [line["step"] for line in lines_of(tmp_path / "run")] == [0, 1, 2]
+    assert lines_of(tmp_path / "run")[0]["eval/pass@1"] == pytest.approx(score, abs=1e-6)
+    assert "before-1" not in caplog.text
+
+
+def test_an_evaluation_before_a_resume_leaves_what_was_spent(tmp_path: Path) -> None:
+    saving = {"eval_dataset": toy_dataset(4), "save_strategy": "steps", "save_steps": 2}
+    recorded(tmp_path, max_steps=2, **saving).train()
+    spent = lines_of(tmp_path / "run")[-1]["tokens"]
+    trainer = recorded(tmp_path, max_steps=3, **saving)
+    trainer.evaluate()
+    trainer.train(resume_from_checkpoint=True)
+    assert [line["step"] for line in lines_of(tmp_path / "run")] == [1, 2, 3]
+    assert lines_of(tmp_path / "run")[-1]["tokens"] > spent
+
+
 def test_a_step_of_several_generations_is_recorded_whole(tmp_path: Path) -> None:
     trainer = recorded(tmp_path, accumulate=2, steps_per_generation=1, per_device_train_batch_size=2 * GROUP)
     trainer.train()

@@ -188,3 +188,17 @@ def test_a_score_counts_each_prompt_once_whatever_the_batches(tmp_path: Path) ->
     trainer = make_trainer(tmp_path, reward=reward, eval_dataset=toy_dataset(10), per_device_eval_batch_size=32)
     scores = trainer.evaluate()
     assert scores["eval_pass@1"] == scores["eval_reward"] == pytest.approx(0.2)
+
+
+def test_a_checkpoint_by_another_name_is_resumed_too(tmp_path: Path) -> None:
+    run(tmp_path / "first", save_steps=3)
+    best = shutil.copytree(tmp_path / "first/checkpoint-3", tmp_path / "best")
+    assert run(tmp_path / "second", resume=str(best), save_steps=3).state.global_step == 6
+
+
+def test_a_torn_checkpoint_is_not_put_aside(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=2)
+    (tmp_path / "checkpoint-6" / SEAL).unlink()
+    run(tmp_path, resume=True, save_steps=2)
+    assert flaw(tmp_path / "checkpoint-6") is None
+    assert not list(tmp_path.glob("given-up-*"))

@@ -104,7 +104,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
             tasks[key] = tasks.get(key) or task_of(config)
             check_trainer(tasks[key], config.trainer)
             curriculum_of(config, tasks[key])
-            check_trainer_options(config)
+            check_trainer_options(config, begun=(run.folder / RUN_FILE).exists())
             if config.profile is not None and not Path(config.profile).exists():
                 raise ConfigError(f"there is no profile {config.profile!r}; `rollwise profile` makes one")
         except ConfigError as error:

@@ -120,7 +120,7 @@ class Composite(Curriculum):
     def take_lessons(self) -> list[Lesson]:
         return [] if self.asker is None else self.children[self.asker].take_lessons()
 
-    def take(self, name: str, picks: Picks) -> None:
+    def record_choice(self, name: str, picks: Picks) -> None:
         """What a child has chosen is its own: marked, counted, and on hold for all."""
         child = self.children[name]
         child.mark(picks)
@@ -133,10 +133,11 @@ class Composite(Curriculum):
         for name, child in self.children.items():
             own = np.concatenate([*self._chosen_by.get(name, []), np.empty(0, dtype=np.int64)])
             child.chosen_elsewhere(picks.slots[~np.isin(picks.slots, own)])
-
-    def _choose(self, k: int) -> Picks:
         self._chosen_by = {}
-        return super()._choose(k)
+
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:
+        for child in self.children.values():
+            child.chosen_elsewhere(slots)
 
     def observe(self, evidence: Evidence) -> None:
         for child in self.children.values():

@@ -14,6 +14,7 @@ from rollwise.curricula.believing import Believing
 from rollwise.curricula.grouping import check_columns, columns_to_group_by, group_prompts
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Rails
+from rollwise.errors import StateError
 from rollwise.estimators import PooledBelief
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
@@ -257,7 +258,10 @@ class EmpiricalBayes(Believing):
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         division = [self.divided_by, self.strata, self.clusters]
         if state.get("divided_by") == division:  # else loaded with other options, or the pool has other columns
-            self._divide({column: decode_array(array) for column, array in state["limits"].items()})
+            limits = {column: decode_array(array) for column, array in state["limits"].items()}
+            if set(limits) != set(self.limits):
+                raise StateError(f"the state has limits of {sorted(limits)}, expected those of {sorted(self.limits)}")
+            self._divide(limits)
         self.belief.pool_evidence()  # of the columns that were loaded
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]

@@ -39,7 +39,7 @@ class Judged(Curriculum):
             papers. A judge that learns only from what it recommends never finds out that it was wrong of the others.
         default: what an absent prediction counts as, in the judge's own numbers. By default the middle of the range of
             variances; of pass rates, whose middle is the best there is, a prompt without one is ranked as the median
-            of the step's other candidates. So such prompts come neither first nor last.
+            of the other candidates. So such prompts come neither first nor last.
         **core: see `CoreOptions`.
     """
 
@@ -75,7 +75,8 @@ class Judged(Curriculum):
             default = middle_of(judge.predicts)
         self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
         described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
-        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore", "default")}
+        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore")}
+        own["default"] = middle_of(judge.predicts) if self.default is None else self.default
         super().__init__(pool, options={**own, **described, **(options or {})}, **core)
 
     def build(self) -> None:
@@ -126,7 +127,7 @@ class Judged(Curriculum):
         unknown = np.isnan(predictions)
         values = np.where(unknown, np.nan if self.default is None else self.default, predictions)
         scores = values if self.maker.predicts == "variance" else nearness(values, self.target)
-        if self.default is None and unknown.any():
+        if self.default is None and unknown.any():  # the median of those that are known, whatever it is
             scores[unknown] = 0.0 if unknown.all() else np.median(scores[~unknown])
         return scores
 

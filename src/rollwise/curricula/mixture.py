@@ -95,7 +95,7 @@ class Mixture(Composite):
             return Picks.join([])
         child = self.children[name]
         picks = child.select(k)
-        self.take(name, picks)
+        self.record_choice(name, picks)
         believed = np.where(np.isnan(picks.predicted), child.expected(picks.slots), picks.predicted)
         return replace(picks, predicted=believed, lanes=[f"{name}/{lane}" for lane in picks.lanes])
 

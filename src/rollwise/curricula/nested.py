@@ -87,7 +87,7 @@ class Nested(Composite):
             for arm, count in zip(named.tolist(), counts.tolist(), strict=True):
                 slots = self.ranked.select_within(arm, self.slots_of[arm], count)
                 parts.append(Picks.of(slots, f"{bandit.arms[arm]}/{self.ranked.lane}"))
-                self.take("prompts", parts[-1])
+                self.record_choice("prompts", parts[-1])
                 flying[arm] += len(slots)
                 k -= len(slots)
         return Picks.join(parts)

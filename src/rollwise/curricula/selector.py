@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from typing import Any, Literal, Unpack
 
@@ -73,8 +74,7 @@ class Selector(Believing):
         self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
         self.sample_by(sampling)
         self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
-        made = getattr(acquisition, "__qualname__", type(acquisition).__qualname__)  # no address, which a resume lacks
-        name = acquisition if isinstance(acquisition, str) else made
+        name = acquisition if isinstance(acquisition, str) else _name(acquisition)
         self.belief = make_belief(estimator, estimator_options or {})
         self.lane = name
         self.columns_spec = self.belief.columns_spec
@@ -113,3 +113,10 @@ class Selector(Believing):
     def own_metrics(self) -> dict[str, float]:
         known = self.belief.effective_size()
         return {"belief_mean": float(np.nanmean(self.belief.mean())), "belief_size": float(known.mean())}
+
+
+def _name(function: Any) -> str:
+    """What a function is called; never by its address, which a resumed run does not have."""
+    if isinstance(function, functools.partial):
+        return f"partial({_name(function.func)})"
+    return str(getattr(function, "__qualname__", type(function).__qualname__))

@@ -162,11 +162,14 @@ def _relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, 
     if own[0].size == 0 or base[0].size == 0:
         return {}
     found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
-    # All runs are evaluated at the same steps, and there BSF is the papers', of evaluations alone.
-    between = axis != "steps"
+    # Runs that are as long as one another in steps are evaluated at the same ones, and BSF is the papers', of
+    # evaluations alone. Cut between two steps, where so many tokens were spent, that would drop the last of all.
+    between = axis != "steps" or not math.isclose(until, round(until), abs_tol=1e-9)
     for percent in BSF_PERCENTS:
         part = percent / 100 * until
-        found[f"bsf_{percent}"] = relative_bests(*own, *base, part if between else math.floor(part), between=between)
+        found[f"bsf_{percent}"] = relative_bests(
+            *own, *base, part if between else math.floor(part + 1e-9), between=between
+        )
     return found
 
 

@@ -229,7 +229,7 @@ def relative_best_so_far(
 ) -> float:
     """BSF: the best score over the baseline's best, both up to `budget` of the baseline's last step; above 1 is better.
 
-    BOTS, section 4.1 and appendix B.4, with t = floor(budget T). NaN where either was not yet
+    BOTS, section 4.1 and appendix B.4, with t = floor(budget T) where all are whole steps. NaN where either was not yet
     evaluated by then, or the baseline's best is not above 0.
 
     Raises:
@@ -244,7 +244,9 @@ def relative_best_so_far(
     baseline_at, baseline_score = _curve(baseline_steps, baseline_scores)
     if baseline_at.size == 0:
         return math.nan
-    until = math.floor(budget * float(baseline_at[-1]))
+    until = budget * float(baseline_at[-1]) * (1 + 1e-12)  # 0.29 x 100 is a little less than 29
+    if all(float(x).is_integer() for x in (*at, *baseline_at)):
+        until = math.floor(until)
     own = score[at <= until].max(initial=-math.inf)
     baseline = baseline_score[baseline_at <= until].max(initial=-math.inf)
     return float(own / baseline) if baseline > 0 and own > -math.inf else math.nan

@@ -96,15 +96,18 @@ class EndpointConfig:
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
         check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
         rule = self.stopping_rule()
-        if isinstance(rule, EarlyStopping) and rule.window > self.k:
+        if isinstance(rule, EarlyStopping) and self.window is not None and self.window > self.k:
             raise ConfigError(
-                f"with rule 'esc' window must be at most k, else no window is ever whole: got window={rule.window} and "
+                f"with rule 'esc' window must be at most k, else no window is ever whole: got window={self.window} and "
                 f"k={self.k}; raise k or lower window"
             )
 
     def stopping_rule(self) -> StoppingRule:
         """The rule, made of its options."""
-        return make_rule(self.rule, window=self.window, threshold=self.threshold)
+        window = self.window
+        if window is None and self.rule == "esc":
+            window = min(EarlyStopping.window, max(2, self.k))
+        return make_rule(self.rule, window=window, threshold=self.threshold)
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the results; a file goes on with the same ones only."""

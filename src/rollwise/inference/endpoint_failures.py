@@ -7,6 +7,9 @@ from rollwise.errors import RewardError
 _HOPELESS = 3
 """So many prompts that the endpoint fails, and none that succeeds, and it counts as down."""
 
+_REFUSED = 16
+"""So many prompts that are refused for themselves, and none that succeeds, and it is not for themselves."""
+
 _PASSING = (408, 429)
 """Refusals that say something of the endpoint's state, as 5xx do, and nothing of the prompt."""
 
@@ -27,21 +30,22 @@ class BadReplyError(RewardError):
 class Watch:
     """Says whether nothing but failures comes from an endpoint, once N prompts are asked, several at once.
 
-    A prompt that is refused for itself, as one that is too long, says nothing of the endpoint. And failures come
-    quickly where good answers take their time: all prompts under way at the first failure must have ended too.
+    A prompt that is refused for itself, as one that is too long, says nothing of the endpoint; many, and none that is
+    not, say that an option can't be served. And failures come quickly where good answers take their time: all prompts
+    under way at the first failure must have ended too.
 
     Args:
         n: Prompts to ask.
         done: Whether others succeeded before, so that a few failures prove nothing.
 
     Attributes:
-        last: The endpoint's last failure in a line.
+        last: The endpoint's last failure in a line, else the first prompt's that was refused.
     """
 
     def __init__(self, n: int, *, done: bool = False) -> None:
         self.limit = _HOPELESS if done else min(_HOPELESS, n)
         self.last = ""
-        self._kept, self._failed = False, 0
+        self._done, self._kept, self._failed, self._refused = done, False, 0, 0
         self._under_way: set[int] = set()
         self._elders: set[int] = set()
 
@@ -62,10 +66,16 @@ class Watch:
                 self._elders = set(self._under_way)
             self._failed += 1
             self.last = one_line(error)
+        else:
+            self._refused += 1
+            self.last = self.last or one_line(error)
 
     def down(self) -> bool:
         """Whether to ask no more."""
-        return not self._kept and self._failed >= self.limit and not self._elders
+        if self._kept:
+            return False
+        refused = self._refused >= _REFUSED and not self._done
+        return refused or (self._failed >= self.limit and not self._elders)
 
 
 def is_of_endpoint(error: Exception) -> bool:

@@ -40,6 +40,10 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
     place = root / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if _whole(place):
         return place
+    if place.is_dir() and not os.access(place, os.R_OK | os.X_OK):
+        raise ConfigError(
+            f"{str(place)!r} is there, and this user can't read it; have it opened, or set ROLLWISE_CACHE"
+        )
     try:
         root.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=root))
@@ -50,7 +54,11 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
         files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
         receipt = json.dumps({"recipe": recipe, "files": files}, indent=2, sort_keys=True)
         (building / _RECEIPT).write_text(receipt, encoding="utf-8")
-        _publish(building, place)
+        _readable_by_all(building)
+        try:
+            _publish(building, place)
+        except OSError as error:
+            raise ConfigError(f"{str(place)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return place
@@ -64,14 +72,33 @@ def _whole(place: Path) -> bool:
         return False
 
 
-def _publish(building: Path, place: Path) -> None:
+def _readable_by_all(folder: Path) -> None:
+    """As readable as other files of this user are: what `mkdtemp` makes is its maker's alone."""
+    mask = os.umask(0)
+    os.umask(mask)
+    folder.chmod(0o777 & ~mask)
+
+
+def _publish(building: Path, place: Path, attempts: int = 20) -> None:
     try:
         os.replace(building, place)
+    except PermissionError:
+        raise
     except OSError:
         # Something is there already: another process's finished copy is as good as ours, anything else is torn.
         if _whole(place):
             return
+        if attempts == 0:
+            raise
         aside = Path(tempfile.mkdtemp(prefix=f".{place.name}.torn.", dir=place.parent))
-        os.replace(place, aside / "torn")
-        os.replace(building, place)
-        shutil.rmtree(aside, ignore_errors=True)
+        try:
+            os.replace(place, aside / "torn")
+            if _whole(aside / "torn"):  # finished by another process just now
+                os.replace(aside / "torn", place)
+        except PermissionError:
+            raise
+        except OSError:  # another process was at the same thing
+            pass
+        finally:
+            shutil.rmtree(aside, ignore_errors=True)
+        _publish(building, place, attempts - 1)

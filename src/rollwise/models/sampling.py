@@ -268,8 +268,12 @@ def _generate(
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=sorted(ends) or None,
     )
-    with torch.inference_mode():
-        output: Any = model.generate(**inputs, generation_config=config, logits_processor=processors)
+    own, model.generation_config = model.generation_config, config  # whose beams and bans would be filled in
+    try:
+        with torch.inference_mode():
+            output: Any = model.generate(**inputs, generation_config=config, logits_processor=processors)
+    finally:
+        model.generation_config = own
     return [_until_end(row, ends) for row in output[:, width:].tolist()]
 
 

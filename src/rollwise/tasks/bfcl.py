@@ -50,7 +50,8 @@ class BFCL(ToolTask):
         eval_share: float = 0.2,
         split_seed: int = 0,
     ) -> None:
-        unknown = [category for category in categories if category not in CATEGORIES]
+        listed = isinstance(categories, Sequence) and not isinstance(categories, str)
+        unknown = not listed or [category for category in categories if category not in CATEGORIES]
         if unknown or not categories or len(set(categories)) != len(categories):
             raise ConfigError(f"categories must be some of {', '.join(CATEGORIES)}, got {categories!r}")
         if split not in ("scenario", "item"):

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 import itertools
 import logging
+import math
+import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -23,7 +25,14 @@ from rollwise.tasks.countdown_embedding import countdown_embedding
 from rollwise.tasks.countdown_failures import classify
 from rollwise.tasks.countdown_files import read_items
 from rollwise.tasks.countdown_items import LEVELS, Item, draws, random_expression
-from rollwise.tasks.countdown_prompts import STYLES, extract_answer, render_completion, render_prompt
+from rollwise.tasks.countdown_prompts import (
+    BARE,
+    STYLES,
+    extract_answer,
+    longest_answer,
+    render_completion,
+    render_prompt,
+)
 from rollwise.tasks.countdown_search import search_demonstration
 from rollwise.tasks.countdown_solver import solve
 from rollwise.tasks.countdown_unsolvable import spoil
@@ -35,6 +44,8 @@ FORMAT_REWARD = 0.1
 # A level counts as exhausted after this many draws in a row that brought nothing new. Level 1, the smallest, has
 # about 120 puzzles, the rarest of them drawn about once in 250.
 _GIVE_UP = 3001
+_SURE = 20  # so many of a side are expected among the draws after which it is given up: none by chance once in e^20
+_MOST_DRAWS = 100_000  # a second or two
 
 
 class Countdown(Task):
@@ -93,10 +104,13 @@ class Countdown(Task):
             raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
         if data_file is not None and self.broken + self.foreign > 0:
             raise ConfigError("broken and foreign are shares of generated puzzles; leave them out with a data_file")
-        if style not in STYLES:
+        if not isinstance(style, str) or style not in STYLES:
             raise ConfigError(f"style must be one of {', '.join(STYLES)}, got {style!r}")
-        if not 0 < eval_share < 1:
+        if check_number("eval_share", eval_share, low=0, high=1, open_low=True) == 1:
             raise ConfigError(f"eval_share must be between 0 and 1, got {eval_share!r}")
+        for name, path in (("data_file", data_file), ("eval_file", eval_file)):
+            if path is not None and not isinstance(path, str | os.PathLike):
+                raise ConfigError(f"{name} must be a path, got {path!r}")
         self.style = style
         self.eval_share = float(eval_share)
         self.demo_accuracy = check_number("demo_accuracy", demo_accuracy, low=0, high=1)
@@ -108,8 +122,12 @@ class Countdown(Task):
 
     @property
     def max_completion_length(self) -> int:
-        """The number of new tokens that is enough for this style."""
-        return STYLES[self.style]
+        """The number of new tokens that is enough for this style, and for the numbers of the files."""
+        enough = STYLES[self.style]
+        if self.style in BARE:
+            given = itertools.chain(self._file_items or (), self._eval_items or ())
+            enough = max([enough, *(longest_answer(item.nums) for item in given)])
+        return enough
 
     def held_out(self, key: str) -> bool:
         """Whether the puzzle with this key belongs to the held-out side."""
@@ -161,7 +179,7 @@ class Countdown(Task):
                 key=lambda item: item.key,
                 wanted=wanted,
                 seen=seen,
-                give_up=_GIVE_UP,
+                give_up=self._give_up(held_out=split != "train"),
             )
             for level in dict.fromkeys(levels)
         }
@@ -236,8 +254,20 @@ class Countdown(Task):
         sources = [
             draws(level, rng_for(seed, f"countdown/demonstrations/L{level}")) for level in sorted(set(self.levels))
         ]
-        for source in itertools.cycle(sources):
-            yield next(item for item in source if not self.held_out(item.key))
+        while sources:
+            for source in list(sources):
+                some = itertools.islice(source, self._give_up(held_out=False))
+                item = next((item for item in some if not self.held_out(item.key)), None)
+                if item is None:
+                    sources.remove(source)
+                else:
+                    yield item
+        raise TaskError(f"no puzzle of levels {self.levels} is on the training side; change eval_share")
+
+    def _give_up(self, *, held_out: bool) -> int:
+        """A side is taken to be exhausted after so many draws that brought nothing new of it: more for a small one."""
+        share = self.eval_share if held_out else 1.0 - self.eval_share
+        return max(_GIVE_UP, min(_MOST_DRAWS, math.ceil(_SURE / share)))
 
     def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
         """1.0 for a correct expression in the last answer tags, 0.1 for any other answer there, 0.0 for none.
@@ -289,7 +319,9 @@ class Countdown(Task):
 
 def _checked_levels(levels: object) -> tuple[int, ...]:
     listed = tuple(levels) if isinstance(levels, Sequence) and not isinstance(levels, str) else ()
-    if not listed or any(isinstance(level, bool) or level not in LEVELS for level in listed):
+    if not listed or any(
+        not isinstance(level, int) or isinstance(level, bool) or level not in LEVELS for level in listed
+    ):
         raise ConfigError(f"levels must be one or more of {', '.join(map(str, LEVELS))}, got {levels!r}")
     return listed
 

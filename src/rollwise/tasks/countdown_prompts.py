@@ -28,8 +28,17 @@ _SYSTEM = (
 # responses stay below 300.
 STYLES: dict[str, int] = {"compact": 18, "search": 80, "tinyzero": 512, "tinyzero-chat": 512}
 
-_BARE = ("compact", "search")
+BARE = ("compact", "search")
 """Styles whose prompt is the puzzle alone."""
+
+
+def longest_answer(nums: Sequence[int]) -> int:
+    """Tokens of the longest answer of a bare style: digits, operators, parentheses, two tags, end of text.
+
+    >>> longest_answer([10, 20, 30, 40]), longest_answer([25, 50, 75, 100, 3, 6])
+    (18, 27)
+    """
+    return sum(len(str(n)) for n in nums) + (len(nums) - 1) + 2 * max(0, len(nums) - 2) + 3
 
 
 def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[dict[str, str]]:
@@ -38,7 +47,7 @@ def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[di
     >>> render_prompt("compact", [7, 3, 5], 22)
     '7,3,5:22='
     """
-    if style in _BARE:
+    if style in BARE:
         return f"{','.join(map(str, nums))}:{target}="
     question = _QUESTION.format(nums=list(nums), target=target)
     if style == "tinyzero":
@@ -54,7 +63,7 @@ def render_completion(style: str, expression: str, *, work: str = "") -> Any:
     >>> render_completion("compact", "3*5+7")
     '<answer>3*5+7</answer>'
     """
-    if style in _BARE:
+    if style in BARE:
         return f"{work}{OPEN}{expression}{CLOSE}"
     answer = f" I try {expression}. </think>\n{OPEN} {expression} {CLOSE}"
     if style == "tinyzero":

@@ -11,6 +11,7 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
+from rollwise.checks import check_number
 from rollwise.errors import ConfigError
 from rollwise.rng import check_seed
 from rollwise.tasks.seeding import distinct, in_share, rng_for
@@ -129,7 +130,11 @@ class Boxes(ToolTask):
         slips: float = 0.3,
         eval_share: float = 0.2,
     ) -> None:
-        if not turns or not all(isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in turns):
+        if (
+            not isinstance(turns, Sequence)
+            or not turns
+            or not all(isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in turns)
+        ):
             raise ConfigError(f"turns must be whole numbers in [1, 8], got {turns!r}")
         if isinstance(orders, bool) or not isinstance(orders, int) or not 1 <= orders <= len(NAMES):
             raise ConfigError(f"orders must be a whole number in [1, {len(NAMES)}], got {orders!r}")
@@ -176,7 +181,7 @@ class Boxes(ToolTask):
 
         The tools' results are what the environment answered, errors included.
         """
-        slips = self.slips if accuracy is None else 1.0 - accuracy
+        slips = self.slips if accuracy is None else 1.0 - check_number("accuracy", accuracy, low=0.0, high=1.0)
         rng = rng_for(check_seed(seed), "boxes/demonstrations")
         environment = self.environment()
         demos: list[dict[str, Any]] = []

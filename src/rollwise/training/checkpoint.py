@@ -61,6 +61,19 @@ def latest_complete(run: Path) -> Path | None:
     return next((path for _, path in reversed(checkpoints(run)) if flaw(path) is None), None)
 
 
+def steps_done(folder: Path) -> int:
+    """How many steps a checkpoint was trained, whatever its folder is called now.
+
+    Raises:
+        StateFileError: its trainer state can't be read.
+    """
+    path = folder / "trainer_state.json"
+    try:
+        return int(json.loads(path.read_bytes())["global_step"])
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise StateFileError(f"{str(path)!r} does not say its step ({error!r}); resume from another one") from error
+
+
 def step_of(folder: Path) -> int:
     """The step in a checkpoint folder's name."""
     match = _NAME.fullmatch(folder.name)

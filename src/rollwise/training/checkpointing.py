@@ -18,7 +18,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, save_state
 from rollwise.training.aborting import Aborting
 from rollwise.training.calls import Screened
-from rollwise.training.checkpoint import checkpoints, flaw, latest_complete, seal, step_of, unseal
+from rollwise.training.checkpoint import checkpoints, flaw, latest_complete, seal, steps_done, unseal
 from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 
 if TYPE_CHECKING:
@@ -124,12 +124,12 @@ class CheckpointMixin(TrlTrainer):
             self._check_unfinished(Path(resume_from_checkpoint))
             self._on_main(lambda: self._put_aside_after(Path(str(resume_from_checkpoint))))
         else:
-            self._clock = self.curriculum.step
+            self._clock, self._screened = self.curriculum.step, Screened()
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
     def _check_unfinished(self, checkpoint: Path) -> None:
         """Transformers would train a step more each time."""
-        if 0 < self.args.max_steps <= step_of(checkpoint):
+        if 0 < self.args.max_steps <= steps_done(checkpoint):
             raise StateFileError(
                 f"{str(checkpoint)!r} has all {self.args.max_steps} steps of max_steps: there is nothing to resume. "
                 "Load it as the model, or raise max_steps to go on"
@@ -139,8 +139,9 @@ class CheckpointMixin(TrlTrainer):
         """Later checkpoints of a course that is given up would be taken for this one's when it is resumed."""
         if checkpoint.resolve().parent != Path(self.args.output_dir).resolve():
             return
+        now = steps_done(checkpoint)
         for step, folder in checkpoints(checkpoint.parent):
-            if step > step_of(checkpoint):
+            if step > now and flaw(folder) is None:  # a torn one counts for nothing, and is written over
                 logger.warning("%s is of a course that is given up: renamed to given-up-%s", folder, folder.name)
                 aside = folder.with_name(f"given-up-{folder.name}")
                 shutil.rmtree(aside, ignore_errors=True)

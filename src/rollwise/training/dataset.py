@@ -8,7 +8,7 @@ import numpy as np
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
-from rollwise.pool import PromptPool, assign_ids, usable_columns
+from rollwise.pool import PromptPool, assign_ids, usable_columns, warn_left_out
 
 
 def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
@@ -37,6 +37,7 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
     ids, _ = assign_ids(own, prompts, on_duplicate="number")
     plain = [name for name in names if name not in ("prompt", id_column) and _is_plain(name, dataset.features[name])]
     columns, left_out = usable_columns({name: list(dataset[name]) for name in plain})
+    warn_left_out(left_out)
     return PromptPool(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
 
 

@@ -97,6 +97,8 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         if curriculum.wants_answers:
             self._check_judging()
         self.before_save = []
+        self.after_evaluation: list[Callable[[], None]] = []
+        """Called when `evaluate` has evaluated every set."""
         self.evaluation_seconds = 0.0
         """Seconds spent in `evaluate` so far."""
         self.evaluated_set: str | None = None
@@ -301,10 +303,13 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
             self.evaluated_set = outer
             if outer is None:
                 self.evaluation_seconds += time.perf_counter() - started
+        if outer is None:
+            for observe in self.after_evaluation:
+                observe()
         return metrics
 
     def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        """A batch of an evaluation; all that is measured of it counts once for each of its prompts.
+        """A batch of an evaluation; what is measured of its rollouts counts once for each of its prompts.
 
         TRL's means are over batches, of which the last may be smaller than the others.
         """

@@ -45,7 +45,8 @@ class Recorder(TrainerCallback):
         self.totals = Totals()
         self.line: dict[str, Any] = {}
         self._groups = 0  # that the line's means are of
-        self._training = False
+        self._training = self._began = False
+        self._before: dict[str, Any] = {}  # scores from before the first training
         self._trainer: Any = None
         self._since = 0.0
         self._evaluated = 0.0
@@ -56,6 +57,7 @@ class Recorder(TrainerCallback):
         self._trainer = trainer
         trainer.add_callback(self)
         trainer.before_save.append(self._flush)  # a sealed checkpoint's step must be in the logs
+        trainer.after_evaluation.append(self._evaluated_all)
         if trainer.is_world_process_zero():
             trainer.group_observers.append(self.on_groups)
 
@@ -94,13 +96,16 @@ class Recorder(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
-        self._training = True
+        self._training = self._began = True
         if state.is_world_process_zero:
             if state.global_step == 0 and not self.same_run:
                 self.folder.put_aside()
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             self.prompts.resume()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
+        if state.global_step == 0 and self._before:
+            self._open(0).update(self._before)
+        self._before = {}
         if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
             self._trainer.evaluate()
             self._flush()
@@ -127,23 +132,29 @@ class Recorder(TrainerCallback):
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
     ) -> None:
-        """Take an evaluation's scores; of several sets each by its name, and their mean as the score."""
+        """Take an evaluation's scores; of several sets each by its name, and their mean as the score.
+
+        One before training belongs to the run that begins next, if it begins anew.
+        """
         scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items()}
         kept = {k: v for k, v in scores.items() if k.startswith("pass@") or k == "reward"}
-        line, name = self._open(state.global_step), (self._trainer.evaluated_set or "").replace("/", "-")
+        line = self._open(state.global_step) if self._began else self._before
+        name = (self._trainer.evaluated_set or "").replace("/", "-")
         if name:
             line |= {f"eval/{name}/{k}": v for k, v in kept.items()}
             sets = {key: v for key, v in line.items() if key.startswith("eval/") and key.count("/") == 2}
             line |= {f"eval/{k}": float(np.mean([v for key, v in sets.items() if key.endswith(f"/{k}")])) for k in kept}
         else:
             line |= {f"eval/{k}": v for k, v in kept.items()}
-        if not self._training:
-            self._flush()
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The last step is over."""
         self._flush()
         self._training = False
+
+    def _evaluated_all(self) -> None:
+        if not self._training:
+            self._flush()
 
     # ---- what goes out ----
 

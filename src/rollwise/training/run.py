@@ -41,7 +41,6 @@ _TRAINERS: dict[str, tuple[type, type]] = {
     "rloo": (CurriculumRLOOTrainer, RLOOConfig),
 }
 
-
 _OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"}
 """Fields of the trainer's arguments that the run itself has to know: the option that sets each."""
 
@@ -107,7 +106,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     processes = PartialState(cpu=not torch.cuda.is_available())
     with folder.held() if processes.is_main_process else nullcontext():
         display = Display(console)
-        arguments = _trainer_arguments(config, task, folder)
+        arguments = _trainer_arguments(config, task, folder, begun=resume)
         if is_embedded(config.model):  # the warm start takes a minute, and may be killed
             processes.wait_for_everyone()
             _write_config(folder, config, processes)
@@ -164,8 +163,12 @@ def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
     return curriculum
 
 
-def check_trainer_options(config: TrainConfig) -> None:
+def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
     """Say at once, and in one line, what TRL and transformers say only when the model has been loaded.
+
+    Args:
+        config: of the run.
+        begun: whether it has been begun, so that its options can't be changed any more.
 
     Raises:
         ConfigError: a field that the trainer's arguments don't have, or a tracker that is not there.
@@ -173,7 +176,7 @@ def check_trainer_options(config: TrainConfig) -> None:
     kind = _TRAINERS[config.trainer][1]
     known = [field.name for field in fields(kind)]
     for name in config.trainer_options:
-        if name in _OURS:
+        if name in _OURS and not begun:
             raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
         if name not in known:
             close = difflib.get_close_matches(name, known, n=1)
@@ -235,8 +238,8 @@ def _make_trainer(
     )
 
 
-def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder) -> Any:
-    check_trainer_options(config)
+def _trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder, *, begun: bool) -> Any:
+    check_trainer_options(config, begun=begun)
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     per_pass, passes = config.batch(processes)
     cpu = not torch.cuda.is_available()

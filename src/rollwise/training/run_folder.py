@@ -1,7 +1,9 @@
 """A run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`, `report.html`.
 
 Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s first, so that
-they hold each step once however often the run was killed.
+they hold each step once however often the run was killed; an evaluation after training has a line of its own. Logs of
+another run that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course that was given
+up, by going on from an older one, are called `given-up-checkpoint-STEP`.
 """
 
 from __future__ import annotations
