@@ -40,10 +40,7 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
     place = root / f"{kind}-{hashlib.sha256(text.encode()).hexdigest()[:16]}"
     if _whole(place):
         return place
-    if place.is_dir() and not os.access(place, os.R_OK | os.X_OK):
-        raise ConfigError(
-            f"{str(place)!r} is there, and this user can't read it; have it opened, or set ROLLWISE_CACHE"
-        )
+    _check_readable(place)
     try:
         root.mkdir(parents=True, exist_ok=True)
         building = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=root))
@@ -62,6 +59,17 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
     finally:
         shutil.rmtree(building, ignore_errors=True)
     return place
+
+
+def _check_readable(place: Path) -> None:
+    try:
+        os.listdir(place)
+    except PermissionError as error:
+        raise ConfigError(
+            f"{str(place)!r} is there, and this user can't read it ({error}); have it opened, or set ROLLWISE_CACHE"
+        ) from error
+    except OSError:  # not there, or no folder
+        pass
 
 
 def _whole(place: Path) -> bool:

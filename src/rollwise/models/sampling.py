@@ -265,10 +265,11 @@ def _generate(
         top_p=1.0,
         top_k=50,  # transformers' own default: unused, and without it the model's would be complained of
         repetition_penalty=1.0,
+        suppress_tokens=getattr(model.generation_config, "suppress_tokens", None),  # rows that stand for no token
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=sorted(ends) or None,
     )
-    own, model.generation_config = model.generation_config, config  # whose beams and bans would be filled in
+    own, model.generation_config = model.generation_config, config  # else its beams and the like would be filled in
     try:
         with torch.inference_mode():
             output: Any = model.generate(**inputs, generation_config=config, logits_processor=processors)
