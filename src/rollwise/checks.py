@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +24,16 @@ def check_text(name: str, value: Any) -> str:
     if not isinstance(value, str) or not value:
         raise ConfigError(f"{name} must be a text, got {value!r}")
     return value
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A hint for the end of an error about an unknown name: the nearest known one, or nothing.
+
+    >>> did_you_mean("setps", ["steps", "seed"])
+    " (did you mean 'steps'?)"
+    """
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 def check_ids(name: str, value: Any) -> list[str]:

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.checks import check_whole
+from rollwise.checks import check_whole, did_you_mean
 from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
@@ -165,8 +164,7 @@ def read_plan(path: str | Path) -> Plan:
     known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "root")), "budget"]
     for key in values:
         if key not in known:
-            close = difflib.get_close_matches(str(key), known, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
+            hint = did_you_mean(key, known)
             raise ConfigError(f"{str(path)!r} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
     if isinstance(values.get("methods"), str):
         values["methods"] = read_yaml(Path(path).parent / values["methods"])

@@ -239,13 +239,14 @@ class Evaluation:
                 before = json.loads(path.read_text(encoding="utf-8"))
             except ValueError as error:
                 raise StateFileError(f"{str(path)!r} is not readable: {error}") from error
-            was, now = _flat(before), _flat(facts)
-            # An earlier version kept less: of what was evaluated, only what is there is compared.
-            for name in [*(name for name in now if "." not in name), *(name for name in was if "." in name)]:
-                if was.get(name) != now.get(name):
+            compared = [(name, before.get(name), facts[name]) for name in facts if name not in ("about", "digests")]
+            for part in ("about", "digests"):  # an earlier version kept less: what is there is compared
+                compared += [(name, was, facts[part].get(name)) for name, was in before.get(part, {}).items()]
+            for name, was, now in compared:
+                if was != now:
                     raise ConfigError(
-                        f"{str(self.out)!r} holds an evaluation whose {name.rpartition('.')[2]} is {was.get(name)!r}, "
-                        f"not {now.get(name)!r}; give another folder"
+                        f"{str(self.out)!r} holds an evaluation whose {name} is {was!r}, not {now!r}; "
+                        "give another folder"
                     )
         write_atomically(path, json.dumps(facts, indent=1).encode())
 
@@ -256,12 +257,6 @@ class Evaluation:
         lines = [line for _, line in read_json_lines(path)]
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
         return {(line["key"], line["seed"], line["kind"]): _run(line) for line in lines}
-
-
-def _flat(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """With what is in mappings beside the others, as `about.model`."""
-    parts = {name: value if isinstance(value, Mapping) else {"": value} for name, value in facts.items()}
-    return {f"{name}.{own}".rstrip("."): value for name, part in parts.items() for own, value in part.items()}
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

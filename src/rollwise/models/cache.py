@@ -43,7 +43,9 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
     _check_readable(place)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        building = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=root))
+        scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=root))  # its maker's alone; what is in it is not
+        building = scratch / "built"
+        building.mkdir()
     except OSError as error:
         raise ConfigError(f"cache folder {str(root)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
     try:
@@ -51,13 +53,12 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
         files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
         receipt = json.dumps({"recipe": recipe, "files": files}, indent=2, sort_keys=True)
         (building / _RECEIPT).write_text(receipt, encoding="utf-8")
-        _readable_by_all(building)
         try:
             _publish(building, place)
         except OSError as error:
             raise ConfigError(f"{str(place)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
     finally:
-        shutil.rmtree(building, ignore_errors=True)
+        shutil.rmtree(scratch, ignore_errors=True)
     return place
 
 
@@ -78,13 +79,6 @@ def _whole(place: Path) -> bool:
         return all((place / name).stat().st_size == size for name, size in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False
-
-
-def _readable_by_all(folder: Path) -> None:
-    """As readable as other files of this user are: what `mkdtemp` makes is its maker's alone."""
-    mask = os.umask(0)
-    os.umask(mask)
-    folder.chmod(0o777 & ~mask)
 
 
 def _publish(building: Path, place: Path, attempts: int = 20) -> None:

@@ -50,7 +50,8 @@ _NO_UNIT = re.compile(
     r"""\b(?:and|or|nor|to|by|times|plus|minus|over|through|between|until|than|less|negative|below|under|point|with
     |without|remainder|mod|modulo|choose|if|unless|when|where|while|but|not|except|otherwise|either|is|are|was|were|be
     |has|have|equals?|more|fewer|early|earlier|late|later|before|after|ago|doubled|tripled|alpha|beta|gamma|delta
-    |epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega|sqrt|root|squared|cubed|factorial|sin|cos|tan|log|exp|power|base|binary|octal
+    |epsilon|zeta|eta|theta|iota|kappa|lambda|mu|nu|xi|omicron|pi|rho|sigma|tau|upsilon|phi|chi|psi|omega
+    |sqrt|root|squared|cubed|factorial|sin|cos|tan|log|exp|power|base|binary|octal
     |hexadecimal|abc|half|halves|(?:third|quarter|fourth|fifth|sixth|seventh|eighth|ninth|tenth)s?
     |(?:hundred|thousand)(?:th)?s?|[mbt]r?illions?|dozens?|score|couple|mille|as|well|[ap]m|bce?|ad
     |zero|one|two|three|four|five|six|seven|eight|nine|ten|eleven|twelve

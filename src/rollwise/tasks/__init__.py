@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 import inspect
 from typing import Any
 
+from rollwise.checks import did_you_mean
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import Task
 from rollwise.tasks.bfcl import BFCL
@@ -32,12 +32,14 @@ def make_task(name: str, **options: Any) -> Task:
     'countdown'
     """
     if name not in TASKS:
-        raise ConfigError(f"unknown task {name!r}{_hint(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
+        raise ConfigError(f"unknown task {name!r}{did_you_mean(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
     known = task_options(name)
     for option in options:
         if option not in known:
             listed = ", ".join(known) or "none"
-            raise ConfigError(f"task {name!r} has no option {option!r}{_hint(option, known)}; its options: {listed}")
+            raise ConfigError(
+                f"task {name!r} has no option {option!r}{did_you_mean(option, known)}; its options: {listed}"
+            )
     return TASKS[name](**options)
 
 
@@ -51,14 +53,9 @@ def task_options(name: str) -> dict[str, Any]:
     'compact'
     """
     if name not in TASKS:
-        raise ConfigError(f"unknown task {name!r}{_hint(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
+        raise ConfigError(f"unknown task {name!r}{did_you_mean(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
     parameters = inspect.signature(TASKS[name]).parameters.values()
     return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
-
-
-def _hint(word: str, known: Any) -> str:
-    close = difflib.get_close_matches(str(word), list(known), n=1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
 
 
 __all__ = [

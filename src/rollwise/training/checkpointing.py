@@ -83,8 +83,8 @@ class CheckpointMixin(TrlTrainer):
         gate = None if self.gate is None else self.gate.state_dict()
         if self._screens:
             torch.save(self._screened.state(), folder / _SCREENED)
-        if self._moving_reference() is not None:
-            torch.save(self._moving_reference().state_dict(), folder / _REFERENCE)
+        if (reference := self._moving_reference()) is not None:
+            torch.save(reference.state_dict(), folder / _REFERENCE)
         state = {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer}
         if self._abort is not None:
             state["abort"] = self._abort.state_dict()

@@ -45,8 +45,8 @@ class Recorder(TrainerCallback):
         self.totals = Totals()
         self.line: dict[str, Any] = {}
         self._groups = 0  # that the line's means are of
-        self._training = self._began = False
-        self._before: dict[str, Any] = {}  # scores from before the first training
+        self._training = False
+        self._before: dict[str, Any] | None = {}  # scores from before the first training; None once it has begun
         self._trainer: Any = None
         self._since = 0.0
         self._evaluated = 0.0
@@ -96,7 +96,7 @@ class Recorder(TrainerCallback):
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
-        self._training = self._began = True
+        self._training = True
         if state.is_world_process_zero:
             if state.global_step == 0 and not self.same_run:
                 self.folder.put_aside()
@@ -105,7 +105,7 @@ class Recorder(TrainerCallback):
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         if state.global_step == 0 and self._before:
             self._open(0).update(self._before)
-        self._before = {}
+        self._before = None
         if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
             self._trainer.evaluate()
             self._flush()
@@ -138,7 +138,7 @@ class Recorder(TrainerCallback):
         """
         scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items()}
         kept = {k: v for k, v in scores.items() if k.startswith("pass@") or k == "reward"}
-        line = self._open(state.global_step) if self._began else self._before
+        line = self._open(state.global_step) if self._before is None else self._before
         name = (self._trainer.evaluated_set or "").replace("/", "-")
         if name:
             line |= {f"eval/{name}/{k}": v for k, v in kept.items()}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import os
 import warnings
 from contextlib import nullcontext
@@ -20,6 +19,7 @@ from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig, RLOOConfig
 
+from rollwise.checks import did_you_mean
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
@@ -179,9 +179,7 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
         if name in _OURS and not begun:
             raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f" (did you mean {close[0]!r}?)" if close else ""
-            raise ConfigError(f"{kind.__name__} has no option {name!r}{hint} (trainer_options)")
+            raise ConfigError(f"{kind.__name__} has no option {name!r}{did_you_mean(name, known)} (trainer_options)")
     usable = ["none", "all", *sorted(get_available_reporting_integrations())]
     if config.report_to not in usable:
         raise ConfigError(
