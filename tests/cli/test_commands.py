@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -13,6 +14,8 @@ import yaml
 
 from rollwise.cli import main
 from rollwise.curricula import CURRICULA
+from rollwise.gates import GATES
+from rollwise.tasks import TASKS
 from rollwise.training.run_folder import RunFolder
 
 
@@ -37,6 +40,15 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
 def test_listings(arguments: list[str], expected: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(arguments) == 0
     assert expected in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("command", "kinds"), [("curricula", CURRICULA), ("gates", GATES), ("tasks", TASKS)])
+def test_listings_set_every_name_apart_from_its_description(
+    command: str, kinds: Mapping[str, type], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command]) == 0
+    names = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
+    assert names == sorted(kinds)
 
 
 @pytest.mark.parametrize(

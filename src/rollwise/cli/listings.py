@@ -50,7 +50,8 @@ class Listing:
     def _text(self, name: str | None) -> str:
         if name is None:
             named = sorted(self.kinds.items())
-            lines = [f"{key:<14}{(inspect.getdoc(kind) or '').splitlines()[0]}" for key, kind in named]
+            width = max(map(len, self.kinds)) + 2
+            lines = [f"{key:<{width}}{(inspect.getdoc(kind) or '').splitlines()[0]}" for key, kind in named]
             return "\n".join(lines) + "\n"
         options = self.find(name)
         lines = [inspect.getdoc(self.kinds[name]) or "", "", "options:"]
