@@ -163,3 +163,28 @@ def test_a_screening_is_given_up_when_another_lane_asks_for_its_prompt() -> None
     assert {t.n_rollouts for t in tickets if t.lane.startswith("u/")} == {8}
     mixture.tell([rw.Outcome(t.id, [1, 0] * (t.n_rollouts // 2)) for t in tickets])
     assert not len(mixture.awaited())
+
+
+def test_a_child_has_the_clock_of_the_mixture_when_an_ask_found_nothing_for_it() -> None:
+    found = []
+    for curriculum in (
+        rw.SPEED(pool_of(1), rails=None),
+        rw.Mixture(pool_of(1), lanes={"s": (1, rw.SPEED())}, rails=None),
+    ):
+        (ticket,) = curriculum.probe(1, step=7)
+        assert curriculum.ask(1, step=9) == []
+        curriculum.tell([rw.Outcome(ticket.id, [1, 0, 1, 0])])
+        child = curriculum.child("s") if isinstance(curriculum, rw.Mixture) else curriculum
+        found.append(child.columns["qualified"].tolist())
+    assert found == [[9], [9]]
+
+
+def test_children_of_any_depth_have_the_clock_of_the_mixture() -> None:
+    inner = rw.Mixture(lanes={"s": (1, rw.SPEED())})
+    mixture = rw.Mixture(pool_of(4), lanes={"m": (1, inner), "u": (1, rw.Uniform())})
+    clocks = [mixture, mixture.child("m"), mixture.child("m").child("s"), mixture.child("u")]
+    mixture.ask(1, step=5)
+    assert [c.step for c in clocks] == [5] * 4
+    again = rw.Mixture(pool_of(4), lanes={"m": (1, inner), "u": (1, rw.Uniform())})
+    again.load_state_dict(mixture.state_dict())
+    assert again.child("m").child("s").step == 5

@@ -241,7 +241,7 @@ class Curriculum(Consulting):
         pool = self.pool
         following = self.step if self.step_begun else self.step + 1
         now = following if step is None else check_whole("step", step, least=self.step)
-        self.step = now
+        self.set_clock(now)
         freed = self.ledger.expire(now)
         self._release(freed[~self.ledger.open[freed]])
         self.counters["expired"] += len(freed)
@@ -301,6 +301,10 @@ class Curriculum(Consulting):
         self.release(slots)
         if self.guard is not None:
             self.guard.release(slots)
+
+    def set_clock(self, now: int) -> None:
+        """The present step is `now`."""
+        self.step = now
 
     def _settle(self) -> None:
         if 0 <= self.told_step < self.step:

@@ -75,6 +75,11 @@ class Composite(Curriculum):
             raise PoolError(f"no curriculum {name!r} here; there are {sorted(self.children)}")
         return self.children[name]
 
+    def set_clock(self, now: int) -> None:
+        super().set_clock(now)
+        for child in self.children.values():
+            child.set_clock(now)
+
     @property
     def wants_probes(self) -> bool:
         return self.prober is not None
@@ -83,7 +88,6 @@ class Composite(Curriculum):
         if self.prober is None:
             return Picks.join([])
         child = self.children[self.prober]
-        child.step = self.step
         picks = child.select_probes(k)
         child.counters["probed"] += len(picks)
         return picks
@@ -106,9 +110,7 @@ class Composite(Curriculum):
     def questions(self, k: int) -> list[Question]:
         if self.asker is None:
             return []
-        child = self.children[self.asker]
-        child.step = self.step
-        return child.questions(k)
+        return self.children[self.asker].questions(k)
 
     def asked_question(self, question_id: str) -> bool:
         return self.asker is not None and self.children[self.asker].asked_question(question_id)
@@ -141,12 +143,10 @@ class Composite(Curriculum):
 
     def observe(self, evidence: Evidence) -> None:
         for child in self.children.values():
-            child.step = self.step
             child.observe(evidence)
 
     def end_step(self) -> None:
         for child in self.children.values():
-            child.step = self.step
             child.end_step()
 
     def hold(self, slots: np.ndarray) -> None:

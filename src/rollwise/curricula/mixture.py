@@ -65,8 +65,6 @@ class Mixture(Composite):
         self.owed = dict.fromkeys(self.children, 0.0)
 
     def select(self, k: int) -> Picks:
-        for child in self.children.values():
-            child.step = self.step
         parts: list[Picks] = []
         for name, quota in self._quotas(k).items():
             parts.append(self._from_lane(name, quota))

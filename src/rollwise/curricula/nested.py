@@ -78,7 +78,6 @@ class Nested(Composite):
         bandit = self.bandit
         if bandit.arm_of is not self.divided_for:  # a loaded state brought its own clusters
             self._divide()
-        bandit.step = self.ranked.step = self.step
         flying = bandit.members.sizes - bandit.members.left
         parts: list[Picks] = []
         while k > 0:
