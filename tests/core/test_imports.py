@@ -48,18 +48,22 @@ ALLOWED: dict[str, set[str]] = {
     "curricula": CORE | {"estimators", "acquisition", "draws", "judges", "curricula"},
     "testing": CORE | {"curricula", "testing"},
     "simulation": CORE | {"curricula", "gates", "evaluation", "reports", "simulation"},
+    "answers": {"answers"},
     "tasks": {"checks", "errors", "rng", "tasks"},
     "models": {"checks", "errors", "pool", "rng", "state", "judges", "tasks", "models"},
-    "profiling": CORE | {"curricula", "tasks", "models", "profiling"},
-    "training": CORE | {"curricula", "gates", "judges", "tasks", "models", "profiling", "inference", "training"},
-    "inference": CORE | {"judges", "tasks", "models", "profiling", "evaluation", "inference"},
+    "sampling": CORE | {"tasks", "models", "sampling"},
+    "profiling": CORE | {"answers", "curricula", "models", "sampling", "profiling"},
+    "training": CORE
+    | {"curricula", "gates", "judges", "tasks", "models", "profiling", "sampling", "inference"}
+    | {"training"},
+    "inference": CORE | {"answers", "judges", "tasks", "models", "sampling", "evaluation", "inference"},
     "comparing": CORE | {"curricula", "gates", "models", "tasks", "training", "comparing"},
     "evaluation": {"errors", "yaml_file", "evaluation"},
     "reports": {"errors", "evaluation", "reports"},
     "watching": {"errors", "checks", "yaml_file", "evaluation", "watching"},
     "cli": CORE
     | {"comparing", "curricula", "evaluation", "gates", "profiling", "reports", "simulation", "tasks", "training"}
-    | {"watching", "inference", "models", "cli"},
+    | {"watching", "inference", "models", "sampling", "cli"},
 }
 
 

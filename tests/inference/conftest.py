@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from rollwise.models import EmbeddedConfig
-from rollwise.profiling.sample import ProfileFolder
+from rollwise.sampling.folder import SampleFolder
 
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32, max_length=48)
 
@@ -74,7 +74,7 @@ def interrupted_at() -> Callable[[int], AbstractContextManager[None]]:
 
     @contextmanager
     def interrupted(number: int) -> Iterator[None]:
-        append, calls = ProfileFolder.append, 0
+        append, calls = SampleFolder.append, 0
 
         def stop(self: Any, lines: list[Any]) -> None:
             nonlocal calls
@@ -84,7 +84,7 @@ def interrupted_at() -> Callable[[int], AbstractContextManager[None]]:
             append(self, lines)
 
         with pytest.MonkeyPatch.context() as patch, pytest.raises(KeyboardInterrupt):
-            patch.setattr(ProfileFolder, "append", stop)
+            patch.setattr(SampleFolder, "append", stop)
             yield
 
     return interrupted

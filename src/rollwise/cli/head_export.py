@@ -54,7 +54,7 @@ def run(options: Namespace) -> int:
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
     from rollwise.models import is_embedded
-    from rollwise.profiling.setting import load_model
+    from rollwise.sampling.setting import load_model
 
     head, given, name = SuccessHead.load(options.head), options.get("rollouts"), options.get("model")
     sequences: list[list[int]] = []

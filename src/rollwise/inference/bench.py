@@ -21,9 +21,9 @@ from rollwise.inference.rollout_folder import rollouts_folder
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.inference.rollouts_config import RolloutsConfig
 from rollwise.inference.selection import AnswerKey, answer_key
-from rollwise.profiling.data import load_data
-from rollwise.profiling.scoring import Scorer
-from rollwise.profiling.setting import make_scorer, make_task_of
+from rollwise.sampling.data import load_data
+from rollwise.sampling.scoring import Scorer
+from rollwise.sampling.setting import make_scorer, make_task_of
 
 if TYPE_CHECKING:
     from rollwise.inference.decoder import AdaptiveDecoder

@@ -28,11 +28,11 @@ from rollwise.inference.policies import make_policy
 from rollwise.inference.rollout_folder import MODEL_FILE, keep_facts
 from rollwise.inference.selection import choose
 from rollwise.models import is_embedded
-from rollwise.profiling.data import ProfileData, load_data, sampling_order
-from rollwise.profiling.progress import SamplingBar
-from rollwise.profiling.sample import ProfileFolder
-from rollwise.profiling.scoring import Scorer
-from rollwise.profiling.setting import completion_length, load_model, make_scorer, make_task_of
+from rollwise.sampling.data import PromptData, load_data, sampling_order
+from rollwise.sampling.folder import SampleFolder
+from rollwise.sampling.progress import SamplingBar
+from rollwise.sampling.scoring import Scorer
+from rollwise.sampling.setting import completion_length, load_model, make_scorer, make_task_of
 from rollwise.tasks import TASKS, Task
 
 Line = dict[str, Any]
@@ -94,7 +94,7 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         slots=config.slots,
         seed=config.seed,
     )
-    folder = ProfileFolder(config.folder, lines="answers.jsonl", what="a folder of `rollwise bestof`")
+    folder = SampleFolder(config.folder, lines="answers.jsonl", what="a folder of `rollwise bestof`")
     decided = {
         **config.deciding(),
         "max_completion_length": options.max_new_tokens,
@@ -131,7 +131,7 @@ def _decoder(
     return AdaptiveDecoder(model, tokenizer, signal=signal, options=options)
 
 
-def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: ProfileData, rows: list[int]) -> Mapping[int, int]:
+def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: PromptData, rows: list[int]) -> Mapping[int, int]:
     """Each prompt's K: all the same, or by the percentile rank of V(x) among all prompts of the sample."""
     if config.mean_k is None:
         return dict.fromkeys(rows, config.k)
@@ -143,7 +143,7 @@ def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: ProfileData, r
 def _answer(
     decoder: AdaptiveDecoder,
     config: BestOfConfig,
-    data: ProfileData,
+    data: PromptData,
     rows: list[int],
     counts: Mapping[int, int],
     scorer: Scorer | None,

@@ -11,7 +11,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.policies import PEERS, POLICIES, BestOfN, make_policy
 from rollwise.inference.selection import CONFIDENT, LIVE_RULES
-from rollwise.profiling.config import DataConfig
+from rollwise.sampling.config import DataConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
 """Policies that need no success head."""

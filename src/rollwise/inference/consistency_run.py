@@ -17,9 +17,9 @@ from rich.table import Table
 from rollwise.errors import PoolError, StateFileError
 from rollwise.inference.endpoint import Endpoint, Extractor, Line, answer_all
 from rollwise.inference.endpoint_config import EndpointConfig
-from rollwise.profiling.config import ProfileConfig
-from rollwise.profiling.data import ProfileData, load_data
-from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
+from rollwise.sampling.config import DataConfig
+from rollwise.sampling.data import PromptData, load_data
+from rollwise.sampling.line_file import append_lines, check_same_options, read_lines
 from rollwise.state import make_folder, write_atomically
 
 
@@ -77,7 +77,9 @@ def run_consistency(
     """
     console = console or Console(stderr=True)
     extract = Extractor(config.answer)
-    data = load_data(ProfileConfig(data=config.data, id=config.id, answer=config.answer_column), None)
+    source = DataConfig(data=config.data, id=config.id)
+    source.answer = config.answer_column
+    data = load_data(source, None)
     _check_prompts(data, config)
     count = min(len(data), config.limit or len(data))
     ids, rows = data.ids[:count], data.rows[:count]
@@ -159,7 +161,7 @@ async def _answer(
         await endpoint.close()
 
 
-def _check_prompts(data: ProfileData, config: EndpointConfig) -> None:
+def _check_prompts(data: PromptData, config: EndpointConfig) -> None:
     chat = next((id_ for id_, prompt in zip(data.ids, data.prompts, strict=True) if not isinstance(prompt, str)), None)
     if config.route == "completions" and chat is not None:
         raise PoolError(f"prompt {chat!r} is chat messages; --route completions takes text: use --route chat")

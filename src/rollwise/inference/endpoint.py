@@ -13,13 +13,13 @@ import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Any
 
+from rollwise.answers import final_answer, normalised, recorded_answer, same_answer
 from rollwise.errors import ConfigError, MissingExtraError, RewardError, RollwiseError
 from rollwise.inference.consistency import Answer, StoppingRule, majority
 from rollwise.inference.endpoint_config import EndpointConfig
 from rollwise.inference.endpoint_failures import BadReplyError, Watch, one_line
 from rollwise.inference.endpoint_reply import Reply, read_reply
-from rollwise.profiling.answers import final_answer, normalised, recorded_answer, same_answer
-from rollwise.profiling.scoring import load_reward
+from rollwise.sampling.scoring import load_reward
 
 Line = dict[str, Any]
 """A prompt's line: id, answers (n,), chosen, why, samples, requests, prompt_tokens, completion_tokens, truncated, texts

@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.profiling.sample import ProfileFolder
+from rollwise.sampling.folder import SampleFolder
 from rollwise.state import write_atomically
 
 MODEL_FILE = "model.json"
 
 
-def rollouts_folder(path: str | Path) -> ProfileFolder:
+def rollouts_folder(path: str | Path) -> SampleFolder:
     """The files of a folder of rollouts."""
-    return ProfileFolder(path, lines="rollouts.jsonl", what="a folder of `rollwise rollouts`")
+    return SampleFolder(path, lines="rollouts.jsonl", what="a folder of `rollwise rollouts`")
 
 
 def read_facts(folder: Path) -> dict[str, Any]:

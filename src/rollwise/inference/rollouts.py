@@ -21,10 +21,10 @@ from rollwise.inference.policies import BestOfN
 from rollwise.inference.rollout_folder import MODEL_FILE, keep_facts, rollouts_folder
 from rollwise.inference.rollouts_config import RolloutsConfig
 from rollwise.models.sampling import Rollouts, SamplingOptions, encode
-from rollwise.profiling.data import load_data, sampling_order
-from rollwise.profiling.progress import SamplingBar
-from rollwise.profiling.sample import Group, sample_into
-from rollwise.profiling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.sampling.data import load_data, sampling_order
+from rollwise.sampling.folder import Group, sample_into
+from rollwise.sampling.progress import SamplingBar
+from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
 
 logger = logging.getLogger(__name__)
 

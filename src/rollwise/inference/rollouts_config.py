@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
-from rollwise.profiling.config import DataConfig
+from rollwise.sampling.config import DataConfig
 from rollwise.tasks import TASKS
 
 

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
+from rollwise.answers import final_answer
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import FloatArray, Policy
 from rollwise.inference.groups import Candidate, Result
-from rollwise.profiling.answers import final_answer
 from rollwise.tasks.countdown_prompts import extract_answer
 
 AnswerKey = Callable[[str], str | None]

@@ -8,7 +8,7 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.models import is_embedded, task_for
-from rollwise.profiling.setting import load_model
+from rollwise.sampling.setting import load_model
 from rollwise.tasks import TASKS, Task
 
 

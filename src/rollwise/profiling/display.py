@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from rollwise.profiling.answers import MEANINGS
+from rollwise.profiling.suspects import MEANINGS
 
 _BAR = 40
 _SUSPECTS_SHOWN = 5

@@ -12,12 +12,12 @@ from rich.console import Console
 
 from rollwise.errors import StateFileError
 from rollwise.profiling.config import ProfileConfig
-from rollwise.profiling.data import load_data, sampling_order
-from rollwise.profiling.progress import SamplingBar
-from rollwise.profiling.sample import ProfileFolder, sample_into
-from rollwise.profiling.setting import load_model, make_scorer, make_task_of, sampling_options
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import join_rates, read_table, table_rows, write_table
+from rollwise.sampling.data import load_data, sampling_order
+from rollwise.sampling.folder import SampleFolder, sample_into
+from rollwise.sampling.progress import SamplingBar
+from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
 from rollwise.state import write_atomically
 
 logger = logging.getLogger(__name__)
@@ -53,7 +53,7 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
     scorer.check(data.rows[0])
     other = None if config.join is None else read_table(config.join)
     options = sampling_options(config, task, n=config.rollouts, batch_size=config.batch_size)
-    folder = ProfileFolder(config.folder)
+    folder = SampleFolder(config.folder)
     decided = {**config.sampling(), "max_completion_length": options.max_new_tokens}
     folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
     order = sampling_order(data.ids, data.categories, config.seed)
@@ -80,7 +80,7 @@ def read_profile(path: str | Path) -> Profile:
         raise StateFileError(f"{str(file)!r} can't be read: {error}; give the folder of a finished profile") from error
 
 
-def _finish(config: ProfileConfig, folder: ProfileFolder, summary: Summary, other: dict[str, Any] | None) -> Profile:
+def _finish(config: ProfileConfig, folder: SampleFolder, summary: Summary, other: dict[str, Any] | None) -> Profile:
     """Write the table and the numbers."""
     rows = table_rows(summary.groups, summary.rates, summary.scores, None)
     if other is not None:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.answers import recorded_answer
 from rollwise.profiling.analysis import (
     SAME_REWARD,
     bootstrap_shares,
@@ -21,12 +22,12 @@ from rollwise.profiling.analysis import (
     share_of,
     true_shares,
 )
-from rollwise.profiling.answers import Suspect, find_suspect, recorded_answer
 from rollwise.profiling.config import ProfileConfig
-from rollwise.profiling.data import ProfileData
 from rollwise.profiling.recommendation import Facts, recommend
 from rollwise.profiling.requirements import requirements
-from rollwise.profiling.scoring import Scorer
+from rollwise.profiling.suspects import Suspect, find_suspect
+from rollwise.sampling.data import PromptData
+from rollwise.sampling.scoring import Scorer
 
 SUSPECTS_KEPT = 50
 
@@ -45,7 +46,7 @@ class Summary:
     def __init__(
         self,
         config: ProfileConfig,
-        data: ProfileData,
+        data: PromptData,
         groups: Sequence[Mapping[str, Any]],
         scorer: Scorer,
         references: Mapping[str, tuple[float, float]] | None = None,

@@ -26,9 +26,9 @@ from rollwise.training.callbacks import NoOpAlarm
 from rollwise.training.calls import Call, Inquiry, Judgment, Order, Screened
 from rollwise.training.checkpointing import CheckpointMixin
 from rollwise.training.dataset import pool_from_dataset, rows_of_pool
+from rollwise.training.evaluation import EvaluationMixin
 from rollwise.training.generation import Generation
 from rollwise.training.groups import Groups
-from rollwise.training.isolation import isolated_rng
 from rollwise.training.judgments import JudgmentMixin
 from rollwise.training.merging import COUNT, gather_rows, merge
 from rollwise.training.rollouts import FailureOf, RolloutMixin
@@ -42,7 +42,7 @@ _HOOKS = {
 }
 
 
-class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
+class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
     Args:
@@ -97,12 +97,7 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         if curriculum.wants_answers:
             self._check_judging()
         self.before_save = []
-        self.after_evaluation: list[Callable[[], None]] = []
-        """Called when `evaluate` has evaluated every set."""
-        self.evaluation_seconds = 0.0
-        """Seconds spent in `evaluate` so far."""
-        self.evaluated_set: str | None = None
-        """While it evaluates the name of the set, "" for the only one; None while it doesn't."""
+        self.after_evaluation = []
         self._generations = 0
         self._clock = 0
         self._captured: dict[str, Any] | None = None
@@ -288,49 +283,6 @@ class CurriculumMixin(JudgmentMixin, RolloutMixin, CheckpointMixin):
         wrong = next((reason for reason, applies in reasons.items() if applies), None)
         if wrong is not None:
             raise ConfigError(f"{type(self.curriculum).__name__} trains on what it screened, but {wrong}")
-
-    # ---- evaluation ----
-
-    def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs."""
-        started, outer = time.perf_counter(), self.evaluated_set
-        prefix = str(kwargs.get("metric_key_prefix", "eval"))  # of several sets transformers evaluates each by itself
-        self.evaluated_set = prefix.removeprefix("eval_") if outer is not None and prefix != "eval" else ""
-        try:
-            with isolated_rng(self.args.seed + self.accelerator.process_index):
-                metrics: dict[str, float] = super().evaluate(*args, **kwargs)
-        finally:
-            self.evaluated_set = outer
-            if outer is None:
-                self.evaluation_seconds += time.perf_counter() - started
-        if outer is None:
-            for observe in self.after_evaluation:
-                observe()
-        return metrics
-
-    def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        """A batch of an evaluation; what is measured of its rollouts counts once for each of its prompts.
-
-        TRL's means are over batches, of which the last may be smaller than the others.
-        """
-        before = {name: len(values) for name, values in self._metrics["eval"].items()}
-        output = self._measure(inputs)
-        for name, values in self._metrics["eval"].items():
-            first = before.get(name, 0)
-            values[first:] = values[first:] * max(1, len(inputs) // self.num_generations_eval)
-        return output
-
-    def _measure(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        self._captured = None
-        output: dict[str, Any] = super()._generate_and_score_completions(inputs)
-        captured = self._take_captured()
-        if captured is not None:
-            rewards = self._total_rewards(captured).double().cpu().numpy()
-            solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
-            self._metrics["eval"]["pass@1"].append(float(solved.mean()))
-            if self.num_generations_eval > 1:
-                self._metrics["eval"][f"pass@{self.num_generations_eval}"].append(float(solved.any(axis=1).mean()))
-        return output
 
     # ---- hooks ----
 

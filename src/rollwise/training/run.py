@@ -25,7 +25,7 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
 from rollwise.profiling import add_pass_rates
-from rollwise.profiling.scoring import reward_spec_of
+from rollwise.sampling.scoring import reward_spec_of
 from rollwise.tasks import Task
 from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of

@@ -14,9 +14,9 @@ from typing import Any
 
 from rollwise.errors import RewardError, StateFileError
 from rollwise.models.sampling import Rollouts, SamplingOptions, encode, sample_prompts
-from rollwise.profiling.data import ProfileData
-from rollwise.profiling.line_file import append_lines, check_same_options, read_lines
-from rollwise.profiling.scoring import Scorer
+from rollwise.sampling.data import PromptData
+from rollwise.sampling.line_file import append_lines, check_same_options, read_lines
+from rollwise.sampling.scoring import Scorer
 from rollwise.state import make_folder
 from rollwise.yaml_file import read_yaml, write_yaml
 
@@ -30,7 +30,7 @@ Draw = Callable[..., Iterator[list[Rollouts]]]
 """Who rolls out: `sample_prompts`, or anything that takes and yields the same."""
 
 
-class ProfileFolder:
+class SampleFolder:
     """The files of a profile, or of whatever else rolls out prompts.
 
     Args:
@@ -84,8 +84,8 @@ class ProfileFolder:
 
 
 def sample_into(
-    folder: ProfileFolder,
-    data: ProfileData,
+    folder: SampleFolder,
+    data: PromptData,
     rows: Sequence[int],
     scorer: Scorer,
     options: SamplingOptions,
@@ -139,7 +139,7 @@ def sample_into(
     return [done[id_] for id_ in ids]
 
 
-def _group(data: ProfileData, row: int, rollouts: Rollouts, scorer: Scorer) -> Group:
+def _group(data: PromptData, row: int, rollouts: Rollouts, scorer: Scorer) -> Group:
     record = data.rows[row]
     rewards, failures = scorer(record, rollouts.texts, rollouts.token_ids)
     return {

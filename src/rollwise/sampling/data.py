@@ -1,4 +1,4 @@
-"""The prompts to profile: a task's, or a file's, with ids, categories, and the order in which they are sampled."""
+"""The prompts to roll out: a task's, or a file's, with ids, categories, and the order in which they are sampled."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.pool import PromptPool, assign_ids
-from rollwise.profiling.config import DataConfig
+from rollwise.sampling.config import DataConfig
 from rollwise.tasks import TASKS, Task
 from rollwise.tasks.parquet import import_pyarrow
 
@@ -27,7 +27,7 @@ HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class ProfileData:
+class PromptData:
     """N prompts with their columns.
 
     Attributes:
@@ -70,7 +70,7 @@ class ProfileData:
         return hashlib.sha256("\n".join(sorted(lines)).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
-def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", "eval"] | None = None) -> ProfileData:
+def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", "eval"] | None = None) -> PromptData:
     """What `config.data` names: the task's own prompts, or a file's rows.
 
     Args:
@@ -99,16 +99,16 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     _check_columns(config, names, source)
     for at, row in enumerate(rows, start=1):
         _check_prompt(row["prompt"], f"{source}, row {at}")
-    data = ProfileData(_ids(rows, config.id, source), rows, _categories(rows, config.category or "category", source))
+    data = PromptData(_ids(rows, config.id, source), rows, _categories(rows, config.category or "category", source))
     return data if named or split is None else _split(data, split, source)
 
 
-def _split(data: ProfileData, split: Literal["train", "eval"], source: str) -> ProfileData:
+def _split(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:
     kept = [i for i, prompt in enumerate(data.prompts) if _is_held_out(prompt) == (split == "eval")]
     if not kept:
         raise PoolError(f"{source} has {len(data)} prompts, none of them in the split {split!r}; give more")
     categories = None if data.categories is None else [data.categories[i] for i in kept]
-    return ProfileData([data.ids[i] for i in kept], [data.rows[i] for i in kept], categories)
+    return PromptData([data.ids[i] for i in kept], [data.rows[i] for i in kept], categories)
 
 
 def _is_held_out(prompt: Any) -> bool:

@@ -11,8 +11,8 @@ from rollwise.models import is_embedded, load_policy, policy_source, task_for
 from rollwise.models.extras import need
 from rollwise.models.sampling import SamplingOptions
 from rollwise.outcome import RewardSpec
-from rollwise.profiling.config import DataConfig
-from rollwise.profiling.scoring import Scorer, load_reward, task_scorer
+from rollwise.sampling.config import DataConfig
+from rollwise.sampling.scoring import Scorer, load_reward, task_scorer
 from rollwise.tasks import TASKS, Task
 
 FILE_COMPLETION_LENGTH = 512

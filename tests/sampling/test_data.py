@@ -9,7 +9,7 @@ import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, RollwiseError
 from rollwise.profiling.config import ProfileConfig
-from rollwise.profiling.data import load_data, sampling_order
+from rollwise.sampling.data import load_data, sampling_order
 from rollwise.tasks import make_task
 
 ROWS: list[dict[str, Any]] = [{"prompt": f"{i}+1=", "answer": i + 1, "kind": "ab"[i % 2]} for i in range(6)]

@@ -8,7 +8,7 @@ import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, RewardError, TaskError
 from rollwise.outcome import RewardSpec
-from rollwise.profiling.scoring import Scorer, load_reward, reward_spec_of, task_scorer
+from rollwise.sampling.scoring import Scorer, load_reward, reward_spec_of, task_scorer
 from rollwise.tasks import Reversal, make_task
 
 ROW = {"prompt": "1+1=", "answer": 2}

@@ -1,0 +1,62 @@
+"""Whether two answers are the same, as a vote or a record of answers takes them."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+from fractions import Fraction
+
+_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:/\d+)?")
+_THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_LONGEST_NUMBER = 10_000
+"""Characters of a number up to which its value is looked at; longer ones are compared as text."""
+
+
+def same_answer(one: str, other: str) -> bool:
+    """Whether two answers are the same, but for case, commas, spaces, dollar signs and a full stop; 4 is 4.0.
+
+    >>> same_answer("1,005", "$1005."), same_answer("4", "4.0"), same_answer("4", "14")
+    (True, True, False)
+    """
+    first, second = normalised(one), normalised(other)
+    if first == second:
+        return True
+    if not (_NUMBER.fullmatch(first) and _NUMBER.fullmatch(second)):
+        return False
+    return _value(first) == _value(second)
+
+
+def normalised(answer: str) -> str:
+    """An answer without case, commas, spaces, dollar signs, asterisks and a full stop at its end."""
+    return re.sub(r"[\s,$*]", "", answer.casefold()).rstrip(".")
+
+
+def stands_within(answer: str, text: str) -> bool:
+    """Whether a number stands in the text as a number, or other text as it is, but for case, commas and spaces.
+
+    >>> stands_within("14", "so 140"), stands_within("14", "14.0, then"), stands_within("new york", "in New  York.")
+    (False, True, True)
+    """
+    wanted = normalised(answer)
+    if _NUMBER.fullmatch(wanted):
+        return any(_value(number) == _value(wanted) for number in numbers_of(text))
+    return bool(wanted) and wanted in normalised(text)
+
+
+def numbers_of(text: str) -> list[str]:
+    """The numbers of a text in their order, without commas between thousands.
+
+    >>> numbers_of("2 of 1,005, or 1/2")
+    ['2', '1005', '1/2']
+    """
+    found: list[str] = _NUMBER.findall(_THOUSANDS.sub("", text))
+    return found
+
+
+def _value(number: str) -> Fraction | float:
+    """Exactly, as all whole numbers from 2^53 on share a float with others; NaN for a division by 0, or a monster."""
+    if len(number) > _LONGEST_NUMBER:
+        return float("nan")
+    numerator, _, denominator = number.partition("/")
+    below = Fraction(Decimal(denominator or "1"))  # by Decimal: Python's whole numbers take 4,300 digits of text
+    return Fraction(Decimal(numerator)) / below if below else float("nan")

@@ -1,0 +1,73 @@
+"""The answer that a row of data records, and the one that a completion gives."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from rollwise.answers.comparing import numbers_of
+from rollwise.answers.prose import answer_said
+
+ANSWER_COLUMNS = ("answer", "ground_truth", "solution", "gold", "label", "expected_answer", "final_answer")
+"""Where recorded answers usually are; and `reward_model.ground_truth`, as verl has it."""
+
+_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
+_HASHED = re.compile(r"####\s*(.+)")
+
+
+def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | None:
+    """The recorded answer of a row: of `column`, else of the first usual one that it has; None where there is none.
+
+    A worked solution counts by its final answer, if it marks one.
+
+    >>> recorded_answer({"answer": "18 - 4 = 14 eggs. #### 14"}), recorded_answer({"target": 5})
+    ('14', None)
+    """
+    names = ANSWER_COLUMNS if column is None else (column,)
+    value = next((row[name] for name in names if row.get(name) is not None), None)
+    if value is None and column is None and isinstance(row.get("reward_model"), Mapping):
+        value = row["reward_model"].get("ground_truth")
+    if value is None or isinstance(value, Mapping) or (isinstance(value, list | tuple) and len(value) != 1):
+        return None
+    text = str(value[0] if isinstance(value, list | tuple) else value)
+    return (_marked(text) or text).strip() or None
+
+
+def final_answer(text: str) -> str | None:
+    r"""What a completion gives as its answer: what it marks as such, else its last number, else a short last line.
+
+    >>> final_answer(r"so \boxed{\frac{1}{2}}."), final_answer("2 and 3 make 1,005."), final_answer("hm\nParis")
+    ('\\frac{1}{2}', '1005', 'Paris')
+    """
+    marked = _marked(text)
+    if marked is not None:
+        return marked
+    numbers = numbers_of(text)
+    if numbers:
+        return numbers[-1]
+    lines = text.strip().splitlines()
+    return lines[-1].strip() if lines and len(lines[-1].strip()) <= 40 else None
+
+
+def _marked(text: str) -> str | None:
+    boxed = _boxed(text)
+    if boxed is not None:
+        return boxed
+    for pattern in (_TAGGED, _HASHED):
+        found = pattern.findall(text)
+        if found and found[-1].strip():
+            return str(found[-1]).strip().rstrip(".*")
+    return answer_said(text)
+
+
+def _boxed(text: str) -> str | None:
+    start = text.rfind("\\boxed{")
+    if start < 0:
+        return None
+    depth, begin = 1, start + len("\\boxed{")
+    for at in range(begin, len(text)):
+        depth += {"{": 1, "}": -1}.get(text[at], 0)
+        if depth == 0:
+            return text[begin:at].strip() or None
+    return None
