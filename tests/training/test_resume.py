@@ -139,6 +139,13 @@ def test_a_course_that_is_given_up_is_put_aside(tmp_path: Path, caplog: pytest.L
     assert latest_complete(tmp_path) == tmp_path / "checkpoint-4"
 
 
+def test_who_begins_anew_beside_checkpoints_is_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    run(tmp_path, save_steps=6)
+    assert "begins anew" not in caplog.text
+    run(tmp_path, save_steps=6)
+    assert "would go on with checkpoint-6" in caplog.text
+
+
 def test_a_finished_run_is_not_trained_a_step_more(tmp_path: Path) -> None:
     run(tmp_path, save_steps=3)
     with pytest.raises(rw.StateFileError, match="all 6 steps of max_steps: there is nothing to resume"):

@@ -124,6 +124,7 @@ class CheckpointMixin(TrlTrainer):
             self._check_unfinished(Path(resume_from_checkpoint))
             self._on_main(lambda: self._put_aside_after(Path(str(resume_from_checkpoint))))
         else:
+            self._on_main(self._warn_of_others)
             self._clock, self._screened = self.curriculum.step, Screened()
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
@@ -133,6 +134,17 @@ class CheckpointMixin(TrlTrainer):
             raise StateFileError(
                 f"{str(checkpoint)!r} has all {self.args.max_steps} steps of max_steps: there is nothing to resume. "
                 "Load it as the model, or raise max_steps to go on"
+            )
+
+    def _warn_of_others(self) -> None:
+        """Training that begins anew leaves the checkpoints that are there alone, as transformers does."""
+        newest = latest_complete(Path(self.args.output_dir))
+        if newest is not None:
+            logger.warning(
+                "training begins anew, but %r has checkpoints already: train(resume_from_checkpoint=True) would go on "
+                "with %s until this training has a later one; move them away, or give another output_dir",
+                str(self.args.output_dir),
+                newest.name,
             )
 
     def _put_aside_after(self, checkpoint: Path) -> None:
