@@ -175,6 +175,7 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
         ({"select": "confident"}, "select 'confident' is the vote of policy deepconf, got policy 'none'"),
         ({"policy_options": {"tau": 1}}, "has no option 'tau'"),
         ({"k": 0}, "k must be"),
+        ({"policy": "esc", "k": 4, "select": "majority"}, "window=5 and k=4; raise k or lower"),
     ],
 )
 def test_options_that_dont_go_together(options: dict[str, Any], tmp_path: Path, change: Any, words: str) -> None:
