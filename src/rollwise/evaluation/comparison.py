@@ -23,7 +23,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.evaluation.bootstrap import FEWEST_SEEDS, bootstrap_interval, percentile_interval, resample_weights
-from rollwise.evaluation.comparison_data import COMPARED, ComparedRuns, Pair, Runs, last_step, planned_steps, sort_runs
+from rollwise.evaluation.comparison_data import COMPARED, ComparedRuns, Runs, sort_runs
 from rollwise.evaluation.comparison_results import (
     AxisResult,
     Comparison,
@@ -36,27 +36,15 @@ from rollwise.evaluation.comparison_results import (
     Share,
     Summary,
 )
-from rollwise.evaluation.curves import (
-    Curve,
-    FloatArray,
-    mean_height,
-    mean_until,
-    relative_bests,
-    relative_times,
-    run_curve,
-)
-from rollwise.evaluation.run_files import RunData
-from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_run, score_measures
+from rollwise.evaluation.comparison_runs import BSF_PERCENTS, TTB_PERCENTS, relatives, run_result
+from rollwise.evaluation.curves import Curve, FloatArray, run_curve
+from rollwise.evaluation.run_measures import COST_MEASURES, Measure, score_measures
 from rollwise.evaluation.run_sets import Problem
 
-TTB_PERCENTS = (50, 75, 100)
-BSF_PERCENTS = (25, 50, 100)
 # The parts of a budget over which the effective task ratio is averaged, for its curve.
 RATIO_PARTS = 20
 # What a share of the oracle's gain is taken of.
 GAINS = ("score", "area")
-
-Curves = tuple[FloatArray, FloatArray]  # a grid, (G,), and R curves on it, (R, G)
 
 
 def compare_runs(
@@ -93,7 +81,7 @@ def compare_runs(
         raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {bootstrap!r} and {budget!r}")
     sorting = sort_runs(runs, budget)
     data = ComparedRuns.of(sorting, budget)
-    rows = tuple(_run_result(data, baseline, sorting.status[pair], pair, run) for pair, run in sorting.runs.items())
+    rows = tuple(run_result(data, baseline, sorting.status[pair], pair, run) for pair, run in sorting.runs.items())
     work = _Work(data, rows, baseline, oracle, {**score_measures(data.columns), **COST_MEASURES}, bootstrap, seed)
     gains = {} if oracle is None else {key: work.oracle_gain(oracle, key) for key in GAINS}
     there = [method for method, seeds in runs.items() if seeds or method in (baseline, oracle)]
@@ -124,53 +112,6 @@ def _rank(method: MethodResult, baseline: str, axis: str) -> tuple[int, float]:
         return 0, 0.0
     difference = found.score.difference
     return (1, -found.score.mean) if difference is None else (0, -difference.mean)
-
-
-# ---- one run ----
-
-
-def _run_result(data: ComparedRuns, baseline: str, status: str, pair: Pair, run: RunData) -> RunResult:
-    return RunResult(
-        method=pair[0],
-        seed=pair[1],
-        path=str(run.path),
-        status=status,
-        step=last_step(run),
-        planned=planned_steps(run),
-        measures=measure_run(run, data.columns),
-        axes={axis: _run_on_axis(data, baseline, axis, pair) for axis, found in data.curves.items() if pair in found},
-    )
-
-
-def _run_on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[str, float]:
-    method, seed = pair
-    x, y = data.grid(axis, method, [seed])
-    if x.size == 0:
-        return {}
-    whole = data.grid(axis, method, [seed], since=data.starts[axis])
-    found = {"score": float(y[0, -1]), "area": float(mean_height(*whole)[0]) if whole[0].size else math.nan}
-    found["effective_task_ratio"] = mean_until(data.runs[pair], "frac_mixed", axis, data.ends[axis][pair])
-    if (baseline, seed) in data.curves[axis]:
-        until = data.end(axis, [seed], method, baseline)
-        own, base = (data.grid(axis, name, [seed], until) for name in (method, baseline))
-        found |= {key: float(values[0]) for key, values in _relatives(axis, own, base, until).items()}
-    return found
-
-
-def _relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, FloatArray]:
-    """TTB and BSF of R pairs of curves cut at `until`, (R,) each, by `ttb_50`, `bsf_25`, ...; empty without curves."""
-    if own[0].size == 0 or base[0].size == 0:
-        return {}
-    found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
-    # Runs that are as long as one another in steps are evaluated at the same ones, and BSF is the papers', of
-    # evaluations alone. Cut between two steps, where so many tokens were spent, that would drop the last of all.
-    between = axis != "steps" or not math.isclose(until, round(until), abs_tol=1e-9)
-    for percent in BSF_PERCENTS:
-        part = percent / 100 * until
-        found[f"bsf_{percent}"] = relative_bests(
-            *own, *base, part if between else math.floor(part + 1e-9), between=between
-        )
-    return found
 
 
 # ---- one method ----
@@ -254,10 +195,10 @@ class _Work:
         if seeds:
             (x, y), (base_x, base_y) = (self.data.grid(axis, name, seeds, cut) for name in (method, self.baseline))
             averaged = (x, y.mean(axis=0)[None]), (base_x, base_y.mean(axis=0)[None])
-            value = _relatives(axis, *averaged, cut)
+            value = relatives(axis, *averaged, cut)
             if len(seeds) >= FEWEST_SEEDS and method != self.baseline:
                 weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
-                resampled = _relatives(axis, (x, weights @ y), (base_x, weights @ base_y), cut)
+                resampled = relatives(axis, (x, weights @ y), (base_x, weights @ base_y), cut)
         found = {}
         for key in [*(f"ttb_{p}" for p in TTB_PERCENTS), *(f"bsf_{p}" for p in BSF_PERCENTS)]:
             singles = np.array([row.value(key, axis) for row in self.compared(method)])
