@@ -13,6 +13,8 @@ import pytest
 import yaml
 
 from rollwise.cli import main
+from rollwise.cli.commands import COMMANDS
+from rollwise.cli.head import SUBCOMMANDS
 from rollwise.curricula import CURRICULA
 from rollwise.gates import GATES
 from rollwise.tasks import TASKS
@@ -26,6 +28,13 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     text = capsys.readouterr().out
     for option in ("--curriculum", "--task", "--resume", "--config", "--seed", "examples:"):
         assert option in text
+
+
+@pytest.mark.parametrize("command", [*COMMANDS, *(f"head {name}" for name in SUBCOMMANDS)])
+def test_help_explains_every_option(command: str) -> None:
+    group, _, name = command.partition(" ")
+    parser = (SUBCOMMANDS[name] if name else COMMANDS[group]).build_parser()
+    assert [action.dest for action in parser._actions if not action.help] == []
 
 
 @pytest.mark.parametrize(
