@@ -97,11 +97,11 @@ def test_errors_are_one_line(
 def test_an_interrupt_says_how_to_go_on(
     command: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from rollwise.sampling import folder as sample
+    from rollwise.sampling.folder import SampleFolder
 
     def interrupt(*_: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(sample.SampleFolder, "append", interrupt)
+    monkeypatch.setattr(SampleFolder, "append", interrupt)
     assert main([*command, "--out", str(tmp_path)]) == 130
     assert "the same command goes on" in capsys.readouterr().err

@@ -36,6 +36,7 @@ CORE = {
     "rng",
     "columns",
     "yaml_file",
+    "progress_bar",
     "child_process",
 }
 ALLOWED: dict[str, set[str]] = {
@@ -54,8 +55,7 @@ ALLOWED: dict[str, set[str]] = {
     "sampling": CORE | {"tasks", "models", "sampling"},
     "profiling": CORE | {"answers", "curricula", "models", "sampling", "profiling"},
     "training": CORE
-    | {"curricula", "gates", "judges", "tasks", "models", "profiling", "sampling", "inference"}
-    | {"training"},
+    | {"curricula", "gates", "judges", "tasks", "models", "sampling", "profiling", "inference", "training"},
     "inference": CORE | {"answers", "judges", "tasks", "models", "sampling", "evaluation", "inference"},
     "comparing": CORE | {"curricula", "gates", "models", "tasks", "training", "comparing"},
     "evaluation": {"errors", "yaml_file", "evaluation"},

@@ -55,10 +55,10 @@ def test_interrupted_anywhere_it_ends_the_same(
     options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Stopped before, in and after a line is written; the folder is the same to the byte."""
-    from rollwise.sampling import folder as sample
+    from rollwise.sampling.folder import SampleFolder
 
     straight = profile(options, tmp_path / "straight")
-    append, calls = sample.SampleFolder.append, 0
+    append, calls = SampleFolder.append, 0
 
     def stop_at_the_third(self: Any, groups: list[Any]) -> None:
         nonlocal calls
@@ -68,7 +68,7 @@ def test_interrupted_anywhere_it_ends_the_same(
         append(self, groups)
 
     out = tmp_path / "stopped"
-    monkeypatch.setattr(sample.SampleFolder, "append", stop_at_the_third)
+    monkeypatch.setattr(SampleFolder, "append", stop_at_the_third)
     with pytest.raises(KeyboardInterrupt):
         profile(options, out)
     monkeypatch.undo()

@@ -6,13 +6,8 @@ from collections.abc import Callable
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
-
-def _progress(console: Console, **options: Any) -> Progress:
-    columns = (TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn())
-    times = (TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn())
-    return Progress(*columns, *times, console=console, **options)
+from rollwise.progress_bar import progress_bar
 
 
 class Bar:
@@ -24,7 +19,7 @@ class Bar:
 
     def __init__(self, what: str) -> None:
         self.what, self.console, self.tenths = what, Console(stderr=True), 0
-        self.bar = _progress(self.console, disable=not self.console.is_terminal)
+        self.bar = progress_bar(self.console, disable=not self.console.is_terminal)
         self.task = self.bar.add_task(what, total=None)
 
     def __enter__(self) -> Bar:
@@ -50,7 +45,7 @@ class Bars:
     """
 
     def __init__(self, console: Console) -> None:
-        self.progress = _progress(console)
+        self.progress = progress_bar(console)
         self.tasks: dict[str, Any] = {}
 
     def __enter__(self) -> Bars:

@@ -8,26 +8,18 @@ import subprocess
 import sys
 import time
 from collections.abc import Collection, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
-from rich.progress import (
-    BarColumn,
-    MofNCompleteColumn,
-    Progress,
-    TaskID,
-    TextColumn,
-    TimeElapsedColumn,
-    TimeRemainingColumn,
-)
+from rich.progress import Progress, TaskID
 
 from rollwise.comparing.plan import RUN_FILE, Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder
+from rollwise.progress_bar import progress_bar
 from rollwise.state import make_folder
 from rollwise.tasks import Task
 from rollwise.training.checkpoint import latest_complete, step_of
@@ -80,7 +72,7 @@ def run_comparison(
     failed: list[Run] = []
     if waiting:
         _warm_start(waiting, console)
-        with _display(console) as bar, _Workers(folder, jobs) as workers:
+        with progress_bar(console, note="what") as bar, _Workers(folder, jobs) as workers:
             total = bar.add_task("all runs", total=len(runs), completed=done, what="")
             _work(workers, waiting, failed, bar, total)
     return failed
@@ -205,16 +197,6 @@ def _warm_start(runs: list[Run], console: Console) -> None:
         if (key := (model, json.dumps(task.fingerprint(), sort_keys=True))) not in made:
             made.add(key)
             make_embedded(model, task, console)
-
-
-@contextmanager
-def _display(console: Console) -> Iterator[Progress]:
-    columns = (
-        TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn(), TimeElapsedColumn(),
-        TextColumn("<"), TimeRemainingColumn(), TextColumn("{task.fields[what]}"),
-    )  # fmt: skip
-    with Progress(*columns, console=console) as bar:
-        yield bar
 
 
 def _last_line(path: Path) -> dict[str, Any]:

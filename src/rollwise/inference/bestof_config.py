@@ -9,9 +9,9 @@ from typing import Any, Literal
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.confidence import DeepConfPolicy
+from rollwise.inference.consistency import EarlyStopping
 from rollwise.inference.policies import PEERS, POLICIES, BestOfN, make_policy
 from rollwise.inference.selection import CONFIDENT, LIVE_RULES
-from rollwise.inference.voting import EarlyStoppingVote
 from rollwise.sampling.config import DataConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
@@ -68,11 +68,8 @@ class BestOfConfig(DataConfig):
         if self.policy not in POLICIES:
             raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
         policy = make_policy(self.policy, **self.policy_options)
-        if isinstance(policy, EarlyStoppingVote) and policy.window > self.k:
-            raise ConfigError(
-                f"with policy 'esc' its window must be at most k, else no window is ever whole: got "
-                f"window={policy.window} and k={self.k}; raise k or lower --policy_options.window"
-            )
+        if isinstance(policy, EarlyStopping):
+            policy.check_fits(self.k, "policy_options.window")
         alone = self.head is None and self.policy == DeepConfPolicy.name
         self.select = self.select or (CONFIDENT if alone else LIVE_RULES[0])
         if self.select not in (*LIVE_RULES, CONFIDENT):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
 from rollwise.inference.registry import make_named
 
 Answer = str | None
@@ -74,6 +75,14 @@ class EarlyStopping:
 
     def __post_init__(self) -> None:
         check_whole("window", self.window, least=2)
+
+    def check_fits(self, k: int, option: str) -> None:
+        """`ConfigError`, naming the `option` that sets the window, if k samples never make a whole one."""
+        if self.window > k:
+            raise ConfigError(
+                f"with esc {option} must be at most k, else no window is ever whole: got {option}={self.window} and "
+                f"k={k}; raise k or lower {option}"
+            )
 
     def draw(self, k: int, drawn: int) -> int:
         """To the end of the window: windows don't overlap."""

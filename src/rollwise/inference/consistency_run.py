@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
 from rollwise.errors import PoolError, StateFileError
 from rollwise.inference.endpoint import Endpoint, Extractor, Line, answer_all
 from rollwise.inference.endpoint_config import EndpointConfig
+from rollwise.progress_bar import progress_bar
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.line_file import append_lines, check_same_options, read_lines
@@ -169,12 +169,8 @@ def _check_prompts(data: PromptData, config: EndpointConfig) -> None:
 
 @contextmanager
 def _bar(console: Console, total: int, before: Sequence[Line]) -> Iterator[Any]:
-    columns = (
-        *(TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn()),
-        *(TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn(), TextColumn("{task.fields[signals]}")),
-    )
     count, samples = len(before), sum(line["samples"] for line in before)
-    with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
+    with progress_bar(console, note="signals", disable=not console.is_terminal) as progress:
         task = progress.add_task("prompts", total=total, completed=count, signals="")
 
         def show(line: Line) -> None:

@@ -96,11 +96,8 @@ class EndpointConfig:
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
         check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
         rule = self.stopping_rule()
-        if isinstance(rule, EarlyStopping) and self.window is not None and self.window > self.k:
-            raise ConfigError(
-                f"with rule 'esc' window must be at most k, else no window is ever whole: got window={self.window} and "
-                f"k={self.k}; raise k or lower window"
-            )
+        if isinstance(rule, EarlyStopping) and self.window is not None:
+            rule.check_fits(self.k, "window")
 
     def stopping_rule(self) -> StoppingRule:
         """The rule, made of its options."""

@@ -53,7 +53,7 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
     scorer.check(data.rows[0])
     other = None if config.join is None else read_table(config.join)
     options = sampling_options(config, task, n=config.rollouts, batch_size=config.batch_size)
-    folder = SampleFolder(config.folder)
+    folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder")
     decided = {**config.sampling(), "max_completion_length": options.max_new_tokens}
     folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
     order = sampling_order(data.ids, data.categories, config.seed)

@@ -1,6 +1,6 @@
 """Rolls out the sampled prompts into a folder, so that nothing is lost whenever it is killed.
 
-`config.yaml` holds the options that decide the rollouts, `groups.jsonl` a line for each prompt that is done. A line
+`config.yaml` holds the options that decide the rollouts, a file of lines one for each prompt that is done. A line
 that was torn by a kill is cut off; the same command goes on with the prompts that are missing.
 """
 
@@ -31,7 +31,7 @@ Draw = Callable[..., Iterator[list[Rollouts]]]
 
 
 class SampleFolder:
-    """The files of a profile, or of whatever else rolls out prompts.
+    """The files of whatever rolls out prompts.
 
     Args:
         path: The folder; made when it is first written to.
@@ -39,9 +39,7 @@ class SampleFolder:
         what: Whose folder it is, for messages.
     """
 
-    def __init__(
-        self, path: str | os.PathLike[str], *, lines: str = "groups.jsonl", what: str = "a profile's folder"
-    ) -> None:
+    def __init__(self, path: str | os.PathLike[str], *, lines: str, what: str) -> None:
         self.path, self.what = Path(path), what
         self.config = self.path / "config.yaml"
         self.groups = self.path / lines

@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+from rollwise.progress_bar import progress_bar
 
 
 class SamplingBar:
     """What is going on, with the time left; where there is no terminal, a line every tenth."""
 
     def __init__(self, console: Console) -> None:
-        columns = (
-            *(TextColumn("[bold]{task.description}"), BarColumn(bar_width=20), MofNCompleteColumn()),
-            *(TimeElapsedColumn(), TextColumn("<"), TimeRemainingColumn(), TextColumn("{task.fields[signals]}")),
-        )
-        self.progress = Progress(*columns, console=console, disable=not console.is_terminal)
+        self.progress = progress_bar(console, note="signals", disable=not console.is_terminal)
         self.warming = self.progress.add_task("warm start", total=None, visible=False, signals="")
         self.said = 0  # tenths
         self.sampling = self.progress.add_task("prompts", total=None, visible=False, signals="")

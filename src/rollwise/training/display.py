@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress
 from transformers import TrainerCallback
 
+from rollwise.progress_bar import progress_bar
 from rollwise.training.groups import Groups
 
 _POOLS = ("heap", "solved", "unsolved", "unseen")
@@ -45,16 +46,7 @@ class Display(TrainerCallback):
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Show the bar."""
         if self.console.is_terminal:
-            self._bar = Progress(
-                TextColumn("[bold]{task.description}"),
-                BarColumn(bar_width=20),
-                MofNCompleteColumn(),
-                TimeElapsedColumn(),
-                TextColumn("<"),
-                TimeRemainingColumn(),
-                TextColumn("{task.fields[signals]}"),
-                console=self.console,
-            )
+            self._bar = progress_bar(self.console, note="signals")
             self._task = self._bar.add_task("train", total=state.max_steps, completed=state.global_step, signals="")
             self._bar.start()
 
