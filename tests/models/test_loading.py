@@ -11,7 +11,7 @@ from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
 from rollwise.models.extras import need
-from rollwise.models.loading import _give_pad_token
+from rollwise.models.loading import _give_pad_token, save_policy
 
 torch = pytest.importorskip("torch")
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, intermediate_size=32)
@@ -44,6 +44,19 @@ def test_the_end_of_text_stands_in_for_a_missing_pad_token(folder: Path) -> None
     tokenizer.pad_token = tokenizer.eos_token = None
     with pytest.raises(ConfigError, match="neither a pad nor an end-of-text token"):
         _give_pad_token(model, tokenizer, "toy")
+
+
+def test_trained_weights_survive_whatever_happens_to_their_file(tmp_path: Path) -> None:
+    """Mapped pages would be read anew from a file that is overwritten in place."""
+    save_policy(*build_policy(SMALL), tmp_path)
+    model, _ = load_policy(tmp_path)
+    for weight in model.parameters():
+        weight.data.add_(1.0)
+    trained = [weight.detach().clone() for weight in model.parameters()]
+    file = tmp_path / "model.safetensors"
+    file.write_bytes(file.read_bytes())
+    assert all(bool((now == then).all()) for now, then in zip(model.parameters(), trained, strict=True))
+    assert model.get_input_embeddings().weight is model.get_output_embeddings().weight  # still tied
 
 
 def test_errors_say_what_is_wrong(folder: Path, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def load_policy(
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
         raise ConfigError(f"no causal language model can be loaded from {source!r}: {error}; {remedy}") from error
     _give_pad_token(model, tokenizer, source)
+    _take_off_the_file(model)
     return model, tokenizer
 
 
@@ -66,6 +67,17 @@ def check_model_folder(path_or_id: str | Path) -> None:
     if local and not (path / "config.json").is_file():
         what = "has no config.json" if path.is_dir() else "does not exist"
         raise ConfigError(f"model folder {str(path)!r} {what}; give a folder written by save_pretrained")
+
+
+def _take_off_the_file(model: Any) -> None:
+    """Give the weights memory of their own.
+
+    On a CPU they are the file's pages, mapped. Whoever overwrites the file in place, as `cp` does, would set weights
+    that were trained since back to what the file holds, without a word.
+    """
+    for tensor in (*model.parameters(), *model.buffers()):
+        if tensor.device.type == "cpu":
+            tensor.data = tensor.data.clone()
 
 
 def _give_pad_token(model: Any, tokenizer: Any, source: str) -> None:
