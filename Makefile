@@ -2,7 +2,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN ?= runs/demo
-PLANS ?= $(sort $(wildcard examples/compare/*.yaml))
+PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
 .PHONY: demo test lint bench compare clean
 

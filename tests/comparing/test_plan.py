@@ -168,7 +168,10 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
         read_plan(tmp_path / "list.yaml")
 
 
-@pytest.mark.parametrize("path", sorted((Path(__file__).parents[2] / "examples/compare").glob("*.yaml")), ids=str)
+EXAMPLES = Path(__file__).parents[2] / "examples/compare"
+
+
+@pytest.mark.parametrize("path", sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("judging/*.yaml")]), ids=str)
 def test_the_shipped_plans_are_sound(path: Path) -> None:
     plan = read_plan(path)
     assert plan.name == path.stem
@@ -179,7 +182,7 @@ def test_the_shipped_plans_are_sound(path: Path) -> None:
 
 
 def test_the_plan_of_a_pretrained_model_waits_for_its_policy() -> None:
-    plan = read_plan(Path(__file__).parents[2] / "examples/compare/pretrained/reversal-smollm2.yaml")
+    plan = read_plan(EXAMPLES / "pretrained/reversal-smollm2.yaml")
     assert {run.config.model for run in plan.runs(Path("out"))} == {"./policy"}
 
 
