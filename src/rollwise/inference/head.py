@@ -131,14 +131,14 @@ class SuccessHead:
         try:
             with safe_open(str(file), framework="pt") as opened:
                 facts = {name: json.loads(text) for name, text in (opened.metadata() or {}).items()}
-                weight = opened.get_tensor(WEIGHT)
+                weight = opened.get_tensor(WEIGHT).float().clone()  # not a view of the file
                 verdict = None
                 if "windows" in facts:
-                    parts = opened.get_tensor(VERDICT).float(), opened.get_tensor(VERDICT_BIAS).float()
-                    verdict = Verdict(*parts, tuple(facts["windows"]))
+                    rows, bias = (opened.get_tensor(name).float().clone() for name in (VERDICT, VERDICT_BIAS))
+                    verdict = Verdict(rows, bias, tuple(facts["windows"]))
             if facts.get("format") != FORMAT:
                 raise ValueError(f"its format is {facts.get('format')!r}, not {FORMAT!r}")
-            return cls(weight.float(), HeadSpec.from_dict(facts["spec"]), facts["model"], facts["about"], verdict)
+            return cls(weight, HeadSpec.from_dict(facts["spec"]), facts["model"], facts["about"], verdict)
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise StateFileError(f"{str(file)!r} holds no success head of rollwise: {error}") from error
 
