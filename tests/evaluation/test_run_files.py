@@ -39,6 +39,19 @@ def test_columns_align_by_step_and_missing_is_nan(tmp_path: Path) -> None:
     assert "loss" not in run.metrics
 
 
+def test_what_training_began_with(tmp_path: Path) -> None:
+    write_lines(tmp_path, [{"step": 1}])
+    assert read_run(tmp_path).start is None
+    for text, start in (('{"weights_digest": "ab"}', "ab"), ('{"weights_digest": 3}', None), ("[]", None)):
+        (tmp_path / "model.json").write_text(text)
+        assert read_run(tmp_path).start == start
+    (tmp_path / "model.json").write_text('{"weights_dig')
+    with pytest.raises(StateFileError, match=r"model.json can't be read .*; delete it"):
+        read_run(tmp_path)
+    assert read_run(tmp_path, faults := Faults()).start is None
+    assert "model.json can't be read" in " ".join(faults.sentences())
+
+
 @pytest.mark.parametrize("tail", ['{"step": 2, "rew', '{"step": 2, "rew\n', "\n\n", "12", "\x00\x00\x00", ""])
 def test_torn_last_line_is_left_out(tmp_path: Path, tail: str) -> None:
     assert read_run(write_lines(tmp_path, [{"step": 1}], tail=tail)).steps.tolist() == [1]
@@ -236,7 +249,7 @@ def test_a_config_that_can_not_be_read_is_a_fault(tmp_path: Path, bad: str) -> N
     run = read_run(tmp_path, faults)
     assert (run.config, run.config_text) == ({}, bad)
     assert len(faults.sentences()) == 1
-    assert "\n" not in faults.sentences()[0]
+    assert "\n" not in " ".join(faults.sentences())
     with pytest.raises(StateFileError, match=r"config\.yaml"):
         read_run(tmp_path)
 

@@ -80,6 +80,30 @@ def test_runs_that_are_scored_on_different_things(tmp_path: Path) -> None:
     assert str(problem) == "the runs differ in eval_samples (4, 8), so their scores do not measure the same"
 
 
+def test_runs_that_began_with_other_weights(tmp_path: Path) -> None:
+    """Such as an embedded model that two machines have made, each its own."""
+    paths = [write_run(tmp_path / f"{m}-seed{s}", curriculum=m, seed=s) for m in ("sec", "bots") for s in range(8)]
+    for number, path in enumerate(paths):
+        (path / "model.json").write_text(json.dumps({"weights_digest": "a" if number < 7 else "b"}))
+    (problem,) = group_runs(paths).problems
+    assert problem.kind == "unequal"
+    assert str(problem) == (
+        "sec seed 0, sec seed 1, sec seed 2, sec seed 3, sec seed 4, sec seed 5 and 1 more did not begin with the "
+        "weights that the others began with, so a difference may be the start's"
+    )
+    (paths[7] / "model.json").unlink()  # of an earlier version: nothing is known
+    assert group_runs(paths[7:]).problems == ()
+    assert group_runs(paths[:7]).problems == ()
+
+
+def test_other_weights_of_another_model_need_no_sentence_of_their_own(tmp_path: Path) -> None:
+    paths = [write_run(tmp_path / name, curriculum="sec", seed=0, model=name) for name in ("a", "b")]
+    for path in paths:
+        (path / "model.json").write_text(json.dumps({"weights_digest": path.name}))
+    (problem,) = group_runs(paths).problems
+    assert str(problem).startswith("the runs differ in model")
+
+
 def mixture(folder: Path, weight: int, seed: int) -> Path:
     lanes = {"a": {"weight": weight, "curriculum": "bots"}, "rest": {"weight": 1, "curriculum": "uniform"}}
     return write_run(folder, curriculum="mixture", curriculum_options={"lanes": lanes}, seed=seed)

@@ -9,11 +9,12 @@ import pytest
 from tiny import random_head
 
 from rollwise.inference.hidden import gather_states
-from rollwise.inference.kept_batches import KeptBatches, pass_facts, remove_kept, weights_digest
+from rollwise.inference.kept_batches import KeptBatches, pass_facts, remove_kept
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.inference.scoring import score_rollouts
 from rollwise.inference.verdict import window_means
 from rollwise.models import load_policy
+from rollwise.models.identity import weights_digest
 
 torch = pytest.importorskip("torch")
 BATCH = 64

@@ -11,12 +11,13 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.inference.export import Export, export_head
-from rollwise.inference.head import SuccessHead, model_facts
+from rollwise.inference.head import SuccessHead
 from rollwise.inference.reserved import check_linear_read, mask_unnamed, reserve, suppress, unnamed_ids, unnamed_rows
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.inference.spec import HeadSpec
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
+from rollwise.models.identity import model_facts
 from rollwise.models.sampling import SamplingOptions, sample_prompts
 
 torch = pytest.importorskip("torch")

@@ -15,13 +15,13 @@ from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Policy, Prune, Sequ
 from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.export import export_head
 from rollwise.inference.groups import ABANDONED, FINISHED, TRUNCATED, Result
-from rollwise.inference.head import model_facts
 from rollwise.inference.verdict import Verdict
 from rollwise.inference.vllm_engine import VLLMDecoder, VLLMRequest
 from rollwise.inference.vllm_signals import HeadSlice, TopLogprobs
 from rollwise.inference.voting import EarlyStoppingVote
 from rollwise.models import EmbeddedConfig
 from rollwise.models.embedded import build_policy
+from rollwise.models.identity import model_facts
 
 SPEC = HeadSpec(rewards=(0, 1), edges=(0, 4, 8, 16))
 LIMIT = 16

@@ -6,7 +6,7 @@ import torch
 import transformers
 
 from rollwise.inference import HeadSpec, SuccessHead
-from rollwise.inference.head import model_facts
+from rollwise.models.identity import model_facts
 from rollwise.models.tokenizer import character_tokenizer
 
 SHAPE = {"hidden_size": 32, "intermediate_size": 48, "num_hidden_layers": 2, "num_attention_heads": 4}

@@ -14,7 +14,7 @@ from trl import RLOOConfig, RLOOTrainer
 
 import rollwise as rw
 from rollwise.inference import HeadSpec, SuccessHead
-from rollwise.inference.head import model_facts
+from rollwise.models.identity import model_facts
 from rollwise.training import CurriculumRLOOTrainer
 from rollwise.training.abort_options import AbortOptions
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from rollwise.models import EmbeddedConfig, embedded_policy
+from rollwise.models import EmbeddedConfig, embedded_policy, load_policy
+from rollwise.models.identity import made_by
 from rollwise.tasks import make_task
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import resume_run, start_run
@@ -43,6 +44,11 @@ def test_it_ends_after_the_step_that_uses_the_budget_up(policy: Path, tmp_path: 
     assert (run / "metrics.jsonl").read_bytes() == before
 
 
-def test_without_a_budget_steps_decide(policy: Path, tmp_path: Path) -> None:
+def test_without_a_budget_steps_decide_and_the_start_stays_on_record(policy: Path, tmp_path: Path) -> None:
     run = start_run(config(policy, tmp_path / "run", steps=3))
     assert metrics(run)[-1]["step"] == 3
+    began = json.loads((run / "model.json").read_text())
+    assert began == made_by(*load_policy(policy))
+    resume_run(run, steps=4)
+    assert metrics(run)[-1]["step"] == 4
+    assert json.loads((run / "model.json").read_text()) == began

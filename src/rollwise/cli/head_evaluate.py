@@ -70,9 +70,9 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
     from rollwise.inference.evaluation import Evaluation
     from rollwise.inference.head import SuccessHead
-    from rollwise.inference.kept_batches import weights_digest
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
+    from rollwise.models.identity import weights_digest
     from rollwise.reports.inference import read_evaluation, write_inference_report
     from rollwise.reports.inference_tables import verdict
 

@@ -70,12 +70,13 @@ def run(options: Namespace) -> int:
     """Fit, save and say how good it is."""
     from rollwise.cli.progress import Bar
     from rollwise.inference.fitting import fit_head, fit_paper, position_weights
-    from rollwise.inference.head import SuccessHead, model_facts
+    from rollwise.inference.head import SuccessHead
     from rollwise.inference.hidden import gather_states
     from rollwise.inference.kept_batches import KeptBatches, pass_facts
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
     from rollwise.inference.verdict import window_means
+    from rollwise.models.identity import model_facts
 
     rollouts = RolloutSet.read(options.rollouts)
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))

@@ -1,4 +1,4 @@
-"""Reading a run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl` and, where it is there, `prompts.jsonl`.
+"""Reading a run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, and `prompts.jsonl`, `model.json` if there.
 
 The run may still be going, may have been killed in the middle of a line, and may have been resumed from a checkpoint
 older than its last line; a reader sees the one history that led to the policy. A file may also have been damaged: a
@@ -8,6 +8,7 @@ gets an error.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +27,7 @@ CONFIG_FILE = "config.yaml"
 METRICS_FILE = "metrics.jsonl"
 ROLLOUTS_FILE = "rollouts.jsonl"
 PROMPTS_FILE = "prompts.jsonl"
+MODEL_FILE = "model.json"
 ABSENT = "is not there"
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
@@ -42,12 +44,14 @@ class RunData:
         config_text: `config.yaml` as it stands, `""` where absent.
         metrics: Column name to (S,) floats, all aligned with `metrics["step"]`, which increases strictly; NaN where
             a line lacks the key.
+        start: A hash of the weights that training began with; None where `model.json` does not say.
     """
 
     path: Path
     config: dict[str, Any]
     config_text: str
     metrics: dict[str, FloatArray]
+    start: str | None = None
 
     @property
     def name(self) -> str:
@@ -130,7 +134,8 @@ def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
         raise StateFileError(f"{str(folder)!r} {reason}; give a run's folder, such as runs/<name>")
     text, config = _read_config(folder / CONFIG_FILE, faults)
     metrics = _read_metrics(folder / METRICS_FILE, faults)
-    return RunData(path=folder, config=config, config_text=text, metrics=metrics)
+    start = _read_start(folder / MODEL_FILE, faults)
+    return RunData(path=folder, config=config, config_text=text, metrics=metrics, start=start)
 
 
 def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]]:
@@ -160,6 +165,21 @@ def _no_config(path: Path, reason: str, faults: Faults | None) -> dict[str, Any]
         raise StateFileError(f"{path} {reason}; mend it or move it away")
     faults.add_file(path.name, reason)
     return {}
+
+
+def _read_start(path: Path, faults: Faults | None) -> str | None:
+    if not path.exists():
+        return None
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        reason = f"can't be read ({error})"
+        if faults is None:
+            raise StateFileError(f"{path} {reason}; delete it") from error
+        faults.add_file(path.name, reason)
+        return None
+    digest = facts.get("weights_digest") if isinstance(facts, dict) else None
+    return digest if isinstance(digest, str) else None
 
 
 def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:

@@ -23,6 +23,8 @@ SEED = re.compile(r"[-_]?seed[-_]?(\d+)$")
 
 Runs = dict[str, dict[int, RunData]]
 
+# So many runs are named in one sentence.
+_MOST_NAMED = 6
 # Runs that differ in these were not scored on the same thing.
 _SCORED_ON = ("task", "task_options", "model", "eval_prompts", "eval_samples")
 
@@ -112,7 +114,23 @@ def unlike_runs(runs: Runs) -> list[Problem]:
         if len(values) > 1:
             text = f"the runs differ in {key} ({', '.join(values)}), so their scores do not measure the same"
             problems.append(Problem("", None, "unequal", text))
+    if not problems and (text := _other_starts(runs)):
+        problems.append(Problem("", None, "unequal", text))
     return problems
+
+
+def _other_starts(runs: Runs) -> str:
+    """Runs of one model that began with other weights: of another machine's cache, or of a file changed since."""
+    began: dict[str, list[str]] = {}
+    for method, seeds in runs.items():
+        for seed, run in seeds.items():
+            if run.start is not None:
+                began.setdefault(run.start, []).append(f"{method} seed {seed}")
+    if len(began) < 2:
+        return ""
+    rare = [name for names in sorted(began.values(), key=len)[:-1] for name in names]
+    named = ", ".join(rare[:_MOST_NAMED]) + (f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else "")
+    return f"{named} did not begin with the weights that the others began with, so a difference may be the start's"
 
 
 def _read_plan(path: Path) -> dict[str, Any]:

@@ -23,11 +23,11 @@ from rollwise.inference.confidence import TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import Candidate, Result
 from rollwise.inference.head import SuccessHead
-from rollwise.inference.kept_batches import made_by
 from rollwise.inference.policies import make_policy
-from rollwise.inference.rollout_folder import MODEL_FILE, keep_facts
+from rollwise.inference.rollout_folder import keep_facts
 from rollwise.inference.selection import choose
 from rollwise.models import is_embedded
+from rollwise.models.identity import MODEL_FILE, made_by
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.folder import SampleFolder
 from rollwise.sampling.progress import SamplingBar

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from rollwise.checks import check_number
 from rollwise.errors import ConfigError
-from rollwise.inference.head import SuccessHead, model_facts
+from rollwise.inference.head import SuccessHead
 from rollwise.inference.hidden import hidden_states, output_embeddings
 from rollwise.inference.recipe import recipe
 from rollwise.inference.reserved import (
@@ -23,6 +23,7 @@ from rollwise.inference.reserved import (
     write_rows,
 )
 from rollwise.inference.scoring import check_width
+from rollwise.models.identity import model_facts
 from rollwise.state import write_atomically
 
 if TYPE_CHECKING:

@@ -16,6 +16,7 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.spec import HeadSpec
 from rollwise.inference.verdict import Verdict
 from rollwise.models.extras import need
+from rollwise.models.identity import model_facts
 
 if TYPE_CHECKING:
     import torch
@@ -158,16 +159,3 @@ class SuccessHead:
                     f"this success head was fitted on a model whose {name} is {value!r}, this one's is "
                     f"{found[name]!r}; fit a head on rollouts of this model with `rollwise head fit`"
                 )
-
-
-def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """What a head and a model must agree on, JSON-safe: architecture, width, layers, and a hash of the token ids."""
-    config = model.config.get_text_config()
-    vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
-    digest = hashlib.sha256(json.dumps(vocabulary, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
-    return {
-        "architecture": type(model).__name__,
-        "hidden_size": int(config.hidden_size),
-        "num_hidden_layers": int(config.num_hidden_layers),
-        "tokenizer": digest[:16],
-    }

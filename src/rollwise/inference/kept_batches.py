@@ -11,8 +11,8 @@ from typing import Any
 
 from rollwise.errors import StateFileError
 from rollwise.inference.array_file import Arrays, read_arrays, write_arrays
-from rollwise.inference.head import model_facts
 from rollwise.inference.rollout_set import RolloutSet
+from rollwise.models.identity import weights_digest
 from rollwise.state import make_folder, write_atomically
 
 FACTS_FILE = "facts.json"
@@ -77,18 +77,3 @@ def pass_facts(model: Any, rollouts: RolloutSet, **others: Any) -> dict[str, Any
     read = hashlib.sha256(json.dumps([rollouts.sequences, rollouts.prompt_lengths.tolist()]).encode())
     read.update(rollouts.rewards.tobytes())
     return {"model": weights_digest(model), "rollouts": read.hexdigest()[:16], **others}
-
-
-def made_by(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """What a model must be for its lines to be mixed with others: `model_facts`, and its very weights."""
-    return model_facts(model, tokenizer) | {"weights_digest": weights_digest(model)}
-
-
-def weights_digest(model: Any, sample: int = 64) -> str:
-    """A hash of all parameters' names and shapes, and of `sample` numbers of each, evenly spaced: quick at any size."""
-    digest = hashlib.sha256()
-    for name, parameter in model.named_parameters():
-        flat = parameter.detach().flatten()
-        some = flat[:: max(1, flat.numel() // sample)].float().cpu().numpy()
-        digest.update(f"{name} {tuple(parameter.shape)}".encode() + some.tobytes())
-    return digest.hexdigest()[:16]

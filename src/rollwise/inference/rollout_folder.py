@@ -7,10 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, StateFileError
+from rollwise.models.identity import MODEL_FILE
 from rollwise.sampling.folder import SampleFolder
 from rollwise.state import write_atomically
-
-MODEL_FILE = "model.json"
 
 
 def rollouts_folder(path: str | Path) -> SampleFolder:
@@ -41,7 +40,7 @@ def keep_facts(file: Path, facts: dict[str, Any], *, resumed: bool) -> None:
 
     Args:
         file: In the folder.
-        facts: As `kept_batches.made_by` gives them: the same path may hold other weights by now.
+        facts: As `made_by` gives them: the same path may hold other weights by now.
         resumed: Whether the folder holds lines.
 
     Raises:

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.head import model_facts
 from rollwise.inference.rollout_folder import read_facts, rollouts_folder
+from rollwise.models.identity import model_facts
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]

@@ -16,10 +16,10 @@ from rich.console import Console
 
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import TRUNCATED, Result
-from rollwise.inference.kept_batches import made_by
 from rollwise.inference.policies import BestOfN
-from rollwise.inference.rollout_folder import MODEL_FILE, keep_facts, rollouts_folder
+from rollwise.inference.rollout_folder import keep_facts, rollouts_folder
 from rollwise.inference.rollouts_config import RolloutsConfig
+from rollwise.models.identity import MODEL_FILE, made_by
 from rollwise.models.sampling import Rollouts, SamplingOptions, encode
 from rollwise.sampling.data import load_data, sampling_order
 from rollwise.sampling.folder import Group, sample_into

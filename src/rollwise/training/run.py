@@ -24,6 +24,7 @@ from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
+from rollwise.models.identity import made_by
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.scoring import reward_spec_of
 from rollwise.tasks import Task
@@ -117,6 +118,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
                 folder.config.unlink(missing_ok=True)
             raise
         _write_config(folder, config, processes)
+        if checkpoint is None and processes.is_main_process:
+            folder.write_model(made_by(trainer.model, trainer.processing_class))
         for kind in (PrinterCallback, ProgressCallback):
             trainer.remove_callback(kind)
         recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)

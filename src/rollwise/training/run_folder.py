@@ -1,9 +1,10 @@
-"""A run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`, `report.html`.
+"""A run's folder: options, the model it began with, logs and checkpoints.
 
-Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s first, so that
-they hold each step once however often the run was killed; an evaluation after training has a line of its own. Logs of
-another run that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course that was given
-up, by going on from an older one, are called `given-up-checkpoint-STEP`.
+`config.yaml`, `model.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`, `report.html`. Logs are
+only appended to while a run goes on. When it resumes from step s they are rolled back to s first, so that they hold
+each step once however often the run was killed; an evaluation after training has a line of its own. Logs of another run
+that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course that was given up, by going
+on from an older one, are called `given-up-checkpoint-STEP`.
 """
 
 from __future__ import annotations
@@ -23,7 +24,8 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import StateFileError
-from rollwise.state import make_folder
+from rollwise.models.identity import MODEL_FILE
+from rollwise.state import make_folder, write_atomically
 from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
 from rollwise.yaml_file import read_yaml, write_yaml
@@ -54,6 +56,7 @@ class RunFolder:
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
         self.config = self.path / "config.yaml"
+        self.model = self.path / MODEL_FILE
         self.metrics = self.path / "metrics.jsonl"
         self.rollouts = self.path / "rollouts.jsonl"
         self.prompts = self.path / "prompts.jsonl"
@@ -84,6 +87,10 @@ class RunFolder:
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write `config.yaml`, atomically."""
         write_yaml(self.config, config)
+
+    def write_model(self, facts: Mapping[str, Any]) -> None:
+        """Write `model.json`, which model training begins with (`made_by`), atomically."""
+        write_atomically(self.model, json.dumps(dict(facts), indent=1).encode())
 
     def read_config(self) -> dict[str, Any]:
         """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
