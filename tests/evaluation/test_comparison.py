@@ -199,6 +199,16 @@ def test_a_time_that_is_never_reached_and_one_that_is_not_defined(tmp_path: Path
     assert ",never," in found.to_csv()
 
 
+def test_a_baseline_that_stays_where_it_is_does_not_rise_by_rounding(tmp_path: Path) -> None:
+    starts = (0.1, 0.3, 0.7, 0.2, 0.6, 0.45)
+    flat = [lines([start] * 6) for start in starts]
+    up = [lines(shifted((0.0, 0.01, 0.02, 0.03, 0.04, 0.05), start)) for start in starts]
+    found = compare_runs(write_runs(tmp_path, {"flat": flat, "up": up}), baseline="flat").method("up")
+    for ttb in found.axes["tokens"].ttb.values():
+        assert math.isnan(ttb.value)
+        assert (ttb.interval, ttb.n) == (None, 0)
+
+
 @pytest.mark.parametrize("seeds", [1, 2])
 def test_fewer_than_three_seeds_have_no_interval(tmp_path: Path, seeds: int) -> None:
     runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2))] * seeds, "fast": [lines((0.1, 0.4))] * seeds})

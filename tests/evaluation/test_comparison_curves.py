@@ -9,7 +9,7 @@ import pytest
 
 from rollwise.evaluation import relative_best_so_far, relative_time_to_baseline
 from rollwise.evaluation.bootstrap import Interval, bootstrap_interval, percentile_interval, resample_weights
-from rollwise.evaluation.comparison_runs import averaged_relatives, relatives
+from rollwise.evaluation.comparison_runs import relatives, resampled_relatives
 from rollwise.evaluation.curves import (
     Curve,
     best_by,
@@ -53,17 +53,17 @@ def test_many_curves_at_once_agree_with_one_by_one() -> None:
         np.testing.assert_allclose(got, want)
 
 
-def test_averages_made_in_parts_are_those_made_at_once() -> None:
+def test_resamples_made_in_parts_are_those_made_at_once() -> None:
     rng = np.random.default_rng(0)
     weights = resample_weights(6, resamples=1203, seed=0)  # two parts and a bit
     x = np.arange(10.0)
     own, base = rng.random((2, 6, 10)).cumsum(axis=2)
-    found = averaged_relatives("tokens", weights, (x, own), (x, base), 8.5)
+    found = resampled_relatives("tokens", weights, (x, own), (x, base), 8.5)
     whole = relatives("tokens", (x, weights @ own), (x, weights @ base), 8.5)
     assert found.keys() == whole.keys()
     for key, values in whole.items():
         np.testing.assert_allclose(found[key], values)
-    assert averaged_relatives("tokens", weights, (np.empty(0), np.empty((6, 0))), (x, base), 8.5) == {}
+    assert resampled_relatives("tokens", weights, (np.empty(0), np.empty((6, 0))), (x, base), 8.5) == {}
 
 
 def test_a_grid_changes_no_curve() -> None:

@@ -36,7 +36,7 @@ from rollwise.evaluation.comparison_results import (
     Share,
     Summary,
 )
-from rollwise.evaluation.comparison_runs import BSF_PERCENTS, TTB_PERCENTS, averaged_relatives, run_result
+from rollwise.evaluation.comparison_runs import BSF_PERCENTS, TTB_PERCENTS, relatives, resampled_relatives, run_result
 from rollwise.evaluation.curves import Curve, FloatArray, run_curve
 from rollwise.evaluation.run_measures import COST_MEASURES, Measure, score_measures
 from rollwise.evaluation.run_sets import Problem
@@ -194,10 +194,12 @@ class _Work:
         resampled: dict[str, FloatArray] = {}
         if seeds:
             own, base = (self.data.grid(axis, name, seeds, cut) for name in (method, self.baseline))
-            value = averaged_relatives(axis, np.full((1, len(seeds)), 1 / len(seeds)), own, base, cut)
+            # numpy's mean leaves a flat curve flat; weights of 1/n would let it rise by a rounding.
+            averaged, base_averaged = ((x, y.mean(axis=0)[None]) for x, y in (own, base))
+            value = relatives(axis, averaged, base_averaged, cut)
             if len(seeds) >= FEWEST_SEEDS and method != self.baseline:
                 weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
-                resampled = averaged_relatives(axis, weights, own, base, cut)
+                resampled = resampled_relatives(axis, weights, own, base, cut)
         found = {}
         for key in [*(f"ttb_{p}" for p in TTB_PERCENTS), *(f"bsf_{p}" for p in BSF_PERCENTS)]:
             singles = np.array([row.value(key, axis) for row in self.compared(method)])

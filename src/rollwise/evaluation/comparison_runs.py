@@ -14,8 +14,8 @@ from rollwise.evaluation.run_measures import measure_run
 
 TTB_PERCENTS = (50, 75, 100)
 BSF_PERCENTS = (25, 50, 100)
-# So many averaged curves are made at a time: of 20 seeds, each evaluated 200 times at places of its own, 16 MB.
-AVERAGED_AT_ONCE = 500
+# So many resampled curves are made at a time: of 20 seeds, each evaluated 200 times at places of its own, 16 MB.
+RESAMPLED_AT_ONCE = 500
 
 Curves = tuple[FloatArray, FloatArray]  # a grid, (G,), and R curves on it, (R, G)
 
@@ -65,10 +65,10 @@ def relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, F
     return found
 
 
-def averaged_relatives(
+def resampled_relatives(
     axis: str, weights: FloatArray, own: Curves, base: Curves, until: float
 ) -> dict[str, FloatArray]:
     """`relatives` of curves of n seeds, averaged by each row of `weights`, (R, n); (R,) each."""
-    parts = np.array_split(weights, math.ceil(len(weights) / AVERAGED_AT_ONCE))
+    parts = np.array_split(weights, math.ceil(len(weights) / RESAMPLED_AT_ONCE))
     found = [relatives(axis, (own[0], part @ own[1]), (base[0], part @ base[1]), until) for part in parts]
     return {key: np.concatenate([part[key] for part in found]) for key in found[0]}
