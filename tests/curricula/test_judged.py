@@ -106,6 +106,13 @@ def test_predictions_out_of_range_are_brought_into_it_and_none_is_the_default() 
     assert rw.Judged(plain(3), judge=Wild(), rails="off", default=0.5).ask(1)[0].prompt_id == "p2"
 
 
+def test_the_median_and_the_middle_are_two_options() -> None:
+    """None ranks a prompt without a predicted pass rate as the median of the others, 0.5 as the best there is."""
+    state = rw.Judged(plain(9), judge=Numbers(9)).state_dict()
+    with pytest.raises(rw.StateError, match="default"):
+        rw.Judged(plain(9), judge=Numbers(9), default=0.5).load_state_dict(json.loads(json.dumps(state)))
+
+
 def test_what_can_not_be_is_said() -> None:
     class Short(rw.Judge):
         def predict(self, candidates: rw.Prompts) -> np.ndarray:

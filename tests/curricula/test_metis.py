@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula.metis import judge_reward
+from rollwise.curricula.metis import expected_reward, judge_reward
 from rollwise.judges import Exemplar
 
 
@@ -35,15 +35,29 @@ def number(prompt_id: str) -> int:
 
 
 def test_the_defaults_are_the_papers() -> None:
-    """Table 5: K = 3, lambda = 0.01, baseline rate 0.95, pool multiplier 8."""
+    """Table 5: K = 3, lambda = 0.01, baseline rate 0.95, pool multiplier 8; appendix B.4: an unread answer is 0.0."""
     metis = rw.METIS()
     assert metis.maker.options == {"exemplars": 3, "format": "words", "expected": False}
     assert (metis.judge_weight, metis.baseline_rate, metis.candidate_multiplier) == (0.01, 0.95, 8)
+    assert (metis.default, metis.explore, metis.rails) == (0.0, 0.0, None)
 
 
 def test_the_judges_reward_by_hand() -> None:
     """Equation 8: 1 - (4 * 0)^2 = 1; 1 - (4 * 0.25)^2 = 0; 1 - (4 * (0.10 - 0.16))^2 = 1 - 0.24^2 = 0.9424."""
     assert judge_reward(np.array([0.2, 0.25, 0.10]), np.array([0.2, 0.0, 0.16])) == pytest.approx([1.0, 0.0, 0.9424])
+
+
+def test_the_expected_reward_by_hand() -> None:
+    """Half 0 and half 1/4 against 1/4: (0 + 1) / 2 = 0.5. A tenth 1/4, the rest unread: 0.1. Nothing read: 0.
+
+    0.2 and 0.1 with chances 0.3 and 0.5 against 0.15, the rest unread: both earn 1 - 0.2^2 = 0.96, so 0.8 * 0.96; their
+    mean is 0.1375 and their variance (0.3 * 0.5 / 0.8^2) * 0.1^2.
+    """
+    spread = 0.3 * 0.5 / 0.64 * 0.01
+    assert expected_reward(0.125, 0.25, spread=0.125**2) == 0.5
+    assert expected_reward(0.25, 0.25, readable=0.1) == 0.1
+    assert expected_reward(np.nan, 0.25, readable=0.0) == 0.0
+    assert expected_reward(0.1375, 0.15, spread=spread, readable=0.8) == pytest.approx(0.8 * 0.96)
 
 
 def test_one_step_of_algorithm_1() -> None:
@@ -74,8 +88,9 @@ def test_one_step_of_algorithm_1() -> None:
 
     again = metis.consult(2)
     assert metis.metrics()["judge_baseline"] == pytest.approx(0.034)
-    assert {q.exemplars for q in again} == {again[0].exemplars}
-    assert set(again[0].exemplars) == {Exemplar("prompt 0", 0.25), Exemplar("prompt 1", 0.0)}
+    pairs = {"p0": Exemplar("prompt 0", 0.25), "p1": Exemplar("prompt 1", 0.0)}
+    for question in again:  # none sees its own
+        assert set(question.exemplars) == {pair for id_, pair in pairs.items() if id_ != question.prompt_id}
     metis.advise(answers(again, lambda p: boxed(said[p])))
     tickets = metis.ask(2, n_rollouts=4)
     metis.tell([outcome(t, 2) for t in tickets])
@@ -136,17 +151,83 @@ def test_all_equal_predictions_are_a_draw_by_the_seed() -> None:
     assert len({tuple(first(seed)) for seed in range(8)}) == 8
 
 
-def test_a_failure_counts_as_the_middle_of_the_range() -> None:
-    """.20 before the failure, which stands at .125, before .10."""
-    said: dict[str, str | None] = {"p0": boxed(0.10), "p1": "no idea", "p2": boxed(0.20), "p3": None}
-    metis = rw.METIS(plain(4), rails="off", candidate_multiplier=4)
+def test_an_unreadable_answer_counts_as_0_and_ranks_last() -> None:
+    """Appendix B.4, "falls back to the default 0.0": .20 and .02 before the failures. With 1/8, .20 alone."""
+    said: dict[str, str | None] = {"p0": boxed(0.02), "p1": "no idea", "p2": boxed(0.20), "p3": None}
+    metis = rw.METIS(plain(4), candidate_multiplier=4)
     metis.advise(answers(metis.consult(1), lambda p: said[p]))
-    order = [t.prompt_id for t in metis.ask(4)]
+    assert [t.prompt_id for t in metis.ask(4)][:2] == ["p2", "p0"]
+    assert metis.metrics()["too_long"] == 1
+    middle = rw.METIS(plain(4), candidate_multiplier=4, default=0.125)
+    middle.advise(answers(middle.consult(1), lambda p: said[p]))
+    order = [t.prompt_id for t in middle.ask(4)]
     assert (order[0], order[-1]) == ("p2", "p0")
-    low = rw.METIS(plain(4), rails="off", candidate_multiplier=4, default=0.0)
-    low.advise(answers(low.consult(1), lambda p: said[p]))
-    assert [t.prompt_id for t in low.ask(4)][:2] == ["p2", "p0"]
-    assert low.metrics()["too_long"] == 1
+
+
+def test_what_is_rolled_out_was_judged_though_most_answers_fail() -> None:
+    """The paper's failure rate without exemplars, 87.6 %, and honest answers of .02 to .10: 8 of 64 candidates are
+    taken, some 8 can be read. At 1/8 none of those was taken."""
+    rng = np.random.default_rng(0)
+    metis = rw.METIS(plain(640), exemplars=0, seed=2)
+    judged = 0
+    for _ in range(50):
+        said = lambda p: boxed(0.02 * rng.integers(1, 6)) if rng.random() > 0.876 else "42"  # noqa: E731
+        metis.advise(answers(metis.consult(8), said))
+        tickets = metis.ask(8)
+        judged += sum(t.lane == "judged" for t in tickets)
+        metis.tell([outcome(t, 2) for t in tickets])
+    assert judged / 400 > 0.8
+
+
+def test_a_candidate_is_not_among_its_own_exemplars() -> None:
+    """Pools of 10 and steps of 4: candidates are often in the memory. Each sees the 3 newest pairs of others."""
+    metis = rw.METIS(plain(10), seed=1)
+    own, newest = 0, {}
+    for step in range(20):
+        questions = metis.consult(4)
+        if step:
+            assert metis.metrics()["memory"] == 3
+        for question in questions:
+            assert len(question.exemplars) == (3 if step else 0)
+            texts = [pair.text for pair in question.exemplars]
+            assert question.candidate not in texts
+            assert len(set(texts)) == len(texts)
+            if question.candidate in {pair.text for pair in metis.policy.memory}:
+                own += 1
+            else:
+                assert list(question.exemplars) == metis.policy.memory
+            assert all(newest[pair.text] == pair.variance for pair in question.exemplars)
+        metis.advise(answers(questions, lambda p: boxed(0.1)))
+        tickets = metis.ask(4)
+        solved = {t.id: (number(t.prompt_id) + step) % 5 for t in tickets}
+        metis.tell([outcome(t, solved[t.id]) for t in tickets])
+        newest |= {f"prompt {number(t.prompt_id)}": solved[t.id] * (4 - solved[t.id]) / 16 for t in tickets}
+        assert len(metis.policy.pairs) <= 4
+    assert own > 20
+
+
+def test_an_exemplar_left_out_for_being_the_candidate_is_not_one_cut() -> None:
+    """p0 alone is in the memory: asked about p0, none is offered; asked about p1, one is, and was cut."""
+    metis = rw.METIS(plain(2), candidate_multiplier=2)
+    metis.advise(answers(metis.consult(1), lambda p: boxed(0.25 if p == "p0" else 0.0)))
+    metis.tell([outcome(t, 2) for t in metis.ask(1)])
+    questions = {q.prompt_id: q for q in metis.consult(1)}
+    assert (questions["p0"].exemplars, questions["p1"].exemplars) == ((), (Exemplar("prompt 0", 0.25),))
+    metis.advise([rw.Answer(questions["p0"].id, boxed(0.1), exemplars=0)])
+    assert metis.metrics()["exemplars_cut"] == 0
+    metis.advise([rw.Answer(questions["p1"].id, boxed(0.1), exemplars=0)])
+    assert metis.metrics()["exemplars_cut"] == 1
+
+
+def test_all_that_was_rolled_out_enters_the_memory_judged_or_not() -> None:
+    """Algorithm 1, line 7: the pairs of all of S_t. The rails' prompts have no judgment, but a variance."""
+    metis = rw.METIS(plain(100), exemplars=8, rails={"explore": 0.5, "at_most": 0.5})
+    metis.advise(answers(metis.consult(8), lambda p: boxed(0.2)))
+    tickets = metis.ask(8)
+    assert {t.lane for t in tickets} == {"judged", "rail-explore"}
+    metis.tell([outcome(t, 2) for t in tickets])
+    metis.ask(1)
+    assert {pair.text for pair in metis.policy.memory} == {f"prompt {number(t.prompt_id)}" for t in tickets}
 
 
 def test_without_exemplars_the_context_has_none() -> None:
@@ -194,7 +275,14 @@ def test_a_wrong_answer_changes_nothing() -> None:
     before = json.dumps(metis.state_dict(), sort_keys=True)
     good = rw.Answer(questions[0].id, boxed(0.1))
     other = questions[1].id
-    numbers = [{"prediction": 0.3}, {"prediction": float("nan")}, {"prediction": "0.1"}, {"readable": -0.1}]
+    numbers: list[dict[str, Any]] = [
+        {"prediction": 0.3, "spread": 0.0},
+        {"prediction": float("nan"), "spread": 0.0},
+        {"prediction": "0.1", "spread": 0.0},
+        {"readable": -0.1},
+        {"prediction": 0.1},  # without a spread the reward is not known
+        {"prediction": 0.1, "spread": 1 / 63},
+    ]
     wrong = [rw.Answer("q999", "x"), rw.Answer("t0", "x"), rw.Answer(other, 3), "no answer", good]
     for bad in [*wrong, *(rw.Answer(other, None, **number) for number in numbers)]:
         with pytest.raises(rw.TicketError):
@@ -208,14 +296,51 @@ def test_expected_answers_are_predictions() -> None:
     questions = metis.consult(2)
     assert all(q.expected and q.format.choices["j"] == 0.25 for q in questions)
     means = {q.id: 0.01 * i for i, q in enumerate(questions)}
-    metis.advise([rw.Answer(q.id, None, prediction=means[q.id], readable=0.7) for q in questions])
+    metis.advise([rw.Answer(q.id, None, prediction=means[q.id], readable=0.7, spread=0.001) for q in questions])
     tickets = metis.ask(2)
     assert sorted(t.predicted_variance for t in tickets) == pytest.approx([0.14, 0.15])
     metis.tell([outcome(t, 2) for t in tickets])
-    assert [lesson.reward for lesson in metis.lessons()] == pytest.approx([1 - 0.44**2, 1 - 0.40**2])
+    earned = [0.7 * (1 - 0.44**2 - 0.016), 0.7 * (1 - 0.40**2 - 0.016)]
+    assert [lesson.reward for lesson in metis.lessons()] == pytest.approx(earned)
     metrics = metis.metrics()
     assert metrics["judge_failure_rate"] == pytest.approx(0.3)
     assert metrics["too_long"] == 0
+
+
+def test_the_reward_of_expected_answers_is_their_mean() -> None:
+    """p0: half 0, half 1/4. p1: 1/4 in a tenth, the rest can't be read. Both come out at 1/4: 0.5 and 0.1.
+
+    Reward, baseline, lesson and advantage, all of them; the baseline is 0.05 * 0.3 after the first step.
+    """
+    metis = rw.METIS(plain(2), format="compact", answers="expected")
+    said = {"p0": {"prediction": 0.125, "spread": 1 / 64}, "p1": {"prediction": 0.25, "spread": 0.0, "readable": 0.1}}
+
+    def step() -> dict[str, rw.Lesson]:
+        prompt_of = {q.id: q.prompt_id for q in metis.consult(2)}
+        metis.advise([rw.Answer(id_, None, **said[prompt]) for id_, prompt in prompt_of.items()])
+        metis.load_state_dict(json.loads(json.dumps(metis.state_dict())))
+        tickets = metis.ask(2, n_rollouts=4)
+        metis.load_state_dict(json.loads(json.dumps(metis.state_dict())))
+        metis.tell([outcome(t, 2) for t in tickets])
+        return {prompt_of[lesson.question_id]: lesson for lesson in metis.lessons()}
+
+    first = step()
+    assert (first["p0"].reward, first["p1"].reward) == (pytest.approx(0.5), pytest.approx(0.1))
+    assert (first["p0"].prediction, first["p1"].prediction) == (0.125, 0.25)
+    assert metis.metrics()["judge_reward"] == pytest.approx(0.3)
+    second = step()
+    assert metis.metrics()["judge_baseline"] == pytest.approx(0.015)
+    assert second["p0"].advantage == pytest.approx(0.5 - 0.015)
+    assert second["p1"].advantage == pytest.approx(0.1 - 0.015)
+
+
+def test_expected_answers_are_ranked_by_their_mean_with_unreadable_ones_at_0() -> None:
+    """p0 says .25 in one of twenty answers: 0.0125 on average. p1 says .02 for sure."""
+    metis = rw.METIS(plain(2), format="compact", answers="expected")
+    said = {"p0": {"prediction": 0.25, "spread": 0.0, "readable": 0.05}, "p1": {"prediction": 0.02, "spread": 0.0}}
+    metis.advise([rw.Answer(q.id, None, **said[q.prompt_id]) for q in metis.consult(1)])
+    tickets = metis.ask(2)
+    assert [(t.prompt_id, t.predicted_variance) for t in tickets] == [("p1", 0.02), ("p0", 0.25)]
 
 
 @pytest.mark.parametrize("form", ["words", "boxed"])

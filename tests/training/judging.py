@@ -54,7 +54,12 @@ class ToyMETIS(rw.METIS):
 
 
 class _Noting:
-    """Keeps what `_prepare_lessons` was given, generation by generation."""
+    """Keeps what `_prepare_lessons` was given, generation by generation, and what each micro-step trained on."""
+
+    def compute_loss(self, model: Any, inputs: Any, *args: Any, **kwargs: Any) -> Any:
+        if self.model.training:  # type: ignore[attr-defined]
+            self.__dict__.setdefault("trained_on", []).append(inputs)
+        return super().compute_loss(model, inputs, *args, **kwargs)  # type: ignore[misc]
 
     def _prepare_lessons(self, lessons: Any, judgments: Any) -> None:
         self.__dict__.setdefault("prepared", []).append((lessons, judgments))
@@ -93,6 +98,32 @@ def judging(out: Path, *, kind: type = JudgingGRPO, weight: float = 0.5, **optio
     return make_trainer(out, kind=kind, curriculum=curriculum, max_grad_norm=1e9, **options)
 
 
+def dapo_scale(trainer: Any, number: int) -> float:
+    """What TRL's default loss makes of a generation's equation 2: 1 over the mean length, by hand; 1 for RLOO."""
+    if isinstance(trainer, CurriculumRLOOTrainer):
+        return 1.0
+    steps = trainer.args.steps_per_generation
+    parts = trainer.trained_on[number * steps : (number + 1) * steps]
+    lengths = trainer.accelerator.gather(torch.cat([part["completion_mask"].sum(1) for part in parts]))
+    return float(1.0 / lengths.float().mean())
+
+
+def policy_by_hand(model: Any, parts: list[dict[str, Any]]) -> torch.Tensor:
+    """The gradient of equation 2 where every ratio is 1: rollout by rollout, from plain logits, without padding."""
+    model.zero_grad()
+    loss, n = torch.zeros(()), sum(len(part["advantages"]) for part in parts)
+    for part in parts:
+        names = ("prompt_ids", "prompt_mask", "completion_ids", "completion_mask", "advantages")
+        for prompt, shown, answer, counted, advantage in zip(*(part[name] for name in names), strict=True):
+            context, own = prompt[shown.bool()], answer[counted.bool()]
+            logps = model(input_ids=torch.cat([context, own]).unsqueeze(0)).logits[0, len(context) - 1 : -1]
+            loss = loss - advantage * logps.log_softmax(-1).gather(1, own.unsqueeze(1)).sum() / n
+    loss.backward()
+    gradient = torch.cat([p.grad.flatten().clone() for p in model.parameters()])
+    model.zero_grad()
+    return gradient
+
+
 def by_hand(model: Any, lessons: list[rw.Lesson], judgments: dict[str, Any]) -> torch.Tensor:
     """The gradient of equation 9, negated: judgment by judgment, from the model's plain logits, without padding.
 
@@ -128,5 +159,7 @@ __all__ = [
     "LetterFormat",
     "ToyMETIS",
     "by_hand",
+    "dapo_scale",
     "judging",
+    "policy_by_hand",
 ]

@@ -8,14 +8,32 @@ from typing import Any
 
 import pytest
 import torch
-from judging import Gradients, JudgingGRPO, JudgingRLOO, LetterFormat, ToyMETIS, by_hand, judging
+from judging import (
+    Gradients,
+    JudgingGRPO,
+    JudgingRLOO,
+    LetterFormat,
+    ToyMETIS,
+    by_hand,
+    dapo_scale,
+    judging,
+    policy_by_hand,
+)
 from toys import PROMPTS, flat_parameters, make_trainer, toy_model, toy_tokenizer
 from transformers import Qwen2ForCausalLM
 
 import rollwise as rw
+from rollwise.gates import DynamicSampling
 from rollwise.models.tokenizer import character_tokenizer
 from rollwise.training import Recorder, RunFolder
-from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, choice_tokens, clipped_loss, expected_loss
+from rollwise.training.judge_loss import (
+    ExpectedBatch,
+    JudgeBatch,
+    choice_tokens,
+    clipped_loss,
+    expected_loss,
+    scale_parts,
+)
 from rollwise.training.judgment_prompts import QuestionEncoder
 
 WEIGHT = 0.5
@@ -51,7 +69,10 @@ def gradients(out: Path, weight: float, **options: Any) -> tuple[Any, list[torch
 def test_the_joint_gradient_is_the_policys_plus_lambda_times_reinforce(
     kind: type, options: dict[str, Any], parts: int, tmp_path: Path
 ) -> None:
-    """Equation 10: total - policy = lambda * the gradient of equation 9, worked out answer by answer."""
+    """Equation 10: total - policy = lambda * the gradient of equation 9, worked out answer by answer.
+
+    Times what the trainer's policy loss is of equation 2: 1 over the mean length under TRL's default loss, 1 in RLOO.
+    """
     joint, with_judge = gradients(tmp_path / "joint", WEIGHT, kind=kind, max_steps=4, **options)
     policy, without = gradients(tmp_path / "policy", 0.0, kind=kind, max_steps=4, **options)
     assert repr(joint.curriculum.taught) == repr(policy.curriculum.taught)  # by repr, as an unread prediction is NaN
@@ -61,11 +82,114 @@ def test_the_joint_gradient_is_the_policys_plus_lambda_times_reinforce(
         assert len(lessons) == PROMPTS
         size = len(lessons) // parts
         for part in range(parts):
-            expected = WEIGHT * by_hand(model, lessons[part * size : (part + 1) * size], judgments)
+            ours = by_hand(model, lessons[part * size : (part + 1) * size], judgments)
+            expected = WEIGHT * dapo_scale(joint, number) * ours
             step = number * parts + part
             assert torch.allclose(with_judge[step] - without[step], expected, atol=2e-6)
             checked += float(expected.abs().max()) > 1e-4
     assert checked == 4
+
+
+ONE_LENGTH = {"generation_kwargs": {"min_new_tokens": 8}}
+OTHERS = {"max_completion_length": 12}
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        pytest.param(JudgingRLOO, {}, id="rloo"),
+        pytest.param(JudgingRLOO, {"accumulate": 2}, id="rloo-accumulate"),
+        pytest.param(JudgingGRPO, {}, id="dapo"),
+        pytest.param(JudgingGRPO, {"accumulate": 2}, id="dapo-accumulate"),
+        pytest.param(JudgingGRPO, {"steps_per_generation": 2}, id="dapo-two-steps-a-generation"),
+        pytest.param(JudgingGRPO, {"refill": True}, id="dapo-refilled"),
+        pytest.param(JudgingGRPO, {"expected": True, "accumulate": 2}, id="dapo-expected"),
+        pytest.param(JudgingGRPO, {"loss_type": "dr_grpo", **OTHERS}, id="dr_grpo"),
+        pytest.param(JudgingGRPO, {"loss_type": "cispo", "epsilon_high": 5.0}, id="cispo"),
+        pytest.param(JudgingGRPO, {"loss_type": "cispo"}, id="cispo-clipped"),
+        pytest.param(JudgingGRPO, {"loss_type": "vespo"}, id="vespo"),
+        pytest.param(JudgingGRPO, {"loss_type": "luspo", "importance_sampling_level": "sequence"}, id="luspo"),
+        pytest.param(JudgingGRPO, {"loss_type": "grpo", "accumulate": 2, **ONE_LENGTH}, id="grpo"),
+        pytest.param(JudgingGRPO, {"loss_type": "bnpo", "accumulate": 2, **ONE_LENGTH}, id="bnpo"),
+        pytest.param(JudgingGRPO, {"loss_type": "sapo", **ONE_LENGTH}, id="sapo"),
+    ],
+)
+def test_the_judges_share_of_the_gradient_is_that_of_equations_2_and_9(
+    kind: type, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """|judge| / |policy| is lambda |equation 9| / |equation 2| under every loss, both worked out by hand.
+
+    Where a loss weighs rollouts by their lengths, all are of one length.
+    """
+    if options.pop("refill", False):
+        options |= {"reward": lambda prompts, **_: [float(p[5:-1] > "2" and i % 3 > 0) for i, p in enumerate(prompts)]}
+        options["extra"] = {"gate": DynamicSampling()}
+    options = {"kind": kind, "max_steps": 3, **options}
+    joint, with_judge = gradients(tmp_path / "joint", WEIGHT, **options)
+    _, without = gradients(tmp_path / "policy", 0.0, **options)
+    model = joint.accelerator.unwrap_model(joint.model).eval()
+    micro, parts = joint.args.gradient_accumulation_steps, joint.args.steps_per_generation
+    checked = 0
+    for step, (total, policy) in enumerate(zip(with_judge, without, strict=True)):
+        number, part = divmod(step * micro, parts)
+        lessons, judgments = joint.prepared[number]
+        first, last = (len(lessons) * cut // parts for cut in (part, part + micro))
+        share = (last - first) / len(lessons) * parts / micro  # 1 but where lessons do not divide evenly
+        judge = share * by_hand(model, lessons[first:last], judgments)
+        equation_2 = policy_by_hand(model, joint.trained_on[step * micro : (step + 1) * micro])
+        if equation_2.norm() < 1e-6:  # no group has contrast
+            assert policy.norm() < 1e-6
+            continue
+        pairs = torch.stack([policy, total - policy]), torch.stack([equation_2, judge])
+        assert torch.nn.functional.cosine_similarity(*pairs).tolist() == pytest.approx([1.0, 1.0], abs=1e-5)
+        ratio = (total - policy).norm() / policy.norm() / (WEIGHT * judge.norm() / equation_2.norm())
+        assert float(ratio) == pytest.approx(1.0, abs=2e-4)
+        checked += 1
+    assert checked
+    if "extra" in options:
+        assert len(joint.prepared[0][0]) > PROMPTS  # so that there was a refill
+
+
+@pytest.mark.parametrize(
+    ("loss_type", "scale"),
+    [
+        pytest.param("rloo", 1.0, id="rloo"),
+        pytest.param("luspo", 1.0, id="luspo"),
+        pytest.param("dr_grpo", 1 / 10, id="dr_grpo"),
+        pytest.param("dapo", 6 / 24, id="dapo"),
+        pytest.param("cispo", 6 / 24, id="cispo"),
+        pytest.param("vespo", 6 / 24, id="vespo"),
+        pytest.param("grpo", (1 / 2 + 1 / 2 + 1 / 4 + 1 / 8 + 1 / 4 + 1 / 4) / 6, id="grpo"),
+        pytest.param("sapo", (1 / 2 + 1 / 2 + 1 / 4 + 1 / 8 + 1 / 4 + 1 / 4) / 6, id="sapo"),
+        pytest.param("bnpo", (1 / 2 + 1 / 6 + 1 / 4) / 3, id="bnpo"),
+    ],
+)
+def test_what_a_loss_makes_of_equation_2_by_hand(loss_type: str, scale: float) -> None:
+    """Rollouts of 2, 2, 4, 8 tokens on one process, of 0 (masked), 4 and 4 on another; micro-batches of 2, 2, 1 and 2.
+
+    The one that is masked counts for nothing.
+    """
+    first = scale_parts(loss_type, [torch.tensor([2, 2]), torch.tensor([4, 8])], longest=10)
+    second = scale_parts(loss_type, [torch.tensor([0]), torch.tensor([4, 4])], longest=10)
+    ours, units = (first + second).tolist()
+    assert ours / units == pytest.approx(scale)
+
+
+def test_a_loss_that_is_not_known_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(rw.ConfigError, match="loss_type must be one of .*, got 'of-tomorrow'"):
+        judging(tmp_path, loss_type="of-tomorrow")
+
+
+def test_rollouts_of_which_few_tokens_are_trained_on(tmp_path: Path) -> None:
+    """Cut-off rollouts are masked: in the first step all are, in the second all but one, of 8 tokens as the others.
+
+    The judge's loss gets neither infinite, nor NaN, nor many times as great.
+    """
+    trainer = judging(tmp_path, max_steps=2, mask_truncated_completions=True, **ONE_LENGTH)
+    trainer.train()
+    assert [int(part["completion_mask"].sum()) for part in trainer.trained_on] == [0, 8]
+    scales = [line["judge/scale"] for line in trainer.state.log_history if "judge/scale" in line]
+    assert scales == [1 / 8] * 2
 
 
 def test_the_clipped_loss_by_hand() -> None:
@@ -155,17 +279,26 @@ def test_expected_judgments_generate_nothing(tmp_path: Path) -> None:
     assert all(m["judge_context_tokens"] > 0 and m["judge_s"] > 0 for m in metrics)
     model = trainer.accelerator.unwrap_model(trainer.model).eval()
     values = torch.tensor([0.0, 0.1, 0.25])
+    earned: dict[str, Any] = {}
     for _, judgments in trainer.prepared:
         readable = []
         for judgment in judgments.values():
             with torch.no_grad():
                 logits = model(input_ids=torch.tensor([judgment.context_ids])).logits[0, -1]
             chances = logits.softmax(-1)[toy_tokenizer().convert_tokens_to_ids(["x", "y", "z"])]
-            assert judgment.prediction == pytest.approx(float((chances * values).sum() / chances.sum()), abs=1e-5)
+            mean = float((chances * values).sum() / chances.sum())
+            assert judgment.prediction == pytest.approx(mean, abs=1e-5)
             assert judgment.readable == pytest.approx(float(chances.sum()), abs=1e-5)
+            spread = float((chances * (values - mean) ** 2).sum() / chances.sum())
+            assert judgment.spread == pytest.approx(spread, abs=1e-6)
+            earned[judgment.question_id] = chances, values
             assert (judgment.text, judgment.answer_ids) == (None, [])
             readable.append(judgment.readable)
     assert metrics[-1]["curriculum/judge_failure_rate"] == pytest.approx(1 - sum(readable) / len(readable), abs=1e-5)
+    for lesson in trainer.curriculum.taught:  # the mean over all answers, of which those that can't be read earn 0
+        chances, values = earned[lesson.question_id]
+        mean = float((chances * (1 - (4 * (values - lesson.variance)) ** 2)).sum())
+        assert lesson.reward == pytest.approx(mean, abs=1e-5)
 
 
 def test_contexts_that_begin_alike_are_read_once_in_the_loss_too(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from judging import Gradients, JudgingGRPO, JudgingRLOO, by_hand, judging
+from judging import Gradients, JudgingGRPO, JudgingRLOO, by_hand, dapo_scale, judging
 from ranks import tell_and_end
 from toys import flat_parameters
 
@@ -28,8 +28,9 @@ def main(out: str, kind: str) -> None:
     _, without = train(f"{out}/policy", kind, 0.0, learning_rate=0.0)
     model = joint.accelerator.unwrap_model(joint.model).eval()
     errors, sizes = [], []
-    for (lessons, judgments), total, policy in zip(joint.prepared, with_judge, without, strict=True):
-        expected = WEIGHT * by_hand(model, lessons, judgments)
+    for number, (total, policy) in enumerate(zip(with_judge, without, strict=True)):
+        lessons, judgments = joint.prepared[number]
+        expected = WEIGHT * dapo_scale(joint, number) * by_hand(model, lessons, judgments)
         errors.append(float((total - policy - expected).abs().max()))
         sizes.append(float(expected.abs().max()))
     saved = {"save_strategy": "steps", "save_steps": 2}

@@ -56,6 +56,12 @@ class Consulting(Resumable):
                 raise TicketError(f"the answer to {answer.question_id!r} must be text or None, got {answer.text!r:.80}")
             _check_share(answer, "prediction", answer.prediction, MAX_VARIANCE)
             _check_share(answer, "readable", answer.readable, 1.0)
+            _check_share(answer, "spread", answer.spread, MAX_VARIANCE**2 / 4)
+            if answer.prediction is not None and answer.spread is None:
+                raise TicketError(
+                    f"the answer to {answer.question_id!r} has a prediction and no spread, without which its reward is "
+                    "not known; give the variance of the choices about the prediction too, 0 if there is but one"
+                )
             if not self.asked_question(answer.question_id):
                 raise TicketError(f"no question {answer.question_id!r} was ever asked")
             checked[answer.question_id] = answer

@@ -12,7 +12,6 @@ from rollwise.acquisition import nearness
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import Rails
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
@@ -39,7 +38,7 @@ class Judged(Curriculum):
             papers. A judge that learns only from what it recommends never finds out that it was wrong of the others.
         default: what an absent prediction counts as, in the judge's own numbers. By default the middle of the range of
             variances; of pass rates, whose middle is the best there is, a prompt without one is ranked as the median
-            of the other candidates. So such prompts come neither first nor last.
+            of the other candidates. So such prompts come neither first nor last. (`METIS` takes 0, as its paper does.)
         **core: see `CoreOptions`.
     """
 
@@ -50,7 +49,6 @@ class Judged(Curriculum):
         "told_sum": (np.float64, 0.0),
         "told_square": (np.float64, 0.0),
     }
-    default_rails = Rails()
 
     def __init__(
         self,
@@ -76,7 +74,7 @@ class Judged(Curriculum):
         self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
         described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
         own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore")}
-        own["default"] = middle_of(judge.predicts) if self.default is None else self.default
+        own["default"] = self.default  # None is the median of the others, not the middle of the range
         super().__init__(pool, options={**own, **described, **(options or {})}, **core)
 
     def build(self) -> None:
@@ -122,6 +120,10 @@ class Judged(Curriculum):
 
     # ---- choosing ----
 
+    def ranked_by(self, slots: np.ndarray) -> np.ndarray:
+        """What candidates (K,) are ranked by, in the judge's own numbers; NaN without a prediction."""
+        return np.asarray(self.columns["prediction"][slots])
+
     def scores(self, predictions: np.ndarray) -> np.ndarray:
         """What the batch is ranked by, (K,): the variance predicted, or nearness to the target."""
         unknown = np.isnan(predictions)
@@ -145,7 +147,7 @@ class Judged(Curriculum):
         self.owed -= n
         by_chance = self.rng["explore"].choice(candidates, size=n, replace=False)
         others = np.setdiff1d(candidates, by_chance)
-        scores = self.scores(self.columns["prediction"][others])
+        scores = self.scores(self.ranked_by(others))
         best = others[np.lexsort((self.ties_now(others), -scores))[: k - n]]
         self.taken += k
         self.columns["candidate"][best] = self.columns["candidate"][by_chance] = IDLE

@@ -18,6 +18,7 @@ from rollwise.pool import PromptPool
 
 NONE, PENDING, TAKEN = 0, 1, 2
 _TALLIES = ("too_long", "exemplars_cut", "stale_answers")
+_ANSWER = ("question", "prediction", "spread", "readable")  # columns that say what a candidate's answer was
 
 
 def judge_reward(predicted: np.ndarray, realised: np.ndarray) -> np.ndarray:
@@ -27,6 +28,24 @@ def judge_reward(predicted: np.ndarray, realised: np.ndarray) -> np.ndarray:
     [0.64]
     """
     return np.asarray(1.0 - (4.0 * (predicted - realised)) ** 2)
+
+
+def expected_reward(predicted: Any, realised: Any, spread: Any = 0.0, readable: Any = 1.0) -> np.ndarray:
+    """The mean of equation 8 over all answers, of which those that can't be read earn 0.
+
+    Args:
+        predicted: mean of what the readable answers predict, by their probabilities; NaN where none can be read.
+        realised: the variance that came.
+        spread: the variance of the readable answers' predictions about that mean.
+        readable: the probability of all readable answers together.
+
+    Half 0 and half 1/4, against 1/4: half of them earn 0, half 1. The mean prediction alone would earn 0.75:
+
+    >>> expected_reward(1 / 8, 1 / 4, spread=1 / 64).item()
+    0.5
+    """
+    earned = readable * (judge_reward(predicted, realised) - 16.0 * np.asarray(spread))
+    return np.asarray(np.nan_to_num(earned, nan=0.0))
 
 
 class METIS(Judged):
@@ -40,16 +59,20 @@ class METIS(Judged):
 
     What the paper leaves open, and what is done here:
 
-    - *An answer without a prediction* counts as one of 1/8 when the batch is ranked, the middle of the range, so that
-      what the policy can't judge is neither starved nor preferred. As a judgment it earns 0, the least that equation 8
-      can give: at the 1/8 it would earn at least 3/4 whatever comes, and not answering would be the safe choice.
-    - *Which pairs are the most recent*, when one step brings 64: chance decides among those of a step.
+    - *The reward of an answer without a prediction*: 0, the least that equation 8 can give. When the batch is ranked it
+      counts as 0.0 (appendix B.4), and so does a candidate that was not asked about because it is too long.
+    - *Which pairs are the most recent*, when one step brings 64: chance decides among those of a step. They are of all
+      that was rolled out, also by rails, and a candidate does not see its own: see `InContextJudge`.
+    - *The unit of lambda.* Equation 9 sums over an answer's tokens and equation 2 averages over sequences, but trainers
+      normalise their policy loss by tokens. We apply to the judge loss the factor that the trainer applies to equation
+      2, so that lambda means the same in GRPO, whatever its `loss_type`, and RLOO. The other reading leaves the sum of
+      equation 9 as it is beside a mean over tokens: with rollouts of T tokens, a lambda of ours T times as great.
     - *The realised variance* is that of equation 3, divided by n. The paper calls it unbiased, but it is (n-1)/n of the
       population's variance on average. A group of one has none, and teaches no judgment.
     - *Only the greatest predictions are rolled out, and so rewarded.* Where a policy's first judgments are no better
       than chance, it learns no more than the best thing to say of prompts that it ranked first, says it of all, and
       saturates (`docs/judges.md` has the numbers). `explore` above 0 rolls out, and trains, judgments of every kind.
-    - *Who never consults* has candidates without predictions: the batch is then drawn uniformly.
+    - *Who never consults* has candidates without predictions, all alike: the batch is then drawn uniformly.
 
     Args:
         pool: any prompts; a column `text` is what the judge is shown, where there is one (the paper strips a problem's
@@ -59,15 +82,16 @@ class METIS(Judged):
         baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
         candidate_multiplier: m (8).
         explore: share of the batch drawn from the candidates whatever was predicted (0); see above.
-        default: see above.
+        default: what an answer without a prediction counts as when the batch is ranked (0.0).
         format: "words", the template of appendix A.1; "boxed", the same with the answer begun, so that the model gives
             the number alone; "digit", the same with a digit for a number; "compact", letters for a policy that follows
             no instruction; or a format of your own.
         answers: "sampled", the paper's; or "expected", for the formats "digit" and "compact", whose answers are one
-            token. None is generated: one forward pass says how probable each is, the prediction is their mean, and the
-            judge loss is equation 9's mean over all answers, of which an unreadable one earns 0. Sampled answers are
-            an estimate of just that, with noise.
-        **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
+            token. None is generated: one forward pass says how probable each is. The prediction is the mean of those
+            that can be read, and candidates are ranked by the mean of all, others counting as `default`; reward,
+            baseline and judge loss are means over all answers too, others earning 0. Sampled answers estimate just
+            that, with noise.
+        **core: see `CoreOptions`.
 
     >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])
     >>> metis = METIS(pool, candidate_multiplier=3, rails="off")
@@ -79,12 +103,17 @@ class METIS(Judged):
 
     columns_spec = {
         **Judged.columns_spec,
-        "question": (np.int64, -1),  # this step's, by number
+        "question": (np.int64, -1),  # this step's, by number; beside `prediction`, for expected answers:
+        "spread": (np.float64, 0.0),
+        "readable": (np.float64, 1.0),
         "asked_question": (np.int64, -1),  # of a prompt in flight: the answer by which it was taken, and what it said
         "asked_prediction": (np.float64, np.nan),
+        "asked_spread": (np.float64, 0.0),
+        "asked_readable": (np.float64, 1.0),
         "lesson": (np.int8, NONE),
-        "lesson_question": (np.int64, -1),  # of a prompt told in this step: the same, and what it should have said
+        "lesson_question": (np.int64, -1),  # of a prompt told in this step: what it said, what came, what that earns
         "lesson_prediction": (np.float64, np.nan),
+        "lesson_reward": (np.float64, np.nan),
         "realised": (np.float64, np.nan),
     }
 
@@ -97,7 +126,7 @@ class METIS(Judged):
         baseline_rate: float = 0.95,
         candidate_multiplier: int = 8,
         explore: float = 0.0,
-        default: float | None = None,
+        default: float = 0.0,
         format: str | JudgmentFormat = "words",
         answers: Literal["sampled", "expected"] = "sampled",
         **core: Unpack[CoreOptions],
@@ -162,27 +191,34 @@ class METIS(Judged):
                 continue
             prediction = self.policy.read(answer)
             self.columns["prediction"][slot] = prediction
+            self.columns["spread"][slot] = answer.spread or 0.0
+            self.columns["readable"][slot] = answer.readable
             self.columns["candidate"][slot] = JUDGED
             self.answered += 1
             self.failed += 1.0 if np.isnan(prediction) else 1.0 - answer.readable
             self.tallies["too_long"] += answer.text is None and answer.prediction is None
-            self.tallies["exemplars_cut"] += answer.exemplars is not None and answer.exemplars < len(self.policy.memory)
+            offered = len(self.policy.shown_to(self.pool.ids[slot]))
+            self.tallies["exemplars_cut"] += answer.exemplars is not None and answer.exemplars < offered
 
     def judge_waiting(self) -> None:
         slots = self.waiting()  # not answered: without a prediction, and without a question to be reinforced
         self.columns["question"][slots] = -1
         self.columns["candidate"][slots] = JUDGED
 
+    def ranked_by(self, slots: np.ndarray) -> np.ndarray:
+        readable = self.columns["readable"][slots]
+        return np.asarray(readable * super().ranked_by(slots) + (1.0 - readable) * (self.default or 0.0))
+
     def select(self, k: int) -> Picks:
         picks = super().select(k)
-        self.columns["asked_question"][picks.slots] = self.columns["question"][picks.slots]
-        self.columns["asked_prediction"][picks.slots] = picks.variance
+        for name in _ANSWER:
+            self.columns[f"asked_{name}"][picks.slots] = self.columns[name][picks.slots]
         return picks
 
     def release(self, slots: np.ndarray) -> None:
         super().release(slots)
-        self.columns["asked_question"][slots] = -1
-        self.columns["asked_prediction"][slots] = np.nan
+        for name in _ANSWER:
+            self.columns[f"asked_{name}"][slots] = self.columns_spec[f"asked_{name}"][1]
 
     # ---- line 5: the judgments' rewards ----
 
@@ -192,13 +228,14 @@ class METIS(Judged):
         told = evidence.where(own & ~evidence.late & (evidence.count > 1))
         self.columns["lesson"][told.slots] = PENDING
         self.columns["lesson_question"][told.slots] = self.columns["asked_question"][told.slots]
-        self.columns["lesson_prediction"][told.slots] = self.columns["asked_prediction"][told.slots]
+        predicted, spread, readable = (self.columns[f"asked_{name}"][told.slots] for name in _ANSWER[1:])
+        self.columns["lesson_prediction"][told.slots] = predicted
         self.columns["realised"][told.slots] = told.variance
+        self.columns["lesson_reward"][told.slots] = expected_reward(predicted, told.variance, spread, readable)
 
     def rewards(self, slots: np.ndarray) -> np.ndarray:
-        """Of prompts told in this step, their judgments' rewards (K,); 0 for an answer that could not be read."""
-        earned = judge_reward(self.columns["lesson_prediction"][slots], self.columns["realised"][slots])
-        return np.asarray(np.nan_to_num(earned, nan=0.0))
+        """Rewards (K,) of the judgments of prompts told in this step; 0 for an answer that could not be read."""
+        return np.asarray(self.columns["lesson_reward"][slots])
 
     def take_lessons(self) -> list[Lesson]:
         """Equation 9: each judgment's reward less the baseline of the steps before."""
@@ -222,7 +259,7 @@ class METIS(Judged):
             self.baseline = self.baseline_rate * self.baseline + (1.0 - self.baseline_rate) * mean
         self.columns["lesson"][slots] = NONE
         self.columns["lesson_question"][slots] = -1
-        for name in ("lesson_prediction", "realised"):
+        for name in ("lesson_prediction", "lesson_reward", "realised"):
             self.columns[name][slots] = np.nan
 
     # ---- looking, saving ----

@@ -20,8 +20,14 @@ class InContextJudge(Judge):
 
     It generates nothing: whoever runs the model answers its questions (`Curriculum.consult`).
 
+    The memory holds pairs of everything that was rolled out, judged or not: line 7 of Algorithm 1 refreshes it with
+    (x, v(x)) of the whole batch S_t, whatever was predicted. So rails' prompts, and those of a mixture's other lanes,
+    are in it. Where the paper is silent: a new pair of a prompt replaces its old one, of an earlier policy; and
+    a candidate is never shown its own pair, but the next most recent pair of another prompt. So the memory keeps one
+    pair more than K.
+
     Args:
-        exemplars: K, how many prompt-variance pairs the memory holds. Of pairs equally recent, told in one step, chance
+        exemplars: K, how many prompt-variance pairs a question shows. Of pairs equally recent, told in one step, chance
             decides, which the paper leaves open: it takes the 3 most recent of 64 or more that one step brings.
         format: "words", the paper's template, "boxed" and "digit", the same with the answer begun, or "compact", for a
             small policy; or a format of your own.
@@ -43,20 +49,34 @@ class InContextJudge(Judge):
                 f"answers 'expected' needs a format whose answers are one of a few tokens; {self.format.name!r} has "
                 f"no such `choices`; take format {' or '.join(map(repr, named))}, or answers 'sampled'"
             )
-        self.memory: list[Exemplar] = []
+        self.pairs: dict[str, Exemplar] = {}  # by prompt id, the oldest first
+
+    @property
+    def memory(self) -> list[Exemplar]:
+        """The K most recent pairs, the oldest first."""
+        return list(self.shown_to(None))
+
+    def shown_to(self, prompt_id: str | None) -> tuple[Exemplar, ...]:
+        """The K most recent pairs of prompts other than `prompt_id`, the oldest first."""
+        others = [pair for id_, pair in self.pairs.items() if id_ != prompt_id]
+        return tuple(others[max(0, len(others) - self.exemplars) :])
 
     @property
     def options(self) -> Mapping[str, Any]:
         return {"exemplars": self.exemplars, "format": self.format.name, "expected": self.expected}
 
     def bind(self, pool: PromptPool, seed: int) -> None:
-        self.memory = []
+        self.pairs = {}
 
     def questions(self, first: int, candidates: Prompts) -> list[Question]:
         """One for each of K candidates, numbered from `first` on."""
-        memory = tuple(self.memory)
+        memory = self.shown_to(None)
+        shown = {id_: self.shown_to(id_) for id_ in self.pairs}
         rows = enumerate(zip(candidates.ids, candidates.texts, strict=True), start=first)
-        return [Question(f"q{number}", id_, text, memory, self.format, self.expected) for number, (id_, text) in rows]
+        return [
+            Question(f"q{number}", id_, text, shown.get(id_, memory), self.format, self.expected)
+            for number, (id_, text) in rows
+        ]
 
     def read(self, answer: Answer) -> float:
         """The prediction in an answer; NaN if there is none."""
@@ -68,19 +88,23 @@ class InContextJudge(Judge):
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
         """Algorithm 1, line 7: the memory is refreshed with the newest pairs. One rollout alone has no variance."""
         rows, values = told_values(self.predicts, mean, variance, count)
-        texts = told.texts
-        new = [Exemplar(texts[row], float(values[row])) for row in rows]
-        if self.exemplars:
-            self.memory = [*self.memory, *new][-self.exemplars :]
+        if not self.exemplars:
+            return
+        ids, texts = told.ids, told.texts
+        for row in rows[-self.exemplars - 1 :]:
+            self.pairs.pop(ids[row], None)
+            self.pairs[ids[row]] = Exemplar(texts[row], float(values[row]))
+        for id_ in list(self.pairs)[: -self.exemplars - 1]:
+            del self.pairs[id_]
 
     def metrics(self) -> dict[str, float]:
         return {"memory": float(len(self.memory))}
 
     def state_dict(self) -> dict[str, Any]:
-        return {"memory": [[pair.text, pair.variance] for pair in self.memory]}
+        return {"memory": [[id_, pair.text, pair.variance] for id_, pair in self.pairs.items()]}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         try:
-            self.memory = [Exemplar(str(text), float(variance)) for text, variance in state["memory"]]
+            self.pairs = {str(id_): Exemplar(str(text), float(variance)) for id_, text, variance in state["memory"]}
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the judge's memory is damaged: {error!r}") from error

@@ -49,19 +49,33 @@ fails), so there is little gradient to extract.
 The labeled examples show actual reward variances from recent model performance; use them to calibrate your prediction.
 Output your final prediction inside \boxed{{}}, choosing one number from this list: [{_LEVELS}]. Example final line: \
 \boxed{{0.10}}.""".replace("\\\n", "")
-_SYSTEM_DIGIT = _SYSTEM[: _SYSTEM.index("Output your final")] + (
+_SYSTEM_ALONE = rf"""You are a predictor that estimates the reward variance for a candidate problem.
+Reward variance definition: the variance of the rewards across multiple solution attempts by the current model on the \
+same problem.
+High variance means rollouts disagree -- some attempts score well and others poorly -- which is exactly the regime \
+where GRPO has the strongest learning signal.
+Low variance means rollouts agree (the model consistently passes or consistently fails), so there is little gradient \
+to extract.
+Output your final prediction inside \boxed{{}}, choosing one number from this exact list: [{_LEVELS}].
+Example final line: \boxed{{0.10}}""".replace("\\\n", "")
+_DIGITS = (
     "Variances are given as one digit, from 0 for a variance of 0.00 to 9 for the greatest one, 0.25. Output your "
     "final prediction, one digit, inside \\boxed{}. Example final line: \\boxed{4}."
 )
 _REQUEST = r"""Predict the reward variance for the next problem. The examples below show actual reward variances from \
 recent model performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
 """.replace("\\\n", "")
+_REQUEST_ALONE = r"""Predict the reward variance for the next problem.
+Put your final variance prediction inside \boxed{}."""
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
 _NUMBER = re.compile(r"[+]?(\d+(\.\d*)?|\.\d+)")
 
 
 class WordsFormat(JudgmentFormat):
     r"""The template of METIS's appendix A.1: a system message, and a user message with the exemplars and the candidate.
+
+    Without exemplars (K = 0, a memory that is still empty, or no room for any) both messages are those of appendix B.4,
+    which speak of no examples. Where the paper's listings break a sentence only because the line is full, we do not.
 
     The prediction is what the last `\boxed{}` of the answer holds, if that is a number in [0, 1/4]; whatever the model
     reasons before is free. A prompt's own triple quotes, which would end its quotation, are given as single ones; a
@@ -74,14 +88,17 @@ class WordsFormat(JudgmentFormat):
     name = "words"
     max_tokens = 512
     system = _SYSTEM
+    system_alone = _SYSTEM_ALONE
+    """The system message where there are no exemplars."""
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> list[dict[str, Any]]:
-        parts = [_REQUEST]
+        parts = [_REQUEST if exemplars else _REQUEST_ALONE]
         for number, exemplar in enumerate(exemplars, start=1):
             said = self.said(exemplar.variance)
             parts.append(f"[Example {number}]\n{_quoted(exemplar.text)}\nREWARD_VARIANCE: {said}")
         parts.append(f"[Candidate]\n{_quoted(candidate)}")
-        return [{"role": "system", "content": self.system}, {"role": "user", "content": "\n".join(parts)}]
+        system = self.system if exemplars else self.system_alone
+        return [{"role": "system", "content": system}, {"role": "user", "content": "\n".join(parts)}]
 
     def said(self, variance: float) -> str:
         """How an exemplar's variance is written."""
@@ -124,7 +141,8 @@ class DigitFormat(WordsFormat):
     name = "digit"
     max_tokens = 2
     begins = r"\boxed{"
-    system = _SYSTEM_DIGIT
+    system = _SYSTEM[: _SYSTEM.index("Output your final")] + _DIGITS
+    system_alone = _SYSTEM_ALONE[: _SYSTEM_ALONE.index("Output your final")] + _DIGITS
     choices: ClassVar[Mapping[str, float]] = {str(digit): digit * MAX_VARIANCE / 9 for digit in range(10)}
 
     def said(self, variance: float) -> str:

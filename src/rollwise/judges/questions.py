@@ -44,6 +44,8 @@ class Answer:
         exemplars: how many of the exemplars it was shown; None for all of them.
         prediction: of an `expected` question, the mean of `format.choices` by the policy's probabilities, normalised.
         readable: of an `expected` question, the probability of all of `format.choices` together.
+        spread: of an `expected` question, the variance of `format.choices` about `prediction` by the same
+            probabilities, in [0, 1/64]: what its judgment earns on average depends on it.
     """
 
     question_id: str
@@ -51,6 +53,7 @@ class Answer:
     exemplars: int | None = None
     prediction: float | None = None
     readable: float = 1.0
+    spread: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +64,7 @@ class Lesson:
         question_id: the question's id.
         prediction: the variance predicted; NaN for an answer that could not be read.
         variance: the realised one.
-        reward: of the judgment, METIS's equation 8.
+        reward: of the judgment, METIS's equation 8; of an `expected` question its mean over all answers.
         advantage: `reward` less the baseline, the factor of the gradient in equation 9.
     """
 

@@ -54,6 +54,7 @@ class Judgment:
         prediction: of an `expected` question, as in `Answer`.
         readable: the same.
         choices: of an `expected` question, its format's answers and what each says.
+        spread: of an `expected` question, as in `Answer`.
     """
 
     question_id: str
@@ -64,10 +65,11 @@ class Judgment:
     prediction: float | None = None
     readable: float = 1.0
     choices: Mapping[str, float] = field(default_factory=dict)
+    spread: float | None = None
 
     def answer(self) -> Answer:
         """What the curriculum is told of it."""
-        return Answer(self.question_id, self.text, self.exemplars, self.prediction, self.readable)
+        return Answer(self.question_id, self.text, self.exemplars, self.prediction, self.readable, self.spread)
 
 
 @dataclass(frozen=True, slots=True)

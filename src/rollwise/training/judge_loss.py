@@ -102,6 +102,59 @@ def expected_loss(logps: torch.Tensor, batch: ExpectedBatch) -> torch.Tensor:
     return -(logps.exp() * batch.weights).sum()
 
 
+LOSS_TYPES: Mapping[str, str] = {
+    "rloo": "sum",
+    "luspo": "sum",
+    "grpo": "rollout",
+    "sapo": "rollout",
+    "bnpo": "micro-batch",
+    "dapo": "generation",
+    "cispo": "generation",
+    "vespo": "generation",
+    "dr_grpo": "longest",
+}
+"""TRL's losses, RLOO's and GRPO's by `loss_type`: over what the sum over a rollout's tokens becomes a mean."""
+
+
+def scale_parts(loss_type: str, tokens: Sequence[torch.Tensor], *, longest: int) -> torch.Tensor:
+    """What a trainer multiplies METIS's equation 2 with, as (numerator, denominator) of this process, (2,).
+
+    Equation 2 is a mean over rollouts of the sum over their tokens. The judge loss is multiplied with the same factor,
+    the sum of all processes' numerators over that of their denominators, and so has the same share of the gradient
+    whatever the trainer. With T_i tokens of rollout i in the loss, of rollouts that have any:
+
+    - RLOO and "luspo": 1. "dr_grpo": 1 / `longest`.
+    - "dapo", "cispo", "vespo": 1 / mean of T_i over the generation. These are exact.
+    - "grpo", "sapo": mean of 1 / T_i. "bnpo": mean over micro-batches of 1 / mean of T_i. Exact where all rollouts are
+      of one length; else these losses weigh rollouts by their lengths, and no one factor is exact.
+
+    Rollouts that are masked whole (`mask_truncated_completions`) count for nothing: the factor is never above 1.
+
+    Args:
+        loss_type: a key of `LOSS_TYPES`.
+        tokens: of each of this process's micro-batches of a generation, (B,) the tokens in the loss of each rollout.
+        longest: most tokens of a rollout.
+
+    >>> lengths = [torch.tensor([2, 2]), torch.tensor([4, 12])]
+    >>> {name: scale_parts(name, lengths, longest=20).tolist() for name in ("rloo", "dr_grpo", "dapo", "bnpo")}
+    {'rloo': [1.0, 1.0], 'dr_grpo': [1.0, 20.0], 'dapo': [4.0, 20.0], 'bnpo': [0.625, 2.0]}
+    """
+    over = LOSS_TYPES[loss_type]
+    if over in ("sum", "longest"):
+        return tokens[0].new_tensor([1, 1 if over == "sum" else longest]).float()
+    counted = [own for batch in tokens if len(own := batch[batch > 0].float())]
+    if not counted:
+        return torch.zeros(2, device=tokens[0].device)
+    if over == "micro-batch":
+        counted = [own.mean().unsqueeze(0) for own in counted]
+    lengths = torch.cat(counted)
+    return torch.stack(
+        [torch.ones_like(lengths).sum(), lengths.sum()]
+        if over == "generation"
+        else [(1.0 / lengths).sum(), torch.ones_like(lengths).sum()]
+    )
+
+
 def choice_tokens(tokenizer: Any, choices: Iterable[str]) -> list[int]:
     """The token of each of a format's `choices`.
 

@@ -1,10 +1,11 @@
 """The policy judges candidates with a TRL trainer's own generation, and its judgments are trained in the same step.
 
 METIS, equations 9 and 10: loss = policy loss + lambda * judge loss, where the judge loss is that of REINFORCE on the
-tokens of each answer. Where rollouts are trained on for several optimiser steps, so are the judgments, and both losses
-weigh them by the clipped ratio to the policy that generated them; on the first step that ratio is 1 and the gradient
-is that of equation 9. Where a question is `expected`, no answer is generated: one forward pass says how probable each
-is, and the loss is the mean over all of them.
+tokens of each answer, normalised as the trainer normalises its policy loss (`judge_loss.scale_parts`), so that lambda
+means the same under every trainer and `loss_type`. Where rollouts are trained on for several optimiser steps, so are
+the judgments, and both losses weigh them by the clipped ratio to the policy that generated them; on the first step that
+ratio is 1 and the gradient is that of equation 9. Where a question is `expected`, no answer is generated: one forward
+pass says how probable each is, and the loss is the mean over all of them.
 """
 
 from __future__ import annotations
@@ -22,13 +23,21 @@ from accelerate.utils import gather_object
 
 from rollwise.curricula import Curriculum
 from rollwise.curricula.metis import judge_reward
-from rollwise.errors import SilentNoOpError
-from rollwise.judges import Lesson, Question
+from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.judges import MAX_VARIANCE, Lesson, Question
 from rollwise.models.modes import checkpoints_activations, evaluating
 from rollwise.models.sampling import context_length
 from rollwise.training.calls import Judgment
 from rollwise.training.isolation import attributes_set
-from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, choice_tokens, clipped_loss, expected_loss
+from rollwise.training.judge_loss import (
+    LOSS_TYPES,
+    ExpectedBatch,
+    JudgeBatch,
+    choice_tokens,
+    clipped_loss,
+    expected_loss,
+    scale_parts,
+)
 from rollwise.training.judgment_prompts import EncodedQuestion, QuestionEncoder
 from rollwise.training.shared_prefix import common_prefix, last_logits, shared_prefix
 
@@ -89,7 +98,10 @@ class JudgmentMixin(TrlTrainer):
         return [Judgment(q.id, encoded.ids, ids, text, encoded.exemplars) for (q, encoded), ids, text in rows]
 
     def _weigh(self, part: list[tuple[Question, EncodedQuestion]], shared: int) -> list[Judgment]:
-        """The means of the format's choices by the policy's probabilities; contexts begin alike for `shared` tokens."""
+        """Mean and spread of the format's choices by the policy's probabilities.
+
+        All contexts begin alike for `shared` tokens.
+        """
         choices = part[0][0].format.choices
         contexts = [encoded.ids for _, encoded in part]
         rest = self._padded([ids[shared:] for ids in contexts], "left")
@@ -100,9 +112,14 @@ class JudgmentMixin(TrlTrainer):
         chances = logps.exp().double()
         readable = chances.sum(dim=1).clamp(max=1.0)
         values = torch.tensor([*choices.values()], device=chances.device, dtype=torch.float64)
-        means = (logps.double().softmax(dim=1) @ values).clamp(min=float(values.min()), max=float(values.max()))
-        rows = zip(part, means.tolist(), readable.tolist(), strict=True)
-        return [Judgment(q.id, e.ids, [], None, e.exemplars, mean, share, choices) for (q, e), mean, share in rows]
+        shares = logps.double().softmax(dim=1)
+        means = (shares @ values).clamp(min=float(values.min()), max=float(values.max()))
+        spreads = (shares * (values - means.unsqueeze(1)) ** 2).sum(dim=1).clamp(max=MAX_VARIANCE**2 / 4)
+        rows = zip(part, means.tolist(), readable.tolist(), spreads.tolist(), strict=True)
+        return [
+            Judgment(q.id, e.ids, [], None, e.exemplars, mean, share, choices, spread)
+            for (q, e), mean, share, spread in rows
+        ]
 
     @staticmethod
     def _shared(contexts: list[list[int]]) -> int:
@@ -218,7 +235,7 @@ class JudgmentMixin(TrlTrainer):
     def compute_loss(
         self, model: Any, inputs: Any, return_outputs: bool = False, num_items_in_batch: Any = None
     ) -> Any:
-        """The trainer's loss plus lambda times the judge loss; METIS, equation 10."""
+        """The trainer's loss plus lambda times the judge loss, on the trainer's scale; METIS, equation 10."""
         loss = super().compute_loss(model, inputs, return_outputs, num_items_in_batch)
         if not self.model.training or not self._judge_batches:
             return loss
@@ -229,7 +246,19 @@ class JudgmentMixin(TrlTrainer):
         self._metrics["train"]["judge/loss"].append(judge_loss.item())
         if self.loss_is_scaled_for_ga:  # the trainer's loss is divided by the micro-steps already, else it will be
             judge_loss = judge_loss / self.current_gradient_accumulation_steps
-        return loss + self.curriculum.judge_weight * judge_loss
+        return loss + self.curriculum.judge_weight * self._policy_scale() * judge_loss
+
+    def _policy_scale(self) -> float:
+        """What this generation's policy loss is, as a multiple of METIS's equation 2; the same on every rank."""
+        loss_type = getattr(self, "loss_type", "rloo")
+        tokens = [_tokens_in_loss(inputs) for inputs in self._buffered_inputs]
+        parts = scale_parts(loss_type, tokens, longest=self.max_completion_length)
+        ours, units = self.accelerator.reduce(parts, reduction="sum").tolist()
+        scale = ours / units if units else 1.0 / self.max_completion_length  # no token is trained on: any will do
+        if loss_type == "cispo":  # it clips the ratio itself, which is 1, and not what the ratio is multiplied with
+            scale *= min(1.0, self.epsilon_high)
+        self._metrics["train"]["judge/scale"].append(scale)
+        return float(scale)
 
     def _judge_loss(self, model: Any, batch: JudgeBatch | ExpectedBatch) -> torch.Tensor:
         if isinstance(batch, ExpectedBatch):
@@ -237,12 +266,23 @@ class JudgmentMixin(TrlTrainer):
         logps = self._answer_logps(model, batch)
         return clipped_loss(logps, batch, low=1 - self.epsilon_low, high=1 + self.epsilon_high)
 
-    @classmethod
-    def _check_judging(cls) -> None:
-        """Refuse a TRL that generates otherwise than expected, rather than train without judgments."""
-        found = list(inspect.signature(cls._generate_single_turn).parameters)
+    def _check_judging(self) -> None:
+        """Refuse a TRL that generates, or normalises, otherwise than expected, rather than train without judgments."""
+        loss_type = getattr(self, "loss_type", "rloo")
+        if loss_type not in LOSS_TYPES:
+            raise ConfigError(
+                f"loss_type must be one of {sorted(LOSS_TYPES)} where the policy judges prompts, got {loss_type!r}: "
+                "rollwise does not know how it normalises the policy loss, and so not what lambda means beside it"
+            )
+        found = ["self", *inspect.signature(self._generate_single_turn).parameters]
         if found not in _SIGNATURES:
             raise SilentNoOpError(
                 f"trl {trl.__version__} has _generate_single_turn({found}), which this rollwise does not know, so the "
                 "policy could not be asked for judgments; use a version of trl that it names in its requirements"
             )
+
+
+def _tokens_in_loss(inputs: dict[str, Any]) -> torch.Tensor:
+    """(B,) how many tokens of each rollout of a micro-batch are trained on."""
+    mask: torch.Tensor = inputs["completion_mask"]
+    return (mask * inputs["tool_mask"] if "tool_mask" in inputs else mask).sum(dim=1)
