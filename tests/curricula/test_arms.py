@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula.arms import ARMS_SHOWN, ArmMembers, draw_arms, pay_of
+from rollwise.curricula.arms import ARMS_SHOWN, draw_arms, pay_of
+from rollwise.curricula.members import ArmMembers
 from rollwise.draws import SumTree
 from rollwise.evidence import Evidence
 

@@ -238,6 +238,8 @@ def test_the_state_holds_everything_of_the_belief() -> None:
         {"prior": (0.0, 1.0)},
         {"least_gap": 0.0},
         {"kernel_temperature": 0},
+        {"kernel_temperature": "fitted"},
+        {"features": "whitened"},
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any]) -> None:

@@ -74,9 +74,14 @@ class TestMETIS(CurriculumConformance):
         return rw.METIS(pool, **core)
 
 
+class TestEmbeddingJudged(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.EmbeddingJudged(pool, hidden=8, candidate_multiplier=3, **core)
+
+
 class TestPCL(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
-        return rw.PCL(pool, judge_options={"hidden": 8}, candidate_multiplier=3, **core)
+        return rw.PCL(pool, judge="frozen", judge_options={"hidden": 8}, candidate_multiplier=3, **core)
 
 
 class TestPCLByText(CurriculumConformance):
@@ -86,10 +91,10 @@ class TestPCLByText(CurriculumConformance):
         return rw.PCL(pool, judge="text", judge_options=options, reward="continuous", candidate_multiplier=2, **core)
 
 
-class TestMixtureWithPCL(CurriculumConformance):
+class TestMixtureWithEmbeddingJudged(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
-        pcl = rw.PCL(judge_options={"hidden": 0, "forgetting": 0.1}, candidate_multiplier=2)
-        return rw.Mixture(pool, lanes={"pcl": (0.5, pcl), "uniform": (0.5, rw.Uniform())}, **core)
+        judged = rw.EmbeddingJudged(hidden=0, forgetting=0.1, candidate_multiplier=2)
+        return rw.Mixture(pool, lanes={"judged": (0.5, judged), "uniform": (0.5, rw.Uniform())}, **core)
 
 
 class TestMoPPS(CurriculumConformance):

@@ -36,13 +36,13 @@ def test_the_bound_by_hand() -> None:
 
 
 def test_sources_are_drawn_by_the_softmax_of_the_bounds() -> None:
-    """Groups of 4 with |A| = .5 and 0: n = 4 each, so the bonuses are equal; e^(.5 / .25) / (1 + the same) = .8808."""
-    dump = DUMP(pool_of({"a": 3, "b": 300}), temperature=0.25, exploration=0.7, seed=1, rails=None)
+    """Groups of 4 with |A| = 1 and 0: n = 4 each, so the bonuses are equal; e^(1 / .5) / (1 + the same) = .8808."""
+    dump = DUMP(pool_of({"a": 3, "b": 300}), temperature=0.5, exploration=0.7, seed=1, rails=None)
     rewards = {"a": [1.0, 0.0, 1.0, 0.0], "b": [0.0] * 4}
     tickets = dump.ask(303)
     one_each = [next(t for t in tickets if t.prompt_id[0] == name) for name in "ab"]
     dump.tell([rw.Outcome(t.id, rewards[t.prompt_id[0]] if t in one_each else [], failed=0) for t in tickets])
-    assert dump.values() == {"a": 0.5, "b": 0.0}
+    assert dump.values() == {"a": 1.0, "b": 0.0}
     drawn = []
     for _ in range(3000):
         (ticket,) = dump.ask(1)
@@ -58,7 +58,7 @@ def test_the_window_holds_the_last_rollouts() -> None:
     """Groups of 4 at .25, .5, .125 and a window of 6: (2 * .5 + 4 * .125) / 6 = .25; the first group is forgotten."""
     mean, kept = learnability(np.array([[4.0, 0.25], [4.0, 0.5], [4.0, 0.125]]), 6)
     assert (mean, kept.tolist()) == (0.25, [[4.0, 0.5], [4.0, 0.125]])
-    dump = DUMP(pool_of({"a": 1}), window=6)
+    dump = DUMP(pool_of({"a": 1}), window=6, advantage="centred")
     for i, expected in ((0, 0.0), (1, 0.25), (2, 0.5)):  # [0] * 4, then |A| = .375 and .5
         told(dump, 1, {"a": [[0, 0, 0, 0], [1, 0, 0, 0], [1, 1, 0, 0]][i]})
         by_hand = [0.0, 4 * 0.375 / 6, (2 * 0.375 + 4 * 0.5) / 6][i]
@@ -75,6 +75,13 @@ def test_told_centred_and_normalised_advantages() -> None:
         dump = DUMP(pool_of({"a": 1}), advantage=advantage)  # type: ignore[arg-type]
         dump.tell([rw.Outcome(dump.ask(1)[0].id, [1, 0, 0, 0], advantages=[2.0, -1.0, -1.0, 0.0])])
         assert dump.values()["a"] == pytest.approx(expected)
+
+
+def test_by_default_the_pay_is_grpos_over_the_standard_deviation() -> None:
+    """[1,1,0,0]: |A| = .5 / .5 = 1, whatever the trainer tells; a centring one tells .5."""
+    dump = DUMP(pool_of({"a": 1}))
+    dump.tell([rw.Outcome(dump.ask(1)[0].id, [1, 1, 0, 0], advantages=[0.5, 0.5, -0.5, -0.5])])
+    assert dump.values() == {"a": 1.0}
 
 
 def test_a_source_rolled_out_less_is_drawn_more() -> None:
@@ -115,7 +122,7 @@ def test_sources_join_by_name_when_the_pool_has_changed() -> None:
     for state in (waiting, old.state_dict()):
         grown = DUMP(pool_of({"a": 2, "b": 3}), seed=0)
         grown.load_state_dict(state)
-        assert grown.values() == {"a": 0.0, "b": 0.5}
+        assert grown.values() == {"a": 0.0, "b": 1.0}
         grown.ask(1)
         assert grown.rollouts[0] == 0
         assert grown.rollouts[1] >= 6

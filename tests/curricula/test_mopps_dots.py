@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.curricula import make_curriculum
 
 
 def plain(n: int) -> rw.PromptPool:
@@ -119,17 +120,48 @@ def test_mopps_keeps_its_beliefs_over_a_resume() -> None:
 
 
 def test_the_defaults_of_dots_are_its_release_in_the_setting_of_bots() -> None:
-    """tau 1e-3, alpha .5, softmax without replacement; lambda = rho = 1 and no sampling (BOTS, section 4.4)."""
+    """tau 1e-3, alpha .5, softmax, layer-normed; in BOTS lambda = rho = 1 and no sampling (its section 4.4)."""
     dots = rw.DOTS()
     assert (dots.temperature, dots.target, dots.draw, dots.sampling) == (1e-3, 0.5, "softmax", "mean")
+    assert (dots.implicit, dots.features) == ("kernel", "layer-norm")
     options = dots.adaptation.options
     assert (options["forgetting"], options["implicit_weight"]) == (1.0, 1.0)
 
 
+def test_the_preset_bots_is_appendix_b_6() -> None:
+    """lambda = rho = 1, no posterior sampling, evidence by interpolation, the nearest to one half."""
+    for dots in (rw.DOTS.bots(), make_curriculum("dots", preset="bots")):
+        assert isinstance(dots, rw.DOTS)
+        assert (dots.implicit, dots.draw, dots.sampling, dots.target) == ("interpolation", "top", "mean", 0.5)
+        options = dots.adaptation.options
+        assert (options["forgetting"], options["implicit_weight"]) == (1.0, 1.0)
+    assert rw.DOTS.bots(target=0.7).target == 0.7
+    with pytest.raises(rw.ConfigError, match="preset"):
+        make_curriculum("dots", preset="dots")
+    with pytest.raises(rw.ConfigError, match="no option 'preset'"):
+        make_curriculum("bots", preset="dots")
+
+
+def test_the_preset_bots_takes_the_nearest_by_interpolation() -> None:
+    """All at weak .2 + .6 mu but for their own strong rate: p0 solves 4 of 8, mu = .5; implied (.2 + strong) / 2.
+
+    Strong rates .8, .4, .9, .2 imply .5, .3, .55, .2 and beliefs (1 + 8 p) / 10; nearest to .5 first: p0, p2, p1, p3.
+    """
+    references = [[0.2, 0.8], [0.2, 0.4], [0.2, 0.9], [0.2, 0.2]]
+    pool = rw.PromptPool(ids=["p0", "p1", "p2", "p3"], columns={"reference_pass_rates": references})
+    dots = rw.DOTS.bots(pool)
+    dots.tell([rw.Outcome(t.id, group(4) if t.prompt_id == "p0" else [], failed=0) for t in dots.ask(4)])
+    assert [t.prompt_id for t in dots.ask(4)] == ["p0", "p2", "p1", "p3"]
+
+
 def test_a_belief_is_the_last_batch_alone() -> None:
-    """Over the batch, exp(e.e') weighs p~; alpha = 1 + 8 p~, beta = 1 + 8 (1 - p~); what was before is forgotten."""
-    dots = rw.DOTS(embedded(12), rails=None)
+    """Over the batch, exp(e.e' / sqrt(d)) of standardised e weighs p~; alpha = 1 + 8 p~, beta = 1 + 8 (1 - p~).
+
+    What was before is forgotten.
+    """
+    dots = rw.DOTS(embedded(12), rails=None, kernel_temperature=1.0)
     e = dots.pool.columns["embedding"]
+    e = (e - e.mean(axis=1, keepdims=True)) / e.std(axis=1, keepdims=True) / 3**0.25
     for step in range(15):
         tickets = dots.ask(3)
         slots = [dots.pool.slot(t.prompt_id) for t in tickets]

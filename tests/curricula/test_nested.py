@@ -72,6 +72,7 @@ def test_asking_one_at_a_time_chooses_within_categories_as_asking_at_once() -> N
         ({"categories": rw.SEC(), "prompts": rw.Uniform()}, "ranks"),
         ({"categories": rw.SEC(), "prompts": rw.MoPPS()}, "candidates"),
         ({"categories": rw.SEC.metis(), "prompts": rw.BOTS()}, "candidates"),
+        ({"categories": rw.SEC(within="exhaust"), "prompts": rw.BOTS()}, "within"),
         ({"categories": rw.SEC(pool_of(3)), "prompts": rw.BOTS()}, "unbound"),
     ],
 )

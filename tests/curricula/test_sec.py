@@ -1,5 +1,6 @@
 """SEC against numbers worked out by hand from Algorithm 1."""
 
+import json
 from collections import Counter
 from typing import Any
 
@@ -10,7 +11,7 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.curricula import grouping
-from rollwise.curricula.sec import absolute_advantage, belief_sd, boltzmann
+from rollwise.curricula.arms import absolute_advantage, belief_sd, boltzmann
 from rollwise.testing import CurriculumConformance
 
 
@@ -27,8 +28,16 @@ def step(sec: rw.SEC, k: int, rewards: dict[str, list[float]]) -> Counter[str]:
 
 
 def test_td_0_by_hand() -> None:
-    """[1,0,0,0]: |A| = (.75 + 3 * .25) / 4 = .375; Q = .1875; then [1,1,0,0]: .5 * .5 + .5 * .1875 = .34375."""
-    sec = rw.SEC(pool_of({"a": 2}))
+    """[1,0,0,0]: |A| = (.75 + 3 * .25) / 4 = .375; Q = .1875; then [1,1,0,0]: .5 * .5 + .5 * .1875 = .34375.
+
+    These are centred. Over std(r), equations 4 to 6: .375 / (sqrt(3) / 4) = .8660, Q = .4330; then .5 + .2165 = .7165.
+    """
+    paid = rw.SEC(pool_of({"a": 2}))
+    step(paid, 2, {"a": [1, 0, 0, 0]})
+    assert paid.values() == {"a": pytest.approx(3**0.5 / 4)}
+    step(paid, 1, {"a": [1, 1, 0, 0]})
+    assert paid.values() == {"a": pytest.approx(0.7165, abs=1e-4)}
+    sec = rw.SEC(pool_of({"a": 2}), advantage="centred")
     step(sec, 2, {"a": [1, 0, 0, 0]})
     assert sec.values() == {"a": pytest.approx(0.1875)}
     step(sec, 1, {"a": [1, 1, 0, 0]})
@@ -36,11 +45,11 @@ def test_td_0_by_hand() -> None:
 
 
 def test_a_categorys_reward_is_the_mean_over_its_groups() -> None:
-    """Groups with |A| = .5 and 0 in one category: r = .25, Q = .125."""
+    """Groups with |A| = 1 and 0 in one category: r = .5, Q = .25."""
     sec = rw.SEC(pool_of({"a": 2}))
     first, second = sec.ask(2)
     sec.tell([rw.Outcome(first.id, [1, 0]), rw.Outcome(second.id, [1, 1])])
-    assert sec.values()["a"] == pytest.approx(0.125)
+    assert sec.values()["a"] == pytest.approx(0.25)
 
 
 def test_told_centred_and_normalised_advantages() -> None:
@@ -49,6 +58,25 @@ def test_told_centred_and_normalised_advantages() -> None:
         sec = rw.SEC(pool_of({"a": 1}), advantage=advantage, learning_rate=1.0)  # type: ignore[arg-type]
         sec.tell([rw.Outcome(sec.ask(1)[0].id, [1, 0, 0, 0], advantages=[2.0, -1.0, -1.0, 0.0])])
         assert sec.values()["a"] == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("temperature", "share"), [(1.0, 0.731), (0.2, 0.993)])
+def test_by_default_the_pay_is_that_of_equations_4_to_6(temperature: float, share: float) -> None:
+    """A half-solved group earns 2 sqrt(.25) = 1, an unsolved one 0: share e^(1/tau) / (e^(1/tau) + 1) at Q = (1, 0).
+
+    Whatever the trainer tells: `rollwise train` centres, so its groups would earn .5 (shares .622 and .924).
+    """
+    sec = rw.SEC(pool_of({"h": 1, "u": 1}), learning_rate=1.0, temperature=temperature)
+    rewards = {"h": [1.0, 0.0], "u": [0.0, 0.0]}
+    told = [rw.Outcome(t.id, rewards[t.prompt_id[0]], advantages=[0.5, -0.5]) for t in sec.ask(1)]
+    sec.tell(told)
+    for ticket in sec.ask(2):
+        sec.tell([rw.Outcome(ticket.id, rewards[ticket.prompt_id[0]], advantages=[0.5, -0.5])])
+    assert sec.values() == {"h": 1.0, "u": 0.0}
+    (ticket,) = sec.ask(1)
+    expected = share if ticket.prompt_id == "h0" else 1 - share
+    assert ticket.propensity == pytest.approx(expected, abs=5e-4)
+    assert rw.SEC().advantage == rw.SEC.metis().advantage == "std"
 
 
 @given(st.lists(st.integers(0, 1), min_size=1, max_size=16))
@@ -66,8 +94,8 @@ def test_boltzmann_by_hand_and_without_overflow() -> None:
 
 
 def test_categories_are_drawn_by_value_and_prompts_uniformly_within() -> None:
-    """After one step a has Q = .25 and b 0; tau = .25: shares e/(e+1) and 1/(e+1), whatever the categories' sizes."""
-    sec = rw.SEC(pool_of({"a": 3, "b": 300}), temperature=0.25, seed=2, rails=None)
+    """After one step a has Q = .5 and b 0; tau = .5: shares e/(e+1) and 1/(e+1), whatever the categories' sizes."""
+    sec = rw.SEC(pool_of({"a": 3, "b": 300}), temperature=0.5, seed=2, rails=None)
     tickets = sec.ask(303)
     sec.tell([rw.Outcome(t.id, [1, 0] if t.prompt_id[0] == "a" else [0, 0]) for t in tickets])
     picked: Counter[str] = Counter()
@@ -86,9 +114,9 @@ def test_a_category_that_was_not_sampled_keeps_its_value() -> None:
     sec = rw.SEC(pool_of({"a": 5, "b": 5}), temperature=1e-3, learning_rate=1.0)
     tickets = sec.ask(10)
     sec.tell([rw.Outcome(t.id, [1, 0] if t.prompt_id[0] == "a" else [1, 0, 0, 0]) for t in tickets])
-    assert sec.values() == pytest.approx({"a": 0.5, "b": 0.375})
+    assert sec.values() == pytest.approx({"a": 1.0, "b": 3**0.5 / 2})
     assert step(sec, 4, {"a": [1, 1], "b": [1, 1]}) == {"a": 4}
-    assert sec.values() == pytest.approx({"a": 0.0, "b": 0.375})
+    assert sec.values() == pytest.approx({"a": 0.0, "b": 3**0.5 / 2})
 
 
 def test_the_curriculum_moves_on_when_a_category_is_mastered() -> None:
@@ -116,7 +144,7 @@ def test_new_categories_join_at_zero_on_resume() -> None:
     step(old, 3, {"a": [1, 0]})
     grown = rw.SEC(pool_of({"a": 3, "b": 2}), seed=0)
     grown.load_state_dict(old.state_dict())
-    assert grown.values() == {"a": 0.25, "b": 0.0}
+    assert grown.values() == {"a": 0.5, "b": 0.0}
 
 
 def test_a_missing_category_names_the_remedy() -> None:
@@ -152,16 +180,17 @@ def closed(options: dict[str, Any], sizes: dict[str, int], first: int, rewards: 
 
 
 def test_ucb_by_hand() -> None:
-    """Q = (.5, 0), one group each, scale 2. A batch of 3 makes the total 5: ln 5 = 1.6094.
+    """Centred, Q = (.5, 0), one group each, scale 2. A batch of 3 makes the total 5: ln 5 = 1.6094.
 
     a: .5 + 2 * 1.2686 = 3.037, b 2.537: a. With n = 2, a: .5 + 2 * .8971 = 2.294: b. With n = 2, b: 1.794: a.
     Then 3 and 2 are drawn, of which none is told; one more makes 6: a .5 + 2 sqrt(1.7918 / 3) = 2.046, b
     2 sqrt(1.7918 / 2) = 1.893: a. With a scale of .5 the second and third draw are of a too: .949, .866 > .634.
     """
-    sec = closed({"choice": "ucb", "ucb_scale": 2.0, "discount": 1.0}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
+    ucb = {"choice": "ucb", "advantage": "centred", "discount": 1.0}
+    sec = closed({**ucb, "ucb_scale": 2.0}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
     assert Counter(t.prompt_id[0] for t in sec.ask(3)) == {"a": 2, "b": 1}
     assert sec.ask(1)[0].prompt_id[0] == "a"
-    narrow = closed({"choice": "ucb", "discount": 1.0}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
+    narrow = closed({**ucb, "ucb_scale": 0.5}, {"a": 9, "b": 9}, 2, {"a": [1, 0], "b": [0, 0]})
     assert Counter(t.prompt_id[0] for t in narrow.ask(3)) == {"a": 3}
 
 
@@ -204,9 +233,9 @@ def test_thompsons_belief_by_hand() -> None:
 
 
 def test_thompson_chooses_as_often_as_its_belief_is_the_greater() -> None:
-    """Q = .5 and 0, one group each: both sd .5 / 2 = .25, of the difference .25 sqrt 2; Phi(.5 / .3536) = .9214."""
+    """Q = 1 and 0, one group each: both sd 1 / 2 = .5, of the difference .5 sqrt 2; Phi(1 / .7071) = .9214."""
     sec = closed({"choice": "thompson"}, {"a": 4000, "b": 4000}, 2, {"a": [1, 0], "b": [0, 0]})
-    while set(sec.values().values()) != {0.5, 0.0} or sec.past[0].min() < 1:  # until the first batch had one of each
+    while set(sec.values().values()) != {1.0, 0.0} or sec.past[0].min() < 1:  # until the first batch had one of each
         sec = closed(
             {"choice": "thompson", "seed": sec.seed + 1}, {"a": 4000, "b": 4000}, 2, {"a": [1, 0], "b": [0, 0]}
         )
@@ -316,6 +345,62 @@ def test_the_column_that_categories_are_made_from_is_named(option: str, column: 
         rw.SEC(pool_of({"a": 2}), **{option: 2})  # type: ignore[arg-type]
 
 
+# ---- going through a category ----
+
+
+def seen_in_one_pass(within: Any, seed: int = 0) -> Counter[str]:
+    """How often each of 100 prompts was asked for in 100 asks, answered at once."""
+    sec = rw.SEC(pool_of({"a": 100}), within=within, seed=seed)
+    return Counter(t.prompt_id for _ in range(100) for t in _asked_and_lost(sec, 1))
+
+
+def test_a_category_is_exhausted_before_it_begins_again() -> None:
+    """Uniform draws leave (1 - 1/100)^100 = .366 of the prompts unseen; exhaustion none."""
+    unseen = [100 - len(seen_in_one_pass("uniform", seed)) for seed in range(20)]
+    assert np.mean(unseen) == pytest.approx(36.6, abs=3)
+    assert set(seen_in_one_pass("exhaust").values()) == {1}
+    sec = rw.SEC(pool_of({"a": 30, "b": 10}), within="exhaust", temperature=1e9, seed=1)
+    seen: Counter[str] = Counter()
+    for _ in range(100):
+        seen.update(t.prompt_id for t in _asked_and_lost(sec, 6))
+        for name in "ab":
+            counts = [seen[i] for i in sec.pool.ids if i[0] == name]
+            assert max(counts) - min(counts) <= 1  # a batch of 6 may end one round and begin the next
+    orders = [[_asked_and_lost(sec, 1)[0].prompt_id for _ in range(40)] for _ in range(2)]
+    assert orders[0] != orders[1]
+
+
+def test_exhaustion_tells_the_chance_of_each_draw() -> None:
+    """Of three prompts 1/3, 1/2, 1; in the next round 1/3 again."""
+    sec = rw.SEC(pool_of({"a": 3}), within="exhaust")
+    assert [_asked_and_lost(sec, 1)[0].propensity for _ in range(4)] == pytest.approx([1 / 3, 1 / 2, 1.0, 1 / 3])
+
+
+def test_a_prompt_that_the_caller_excludes_keeps_its_turn() -> None:
+    sec = rw.SEC(pool_of({"a": 3}), within="exhaust")
+    for _ in range(5):  # others are asked for again meanwhile, and the round does not end
+        (ticket,) = sec.ask(1, exclude=["a0"])
+        assert ticket.prompt_id != "a0"
+        sec.tell([rw.Outcome(ticket.id, [1.0])])
+    assert sec.ask(1)[0].prompt_id == "a0"
+
+
+def test_exhaustion_goes_on_after_a_resume_also_with_a_grown_pool() -> None:
+    sec = rw.SEC(pool_of({"a": 20, "b": 20}), within="exhaust", seed=3)
+    first = [t.prompt_id for _ in range(5) for t in _asked_and_lost(sec, 4)]
+    state = json.loads(json.dumps(sec.state_dict()))
+    again = rw.SEC(pool_of({"a": 20, "b": 20}), within="exhaust", seed=9)
+    again.load_state_dict(state)
+    asked = [[[t.prompt_id for t in _asked_and_lost(s, 4)] for _ in range(20)] for s in (sec, again)]
+    assert asked[0] == asked[1]
+    grown = rw.SEC(pool_of({"a": 25, "b": 20}), within="exhaust", seed=9, temperature=1.0)
+    grown.load_state_dict(state)
+    of_a = [i for i in first if i[0] == "a"]
+    while len(of_a) < 25:
+        of_a += [t.prompt_id for t in _asked_and_lost(grown, 4) if t.prompt_id[0] == "a"]
+    assert len(set(of_a[:25])) == 25
+
+
 # ---- METIS's variant ----
 
 
@@ -328,6 +413,21 @@ def test_metis_is_appendix_a_5_with_table_5() -> None:
     assert rw.SEC.metis(columns=("topic", "level")).options["quantiles"] is None
     with pytest.raises(rw.ConfigError, match="preset"):
         rw.SEC.with_preset("metsi", {})
+
+
+def test_a_batch_of_metis_holds_one_category_while_it_has_enough() -> None:
+    """B = 64, ten tenths of 800: of 8 B candidates from the whole pool a tenth has 51, so most batches held two."""
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(8000)], columns={"difficulty": np.arange(8000.0)})
+    sec, rng = rw.SEC.metis(pool, seed=0), np.random.default_rng(0)
+    lanes = []
+    for _ in range(40):
+        tickets = sec.ask(64)
+        lanes.append({t.lane for t in tickets})
+        sec.tell([rw.Outcome(t.id, rng.integers(0, 2, 4)) for t in tickets])
+    assert [len(batch) for batch in lanes] == [1] * 40
+    assert len(set.union(*lanes)) > 5
+    first, second, *_ = rw.SEC.metis(pool).ask(64)
+    assert (first.propensity, second.propensity) == (pytest.approx(0.1 / 800), pytest.approx(1 / 799))
 
 
 def test_one_category_fills_the_batch_until_it_is_used_up() -> None:
@@ -374,6 +474,8 @@ def _asked_and_lost(sec: rw.SEC, k: int) -> list[rw.Ticket]:
         {"quantiles": 2.5},
         {"one_category": 1},
         {"pool_multiplier": 0},
+        {"within": "shuffled"},
+        {"pool_multiplier": 8, "within": "exhaust"},
         {"clusters": 2, "quantiles": 2},
         {"clusters": 2, "columns": "topic"},
     ],
@@ -404,6 +506,16 @@ class TestUCB(CurriculumConformance):
 class TestThompson(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.SEC(pool, choice="thompson", **core)
+
+
+class TestExhaustion(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, within="exhaust", **core)
+
+
+class TestExhaustionOfClusters(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC.metis(pool, clusters=3, within="exhaust", **core)
 
 
 class TestClusters(CurriculumConformance):

@@ -6,7 +6,17 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.estimators import Interpolation, Kernel, capability, capability_by_least_squares, kernel_rates
+from rollwise.estimators import (
+    Features,
+    Interpolation,
+    Kernel,
+    capability,
+    capability_by_least_squares,
+    fitted_temperature,
+    kernel_rates,
+    layer_norm,
+    unit_norm,
+)
 
 
 def test_least_squares_by_hand() -> None:
@@ -93,3 +103,120 @@ def test_a_kernel_over_many_prompts_takes_fewer_references() -> None:
     assert few.rates(np.arange(100), rates).tolist() == pytest.approx([0.45] * 100)  # 0, .1, ..., .9
     all_of_them = Kernel(embedding, temperature=1.0)
     assert all_of_them.rates(np.arange(100), rates).tolist() == pytest.approx([0.495] * 100)
+
+
+# ---- the kernel on embeddings of any scale ----
+
+
+def test_layer_norm_by_hand() -> None:
+    """(1, 2, 3): mean 2, variance 2/3: -1.2247, 0, 1.2247. Constant vectors and d = 1 become zero, not NaN."""
+    found = layer_norm(np.array([[1.0, 2.0, 3.0], [100.0, 200.0, 300.0], [5.0, 5.0, 5.0], [0.0, 0.0, 0.0]]))
+    root = 1.5**0.5
+    assert found.tolist() == [pytest.approx(row) for row in ([-root, 0, root], [-root, 0, root], [0] * 3, [0] * 3)]
+    assert layer_norm(np.array([[3.0], [4.0]])).tolist() == [[0.0], [0.0]]
+    assert not layer_norm(np.full((4, 384), 0.1, dtype=np.float32)).any()  # its std is rounding
+
+
+def test_unit_norm_by_hand() -> None:
+    assert unit_norm(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist() == [[0.6, 0.8], [0.0, 0.0]]
+
+
+def test_layer_norm_and_the_root_of_d_by_hand() -> None:
+    """Standardised (1, -1) and (-1, 1), of length sqrt(2): scores 2 / sqrt(2) = 1.414 and -1.414, tau 1.
+
+    So the rate 1 beside the rate 0 is implied e^1.414 / (e^1.414 + e^-1.414) = .9442 of its like.
+    """
+    embedding = np.array([[5.0, 1.0], [1.0, 5.0], [0.3, 0.1]])
+    kernel = Kernel(embedding, temperature=1.0, features="layer-norm")
+    found = kernel.rates(np.array([0, 1]), np.array([1.0, 0.0]))
+    assert found is not None
+    assert found.tolist() == pytest.approx([0.9442, 0.0558, 0.9442], abs=1e-4)
+
+
+def test_the_fitted_temperature_by_hand() -> None:
+    """Two pairs of equals, rates 1, 1, 0, 0: the sharper the better, until exp(-1 / tau) is nothing: tau = 1/12.
+
+    The scores' standard deviation is sqrt(2) / 3, and those tried are its multiples by powers of sqrt(2). At the
+    multiple 2^-2.5, tau = 1/12 and the error (2 / (e^12 + 2))^2 = 2e-10; at the one before 2e-7.
+    """
+    scores = np.kron(np.eye(2), np.ones((2, 2)))
+    assert fitted_temperature(np.array([1.0, 1.0, 0.0, 0.0]), scores) == pytest.approx(1 / 12)
+    assert fitted_temperature(np.array([1.0, 0.0, 1.0, 0.0]), scores) == pytest.approx(8 * 2**0.5 / 3)  # the flattest
+    assert fitted_temperature(np.array([0.5, 0.5, 0.5, 0.5]), scores) == pytest.approx(2**0.5 / 3)  # nothing to fit
+    assert fitted_temperature(np.array([1.0, 0.0]), np.eye(2)) == 1.0
+    assert fitted_temperature(np.array([1.0]), np.eye(1)) == 1.0
+
+
+@given(st.sampled_from([1e-6, 1.0, 1e4]), st.sampled_from(["unit", "layer-norm", "given"]), st.integers(0, 20))
+def test_the_scale_of_the_embeddings_does_not_matter(scale: float, features: Features, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    embedding, batch, rates = rng.standard_normal((30, 16)), np.arange(10), rng.random(10)
+    one, other = (Kernel(e, temperature=None, features=features) for e in (embedding, scale * embedding))
+    assert one.rates(batch, rates) == pytest.approx(other.rates(batch, rates), abs=1e-3)
+
+
+@pytest.mark.parametrize("features", ["unit", "layer-norm", "given"])
+@pytest.mark.parametrize("temperature", [1.0, None])
+@pytest.mark.parametrize(
+    "embedding", [np.ones((6, 1)), np.zeros((6, 3)), np.full((6, 4), 0.1), np.arange(6.0)[:, None]]
+)
+def test_degenerate_embeddings_imply_rates_within_the_batchs(
+    embedding: np.ndarray, temperature: float | None, features: Features
+) -> None:
+    found = Kernel(embedding, temperature=temperature, features=features).rates(np.arange(4), np.array([0, 0.5, 1, 1]))
+    assert found is not None
+    assert np.isfinite(found).all()
+    assert 0.0 <= found.min() <= found.max() <= 1.0
+    if np.ptp(embedding) == 0.0:
+        assert found == pytest.approx(np.full(6, 0.625))
+
+
+def clusters(d: int, seed: int, *, shared: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Unit vectors (1500, d) of six clusters, and success rates of sd .4; with a direction shared by all if asked."""
+    rng = np.random.default_rng(seed)
+    own = rng.integers(0, 6, 1500)
+    points = unit_norm(rng.standard_normal((6, d)))[own] + 0.2 * rng.standard_normal((1500, d)) / d**0.5
+    points = unit_norm(unit_norm(points) + shared * unit_norm(rng.standard_normal((1, d))))
+    return points, np.array([0.0, 0.05, 0.3, 0.7, 0.95, 1.0])[rng.permutation(6)][own]
+
+
+@pytest.mark.parametrize("form", ["unit", "layer-normed"])
+@pytest.mark.parametrize(
+    ("d", "shared", "options"),
+    [
+        (64, 0.0, {"features": "unit", "temperature": None}),  # BOTS's default
+        (64, 0.0, {"features": "layer-norm", "temperature": None}),  # DOTS's
+        (64, 0.0, {"features": "layer-norm", "temperature": 1.0}),  # the tau of DOTS's release
+        (64, 3.0, {"features": "unit", "temperature": None}),  # a direction shared by all, as language models' have
+        (64, 3.0, {"features": "layer-norm", "temperature": None}),
+        (896, 3.0, {"features": "layer-norm", "temperature": None}),
+        (3, 0.0, {"features": "unit", "temperature": None}),
+    ],
+)
+def test_the_implied_rates_are_those_of_the_clusters(d: int, shared: float, options: dict, form: str) -> None:  # type: ignore[type-arg]
+    """From 64 prompts of 8 rollouts to 1500. At tau = 1 unit vectors of d = 64 give rates of sd .03."""
+    measured = []
+    for seed in range(4):
+        embedding, truth = clusters(d, seed, shared=shared)
+        rng = np.random.default_rng(seed)
+        batch = rng.permutation(len(truth))[:64]
+        rates = rng.binomial(8, truth[batch]) / 8
+        if (
+            form == "layer-normed" and d > 3
+        ):  # three dimensions less their mean are a circle, which holds no six clusters
+            embedding = layer_norm(embedding)
+        found = Kernel(embedding, **options).rates(batch, rates)
+        assert found is not None
+        measured.append((found.std(), np.corrcoef(found, truth)[0, 1]))
+    sd, correlation = np.mean(measured, axis=0)
+    assert sd >= 0.3
+    assert correlation >= 0.9
+
+
+def test_the_given_unit_vectors_at_tau_1_are_flat() -> None:
+    """What was the default: equation 9 on vectors of length 1 varies by e^1 at most."""
+    embedding, truth = clusters(64, 0)
+    batch = np.random.default_rng(0).permutation(1500)[:64]
+    found = Kernel(embedding, temperature=1.0, features="given").rates(batch, truth[batch])
+    assert found is not None
+    assert found.std() < 0.15 < truth.std()

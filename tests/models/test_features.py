@@ -98,7 +98,7 @@ def test_a_pool_and_a_data_set_get_a_column(policy: tuple[Any, Any]) -> None:
     with_vectors = add_features(pool, *policy)
     assert np.array_equal(with_vectors.columns["embedding"], expected)
     assert with_vectors.columns["difficulty"].tolist() == [0, 1, 2, 3, 4]
-    rw.PCL(with_vectors).ask(2)
+    rw.EmbeddingJudged(with_vectors).ask(2)
     data = add_features(datasets.Dataset.from_list([{"prompt": p} for p in PROMPTS]), *policy, column="states")
     assert np.array_equal(pool_from_dataset(data).columns["states"].astype(np.float32), expected)
     for wrong, reason in (

@@ -1,6 +1,9 @@
 """What each method would need, found by binding it."""
 
+import sys
+
 import numpy as np
+import pytest
 
 from rollwise.curricula import CURRICULA
 from rollwise.pool import PromptPool
@@ -21,13 +24,21 @@ def test_every_method_has_a_line() -> None:
     bare = found({}, {})
     assert set(bare) == set(CURRICULA) - {"oracle"}
     lacking = {name for name, line in bare.items() if line.verdict == "lacks a column"}
-    assert lacking == {"adarft", "dots", "dump", "frontier", "nested", "ordered", "pcl", "sec"}
+    assert lacking == {"adarft", "dots", "dump", "embedding-judge", "frontier", "nested", "ordered", "sec"}
     assert bare["frontier"].detail.startswith("needs embedding: add a vector")
     assert bare["sec"].detail.startswith("needs category: add it")
     assert bare["uniform"].detail == ""
     assert bare["metis"].detail == "asks the policy, which must be able to write judgments"
     assert bare["bots"].detail == "would also use reference_pass_rates"
+    assert bare["pcl"].verdict == "usable"  # its value model begins with the policy, which a trainer brings
     assert bare["recommended"].detail == "would also use category, reference_pass_rates, difficulty, embedding"
+
+
+def test_a_method_whose_extra_is_missing_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    line = found({}, {})["pcl"]
+    assert line.verdict == "lacks an extra"
+    assert "embedding-judge" in line.detail
 
 
 def test_columns_of_the_data_and_of_the_profile() -> None:
@@ -44,12 +55,12 @@ def test_probes_are_counted() -> None:
     """16 prompts, 2 steps of 2 in groups of 8: 32 rollouts are trained on.
 
     SFL measures all 16 prompts once: 128, 128 / 160 of all. LILO at each step, all 16 that are free: 256 of 288. ADCL
-    all 16 with 4 each, and its second chunk of 2 again: 72 of 104; with difficulties, the second chunk alone: 8 of 40.
+    all 16 with 4 each, and its second chunk of 2 again: 72 of 104, whatever difficulties the pool has.
     """
     bare = found({}, {})
     assert (bare["sfl"].probe_rollouts, bare["sfl"].share) == (128, 0.8)
     assert (bare["lilo"].probe_rollouts, bare["lilo"].share) == (256, 256 / 288)
     assert (bare["adcl"].probe_rollouts, bare["adcl"].share) == (72, 72 / 104)
-    assert found({}, {"difficulty": 1.0 - RATES})["adcl"].probe_rollouts == 8
+    assert found({}, {"difficulty": 1.0 - RATES})["adcl"].probe_rollouts == 72
     assert bare["speed"].probe_rollouts > 0
     assert bare["bots"].probe_rollouts == 0

@@ -115,7 +115,13 @@ def longer_than_threshold(completions: list[str], threshold: list[int], **_: Any
 
 @pytest.mark.parametrize(
     "curriculum",
-    [rw.ADCL(probe_rollouts=2), rw.AdaRFT(), rw.Ordered(), rw.BOTS(implicit="interpolation"), rw.Recommended()],
+    [
+        rw.ADCL(probe_rollouts=2, difficulty="column"),
+        rw.AdaRFT(),
+        rw.Ordered(),
+        rw.BOTS(implicit="interpolation"),
+        rw.Recommended(),
+    ],
     ids=lambda c: type(c).__name__,
 )
 def test_methods_train_on_it(

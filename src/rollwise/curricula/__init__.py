@@ -14,6 +14,7 @@ from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.bots_settings import DOTS, MoPPS
 from rollwise.curricula.dump import DUMP
+from rollwise.curricula.embedding_judged import EmbeddingJudged
 from rollwise.curricula.empirical_bayes import EmpiricalBayes
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.greso import GRESO
@@ -25,6 +26,7 @@ from rollwise.curricula.nested import Nested
 from rollwise.curricula.oracle import Oracle
 from rollwise.curricula.pcl import PCL
 from rollwise.curricula.picks import JoinReport, Picks
+from rollwise.curricula.presets import Presets
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.rails import Rails
 from rollwise.curricula.recommended import Recommended
@@ -41,6 +43,7 @@ CURRICULA: dict[str, type[Curriculum]] = {
     "bots": BOTS,
     "dots": DOTS,
     "dump": DUMP,
+    "embedding-judge": EmbeddingJudged,
     "empirical-bayes": EmpiricalBayes,
     "frontier": FrontierReplay,
     "greso": GRESO,
@@ -67,7 +70,7 @@ def curriculum_options(name: str) -> dict[str, Any]:
     """The options of the curriculum `name` with their defaults (`inspect.Parameter.empty` where one must be given)."""
     kind = _find(name)
     own = inspect.signature(kind).parameters.values()
-    preset = {"preset": None} if issubclass(kind, SEC) else {}
+    preset = {"preset": None} if issubclass(kind, Presets) else {}
     return (
         {p.name: p.default for p in own if p.kind is p.KEYWORD_ONLY}
         | preset
@@ -93,7 +96,7 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     if unknown:
         raise ConfigError(f"curriculum {name!r} has no option {unknown[0]!r}; it has {sorted(known)}")
     preset = options.pop("preset", None)
-    if preset is not None and issubclass(kind, SEC):
+    if preset is not None and issubclass(kind, Presets):
         options = kind.with_preset(preset, options)
     if kind is Mixture and isinstance(options.get("lanes"), dict):
         options["lanes"] = {lane: _make_lane(lane, value) for lane, value in options["lanes"].items()}
@@ -144,6 +147,7 @@ __all__ = [
     "AdaRFT",
     "CoreOptions",
     "Curriculum",
+    "EmbeddingJudged",
     "EmpiricalBayes",
     "FrontierReplay",
     "JoinReport",

@@ -1,4 +1,4 @@
-"""What bandits over groups of prompts share: the arms, who of an arm is free, uniform draws within it, its pay."""
+"""What bandits over groups of prompts share: the arms, their shares, their pay, and prompts drawn within them."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from dataclasses import replace
 import numpy as np
 
 from rollwise.curricula.base import Curriculum
+from rollwise.curricula.members import ArmMembers
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 
 ARMS_SHOWN = 50
 """How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""
-
-_BLOCK = 1024
 
 
 def boltzmann(values: np.ndarray, temperature: float) -> np.ndarray:
@@ -43,6 +41,29 @@ def draw_arms(rng: np.random.Generator, share: np.ndarray, k: int) -> np.ndarray
     ends = np.cumsum(share)
     arms = np.searchsorted(ends, rng.random(k) * ends[-1], side="right")
     return np.asarray(np.minimum(arms, np.flatnonzero(share)[-1]))
+
+
+def upper_bounds(values: np.ndarray, counts: np.ndarray, scale: float, total: float) -> np.ndarray:
+    """Q(c) + scale sqrt(ln total / n(c)), (C,); infinite where n(c) = 0. Discounted UCB (Garivier and Moulines 2008).
+
+    >>> upper_bounds(np.array([0.5, 0.25, 0.0]), np.array([4.0, 1.0, 0.0]), 0.5, np.e).tolist()
+    [0.75, 0.75, inf]
+    """
+    bonus = scale * np.sqrt(np.log(total) / np.maximum(counts, 1e-12))
+    return np.asarray(np.where(counts > 0, values + bonus, np.inf))
+
+
+def belief_sd(counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, *, prior_sd: float) -> np.ndarray:
+    """The standard deviation (C,) of the belief about an arm's value, after n groups whose pays sum to `sums`.
+
+    `sqrt((prior_sd^2 + n var) / (1 + n)^2)`: the variance of one pay, in which the prior counts as one group, over
+    1 + n groups.
+
+    >>> belief_sd(np.array([0.0, 3.0]), np.array([0.0, 1.5]), np.array([0.0, 0.75]), prior_sd=0.5).tolist()
+    [0.5, 0.125]
+    """
+    scatter = np.maximum(squares - sums * sums / np.maximum(counts, 1e-300), 0.0)  # n var
+    return np.asarray(np.sqrt(prior_sd**2 + scatter) / (1.0 + counts))
 
 
 def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
@@ -79,90 +100,12 @@ def check_arm_options(columns: str | Sequence[str], advantage: str) -> tuple[str
     return names
 
 
-class ArmMembers:
-    """Which slots of each arm are free, and uniform draws of distinct ones.
-
-    The slots lie arm after arm in one row of flags, counted in blocks: the r-th free one is found by searching the
-    blocks' running counts, then within one block. So nothing is done arm by arm, and what is drawn depends on who is
-    free alone, not on the order in which it came about.
-
-    >>> members = ArmMembers(np.array([1, 0, 1]), 2)
-    >>> members.set(np.array([0, 1, 2]), True)
-    >>> slots, chances = members.draw(np.random.default_rng(0), 1, 5)
-    >>> sorted(slots.tolist()), chances.tolist(), members.left.tolist()
-    ([0, 2], [0.5, 1.0], [1, 0])
-    """
-
-    def __init__(self, arm_of: np.ndarray, n_arms: int) -> None:
-        n = len(arm_of)
-        self.sizes = np.bincount(arm_of, minlength=n_arms)
-        """(C,) how many slots each arm has."""
-        self.left = np.zeros(n_arms, dtype=np.int64)
-        """(C,) how many of them are free."""
-        self._arm_of = arm_of
-        self._slot_at = np.argsort(arm_of, kind="stable")
-        self._place = np.empty(n, dtype=np.int64)
-        self._place[self._slot_at] = np.arange(n)
-        self._free = np.zeros((n // _BLOCK + 1, _BLOCK), dtype=bool)
-        self._in_block = np.zeros(len(self._free), dtype=np.int64)
-
-    def set(self, slots: np.ndarray, free: bool) -> None:
-        """Make K distinct slots free, or not; some may be so already."""
-        flags = self._free.reshape(-1)
-        places = self._place[slots]
-        changed = flags[places] != free
-        slots, places = slots[changed], places[changed]
-        flags[places] = free
-        step = 1 if free else -1
-        np.add.at(self.left, self._arm_of[slots], step)
-        np.add.at(self._in_block, places // _BLOCK, step)
-
-    def draw(self, rng: np.random.Generator, arm: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Take out up to k distinct free slots of an arm, uniformly, one after another.
-
-        Returns:
-            slots: (K,) in the order drawn.
-            chances: (K,) each one's probability at its turn, within the arm.
-        """
-        return self._take(rng, int(self.left[:arm].sum()), int(self.left[arm]), k)
-
-    def draw_any(self, rng: np.random.Generator, k: int) -> np.ndarray:
-        """Take out up to k distinct free slots of all arms, uniformly, (K,)."""
-        return self._take(rng, 0, int(self.left.sum()), k)[0]
-
-    def _take(self, rng: np.random.Generator, first: int, left: int, k: int) -> tuple[np.ndarray, np.ndarray]:
-        """Up to k of the `left` free slots from the `first` on; repeats are drawn again, which leaves the law as is."""
-        drawn: list[np.ndarray] = [np.empty(0, dtype=np.int64)]
-        chances: list[np.ndarray] = [np.empty(0)]
-        while k > 0 and left > 0:
-            ranks = np.minimum((rng.random(k) * left).astype(np.int64), left - 1)
-            places = self._find(first + ranks)
-            _, at = np.unique(places, return_index=True)
-            slots = self._slot_at[places[np.sort(at)]]
-            drawn.append(slots)
-            chances.append(1.0 / (left - np.arange(len(slots))))
-            self.set(slots, False)
-            left -= len(slots)
-            k -= len(slots)
-        return np.concatenate(drawn), np.concatenate(chances)
-
-    def _find(self, ranks: np.ndarray) -> np.ndarray:
-        """The places (K,) of the free slots that have `ranks` (K,) among all that are free."""
-        if len(ranks) > len(self._free):
-            return np.asarray(np.flatnonzero(self._free.reshape(-1))[ranks])
-        ends = np.cumsum(self._in_block)
-        block = np.searchsorted(ends, ranks, side="right")
-        within = ranks - (ends[block] - self._in_block[block])
-        counts = np.cumsum(self._free[block], axis=1, dtype=np.int16)
-        return np.asarray(block * _BLOCK + (counts <= within[:, None]).sum(axis=1))
-
-
 class ArmBandit(Curriculum):
     """Chooses arms by the method's rule, then prompts uniformly within each. A method gives `divide` and `choose`."""
 
-    default_rails = Rails()
     lane = "category"
     pool_multiplier: int | None = None
+    one_category = False
 
     # ---- what a method implements ----
 
@@ -192,7 +135,11 @@ class ArmBandit(Curriculum):
     def divide_into(self, arms: list[str], arm_of: np.ndarray) -> None:
         """Make these the arms, with no prompt free yet."""
         self.arms, self.arm_of = arms, arm_of
-        self.members = ArmMembers(arm_of, len(arms))
+        self.members = self.members_of(arm_of, len(arms))
+
+    def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
+        """How prompts are drawn within the arms."""
+        return ArmMembers(arm_of, n_arms)
 
     def arms_in_columns(self, columns: Sequence[str], remedy: str) -> tuple[list[str], np.ndarray]:
         """The arms that the pool's columns make; `MissingColumnError` with the remedy where one is not there."""
@@ -201,7 +148,7 @@ class ArmBandit(Curriculum):
         return self.pool.codes(*columns)
 
     def select(self, k: int) -> Picks:
-        if self.pool_multiplier is None:
+        if self.pool_multiplier is None or self.one_category:  # k of m k drawn uniformly of one arm: k drawn uniformly
             return self._fill(k, self.members)
         candidates = self.members.draw_any(self.rng["pool"], self.pool_multiplier * k)
         members = ArmMembers(self.arm_of[candidates], len(self.arms))

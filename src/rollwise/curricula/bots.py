@@ -13,17 +13,16 @@ from rollwise.acquisition import ACQUISITIONS, nearness
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.believing import Believing
-from rollwise.curricula.rails import Rails
 from rollwise.curricula.ranked import Draw
 from rollwise.errors import ConfigError
-from rollwise.estimators import Adaptation, Conjugate, Interpolation, Kernel, make_conjugate
+from rollwise.estimators import Adaptation, Conjugate, Features, Interpolation, Kernel, make_conjugate
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
 
 _OPTIONS = (
     *("sampling", "target", "acquisition", "implicit", "update", "capability"),
-    *("momentum", "least_gap", "kernel_temperature"),
+    *("momentum", "least_gap", "kernel_temperature", "features"),
 )
 
 Implicit = Literal["auto", "interpolation", "kernel", "none"]
@@ -55,7 +54,10 @@ class BOTS(Believing):
             run off when the policy is weaker than both references; see `capability_by_least_squares`.
         momentum: gamma of the capability coefficient (section 3.3; not given there, 0.9 in the authors' release).
         least_gap: references that differ by less on a batch leave the coefficient as it is; see `capability`.
-        kernel_temperature: tau of equation 9.
+        kernel_temperature: tau of equation 9, or "fit": the one that best predicts each of the batch's rates from the
+            others (the paper gives none).
+        features: equation 9 on the embeddings at length 1 ("unit"), standardised as by DOTS ("layer-norm"), or as they
+            are ("given").
         draw: "top" takes the nearest (section 3.4); "softmax" and "proportional" draw by nearness; see `Ranked`.
         temperature: of "softmax".
         candidate_multiplier: m: `ask(k)` looks at m k prompts only, the next of a random rotation; None: at all.
@@ -80,7 +82,6 @@ class BOTS(Believing):
     ([4.0, 4.0], [2.0, 2.0])
     """
 
-    default_rails = Rails()
     belief: Conjugate
 
     def __init__(
@@ -101,7 +102,8 @@ class BOTS(Believing):
         capability: Literal["ratio", "least-squares"] = "ratio",
         momentum: float = 0.9,
         least_gap: float = 0.01,
-        kernel_temperature: float = 1.0,
+        kernel_temperature: float | Literal["fit"] = "fit",
+        features: Features = "unit",
         draw: Draw = "top",
         temperature: float = 1e-3,
         candidate_multiplier: int | None = None,
@@ -112,9 +114,13 @@ class BOTS(Believing):
         self.target = check_number("target", target, low=0.0, high=1.0)
         self.momentum = check_number("momentum", momentum, low=0.0, high=1.0)
         self.least_gap = check_number("least_gap", least_gap, low=0.0, high=1.0, open_low=True)
-        self.kernel_temperature = check_number(
-            "kernel_temperature", kernel_temperature, low=0, high=1e12, open_low=True
-        )
+        self.kernel_temperature: float | str = kernel_temperature
+        if kernel_temperature != "fit":
+            self.kernel_temperature = check_number(
+                "kernel_temperature", kernel_temperature, low=0, high=1e12, open_low=True
+            )
+        if features not in ("unit", "layer-norm", "given"):
+            raise ConfigError(f"features must be 'unit', 'layer-norm' or 'given', got {features!r}")
         if sampling not in ("thompson", "mean"):
             raise ConfigError(f"sampling must be 'thompson' or 'mean', got {sampling!r}")
         if implicit not in ("auto", "interpolation", "kernel", "none"):
@@ -126,17 +132,14 @@ class BOTS(Believing):
         if update not in ("all", "told"):
             raise ConfigError(f"update must be 'all' or 'told', got {update!r}")
         self.implicit, self.update, self.capability = implicit, update, capability
-        self.acquisition = acquisition
+        self.acquisition, self.features = acquisition, features
         self.sample_by(sampling)
         self.lane = sampling
         family = {"prior": prior, "levels": levels, "reward_sd": reward_sd}
         self.belief = make_conjugate(belief, family)
         self.columns_spec = self.belief.columns_spec
         drawing = self.draw_options(draw=draw, temperature=temperature, candidate_multiplier=candidate_multiplier)
-        own = {
-            name: getattr(self, name) for name in ("sampling", "target", "implicit", "update", "capability", "momentum")
-        }
-        own |= {"least_gap": self.least_gap, "kernel_temperature": self.kernel_temperature}
+        own = {name: getattr(self, name) for name in _OPTIONS}
         own |= {"belief": belief, **family, **self.adaptation.options, **drawing}
         super().__init__(pool, options=own, **core)
 
@@ -162,7 +165,8 @@ class BOTS(Believing):
             )
         if source == "kernel":
             embedding = pool.require("embedding", "BOTS with implicit='kernel'", remedy)
-            return Kernel(embedding, temperature=self.kernel_temperature)
+            tau = None if self.kernel_temperature == "fit" else float(self.kernel_temperature)
+            return Kernel(embedding, temperature=tau, features=self.features)
         return None
 
     # ---- ask: section 3.4 ----

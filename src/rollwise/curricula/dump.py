@@ -57,8 +57,8 @@ class DUMP(ArmBandit):
         window: rollouts of a source that L looks back on (released code: 300).
         temperature: tau of the softmax (0.1).
         exploration: weight of the bonus (1).
-        advantage: "told" as the trainer told them, else centred; "centred" and "std" are computed from the rewards.
-            The paper's are GRPO's, over the group's standard deviation: what TRL tells by default.
+        advantage: "std" pays |r - mean(r)| / std(r) of each group: the paper's advantages are GRPO's. "centred" does
+            not divide; "told" pays with the advantages that the trainer told, else as "centred".
 
     Where the paper is silent or slips:
 
@@ -77,7 +77,7 @@ class DUMP(ArmBandit):
     >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
     >>> _ = dump.tell([Outcome(t.id, rewards[t.prompt_id]) for t in dump.ask(2)])
     >>> dump.values()
-    {'logic': 0.5, 'maths': 0.0}
+    {'logic': 1.0, 'maths': 0.0}
     """
 
     lane = "source"
@@ -90,7 +90,7 @@ class DUMP(ArmBandit):
         window: int = 300,
         temperature: float = 0.1,
         exploration: float = 1.0,
-        advantage: Literal["told", "centred", "std"] = "told",
+        advantage: Literal["told", "centred", "std"] = "std",
         **core: Unpack[CoreOptions],
     ) -> None:
         self.arm_columns = check_arm_options(columns, advantage)

@@ -48,6 +48,8 @@ class Nested(Composite):
             raise ConfigError(f"categories must be a bandit over categories (SEC, DUMP), got {categories!r}")
         if not isinstance(prompts, Ranked):
             raise ConfigError(f"prompts must be a method that ranks prompts (BOTS, Selector, ...), got {prompts!r}")
+        if getattr(categories, "within", "uniform") != "uniform":
+            raise ConfigError("categories don't draw prompts here, prompts does: make it with within='uniform'")
         for name, option, limit in (
             ("categories", "pool_multiplier", categories.pool_multiplier),
             ("prompts", "candidate_multiplier", prompts.candidate_multiplier),

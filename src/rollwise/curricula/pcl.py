@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack
 
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.judged import Judged
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.judges import Judge, Predicts, make_judge
 from rollwise.pool import PromptPool
 
@@ -18,23 +18,21 @@ class PCL(Judged):
     """Scores m B candidates with a learned value model, trains on the B nearest to the target, and learns from them.
 
     Prompt Curriculum Learning (Gao et al. 2025, arXiv 2510.01135), known here at second hand: as METIS's appendix A.5
-    describes it and its Table 5 sets it. There the value model is a copy of the policy with a scalar head on the
-    prompt's last hidden state, trained by squared error to the pass rates, one update a step: the judge "value-model".
-    For continuous rewards it is trained to the variance, and the greatest are taken (appendix A.5).
+    describes it and its Table 5 sets it. The value model begins as a copy of the policy, with a head of 512 on the
+    prompt's last hidden state. It is trained by squared error to the pass rates, at a learning rate of 1e-4 in batches
+    of 64, one update a step. For continuous rewards it is trained to the variance, and the greatest are taken.
 
     Judges by name:
 
-    - "frozen" (the default) keeps that model's backbone frozen: the pool's column `embedding` is its output, made
-      once, and only a head is learned, by numpy alone. See `EmbeddingJudge`.
-    - "text" sees letters only, by scikit-learn: what the others must beat. See `TextJudge`.
-    - "value-model" is the paper's, by torch, and known once `rollwise.models` is imported. See `ValueModelJudge`.
+    - "value-model" (the default) is the paper's, as above, and needs torch. See `ValueModelJudge`. A trainer of
+      `rollwise.training` says where the policy came from; in a loop of your own give `judge_options={"model": ...}`.
+    - "success-head" is ours: the policy itself, by a head that was fitted before. See `SuccessHeadJudge`.
+    - "text" is ours: letters only, by scikit-learn, what the others must beat. See `TextJudge`.
+    - "frozen" is ours, and not PCL: a ridge regression in closed form on given vectors; no language model is trained.
+      It is `EmbeddingJudged` under another name. See `EmbeddingJudge`.
 
-    "frozen" is the default because it is PCL with no more than the core needs. "text" would need no column, but another
-    library, and who asks for PCL should not get its lower bound unawares: a pool without vectors is refused, with what
-    to do about it.
-
-    The candidates are drawn uniformly. A prompt that was never told about is judged like any other; before the first
-    outcomes there is no prediction, and the batch is uniform.
+    Left open in both papers: what happens before the first update. There is no prediction then, and the batch is
+    uniform. The candidates are drawn uniformly. A prompt that was never told about is judged like any other.
 
     Args:
         pool: whatever the judge needs.
@@ -46,22 +44,26 @@ class PCL(Judged):
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an absent prediction counts as; see `Judged`.
-        **core: see `CoreOptions`. `rails="off"` is the paper's algorithm.
+        **core: see `CoreOptions`.
 
-    >>> pool = PromptPool(ids=["easy", "middling", "hard"], columns={"embedding": [[0.0], [1.0], [2.0]]})
-    >>> pcl = PCL(pool, candidate_multiplier=3, rails="off")
-    >>> from rollwise.outcome import Outcome
-    >>> rewards = {"easy": [1, 1, 1, 1], "middling": [1, 0, 1, 0], "hard": [0, 0, 0, 0]}
-    >>> _ = pcl.tell([Outcome(t.id, rewards[t.prompt_id]) for t in pcl.ask(3)])
-    >>> pcl.ask(1)[0].prompt_id
-    'middling'
+    Raises:
+        ConfigError: an option out of range; when it is bound, a value model without a model to begin with.
+        MissingExtraError: the judge needs something that is not installed. `EmbeddingJudged` needs numpy alone.
+
+    >>> from rollwise.judges import Judge
+    >>> class Lengths(Judge):
+    ...     def predict(self, candidates):
+    ...         return [1 / len(text) for text in candidates.texts]
+    >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1", "22", "4444"])
+    >>> [ticket.prompt_id for ticket in PCL(pool, judge=Lengths()).ask(2)]      # 1/2 and 1/4; 1 is furthest from 1/2
+    ['b', 'c']
     """
 
     def __init__(
         self,
         pool: PromptPool | None = None,
         *,
-        judge: str | Judge = "frozen",
+        judge: str | Judge = "value-model",
         judge_options: Mapping[str, Any] | None = None,
         reward: Literal["binary", "continuous"] | None = None,
         candidate_multiplier: int = 8,
@@ -90,7 +92,13 @@ def _judge(judge: str | Judge, options: Mapping[str, Any] | None, reward: str | 
         given = dict(options or {})
         if reward is not None and given.setdefault("predicts", _PREDICTS[reward]) != _PREDICTS[reward]:
             raise ConfigError(f"reward {reward!r} wants a judge of {_PREDICTS[reward]}, not {given['predicts']!r}")
-        return make_judge(judge, **given)
+        try:
+            return make_judge(judge, **given)
+        except MissingExtraError as error:
+            raise MissingExtraError(
+                f"{error}. Or use rollwise.EmbeddingJudged ('embedding-judge'), which chooses as PCL does by a head on "
+                "a column `embedding`, and needs numpy alone"
+            ) from error
     if options:
         raise ConfigError("judge_options are of a judge given by name; give yours its options when you make it")
     if reward is not None and isinstance(judge, Judge) and judge.predicts != _PREDICTS[reward]:

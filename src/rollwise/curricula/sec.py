@@ -8,10 +8,20 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 
 from rollwise.checks import check_number, check_whole
-from rollwise.curricula.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_options, draw_arms, pay_of
-from rollwise.curricula.arms import absolute_advantage as absolute_advantage
+from rollwise.curricula.arms import (
+    ArmBandit,
+    belief_sd,
+    boltzmann,
+    boltzmann_among,
+    check_arm_options,
+    draw_arms,
+    pay_of,
+    upper_bounds,
+)
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.grouping import sample_of
+from rollwise.curricula.members import ArmMembers, ArmRounds
+from rollwise.curricula.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.evidence import Evidence
@@ -19,34 +29,11 @@ from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 
 _DRAWS = 1 << 20  # normal numbers held at a time
-_OPTIONS = ("learning_rate", "temperature", "advantage", "choice", "ucb_scale", "prior_sd", "discount")
+_OPTIONS = ("learning_rate", "temperature", "advantage", "choice", "ucb_scale", "prior_sd", "discount", "within")
 _DIVISION = ("clusters", "quantiles", "one_category", "pool_multiplier")
 
 
-def upper_bounds(values: np.ndarray, counts: np.ndarray, scale: float, total: float) -> np.ndarray:
-    """Q(c) + scale sqrt(ln total / n(c)), (C,); infinite where n(c) = 0. Discounted UCB (Garivier and Moulines 2008).
-
-    >>> upper_bounds(np.array([0.5, 0.25, 0.0]), np.array([4.0, 1.0, 0.0]), 0.5, np.e).tolist()
-    [0.75, 0.75, inf]
-    """
-    bonus = scale * np.sqrt(np.log(total) / np.maximum(counts, 1e-12))
-    return np.asarray(np.where(counts > 0, values + bonus, np.inf))
-
-
-def belief_sd(counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, *, prior_sd: float) -> np.ndarray:
-    """The standard deviation (C,) of the belief about an arm's value, after n groups whose pays sum to `sums`.
-
-    `sqrt((prior_sd^2 + n var) / (1 + n)^2)`: the variance of one pay, in which the prior counts as one group, over
-    1 + n groups.
-
-    >>> belief_sd(np.array([0.0, 3.0]), np.array([0.0, 1.5]), np.array([0.0, 0.75]), prior_sd=0.5).tolist()
-    [0.5, 0.125]
-    """
-    scatter = np.maximum(squares - sums * sums / np.maximum(counts, 1e-300), 0.0)  # n var
-    return np.asarray(np.sqrt(prior_sd**2 + scatter) / (1.0 + counts))
-
-
-class SEC(ArmBandit):
+class SEC(Presets, ArmBandit):
     """Chooses a category by a Boltzmann bandit, then a prompt uniformly within it (Algorithm 1).
 
     Each category is an arm whose value follows the mean absolute advantage of its rollouts:
@@ -57,22 +44,29 @@ class SEC(ArmBandit):
         columns: the column whose values are the arms; several make one arm for each combination (SEC-2D, section 3.3).
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
-        advantage: "told" pays with the advantages that the trainer used, where it tells them, and computes centred ones
-            otherwise; "centred" and "std" compute r - mean(r), and that over std(r), from the rewards.
+        advantage: "std" pays |r - mean(r)| / std(r), as equations 4 to 6: tau is made for this scale. "centred" does
+            not divide. "told" pays with the advantages that the trainer used, where it tells them, else as "centred".
         choice: "boltzmann" (section 2.3); "ucb" and "thompson" are what section 5 leaves to future work.
-        ucb_scale: weight of UCB's bonus; 0.5 is the greatest centred |A| of rewards in [0, 1].
+        ucb_scale: weight of UCB's bonus; 1 is the greatest mean |A| of a group in "std", 0.5 in "centred".
         prior_sd: standard deviation of Thompson's belief about a category never drawn.
         discount: what a group told still counts a step later, in UCB's counts and Thompson's beliefs.
         clusters: make this many categories, by k-means over the column `embedding` (section 5), instead of `columns`.
         quantiles: make this many categories of equal size, by the column `difficulty`, instead of `columns`.
+        within: "uniform" draws a category's prompts uniformly each time (Algorithm 1, line 6); "exhaust" draws no
+            prompt of a category again before all others of it were drawn, then shuffles anew.
         one_category: fill a batch from one category, and from another only when that one is used up.
-        pool_multiplier: choose a batch of k from this many times k prompts drawn uniformly; None: from all.
+        pool_multiplier: choose a batch of k from this many times k prompts, drawn uniformly from the pool, or with
+            `one_category` from the category, where it changes nothing. None: from all.
 
     Where the paper is silent or slips:
 
     - A category without a prompt in the batch keeps its value: Algorithm 1 would divide by zero.
     - r(c) is the mean over the category's groups of their mean |A| (Algorithm 1, line 13), each rollout counting once,
       however many tokens it has.
+    - *Uniform or exhausted*: line 6 draws uniformly each time, so after as many draws as a category has prompts a share
+      of 1/e was never seen. The authors' released sampler is said (known here at second hand) to go through a category
+      before it begins again, which is `within="exhaust"`, and to let the Q of categories absent from a batch decay.
+      Section 2.3 updates the sampled ones, as we do.
     - A category all of whose prompts are in flight, or that the batch has used up, is left out and the others are
       renormalised; a prompt is never drawn twice.
     - One step is one update, however many tells it took.
@@ -91,7 +85,7 @@ class SEC(ArmBandit):
     >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
     >>> _ = sec.tell([Outcome(t.id, rewards[t.prompt_id]) for t in sec.ask(2)])
     >>> sec.values()
-    {'easy': 0.25, 'hard': 0.0}
+    {'easy': 0.5, 'hard': 0.0}
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
@@ -112,11 +106,12 @@ class SEC(ArmBandit):
         columns: str | Sequence[str] = "category",
         learning_rate: float = 0.5,
         temperature: float = 1.0,
-        advantage: Literal["told", "centred", "std"] = "told",
+        advantage: Literal["told", "centred", "std"] = "std",
         choice: Literal["boltzmann", "ucb", "thompson"] = "boltzmann",
-        ucb_scale: float = 0.5,
-        prior_sd: float = 0.5,
+        ucb_scale: float = 1.0,
+        prior_sd: float = 1.0,
         discount: float = 0.95,
+        within: Literal["uniform", "exhaust"] = "uniform",
         clusters: int | None = None,
         quantiles: int | None = None,
         one_category: bool = False,
@@ -139,12 +134,22 @@ class SEC(ArmBandit):
             raise ConfigError(f"give clusters or quantiles, not both, got {clusters} and {quantiles}")
         if (clusters or quantiles) and self.arm_columns != ("category",):
             raise ConfigError(f"give columns, clusters or quantiles, not several of them, got columns={columns!r}")
+        if within not in ("uniform", "exhaust"):
+            raise ConfigError(f"within must be 'uniform' or 'exhaust', got {within!r}")
+        self.within = within
+        if within == "exhaust":
+            self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
         if not isinstance(one_category, bool):
             raise ConfigError(f"one_category must be True or False, got {one_category!r}")
         self.one_category = one_category
         self.pool_multiplier = (
             None if pool_multiplier is None else check_whole("pool_multiplier", pool_multiplier, least=1)
         )
+        if within == "exhaust" and pool_multiplier is not None and not one_category:
+            raise ConfigError(
+                f"pool_multiplier must be None with within='exhaust', which goes through whole categories, "
+                f"got {pool_multiplier}"
+            )
         own = {name: getattr(self, name) for name in (*_OPTIONS, *_DIVISION)}
         super().__init__(pool, options={"columns": list(self.arm_columns), **own}, **core)
 
@@ -158,23 +163,23 @@ class SEC(ArmBandit):
 
         - *What the ten categories are*: tenths of the pool by `difficulty`, as SEC divides a data set of one domain
           (section 2.1). Give `clusters=10` for clusters of `embedding`, or `columns` for categories that you have.
-        - *What the pool multiplier does to SEC*: 8 k prompts are drawn uniformly, and the batch of k from these, as
-          METIS does itself (its Algorithm 1).
+        - *What the pool multiplier does to SEC*: "samples prompts uniformly within the chosen category until the batch
+          is full" leaves it the category's 8 k candidates alone. k of them drawn uniformly are k drawn uniformly of the
+          category, so it changes nothing. Of 8 k drawn from the whole pool, as METIS draws for itself, a tenth would
+          be 0.8 k, so that most batches held two categories.
         - *Several categories in a batch*: it draws "a category", yet updates "every category appearing in the batch".
-          Both are so where one category fills the batch until its candidates are used up, and then the next.
-        - Its mean |A| is over tokens. Here each rollout counts once; a trainer tells no lengths.
+          Both are so where one category fills the batch until its free prompts are used up, and then the next.
+        - Its mean |A| is over tokens. Here it is over rollouts, each counting once: a trainer tells no lengths.
         """
         return cls(pool, **cls.with_preset("metis", overrides))
 
     @classmethod
     def with_preset(cls, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a preset with others in their place; categories given otherwise replace the preset's."""
-        if preset not in cls.presets:
-            raise ConfigError(f"unknown preset {preset!r} of {cls.__name__}; known are {sorted(cls.presets)}")
-        options = dict(cls.presets[preset])
-        if {"columns", "clusters"} & set(overrides):
+        options = super().with_preset(preset, overrides)
+        if {"columns", "clusters"} & set(overrides) and "quantiles" not in overrides:
             options.pop("quantiles", None)
-        return {**options, **overrides}
+        return options
 
     # ---- the arms ----
 
@@ -199,6 +204,11 @@ class SEC(ArmBandit):
             self.arm_columns,
             "add it, name another with columns=..., or have some made with clusters=... or quantiles=...",
         )
+
+    def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
+        if self.within == "exhaust":
+            return ArmRounds(arm_of, n_arms, self.columns["drawn"])
+        return super().members_of(arm_of, n_arms)
 
     def _fit_limits(self) -> np.ndarray:
         """Centroids (K, d) of clusters, or the least difficulties (K - 1,) of all quantiles but the first."""

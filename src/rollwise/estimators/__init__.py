@@ -7,12 +7,16 @@ from rollwise.estimators.conjugate import BetaBelief, Conjugate, DirichletBelief
 from rollwise.estimators.ema import ema
 from rollwise.estimators.families import BELIEFS, make_belief, make_conjugate
 from rollwise.estimators.implicit import (
+    Features,
     Interpolation,
     Kernel,
     capability,
     capability_by_least_squares,
+    fitted_temperature,
     interpolate,
     kernel_rates,
+    layer_norm,
+    unit_norm,
 )
 from rollwise.estimators.pooled import PooledBelief
 
@@ -24,6 +28,7 @@ __all__ = [
     "BetaBelief",
     "Conjugate",
     "DirichletBelief",
+    "Features",
     "GaussianBelief",
     "Interpolation",
     "Kernel",
@@ -33,8 +38,11 @@ __all__ = [
     "capability_by_least_squares",
     "drift_share",
     "ema",
+    "fitted_temperature",
     "interpolate",
     "kernel_rates",
+    "layer_norm",
     "make_belief",
     "make_conjugate",
+    "unit_norm",
 ]

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
+
+Features = Literal["unit", "layer-norm", "given"]
+
+_FITTED_ON = 512  # prompts of a batch that a kernel's temperature is fitted to, at most
+_TEMPERATURES = 2.0 ** np.arange(3.0, -6.5, -0.5)  # 8 to 1/64 of the scores' standard deviation, the flattest first
 
 
 def capability(rate: float, weak: float, strong: float, *, least_gap: float) -> float | None:
@@ -74,6 +81,57 @@ def kernel_rates(
     return out
 
 
+def unit_norm(embedding: np.ndarray) -> np.ndarray:
+    """Each vector (N, d) over its length; a zero vector stays one.
+
+    >>> unit_norm(np.array([[3.0, 4.0], [0.0, 0.0]])).tolist()
+    [[0.6, 0.8], [0.0, 0.0]]
+    """
+    length = np.sqrt(np.einsum("nd,nd->n", embedding, embedding))[:, None]
+    return np.asarray(embedding / np.where(length > 0, length, 1.0))
+
+
+def layer_norm(embedding: np.ndarray) -> np.ndarray:
+    """Each vector (N, d) less its own mean over d, over its own standard deviation; a constant vector becomes zero.
+
+    >>> layer_norm(np.array([[1.0, 3.0], [7.0, 7.0]])).tolist()
+    [[-1.0, 1.0], [0.0, 0.0]]
+    """
+    centred = embedding - embedding.mean(axis=1, keepdims=True)
+    std = np.sqrt(np.einsum("nd,nd->n", centred, centred) / max(1, embedding.shape[1]))[:, None]
+    size = np.abs(embedding).max(axis=1, keepdims=True, initial=0.0)
+    spread = std > 1e-6 * size  # else the differences are rounding
+    return np.asarray(np.where(spread, centred, 0.0) / np.where(spread, std, 1.0))
+
+
+def fitted_temperature(rates: np.ndarray, scores: np.ndarray) -> float:
+    """The tau with which the kernel best predicts each rate of a batch from the others (leave one out, least squares).
+
+    Ours: BOTS gives no tau, and DOTS trains an adapter of the embeddings and fits a line instead. Those tried are 8 to
+    1/64 of the standard deviation of the scores, so that it follows the embeddings' scale. The flattest of equals (to
+    1e-9) is taken; where nothing can be fitted, that standard deviation (1 if it is 0).
+
+    Args:
+        rates: (B,) the batch's success rates.
+        scores: (B, B) inner products of its embeddings.
+
+    >>> scores = np.array([[1.0, 1.0, 0.0, 0.0], [1.0, 1.0, 0.0, 0.0], [0.0, 0.0, 1.0, 1.0], [0.0, 0.0, 1.0, 1.0]])
+    >>> round(1.0 / fitted_temperature(np.array([1.0, 1.0, 0.0, 0.0]), scores), 9)  # error (2 / (e^12 + 2))^2: none
+    12.0
+    """
+    others = ~np.eye(len(rates), dtype=bool)
+    spread = float(scores[others].std()) if len(rates) > 1 else 0.0
+    if spread == 0.0 or len(rates) < 3 or np.ptp(rates) == 0.0:
+        return spread or 1.0
+    errors = np.empty(len(_TEMPERATURES))
+    for i, temperature in enumerate(_TEMPERATURES):
+        logits = np.where(others, scores / (spread * temperature), -np.inf)
+        weights = np.exp(logits - logits.max(axis=0))
+        errors[i] = np.mean((rates @ weights / weights.sum(axis=0) - rates) ** 2)
+    best = int(np.argmax(errors <= errors.min() + 1e-9))
+    return spread * float(_TEMPERATURES[best])
+
+
 class Interpolation:
     """Places the policy between a weak and a strong reference model, with momentum (section 3.3).
 
@@ -124,12 +182,27 @@ class Kernel:
 
     Args:
         embedding: (N, d).
-        temperature: tau of equation 9.
+        temperature: tau of equation 9; None fits it to each batch, see `fitted_temperature`.
+        features: what equation 9 is given. "unit": vectors of length 1. "layer-norm": DOTS's release, vectors
+            standardised one by one, and their inner products over sqrt(d); of three dimensions it leaves a circle.
+            "given": the embedding as it is.
         most: evaluations of the kernel a step.
     """
 
-    def __init__(self, embedding: np.ndarray, *, temperature: float, most: int = 20_000_000) -> None:
-        self.embedding, self.temperature = embedding.astype(np.float32), temperature
+    def __init__(
+        self,
+        embedding: np.ndarray,
+        *,
+        temperature: float | None,
+        features: Features = "given",
+        most: int = 20_000_000,
+    ) -> None:
+        self.embedding: np.ndarray = embedding.astype(np.float32)
+        self.temperature = temperature
+        if features == "unit":
+            self.embedding = unit_norm(self.embedding)
+        elif features == "layer-norm":  # the fourth root on both sides of the product
+            self.embedding = layer_norm(self.embedding) / np.float32(max(1, embedding.shape[1]) ** 0.25)
         self.references = max(8, most // len(embedding))
         self.capability: float | None = None
 
@@ -139,7 +212,13 @@ class Kernel:
             order = np.argsort(rates, kind="stable")
             some = order[(np.arange(self.references) * len(order)) // self.references]
             slots, rates = slots[some], rates[some]
-        return kernel_rates(rates, self.embedding, slots, temperature=self.temperature)
+        temperature = self._fitted(slots, rates) if self.temperature is None else self.temperature
+        return kernel_rates(rates, self.embedding, slots, temperature=temperature)
+
+    def _fitted(self, slots: np.ndarray, rates: np.ndarray) -> float:
+        some = (np.arange(min(len(slots), _FITTED_ON)) * len(slots)) // min(len(slots), _FITTED_ON)
+        points = self.embedding[slots[some]]
+        return fitted_temperature(rates[some], points @ points.T)
 
     def before(self, slots: np.ndarray) -> np.ndarray | None:
         """The kernel keeps nothing from one step to the next."""

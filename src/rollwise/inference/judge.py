@@ -17,7 +17,7 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.inference.candidates import FloatArray
 from rollwise.inference.head import SuccessHead
 from rollwise.inference.recalibration import Recalibration
-from rollwise.judges import JUDGES, Judge, Predicts, Prompts
+from rollwise.judges import Judge, Predicts, Prompts
 from rollwise.judges.base import check_predicts
 from rollwise.models.extras import need
 from rollwise.models.loading import load_policy
@@ -297,6 +297,3 @@ def with_mean(variance: ArrayLike, mean: ArrayLike, now: ArrayLike) -> FloatArra
     room = m * (1 - m)
     share = np.divide(variance, room, out=np.zeros_like(room), where=room != 0)
     return np.asarray(np.clip(share, 0.0, 1.0) * n * (1 - n))
-
-
-JUDGES["success-head"] = SuccessHeadJudge

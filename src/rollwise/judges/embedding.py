@@ -16,22 +16,24 @@ from rollwise.state import decode_array, encode_array
 
 _REMEDY = (
     "add one vector for each prompt (rollwise.models.add_features takes them from a causal language model), or choose "
-    "a judge that needs none: judge='text' (scikit-learn) or judge='value-model' (torch)"
+    "the curriculum PCL, whose judges need none: judge='value-model' (torch) or judge='text' (scikit-learn)"
 )
 _ROWS = 4096  # rows held at a time, beside the pool's own
 
 
 class EmbeddingJudge(Judge):
-    """Predicts from a column of vectors: PCL's value model with its backbone frozen, cheap enough for any CPU.
+    """Predicts from a column of vectors, by a head that is fitted in closed form; cheap enough for any CPU.
+
+    Ours, and not PCL's value model: that is a language model, trained whole; here the vectors stay as they are.
 
     The vectors are standardised over the pool to z, and pass through a hidden layer of random weights that stay as they
     are. With a_j = z . u_j + c_j for hidden/2 directions j, the features are 1 and, for each j, max(0, a_j) and
     max(0, -a_j). Their differences are linear in z, so what is linear is learnt as fast; and a vector of any length
     becomes one of this length. The head is linear in the features.
 
-    PCL takes a gradient step a step. This head is fitted exactly instead: ridge regression with forgetting, which gives
-    the minimum at once of the squared errors of all that was told, each weighted by its rollouts and by
-    (1 - forgetting)^age. No learning rate, and what takes the value model hundreds of steps takes it a few.
+    The head is fitted exactly: ridge regression with forgetting, which gives at once the minimum of the squared errors
+    of all that was told, each weighted by its rollouts and by (1 - forgetting)^age. There is no learning rate. PCL
+    takes a gradient step a step instead.
 
         S <- (1 - forgetting) S + sum_i n_i x_i x_i^T        (once a step in which something was told)
         s <- (1 - forgetting) s + sum_i n_i x_i (y_i - c)    with c the middle of the range, so 0 says nothing

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from rollwise.errors import ConfigError
@@ -10,9 +11,17 @@ from rollwise.judges.base import Judge, Predicts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.text import TextJudge
 
-JUDGES: dict[str, Callable[..., Judge]] = {"frozen": EmbeddingJudge, "text": TextJudge}
-"""Name -> maker, which takes `predicts` and its own options. Put yours in; `rollwise.models` adds "value-model",
-`rollwise.inference` adds "success-head"."""
+JUDGES: dict[str, Callable[..., Judge] | str] = {
+    "frozen": EmbeddingJudge,
+    "success-head": "rollwise.inference.judge:SuccessHeadJudge",
+    "text": TextJudge,
+    "value-model": "rollwise.models.value_model:ValueModelJudge",
+}
+"""Name -> maker, which takes `predicts` and its own options; or "module:maker", imported when it is first used.
+
+Those that need an extra are given by module, so that `import rollwise` needs numpy alone and every name works after
+it. Put makers of your own in, as either.
+"""
 
 
 def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -> Judge:
@@ -20,17 +29,30 @@ def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -
 
     Raises:
         ConfigError: an unknown name, an option that the judge does not have, or one out of range.
+        MissingExtraError: what the judge needs is not installed.
 
     >>> make_judge("frozen", predicts="variance", hidden=0).options["hidden"]
     0
     """
     if name not in JUDGES:
         raise ConfigError(
-            f"unknown judge {name!r}; known are {sorted(JUDGES)}. Import rollwise.models for 'value-model' or "
-            "rollwise.inference for 'success-head' (they need the extra 'train'), put a maker of your own into "
+            f"unknown judge {name!r}; known are {sorted(JUDGES)}. Put a maker of your own into "
             "rollwise.judges.JUDGES, or give a Judge instead of a name"
         )
+    maker = _maker(name)
     try:
-        return JUDGES[name](predicts=predicts, **options)
+        return maker(predicts=predicts, **options)
     except TypeError as error:
         raise ConfigError(f"judge {name!r}: {error}") from error
+
+
+def _maker(name: str) -> Callable[..., Judge]:
+    maker = JUDGES[name]
+    if not isinstance(maker, str):
+        return maker
+    module, _, attribute = maker.partition(":")
+    try:
+        found: Callable[..., Judge] = getattr(import_module(module), attribute)
+    except (ModuleNotFoundError, AttributeError, ValueError) as error:
+        raise ConfigError(f"judge {name!r}: JUDGES has {maker!r}, which can't be loaded: {error}") from error
+    return found

@@ -70,8 +70,8 @@ def add_features(
 ) -> Rows:
     """A data set of `datasets` with a column `prompt`, or a `PromptPool`, with `prompt_features` as one more column.
 
-    What needs an `embedding` can then be used on any prompts: `PCL`, `FrontierReplay`, `BOTS(implicit="kernel")`,
-    `DOTS`, `SEC(clusters=...)`.
+    What needs an `embedding` can then be used on any prompts: `EmbeddingJudged`, `FrontierReplay`,
+    `BOTS(implicit="kernel")`, `DOTS`, `SEC(clusters=...)`.
 
     Raises:
         ConfigError: neither of the two, no column `prompt`, or it has such a column already.

@@ -13,7 +13,7 @@ import numpy as np
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges import JUDGES, Judge, Predicts, Prompts
+from rollwise.judges import Judge, Predicts, Prompts
 from rollwise.judges.base import check_predicts, highest, told_values
 from rollwise.models.extras import need
 from rollwise.pool import PromptPool
@@ -113,7 +113,8 @@ class ValueModelJudge(Judge):
         if self.model is None and self.policy is None:
             raise ConfigError(
                 "the value model has no model to begin with: give it model=... (judge_options: {model: ...}), a folder "
-                "or a hub id, or leave the curriculum unbound to a trainer, which gives the policy's own"
+                "or a hub id, or leave the curriculum unbound to a trainer, which gives the policy's own. Where there "
+                "is no policy, as in a simulation, use 'embedding-judge' (rollwise.EmbeddingJudged)"
             )
         self._clear(seed)
 
@@ -211,6 +212,3 @@ def _grown(digest: str, ids: list[str], target: np.ndarray, count: np.ndarray) -
     """The digest of what `digest` stands for and one more step."""
     told = [ids, np.asarray(target).tolist(), np.asarray(count).tolist()]
     return hashlib.sha256(f"{digest} {told!r}".encode()).hexdigest()
-
-
-JUDGES["value-model"] = ValueModelJudge

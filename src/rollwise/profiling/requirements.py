@@ -24,11 +24,11 @@ from rollwise.curricula import (
     curriculum_options,
     make_curriculum,
 )
-from rollwise.errors import MissingColumnError, PoolError
+from rollwise.errors import MissingColumnError, MissingExtraError, PoolError
 from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
 
-Verdict = Literal["usable", "usable with this profile", "lacks a column", "does not fit"]
+Verdict = Literal["usable", "usable with this profile", "lacks a column", "lacks an extra", "does not fit"]
 
 MOST_DRY = 20_000
 """A dry run has at most this many prompts."""
@@ -95,8 +95,12 @@ def requirements(
     dry_steps = min(MOST_STEPS, steps or math.ceil(some / prompts_per_step))
     found = []
     for name in sorted(name for name, kind in CURRICULA.items() if kind.probe_purpose != "oracle"):
-        line = _bind(name, pool, richer, tuple(added))
-        curriculum = _make(name, seed, rails=None)  # nobody is to be warned of what happens in a dry run
+        try:
+            line = _bind(name, pool, richer, tuple(added))
+            curriculum = _make(name, seed, rails=None)  # nobody is to be warned of what happens in a dry run
+        except MissingExtraError as error:
+            found.append(Requirement(name, "lacks an extra", str(error)))
+            continue
         if line.verdict.startswith("usable") and curriculum.wants_probes:
             dry = PromptPool(ids=richer.ids[:some], columns={n: c[:some] for n, c in richer.columns.items()})
             curriculum.bind(dry)
@@ -128,7 +132,7 @@ def dry_run(
         curriculum.tell(outcomes)
 
     for _ in range(steps):
-        while probes := curriculum.probe(batch, n_rollouts=group_size):
+        while probes := curriculum.probe(batch, n_rollouts=group_size, wanted=batch):
             play(probes)
         play(curriculum.ask(min(batch, len(rates)), n_rollouts=group_size))
     return made["probe"], made["train"]
@@ -154,7 +158,9 @@ def _try(name: str, pool: PromptPool) -> tuple[bool, list[str], str]:
     seen = PromptPool(ids=pool.ids, prompts=pool.prompts)
     seen.columns = watched
     try:
-        _make(name, 0, rails=None).bind(seen)  # rails look for categories, whatever the method
+        curriculum = _make(name, 0, rails=None)  # rails look for categories, whatever the method
+        curriculum.start_from("the policy")  # a name only: a trainer gives the real one, and nothing is loaded by it
+        curriculum.bind(seen)
     except MissingColumnError as error:
         return False, watched.missed, str(error)
     except PoolError as error:

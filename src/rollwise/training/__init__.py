@@ -12,7 +12,6 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import rollwise.inference  # noqa: F401 - makes the judge "success-head" known by name
 from rollwise.errors import MissingExtraError
 
 if TYPE_CHECKING:

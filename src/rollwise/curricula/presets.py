@@ -1,0 +1,26 @@
+"""Named settings of a method, as a paper runs it that is not the method's own."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+from rollwise.errors import ConfigError
+
+
+class Presets:
+    """A method with named settings: `presets` lists them, and `preset: name` in a configuration takes one."""
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """The options of each setting that differ from the method's defaults."""
+
+    @classmethod
+    def with_preset(cls, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
+        """The options of a preset, with `overrides` in their place.
+
+        Raises:
+            ConfigError: there is no such preset.
+        """
+        if preset not in cls.presets:
+            raise ConfigError(f"unknown preset {preset!r} of {cls.__name__}; known are {sorted(cls.presets)}")
+        return {**cls.presets[preset], **overrides}
