@@ -28,7 +28,7 @@ def make(name: str, n: int = 24, *, pool: rw.PromptPool | None = None, **core: A
         "uniform": {"weight": 0.5, "curriculum": "uniform"},
     }
     parts = {"categories": {"curriculum": "sec"}, "prompts": {"curriculum": "bots"}}
-    own = {"mixture": {"lanes": lanes}, "nested": parts}.get(name, {})
+    own = {"mixture": {"lanes": lanes}, "nested": parts, "pcl": {"judge": "frozen"}}.get(name, {})
     curriculum = make_curriculum(name, **own, **core)
     curriculum.bind(make_pool(n) if pool is None else pool)
     return curriculum
@@ -526,9 +526,9 @@ def test_marin_8765_the_alarm_is_sounded(caplog: pytest.LogCaptureFixture) -> No
 
 
 @pytest.mark.parametrize("name", NAMES)
-def test_marin_8765_no_adaptive_method_is_without_rails_by_default(name: str) -> None:
-    """Those without visit every prompt anyhow."""
-    assert (make(name).rails is None) == (name in ("uniform", "ordered", "oracle"))
+def test_marin_8765_every_method_can_have_rails(name: str) -> None:
+    """A method with a paper's name has none unless asked for; which have them by default: tests/curricula/test_rails.py."""
+    assert make(name, rails="on").guard is not None
 
 
 # ---- reasoning_gym ----

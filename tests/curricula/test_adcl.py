@@ -44,7 +44,7 @@ def test_the_algorithm_step_by_step(n: int, chunks: int, batch: int, offline: bo
     """Sort, cut, train on each chunk in order; before each but the first, re-estimate and re-sort that one alone."""
     given = [(i * 17 % n) / n for i in range(n)]
     pool = pool_of(given) if offline else rw.PromptPool(ids=[f"p{i}" for i in range(n)])
-    adcl = rw.ADCL(pool, chunks=chunks, rails=None)
+    adcl = rw.ADCL(pool, chunks=chunks, difficulty="column" if offline else "measured")
     difficulty = {f"p{i}": given[i] for i in range(n)}
     measured = measure(adcl, lambda x: skill(x, 0))
     assert sorted(measured) == ([] if offline else sorted(pool.ids))
@@ -77,7 +77,7 @@ def test_the_algorithm_step_by_step(n: int, chunks: int, batch: int, offline: bo
 
 def test_a_chunk_is_estimated_by_the_policy_that_has_finished_the_one_before() -> None:
     """Chunks of four, batches of two: after the first batch two are left, so the estimate can wait for the second."""
-    adcl = rw.ADCL(pool_of([float(i) for i in range(8)]), chunks=2, rails=None)
+    adcl = rw.ADCL(pool_of([float(i) for i in range(8)]), chunks=2, difficulty="column")
     counts = []
     for _ in range(4):
         counts.append(len(measure(adcl, lambda x: 0.5)))
@@ -93,8 +93,24 @@ def test_the_least_variance_is_easiest_where_rewards_are_continuous() -> None:
     assert train(adcl, 3) == ["c", "b", "a"]
 
 
+def test_the_policy_measures_the_whole_pool_though_the_pool_has_difficulties() -> None:
+    """METIS, A.5: "the base policy is rolled out on the entire training set". A column has no say, not even in ties."""
+    n = 800
+    adcl = rw.ADCL(pool_of([float(i) for i in range(n)]))
+    seen = []
+    while tickets := adcl.probe(256):
+        assert len(tickets) == min(256, n - len(seen))
+        seen += [t.prompt_id for t in tickets]
+        adcl.tell([rw.Outcome(t.id, [float(int(t.prompt_id[1:]) >= n // 2)] * 4) for t in tickets])
+    assert sorted(seen) == sorted(adcl.pool.ids)
+    assert adcl.metrics()["probe_rollouts"] == 4 * n
+    first = [int(x[1:]) for x in train(adcl, n // 8)]
+    assert min(first) >= n // 2  # those solved are easy, though the column calls them hard
+    assert max(first) - min(first) > n // 4  # and of equal ones those that chance puts first
+
+
 def test_nobody_moves_to_another_chunk() -> None:
-    adcl = rw.ADCL(pool_of([float(i) for i in range(6)]), chunks=2, rails=None)
+    adcl = rw.ADCL(pool_of([float(i) for i in range(6)]), chunks=2, difficulty="column")
     first = train(adcl, 3)
     measure(adcl, lambda x: 1.0 - int(x[1:]) / 10)
     measure(adcl, lambda x: 1.0)
@@ -103,13 +119,13 @@ def test_nobody_moves_to_another_chunk() -> None:
 
 
 def test_without_probes_it_goes_by_the_column_round_after_round() -> None:
-    adcl = rw.ADCL(pool_of([3.0, 1.0, 2.0, 0.0]), chunks=2, rails=None)
+    adcl = rw.ADCL(pool_of([3.0, 1.0, 2.0, 0.0]), chunks=2, difficulty="column")
     assert [train(adcl, 2) for _ in range(4)] == [["p3", "p1"], ["p2", "p0"]] * 2
 
 
 def test_a_lost_probe_does_not_mix_two_scales() -> None:
     """The column says 0 to 70, an estimate 0 to 1: the prompt without one comes after those that have one."""
-    adcl = rw.ADCL(pool_of([0.0, 10.0, 50.0, 60.0, 70.0]), chunks=2, rails=None, expire_after=1)
+    adcl = rw.ADCL(pool_of([0.0, 10.0, 50.0, 60.0, 70.0]), chunks=2, difficulty="column", expire_after=1)
     train(adcl, 2)
     train(adcl, 1)
     tickets = adcl.probe(9)
@@ -125,7 +141,7 @@ def test_prompts_that_the_rails_ask_for_early_do_not_hide_a_chunk() -> None:
         ids=[f"p{i}" for i in range(12)],
         columns={"difficulty": list(range(12)), "category": ["hard" if i > 7 else "easy" for i in range(12)]},
     )
-    adcl = rw.ADCL(pool, chunks=2, rails={"explore": 0.0, "at_most": 0.5, "category_share": 1.0})
+    adcl = rw.ADCL(pool, chunks=2, difficulty="column", rails={"explore": 0.0, "at_most": 0.5, "category_share": 1.0})
     lanes = []
     for _ in range(2):
         tickets = adcl.ask(3)
@@ -136,7 +152,7 @@ def test_prompts_that_the_rails_ask_for_early_do_not_hide_a_chunk() -> None:
 
 
 def test_more_chunks_than_prompts() -> None:
-    adcl = rw.ADCL(pool_of([2.0, 1.0]), chunks=8, rails=None)
+    adcl = rw.ADCL(pool_of([2.0, 1.0]), chunks=8, difficulty="column")
     seen = []
     for _ in range(4):
         measure(adcl, lambda x: 0.5)
@@ -162,7 +178,11 @@ def test_bad_options_are_named() -> None:
     with pytest.raises(rw.ConfigError, match="rank_by"):
         rw.ADCL(rank_by="mood")  # type: ignore[arg-type]
     with pytest.raises(rw.PoolError, match="one finite number"):
-        rw.ADCL(rw.PromptPool(ids=["a"], columns={"level": ["x"]}), column="level")
+        rw.ADCL(rw.PromptPool(ids=["a"], columns={"level": ["x"]}), difficulty="column", column="level")
+    with pytest.raises(rw.ConfigError, match="difficulty must be"):
+        rw.ADCL(difficulty="guessed")  # type: ignore[arg-type]
+    with pytest.raises(rw.MissingColumnError, match="difficulty"):
+        rw.ADCL(rw.PromptPool(ids=["a"]), difficulty="column")
 
 
 def test_other_chunks_divide_a_saved_pool_anew() -> None:

@@ -32,7 +32,7 @@ def priorities(curriculum: rw.PrioritizedReplay) -> list[float]:
 def test_defaults_are_the_papers() -> None:
     options = rw.PrioritizedReplay().options
     expected = {"ema_weight": 0.8, "initial_priority": 0.2, "bias": 1e-4, "tolerance": 0.0, "retest_every": 10}
-    expected |= {"retest_solved": 1, "retest_unsolved": 3, "exploration": 0.125, "draw": "heap"}
+    expected |= {"retest_solved": 1, "retest_unsolved": 3, "exploration": 0.125, "draw": "heap", "explore_from": "heap"}
     assert {k: options[k] for k in expected} == expected
 
 
@@ -166,6 +166,91 @@ def test_exploration_is_by_batch_and_uniform_over_the_heap() -> None:
     assert low / (4 * explored) == pytest.approx(0.5, abs=0.1)
 
 
+@pytest.mark.parametrize("sizes", [(1,) * 8, (5, 2, 1)])
+def test_exploration_is_decided_once_a_step(sizes: tuple[int, ...]) -> None:
+    """Asked one by one, or in refills: all of a step is explored, or nothing; one step in eight is."""
+    replay = rw.PrioritizedReplay(pool_of(60), seed=0, retest_every=10**9)
+    tell_all(replay, {f"p{i}": 4 if i < 20 else 1 for i in range(60)})
+    explored = 0
+    for step in range(2, 802):
+        tickets = [t for n in sizes for t in replay.ask(n, step=step)]
+        lanes = {t.lane for t in tickets}
+        assert len(lanes) == 1
+        explored += lanes == {"explore"}
+        replay.tell([rw.Outcome(t.id, []) for t in tickets])
+    assert explored / 800 == pytest.approx(0.125, abs=0.035)
+
+
+def test_a_resume_within_a_step_keeps_its_decision() -> None:
+    replay = rw.PrioritizedReplay(pool_of(60), seed=0, exploration=0.5)
+    kinds = set()
+    for step in range(1, 13):
+        (first,) = replay.ask(1, step=step)
+        resumed = rw.PrioritizedReplay(pool_of(60), seed=9, exploration=0.5)
+        resumed.load_state_dict(replay.state_dict())
+        rest = [[(t.prompt_id, t.lane) for t in c.ask(4, step=step)] for c in (replay, resumed)]
+        assert rest[0] == rest[1]
+        assert {lane for _, lane in rest[0]} == {first.lane}
+        kinds.add(first.lane)
+    assert kinds == {"explore", "priority"}
+
+
+def test_exploring_from_all_prompts_finds_what_has_become_solvable() -> None:
+    """200 of 260 prompts are hopeless, then solvable. The heap never sees them; all prompts drawn from finds them."""
+    seen = {}
+    for source in ("heap", "all"):
+        replay = rw.PrioritizedReplay(pool_of(260), seed=0, retest_every=10**9, explore_from=source)  # type: ignore[arg-type]
+        tell_all(replay, {f"p{i}": 4 if i < 60 else 0 for i in range(260)})
+        again: set[str] = set()
+        propensity = set()
+        for _ in range(200):
+            tickets = replay.ask(8)
+            again |= {t.prompt_id for t in tickets if int(t.prompt_id[1:]) >= 60}
+            propensity |= {round(1 / t.propensity) for t in tickets if t.lane == "explore" and t.propensity}
+            replay.tell([rw.Outcome(t.id, group(4)) for t in tickets])
+        seen[source] = len(again)
+        if source == "all":
+            assert 260 in propensity  # each of them is as likely as any other
+    assert seen["heap"] == 0
+    assert seen["all"] > 50
+
+
+def test_120_steps_with_exploration_choose_what_the_text_says() -> None:
+    """Section 3 by dictionaries: who is explored is chance, whoever else is asked for follows. No deviation."""
+    rng = np.random.default_rng(4)
+    n, k = 80, 8
+    replay = rw.PrioritizedReplay(pool_of(n), seed=3)
+    rate = {x: float(rng.choice([0.0, 0.15, 0.5, 0.85, 1.0])) for x in replay.pool.ids}
+    mean: dict[str, float] = {}
+    home = dict.fromkeys(replay.pool.ids, "heap")
+    tested = dict.fromkeys(replay.pool.ids, 0)
+    explored = 0
+    for step in range(1, 121):
+        tickets = replay.ask(k)
+        assert len({t.prompt_id for t in tickets}) == k
+        lanes = {lane: [t.prompt_id for t in tickets if t.lane == lane] for lane in {t.lane for t in tickets}}
+        for name, due in (("solved", 1), ("unsolved", 3)):
+            oldest = sorted(tested[x] for x in home if home[x] == name)
+            taken = [tested[x] for x in lanes.get(f"retest-{name}", [])]
+            assert taken == (oldest[:due] if step % 10 == 0 else [])
+        heap = [x for x in home if home[x] == "heap"]
+        omega = {x: mean[x] * (1 - mean[x]) + 1e-4 * (mean[x] >= 0.5) if x in mean else 0.2 for x in heap}
+        if "explore" in lanes:
+            explored += 1
+            assert set(lanes["explore"]) <= set(heap)
+            assert "priority" not in lanes
+        else:
+            chosen = [omega[x] for x in lanes["priority"]]
+            assert chosen == pytest.approx(sorted(omega.values(), reverse=True)[: len(chosen)])
+        solved = {t.prompt_id: int(rng.binomial(8, rate[t.prompt_id])) for t in tickets}
+        replay.tell([rw.Outcome(t.id, group(solved[t.prompt_id])) for t in tickets])
+        for x, s in solved.items():
+            mean[x] = 0.8 * s / 8 + 0.2 * mean[x] if x in mean else s / 8
+            home[x] = "solved" if s == 8 else "unsolved" if s == 0 else "heap"
+            tested[x] = step
+    assert 0 < explored < 30
+
+
 def test_the_proportional_draw_follows_priority() -> None:
     """Priorities 0.2501 (4 of 8) and 7/64 (1 of 8): shares of the first pick 0.696 and 0.304."""
     replay = rw.PrioritizedReplay(pool_of(2), draw="proportional", exploration=0.0, retest_every=10**9)
@@ -265,6 +350,7 @@ def test_against_a_plain_reading_of_the_paper(data: st.DataObject, n: int) -> No
         {"retest_unsolved": 1.5},
         {"exploration": 1.01},
         {"draw": "random"},
+        {"explore_from": "nowhere"},
     ],
 )
 def test_bad_options_name_option_value_and_range(options: dict[str, Any]) -> None:

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollwise as rw
+from rollwise.curricula import CURRICULA
 from rollwise.curricula.rails import Rails
 
 
@@ -335,15 +336,26 @@ def test_off_is_the_bare_method(off: Any) -> None:
 def test_a_method_without_default_rails_has_none_and_can_be_given_some() -> None:
     pool = rw.PromptPool(ids=["a", "b"])
     assert rw.Uniform(pool).guard is None
-    assert rw.make_curriculum("uniform", rails=True).rails is None
+    assert rw.make_curriculum("uniform", rails="default").rails is None
+    assert rw.make_curriculum("uniform", rails=True).rails == rw.make_curriculum("sec", rails="on").rails == Rails()
     assert rw.Uniform(pool, rails={}).guard is not None
+
+
+OURS = {"empirical-bayes", "mixture", "nested", "recommended", "selector"}
+
+
+@pytest.mark.parametrize("name", sorted(CURRICULA))
+def test_rails_are_on_by_default_in_our_own_methods_alone(name: str) -> None:
+    """A method with a paper's name is the paper's, which has none; so are the baselines."""
+    expected = Rails() if name in OURS else None
+    assert CURRICULA[name].default_rails == expected
 
 
 def test_rails_as_a_configuration_file_has_them() -> None:
     yaml = pytest.importorskip("yaml")
-    text = "{off: {rails: off}, some: {rails: {explore: 0.1, retest_every: 5}}, all: {rails: default}, on: {rails: on}}"
+    text = "{off: {rails: off}, some: {rails: {explore: 0.1, retest_every: 5}}, on: {rails: on}}"
     read = {name: rw.make_curriculum("bots", **options).rails for name, options in yaml.safe_load(text).items()}
-    assert list(read.values()) == [None, Rails(explore=0.1, retest_every=5), Rails(), Rails()]
+    assert list(read.values()) == [None, Rails(explore=0.1, retest_every=5), Rails()]
 
 
 def test_numbers_of_numpy_can_be_saved() -> None:

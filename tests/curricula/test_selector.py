@@ -73,7 +73,7 @@ def test_what_each_acquisition_seeks_by_hand() -> None:
 def test_the_beta_selector_is_bots_without_implicit_evidence() -> None:
     bots = rw.BOTS(pool_of(30), implicit="none", seed=4)
     selector = rw.Selector(
-        pool_of(30), estimator="beta", forgetting=0.1, acquisition="target", sampling="thompson", seed=4
+        pool_of(30), estimator="beta", forgetting=0.1, acquisition="target", sampling="thompson", seed=4, rails="off"
     )
     for _ in range(6):
         rewards = lambda i: [float(i % 2), 0.0, 1.0]  # noqa: E731

@@ -1,5 +1,6 @@
 """SPEED against its controller, written prompt by prompt, and without the release's faults."""
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -27,15 +28,15 @@ def screen(speed: rw.SPEED, solved: dict[str, int] | int, at_a_time: int = 64) -
 
 
 def test_the_defaults_are_the_releases() -> None:
-    """N_init 4, of 24; 0 < pass rate < 1; 64 new prompts a call; a batch of 16."""
+    """N_init 4, of 24; 0 < pass rate < 1; 64 new prompts a call, until a batch is there."""
     speed = rw.SPEED()
-    assert (speed.probe_rollouts, speed.low, speed.high, speed.screen, speed.ready) == (4, 0.0, 1.0, 64, 16)
+    assert (speed.probe_rollouts, speed.low, speed.high, speed.screen, speed.ready) == (4, 0.0, 1.0, 64, None)
 
 
 def test_screening_then_continuation_step_by_step() -> None:
     """30 steps of 6 from 150: who qualifies, the first to qualify first, N_cont = 24 - 4, each prompt once an epoch."""
     rng = np.random.default_rng(0)
-    speed = rw.SPEED(plain(300), rails=None, screen=12, ready=6)
+    speed = rw.SPEED(plain(300), screen=12, ready=6, screen_limit=2)
     rate = {x: float(rng.choice([0.0, 0.3, 0.7, 1.0])) for x in speed.pool.ids}
     queue: dict[str, int] = {}  # who waits, and since which step
     seen: list[str] = []
@@ -71,7 +72,7 @@ def test_screening_then_continuation_step_by_step() -> None:
 
 def test_nothing_that_qualifies_raises_nothing() -> None:
     """The release raises after so many calls; here the batch is filled with whole groups."""
-    speed = rw.SPEED(plain(200), rails=None, screen=10)
+    speed = rw.SPEED(plain(200), ready=1, screen_limit=10)
     for _ in range(5):
         assert len(screen(speed, 0)) == 10
         tickets = speed.ask(4, n_rollouts=24)
@@ -87,6 +88,64 @@ def test_screening_goes_on_at_every_step_and_stops_when_enough_wait() -> None:
         for t in speed.ask(6):
             speed.tell([rw.Outcome(t.id, group(1, 4))])
         assert len(screen(speed, 2, at_a_time=2)) == 6
+
+
+@pytest.mark.parametrize("said", [True, False])
+def test_a_batch_is_full_where_one_prompt_in_twenty_is_mixed(said: bool) -> None:
+    """Every group of every batch goes on with a qualified one; so too where `probe` is not told the batch's size."""
+    rng = np.random.default_rng(0)
+    pool = plain(4000)
+    rate = {x: rng.uniform(0.2, 0.8) if rng.random() < 0.05 else float(rng.random() < 0.5) for x in pool.ids}
+    speed = rw.SPEED(pool, seed=0)
+    lanes, made = Counter[str](), 0
+    for step in range(12):
+        while tickets := speed.probe(40, wanted=24 if said else None):
+            assert len(tickets) <= 40
+            made += 4 * len(tickets)
+            speed.tell([rw.Outcome(t.id, group(int(rng.binomial(4, rate[t.prompt_id])), 4)) for t in tickets])
+        tickets = speed.ask(24, n_rollouts=8)
+        if said or step:
+            lanes.update(t.lane for t in tickets)
+        speed.tell([rw.Outcome(t.id, group(1, t.n_rollouts or 0)) for t in tickets])
+    assert set(lanes) == {"continue"}
+    assert speed.metrics()["probe_rollouts"] == made  # and every screening is charged
+
+
+def test_how_many_are_needed() -> None:
+    """`ready`; else what `probe` is told; else what the last step asked for, in however many asks; else 16."""
+    assert len(screen(rw.SPEED(plain(99), ready=3), 2, at_a_time=1)) == 3
+    speed = rw.SPEED(plain(400))
+    assert len(screen(speed, 2, at_a_time=1)) == 16
+    for n in (7, 3):
+        tickets = speed.ask(n, step=1)
+        speed.tell([rw.Outcome(t.id, group(1, 4)) for t in tickets])
+    assert speed.n_waiting == 6
+    again = rw.SPEED(plain(400), seed=1)
+    again.load_state_dict(speed.state_dict())
+    for curriculum in (speed, again):
+        assert len(screen(curriculum, 2, at_a_time=1)) == 10 - 6
+    (ticket,) = speed.probe(1, wanted=11)
+    speed.tell([rw.Outcome(ticket.id, group(2, 4))])
+    assert speed.probe(9, wanted=11) == []
+    with pytest.raises(rw.ConfigError, match="wanted"):
+        speed.probe(1, wanted=0)
+
+
+def test_where_the_pool_is_used_up_each_prompt_is_screened_once_a_step() -> None:
+    """20 prompts that never qualify: 20 screenings a step, though 16 * 64 are allowed; then whole groups."""
+    speed = rw.SPEED(plain(20), screen=8)
+    for step in range(1, 4):
+        seen = screen(speed, 0, at_a_time=6)
+        assert sorted(t.prompt_id for t in seen) == sorted(speed.pool.ids)
+        assert {t.step for t in seen} == {step}
+        tickets = speed.ask(4, n_rollouts=24)
+        assert [(t.lane, t.n_rollouts) for t in tickets] == [("unscreened", 24)] * 4
+        speed.tell([rw.Outcome(t.id, group(0, 24)) for t in tickets])
+
+
+def test_the_bound_is_in_the_saved_state() -> None:
+    with pytest.raises(rw.StateError, match="screen_limit"):
+        rw.SPEED(plain(9), screen_limit=8).load_state_dict(rw.SPEED(plain(9)).state_dict())
 
 
 def test_as_many_rollouts_in_either_phase() -> None:
@@ -160,6 +219,7 @@ def test_a_prompt_the_rails_ask_for_while_it_waits_gets_a_whole_group() -> None:
         ({"low": 0.5, "high": 0.5}, "nothing could qualify"),
         ({"screen_rollouts": 1}, "screen_rollouts"),
         ({"ready": 0}, "ready"),
+        ({"screen_limit": 0}, "screen_limit"),
     ],
 )
 def test_bad_options_are_named(bad: dict[str, Any], reason: str) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import logging
+import random
 from typing import Any
 
 import pytest
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.curricula import CURRICULA, make_curriculum
-from rollwise.gates import DynamicSampling, Everything, MixedOutcome, PassRateRange
+from rollwise.gates import DynamicSampling, Everything, MixedOutcome, PassRateRange, make_dynamic_sampling
+from rollwise.gates.refill import refill_size
 from rollwise.testing import make_pool
 
 rounds = st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12), min_size=1, max_size=6)
@@ -62,6 +64,76 @@ def test_asking_for_what_is_missing_never_gives_a_surplus(plan: list[list[bool]]
     assert (batch.missing, batch.surplus, len(batch.groups)) == (0, [], n)
 
 
+@pytest.mark.parametrize(
+    ("missing", "admitted", "seen", "size"),
+    [
+        (10, 8, 32, 50),  # 10 * 1.25 / 0.25
+        (3, 9, 12, 5),  # 3 * 1.25 / 0.75
+        (7, 5, 12, 21),  # 7 * 1.25 * 12 / 5
+        (4, 12, 12, 5),
+        (10, 1, 32, 64),  # 400, but no more than `most`
+        (10, 0, 32, 64),  # nothing admitted divides by nothing
+        (70, 60, 64, 70),  # never less than are missing
+    ],
+)
+def test_the_size_of_a_refill_worked_out(missing: int, admitted: int, seen: int, size: int) -> None:
+    assert refill_size(missing, admitted, seen, margin=1.25, most=64) == size
+
+
+def test_rounds_by_the_ratio_step_by_step() -> None:
+    """Batch of 8: 12 asked, 3 admitted; 5 missing * 1.25 * 12 / 3 = 25 asked, 4; 1 * 1.25 * 37 / 7 = 7, 3 admitted."""
+    sampling = DynamicSampling(sizing="ratio", max_rounds=9)
+    curriculum = rw.Uniform(make_pool(100), seed=0)
+    batch = sampling.batch(8)
+    sizes, good = [], []
+    for admits in (3, 4, 3):
+        wanted, tickets = batch.wanted(), batch.ask(curriculum)
+        assert len(tickets) == wanted
+        sizes.append(len(tickets))
+        outcomes = [rw.Outcome(t.id, [1, i >= admits]) for i, t in enumerate(tickets)]
+        batch.add([t.prompt_id for t in tickets], curriculum.tell(outcomes))
+        good += [t.prompt_id for t in tickets[:admits]]
+    assert sizes == [12, 25, 7]
+    assert batch.missing == batch.wanted() == 0
+    assert (batch.groups, batch.surplus) == (good[:8], good[8:])  # no admitted group beyond a batch trains
+    assert batch.metrics() == {"rounds": 3, "groups": 44, "rejected": 34, "filled": 0, "surplus": 2, "short": 0}
+    assert curriculum.metrics()["told"] == 44  # and all are told
+    assert sampling.metrics()["surplus"] == 2
+    assert len(sampling.batch(3).ask(curriculum, multiple_of=4)) == 8  # ceil(4.5), in whole fours
+
+
+def static(share: float, sampling: DynamicSampling) -> tuple[float, float]:
+    """Share of the groups trained on that have contrast, and rounds a step; `share` of the prompts are mixed."""
+    rng = random.Random(0)
+    curriculum = rw.Uniform(make_pool(2000), seed=0)
+    mixed = {x for x in curriculum.pool.ids if rng.random() < share}
+    trained = own_loop(curriculum, sampling, 40, 32, lambda t: [1.0, float(t.prompt_id not in mixed)])
+    assert {len(groups) for groups in trained} == {32}
+    useful = sum(t.prompt_id in mixed for groups in trained for t in groups)
+    return useful / (40 * 32), sampling.totals["rounds"] / 40
+
+
+@pytest.mark.parametrize(("share", "least"), [(0.4, 0.99), (0.2, 0.97), (0.12, 0.9)])
+def test_sized_refills_fill_batches_in_three_rounds(share: float, least: float) -> None:
+    plain, rounds = static(share, DynamicSampling())
+    assert rounds == 3.0
+    assert plain < 0.8
+    useful, rounds = static(share, DynamicSampling(sizing="ratio"))
+    assert useful > least
+    assert rounds <= 3.0
+
+
+def test_greso_with_its_gate_fills_batches() -> None:
+    """The paper's row, as a plan names it: nearly all groups that train have contrast, in about two rounds a step."""
+    name, options = rw.GRESO.paper_gate
+    sampling = make_dynamic_sampling(name, **options)
+    curriculum = rw.GRESO(make_pool(600), seed=0)
+    trained = own_loop(curriculum, sampling, 60, 16, lambda t: [1.0, float(int(t.prompt_id[1:]) % 5 > 0)])
+    useful = [int(t.prompt_id[1:]) % 5 == 0 for groups in trained for t in groups]
+    assert sum(useful) / len(useful) > 0.95
+    assert sampling.totals["rounds"] / 60 < 2.6
+
+
 def test_rejected_groups_fill_in_best_first_then_as_asked(caplog: pytest.LogCaptureFixture) -> None:
     """Of three, one is admitted. Variances of the others: 0, 0.25 * 0.75 = 0.1875, 0, and none where all failed."""
     sampling = DynamicSampling(PassRateRange(low=0.25), max_rounds=2)
@@ -100,7 +172,8 @@ def own_loop(curriculum: rw.Curriculum, sampling: DynamicSampling, steps: int, n
 
 @pytest.mark.parametrize("name", sorted(set(CURRICULA) - {"mixture", "nested"}))
 def test_a_refill_never_asks_for_a_prompt_twice_and_stays_in_its_step(name: str) -> None:
-    curriculum = make_curriculum(name, seed=0)
+    own = {"judge": "frozen"} if name == "pcl" else {}  # its own begins with a policy, and here is none
+    curriculum = make_curriculum(name, seed=0, **own)
     curriculum.bind(make_pool(60))
     asked: list[Any] = []
 
@@ -175,6 +248,8 @@ def test_the_state_goes_on() -> None:
     for foreign in (
         DynamicSampling(max_rounds=1).state_dict(),
         DynamicSampling(MixedOutcome(tolerance=0.1)).state_dict(),
+        DynamicSampling(MixedOutcome(tolerance=0.1), max_rounds=1, sizing="ratio").state_dict(),
+        DynamicSampling(MixedOutcome(tolerance=0.1), max_rounds=1, margin=2.0).state_dict(),
         {**state, "totals": {}},
         {**state, "gate": None},
         {},
@@ -182,3 +257,18 @@ def test_the_state_goes_on() -> None:
         with pytest.raises(rw.StateError):
             again.load_state_dict(foreign)
         assert again.state_dict() == state
+
+
+def test_a_state_of_before_there_was_sizing_goes_on() -> None:
+    state = DynamicSampling().state_dict()
+    old = {name: state[name] for name in ("max_rounds", "totals", "gate")}
+    DynamicSampling().load_state_dict(old)
+    with pytest.raises(rw.StateError, match="sizing"):
+        DynamicSampling(sizing="ratio").load_state_dict(old)
+
+
+@pytest.mark.parametrize("bad", [{"sizing": "guess"}, {"margin": 0.9}, {"first": 0.5}, {"largest": 0}])
+def test_bad_options_are_named(bad: dict[str, Any]) -> None:
+    (name,) = bad
+    with pytest.raises(rw.ConfigError, match=name):
+        DynamicSampling(**bad)

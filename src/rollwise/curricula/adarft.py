@@ -9,7 +9,6 @@ import numpy as np
 
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.rails import Rails
 from rollwise.curricula.ranked import Ranked
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
@@ -69,7 +68,6 @@ class AdaRFT(Ranked):
     'easy'
     """
 
-    default_rails = Rails()
     lane = "target"
 
     def __init__(

@@ -10,7 +10,6 @@ import numpy as np
 from rollwise.checks import check_whole
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
@@ -20,20 +19,23 @@ _NONE = -1
 
 
 class ADCL(Curriculum):
-    """Sorts the prompts by difficulty into chunks and goes through them; before each, sorts it anew.
+    """Sorts the prompts by difficulty into chunks and trains on chunk after chunk; before each, sorts it anew.
 
     Adaptive Difficulty Curriculum Learning: Zhang et al. 2025, *Learning Like Humans* (arXiv 2505.08364), without its
     expert-guided part, with the numbers of METIS (appendix A.5, table 5). The rollouts that estimate difficulty come by
-    `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`): of the whole pool at the start, unless it
-    has `column`, and of every chunk but the first.
+    `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`): of the whole pool before training, and of
+    every chunk but the first. The first pass is N * `probe_rollouts` rollouts of the budget.
 
     Args:
-        pool: any prompts; with `column` the first estimate costs nothing.
+        pool: any prompts; with `difficulty="column"` it needs `column`.
         chunks: K (METIS: 8).
         probe_rollouts: rollouts of a prompt for its difficulty (METIS: 4).
         rank_by: "pass-rate": difficulty is one minus the mean score; "variance", for continuous rewards: the variance
             of the scores, the lowest first (METIS's extension).
-        column: difficulties to begin with, greater for harder.
+        difficulty: how the chunks are made. "measured", as in A.5: the policy that training begins with is rolled out
+            on the whole pool. "column": the pool's own difficulties, which cost nothing. Chunks but the first are
+            re-estimated in either case.
+        column: the difficulties of "column", greater for harder. "measured" does not look at it.
 
     Where the paper is silent:
 
@@ -41,13 +43,15 @@ class ADCL(Curriculum):
     - After the last chunk comes the first again, estimated anew.
     - Prompts of equal difficulty come in random order; with fewer prompts than chunks, each is a chunk.
     - Prompts that join later join the last chunk.
-    - Who never calls `probe` gets the order of `column`, or, without it, a random one. A chunk that is reached before
-      its estimate keeps the one it had; prompts of a chunk without an estimate of their own (their probes were lost)
-      come after those that have one, in the order of `column`.
+    - A loop that never calls `probe` gets the order of `column`, or, with "measured", a random one. A chunk that is
+      reached before its estimate keeps the order it had; prompts of a chunk without an estimate of their own (their
+      probes were lost) come after those that have one, in the order of `column`, or a random one.
 
     >>> pool = PromptPool(ids=["c", "a", "b"], columns={"difficulty": [3, 1, 2]})
-    >>> [t.prompt_id for t in ADCL(pool, chunks=2).ask(3)]
+    >>> [t.prompt_id for t in ADCL(pool, chunks=2, difficulty="column").ask(3)]
     ['a', 'b', 'c']
+    >>> len(ADCL(pool, chunks=2).probe(100))
+    3
     """
 
     columns_spec = {
@@ -56,7 +60,6 @@ class ADCL(Curriculum):
         "turns": (np.int64, 0),
         "estimated": (np.int64, _NONE),  # the turn for which its hardness was last asked for
     }
-    default_rails = ROTATING_RAILS
     lane = "chunk"
 
     def __init__(
@@ -66,6 +69,7 @@ class ADCL(Curriculum):
         chunks: int = 8,
         probe_rollouts: int = 4,
         rank_by: Literal["pass-rate", "variance"] = "pass-rate",
+        difficulty: Literal["measured", "column"] = "measured",
         column: str = "difficulty",
         **core: Unpack[CoreOptions],
     ) -> None:
@@ -73,9 +77,11 @@ class ADCL(Curriculum):
         self.probe_rollouts = check_whole("probe_rollouts", probe_rollouts, least=1)
         if rank_by not in ("pass-rate", "variance"):
             raise ConfigError(f"rank_by must be 'pass-rate' or 'variance', got {rank_by!r}")
-        self.rank_by, self.column = rank_by, column
-        own = {"chunks": chunks, "probe_rollouts": probe_rollouts, "rank_by": rank_by, "column": column}
-        super().__init__(pool, options=own, **core)
+        if difficulty not in ("measured", "column"):
+            raise ConfigError(f"difficulty must be 'measured' or 'column', got {difficulty!r}")
+        self.rank_by, self.difficulty, self.column = rank_by, difficulty, column
+        own = {"chunks": chunks, "probe_rollouts": probe_rollouts, "rank_by": rank_by}
+        super().__init__(pool, options={**own, "difficulty": difficulty, "column": column}, **core)
 
     def build(self) -> None:
         n = len(self.pool)
@@ -86,8 +92,10 @@ class ADCL(Curriculum):
         self.begun = _NONE  # the last chunk that a batch has reached: turn * K + chunk
         self.changed: set[int] = set()  # chunks with prompts measured since they were sorted
         self.given: np.ndarray = np.zeros(n)  # difficulties that the pool came with
-        if self.column in self.pool.columns:
-            values = self.pool.columns[self.column]
+        if self.difficulty == "column":
+            values = self.pool.require(
+                self.column, "ADCL", 'add difficulties, greater for harder, or leave out difficulty="column"'
+            )
             if values.dtype.kind not in "biuf" or values.ndim != 1 or not np.isfinite(values).all():
                 raise PoolError(f"ADCL needs one finite number for each prompt in column {self.column!r}")
             self.given = values.astype(np.float64)
@@ -125,7 +133,7 @@ class ADCL(Curriculum):
         self._requeue(members[self.free[members]])
 
     def _sorted(self, slots: np.ndarray) -> np.ndarray:
-        """The slots, the easiest first; those never measured last, in the order of the pool's own difficulties."""
+        """The slots, the easiest first; those never measured last, in the order of the given difficulties."""
         chance = ties(self.rng.seed, self.id_hashes[slots], np.zeros(len(slots), dtype=np.int64))
         hardness = np.nan_to_num(self.columns["hardness"][slots], nan=np.inf)
         return np.asarray(slots[np.lexsort((chance, self.given[slots], hardness))])

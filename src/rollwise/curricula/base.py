@@ -45,8 +45,9 @@ class CoreOptions(TypedDict, total=False):
         seed: root of every random choice; default 0.
         reward_spec: range of the raw rewards; default 0 to 1, solved at 1.
         expire_after: a ticket not told within this many steps expires and frees its prompt; default 100; None: never.
-        rails: what is guaranteed whatever the method believes: "default" (the method's `default_rails`), None or "off"
-            (the method as its paper has it), a `Rails` or a mapping of its attributes.
+        rails: what every batch guarantees, whatever the method believes: "on" (`Rails()`), "off" or None, a `Rails`, or
+            a mapping of its attributes. By default on for `EmpiricalBayes`, `Recommended`, `Selector`, `Mixture` and
+            `Nested`, off for all others, as the papers have none.
     """
 
     seed: int
@@ -143,7 +144,9 @@ class Curriculum(Consulting):
         self.counters["short"] += n - len(picks)
         return self._issue(picks, n_rollouts, "train")
 
-    def probe(self, n: int, *, step: int | None = None, n_rollouts: int | None = None) -> list[Ticket]:
+    def probe(
+        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, wanted: int | None = None
+    ) -> list[Ticket]:
         """Up to `n` prompts to roll out and tell about, but not to train on; most methods never want any.
 
         SFL, LILO, ADCL and SPEED choose by what such rollouts find. Call it before `ask`, tell what came of it, and
@@ -153,14 +156,18 @@ class Curriculum(Consulting):
             n: at most how many prompts at a time.
             step: as in `ask`; a step that is given need not be given again to the `ask` that follows.
             n_rollouts: how many rollouts of each, where the method has no number of its own.
+            wanted: how many prompts the `ask` that follows will want. SPEED screens until it has as many.
 
         Raises:
             ConfigError: a number out of range. Nothing has changed then.
         """
         n = check_whole("n", n, least=1)
+        wanted = None if wanted is None else check_whole("wanted", wanted, least=1)
         n_rollouts = self._begin(step, n_rollouts)
         self.step_begun = True
+        self.next_ask = wanted
         picks = self.select_probes(min(n, len(self.pool) - self.ledger.n_open))
+        self.next_ask = None
         self._hold(picks.slots)
         self.counters["probed"] += len(picks)
         return self._issue(picks, self.probe_rollouts or n_rollouts, self.probe_purpose)

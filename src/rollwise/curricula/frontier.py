@@ -12,7 +12,6 @@ from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.frontier_bank import Bank, sample_bank
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, PoolError
@@ -64,6 +63,9 @@ class FrontierReplay(Uniform):
     A prompt is on the frontier when its group has both solved and unsolved rollouts. A bounded memory keeps the most
     recent ones with their priority 4p(1-p); the prompts retrieved are *like* them, never the same.
 
+    The paper, *Frontier-Curriculum RLOO*, trains with RLOO: `{curriculum: frontier, trainer: rloo}` in a plan. Under
+    GRPO it is the paper's curriculum with another trainer.
+
     Args:
         pool: needs the column `embedding`, unless that is a callable; each vector is scaled to length 1. The task
             Countdown brings appendix B.2's.
@@ -101,8 +103,8 @@ class FrontierReplay(Uniform):
         "priority": (np.float64, np.nan),  # of those in the memory; NaN outside it
         "frontier_step": (np.int64, -1),
     }
-    default_rails = ROTATING_RAILS
     extra_lanes = frozenset({"replay"})  # q_t's D is uniform, whatever is retrieved besides
+    paper_trainer = "rloo"
 
     def __init__(
         self,

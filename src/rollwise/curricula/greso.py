@@ -10,7 +10,6 @@ import numpy as np
 from rollwise.checks import check_number
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
@@ -51,8 +50,10 @@ class GRESO(Uniform):
 
     GRPO with Efficient Selective Rollout: Zheng et al. 2025, *Act Only When It Pays* (arXiv 2506.02177), and its
     release. The probabilities of keeping easy and hard prompts adjust themselves to a target share of groups without
-    contrast, from the second epoch on. The paper filters the groups after the rollout as well (dynamic sampling):
-    that is a gate, `DynamicSampling()`, which sizes its own refills.
+    contrast, from the second epoch on. The paper filters the groups after the rollout as well, and sizes its refills by
+    the share of groups with contrast. This class chooses prompts; the gate `DynamicSampling(sizing="ratio")` does the
+    rest. In a plan both stand in the row: `{curriculum: greso, gate: mixed, gate_options: {sizing: ratio}}`. Without
+    the gate all groups train: half of the paper.
 
     Args:
         pool: any prompts.
@@ -76,7 +77,7 @@ class GRESO(Uniform):
     """
 
     columns_spec = {**Uniform.columns_spec, "run": (np.int64, 0)}
-    default_rails = ROTATING_RAILS
+    paper_gate = ("mixed", {"sizing": "ratio"})
 
     def __init__(
         self,

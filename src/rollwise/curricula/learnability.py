@@ -10,7 +10,6 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS, Rails
 from rollwise.curricula.rotation import Uniform
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
@@ -54,7 +53,6 @@ class SFL(Uniform):
         "learnability": (np.float64, np.nan),  # as measured for the refresh to come
         "buffered": (np.float64, np.nan),  # learnability of those in the buffer; NaN outside it
     }
-    default_rails: ClassVar[Rails | None] = ROTATING_RAILS
     extra_lanes = frozenset({"buffer"})
 
     def __init__(

@@ -25,6 +25,12 @@ class Method(ABC):
     default_rails: ClassVar[Rails | None] = None
     """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
 
+    paper_gate: ClassVar[tuple[str, dict[str, Any]] | None] = None
+    """Dynamic sampling that the method's paper includes: a name in `GATES` and the options that it needs."""
+
+    paper_trainer: ClassVar[str | None] = None
+    """The trainer that the method's paper is about ("rloo"); None where it fits any."""
+
     def build(self) -> None:  # noqa: B027 - optional
         """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
 
@@ -33,6 +39,9 @@ class Method(ABC):
 
     probe_purpose: Purpose = "measure"
     """What the rollouts of a probe are for."""
+
+    next_ask: int | None = None
+    """How many prompts the next `ask` will want, while `select_probes` chooses; None if the caller did not say."""
 
     @abstractmethod
     def select(self, k: int) -> Picks:

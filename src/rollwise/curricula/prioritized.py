@@ -13,7 +13,6 @@ from rollwise.acquisition import moment_variance, success_bias
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
 from rollwise.errors import ConfigError
 from rollwise.estimators import ema
@@ -33,6 +32,7 @@ _OPTIONS = (
     "retest_solved",
     "retest_unsolved",
     "exploration",
+    "explore_from",
     "draw",
 )
 _WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: whoever is in the heap can be drawn, and `inf` can be summed
@@ -42,8 +42,8 @@ class PrioritizedReplay(Curriculum):
     """Rolls out the prompts of highest priority omega = p(1-p), p an exponential average of the success rate.
 
     Prompts whose last group was all solved (p = 1) or all unsolved (p = 0) leave the heap for two pools, from which a
-    few, the longest untested first, are tested again every `retest_every` steps. A share of the batches is drawn
-    uniformly from the heap instead.
+    few, the longest untested first, are tested again every `retest_every` steps. A share of the steps draws its
+    batch uniformly from the heap instead.
 
     Args:
         pool: any prompts; no column is needed.
@@ -54,7 +54,9 @@ class PrioritizedReplay(Curriculum):
         retest_every: steps between retests (section 5: 10).
         retest_solved: prompts retested from the solved pool each time (section 5: 1).
         retest_unsolved: prompts retested from the unsolved pool each time (section 5: 3).
-        exploration: share of `ask`s served uniformly from the heap (section 5: 12.5 %).
+        exploration: share of the steps whose batches are drawn uniformly (section 5: 12.5 %).
+        explore_from: "heap", as the text has it (section 5); "all" draws from all prompts, solved and unsolved ones
+            included, as the authors' fork is said to do.
         draw: "heap" takes the highest priorities; "proportional" draws with probability proportional to priority from
             a sum tree (section 4.2).
 
@@ -67,6 +69,8 @@ class PrioritizedReplay(Curriculum):
     - *Which p moves a prompt*: the last group's own rate. The average never comes back to exactly 0 or 1.
     - *First observation*: it sets the average. *Back from a pool*: the average goes on (section 5), it is not reset.
     - *Bias* looks at the averaged p.
+    - *Exploration* is decided once a step: whatever is asked for in that step, one by one or in refills, is explored,
+      or nothing is. Retests that are due come first all the same.
     - *Retests* count against the batch, and never make it larger; what a small batch has no room for is carried over
       to the next `ask`. The two pools are ordered by time of last test (section 4.1), not sampled at random.
     - *Too few in the heap*: the batch is filled from the unsolved pool, then from the solved one, longest untested
@@ -89,8 +93,6 @@ class PrioritizedReplay(Curriculum):
         "tested": (np.int64, 0),
     }
 
-    default_rails = ROTATING_RAILS  # it has an exploration and retests of its own
-
     def __init__(
         self,
         pool: PromptPool | None = None,
@@ -103,6 +105,7 @@ class PrioritizedReplay(Curriculum):
         retest_solved: int = 1,
         retest_unsolved: int = 3,
         exploration: float = 0.125,
+        explore_from: Literal["heap", "all"] = "heap",
         draw: Literal["heap", "proportional"] = "heap",
         **core: Unpack[CoreOptions],
     ) -> None:
@@ -116,15 +119,18 @@ class PrioritizedReplay(Curriculum):
         self.retest_solved = check_whole("retest_solved", retest_solved, least=0)
         self.retest_unsolved = check_whole("retest_unsolved", retest_unsolved, least=0)
         self.exploration = check_number("exploration", exploration, low=0.0, high=1.0)
+        if explore_from not in ("heap", "all"):
+            raise ConfigError(f"explore_from must be 'heap' or 'all', got {explore_from!r}")
         if draw not in ("heap", "proportional"):
             raise ConfigError(f"draw must be 'heap' or 'proportional', got {draw!r}")
-        self.draw = draw
+        self.explore_from, self.draw = explore_from, draw
         super().__init__(pool, options={name: getattr(self, name) for name in _OPTIONS}, **core)
 
     def build(self) -> None:
         n = len(self.pool)
         self.by_priority: MaxTree | SumTree = MaxTree(n) if self.draw == "heap" else SumTree(n)
-        self.in_heap = SumTree(n)  # weight 1 each, for uniform exploration
+        self.explorable = SumTree(n)  # weight 1 each
+        self.exploring, self.decided_at = False, -1  # whether this step explores, and the step that decided it
         self.untested = {SOLVED: MaxTree(n), UNSOLVED: MaxTree(n)}
         self.due = {SOLVED: 0, UNSOLVED: 0}
         self.last_round = 0
@@ -136,8 +142,9 @@ class PrioritizedReplay(Curriculum):
         parts = [self._retests(SOLVED, k)]
         parts.append(self._retests(UNSOLVED, k - len(parts[0])))
         left = k - sum(map(len, parts))
-        exploring = bool(self.rng["explore"].random() < self.exploration)
-        parts.append(self._explore(left) if exploring else self._highest(left))
+        if self.decided_at != self.step:
+            self.exploring, self.decided_at = bool(self.rng["explore"].random() < self.exploration), self.step
+        parts.append(self._explore(left) if self.exploring else self._highest(left))
         left = k - sum(map(len, parts))
         if left and not self.warned:
             self.warned = True
@@ -167,7 +174,7 @@ class PrioritizedReplay(Curriculum):
         return Picks.of(slots, lane, predicted=self.columns["mean"][slots])
 
     def _explore(self, k: int) -> Picks:
-        slots, propensity = self.in_heap.draw(self.rng["explore"], k)
+        slots, propensity = self.explorable.draw(self.rng["explore"], k)
         self.hold(slots)
         return Picks.of(slots, "explore", predicted=self.columns["mean"][slots], propensity=propensity)
 
@@ -201,7 +208,7 @@ class PrioritizedReplay(Curriculum):
         heap = slots[home == HEAP]
         if len(heap):
             self.by_priority.set(heap, 0)
-            self.in_heap.set(heap, 0.0)
+        self.explorable.set(self._may_explore(slots, heap), 0.0)
         for pool, tree in self.untested.items():
             if (there := slots[home == pool]).size:
                 tree.set(there, 0)
@@ -210,11 +217,14 @@ class PrioritizedReplay(Curriculum):
         home = self.columns["pool"][slots]
         heap = slots[home == HEAP]
         if len(heap):
-            self.in_heap.set(heap, 1.0)
             self.by_priority.set(heap, self._keys(heap))
+        self.explorable.set(self._may_explore(slots, heap), 1.0)
         for pool, tree in self.untested.items():
             if (there := slots[home == pool]).size:
                 tree.set(there, pack(rank_of_fewest(self.columns["tested"][there]), self.ties(there)))
+
+    def _may_explore(self, slots: np.ndarray, heap: np.ndarray) -> np.ndarray:
+        return slots if self.explore_from == "all" else heap
 
     def _keys(self, slots: np.ndarray) -> np.ndarray:
         omega = self.priority(slots)
@@ -246,8 +256,10 @@ class PrioritizedReplay(Curriculum):
         }
 
     def own_state(self) -> dict[str, Any]:
-        return {"due_solved": self.due[SOLVED], "due_unsolved": self.due[UNSOLVED], "last_round": self.last_round}
+        due = {"due_solved": self.due[SOLVED], "due_unsolved": self.due[UNSOLVED], "last_round": self.last_round}
+        return {**due, "exploring": self.exploring, "decided_at": self.decided_at}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.due = {SOLVED: int(state["due_solved"]), UNSOLVED: int(state["due_unsolved"])}
         self.last_round = int(state["last_round"])
+        self.exploring, self.decided_at = bool(state["exploring"]), int(state["decided_at"])

@@ -81,18 +81,22 @@ class Rails:
 
     @classmethod
     def read(cls, value: Any, default: Rails | None) -> Rails | None:
-        """The rails that an option names: "default", None or "off", a `Rails`, or a mapping of its attributes.
+        """The rails that an option names: "default", "on", None or "off", a `Rails`, or a mapping of its attributes.
 
-        YAML reads a bare `off` as False, which means the same here.
+        YAML reads a bare `on` as True and a bare `off` as False, which mean the same here.
         """
         if isinstance(value, cls):
             return value
         if value is None or value is False or value == "off":
             return None
-        if value is True or value == "default":
+        if value is True or value == "on":
+            return cls()
+        if value == "default":
             return default
         if not isinstance(value, Mapping):
-            raise ConfigError(f"rails must be 'default', 'off', a Rails or a mapping of its attributes, got {value!r}")
+            raise ConfigError(
+                f"rails must be 'default', 'on', 'off', a Rails or a mapping of its attributes, got {value!r}"
+            )
         names = [field.name for field in fields(cls)]
         unknown = [name for name in value if name not in names]
         if unknown:
@@ -101,7 +105,7 @@ class Rails:
 
 
 ROTATING_RAILS = Rails(explore=0.0, retest_solved=0, retest_unsolved=0)
-"""Of a method that visits every prompt anyhow: the categories' share and the alarm."""
+"""For a method that visits every prompt on its own: the categories' share and the alarm."""
 
 
 class Guard:

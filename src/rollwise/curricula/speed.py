@@ -1,4 +1,4 @@
-"""SPEED: screens prompts with a few rollouts, and goes on with those that are neither solved nor hopeless."""
+"""SPEED: screens prompts with a few rollouts and completes the groups of those neither solved nor hopeless."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
 from rollwise.draws import MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
@@ -20,29 +19,35 @@ from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 
 _NOT_QUALIFIED = -1
+_BATCH = 16  # the release's, until the first batch is known
 
 
 class SPEED(Uniform):
-    """Screens the next prompts of an epoch; those of a middling pass rate qualify, and are served in that order.
+    """Screens the next prompts of an epoch until a batch of them has a middling pass rate, and trains on those.
 
     Zhang et al. 2025, *SPEED-RL: Faster Training of Reasoning Models via Online Curriculum Learning* (arXiv
-    2506.09016), and its release. `probe` gives screening tickets of `screen_rollouts`. For those that qualify, `ask`
-    gives a ticket of the rollouts that are still to be made (lane `continue`, `n_rollouts` less those of the
-    screening); a group is both together.
+    2506.09016; its first author withdrew it in March 2026), and its release. `probe` gives screening tickets of
+    `screen_rollouts`, round after round, until as many prompts have qualified as the batch needs. Those that qualified
+    first are asked for first: `ask` gives a ticket of the rollouts that are still to be made (lane `continue`,
+    `n_rollouts` less those of the screening). A group is both together.
 
     Args:
         pool: any prompts.
         screen_rollouts: N_init (release: 4, of 24 in all).
         low: P_low; a prompt qualifies if its screening pass rate is greater (0) ...
         high: P_high; ... and less than this (1).
-        screen: prompts screened at most before each batch (release: 64).
-        ready: no screening while so many are qualified and waiting (release: a batch, 16).
+        screen: most prompts of one round of screening (release: 64).
+        ready: screen until this many have qualified and wait. By default a batch, as in the release: what `probe` is
+            told as `wanted` (the trainers do), else what the last step asked for, at first 16.
+        screen_limit: most prompts screened in one step, for each of the prompts that are to be ready (64; ours). With
+            5 % mixed prompts, half of which show it in a screening, 40 are needed.
 
     Where the release slips, or the paper is silent:
 
     - Continuous rewards qualify by contrast, with a mean score within (low, high).
-    - Running out of qualified prompts stops nothing, where the release raises: the batch is filled with unscreened ones
-      (lane `unscreened`), which get whole groups. To screen until a batch is there, give a greater `screen`.
+    - The release screens without a bound, and raises when the epoch ends. Here a prompt is screened once a step at
+      most. When `screen_limit` is reached, or no prompt is left, the batch is filled with prompts that have not
+      qualified (lane `unscreened`), which get whole groups: those that were not screened first.
     - What a ticket continues is told from the rollouts that its screening did have rewards of, not from the size of the
       groups that come back: `screen_rollouts` may be half of a group.
     - A screened prompt that does not qualify has had its turn of the epoch; one that the rails, or another curriculum
@@ -62,8 +67,8 @@ class SPEED(Uniform):
         "qualified": (np.int64, _NOT_QUALIFIED),  # the step in which it did, while it waits
         "have": (np.int64, 0),  # rollouts that its screening made
         "rate": (np.float64, np.nan),
+        "screened": (np.int64, -1),  # the step in which it last was
     }
-    default_rails = ROTATING_RAILS
     probe_purpose: Purpose = "screen"
 
     def __init__(
@@ -74,7 +79,8 @@ class SPEED(Uniform):
         low: float = 0.0,
         high: float = 1.0,
         screen: int = 64,
-        ready: int = 16,
+        ready: int | None = None,
+        screen_limit: int = 64,
         **core: Unpack[CoreOptions],
     ) -> None:
         self.probe_rollouts = check_whole("screen_rollouts", screen_rollouts, least=2)
@@ -83,27 +89,53 @@ class SPEED(Uniform):
         if not self.low < self.high:
             raise ConfigError(f"low must be less than high, got low={low!r} and high={high!r}: nothing could qualify")
         self.screen = check_whole("screen", screen, least=1)
-        self.ready = check_whole("ready", ready, least=1)
+        self.ready = None if ready is None else check_whole("ready", ready, least=1)
+        self.screen_limit = check_whole("screen_limit", screen_limit, least=1)
         super().__init__(pool, **core)
-        self.options.update(screen_rollouts=screen_rollouts, low=low, high=high, screen=screen, ready=ready)
+        own = {"screen_rollouts": screen_rollouts, "low": low, "high": high, "screen": screen, "ready": ready}
+        self.options.update(**own, screen_limit=screen_limit)
 
     def build(self) -> None:
         super().build()
         self.waiting = MaxTree(len(self.pool))  # of the qualified that are free: the first to qualify first
         self.n_waiting = 0
         self.screened_at, self.screened = -1, 0  # how many were screened in which step
+        self.asked_at, self.asked = -1, 0  # how many were asked for in which step, the last that asked
 
     # ---- screening ----
+
+    @property
+    def needed(self) -> int:
+        """How many prompts must have qualified before screening stops."""
+        return self.ready or self.next_ask or self.asked or _BATCH
 
     def select_probes(self, k: int) -> Picks:
         if self.screened_at != self.step:
             self.screened_at, self.screened = self.step, 0
-        if self.n_waiting >= self.ready:
+        if self.n_waiting >= self.needed:
             return Picks.join([])
-        slots = self.queue.pop(min(k, self.screen - self.screened))
+        slots = self._not_yet_screened(min(k, self.screen, self.screen_limit * self.needed - self.screened))
         self.columns["turns"][slots] += 1
+        self.columns["screened"][slots] = self.step
         self.screened += len(slots)
         return Picks.of(slots, "screen")
+
+    def _not_yet_screened(self, k: int) -> np.ndarray:
+        """The next `k` prompts of the epoch that this step has not screened; fewer when no others are left."""
+        found, passed_over = [np.empty(0, dtype=np.int64)], [np.empty(0, dtype=np.int64)]
+        look_at = k
+        while k > 0:
+            slots = self.queue.pop(look_at)
+            if not len(slots):
+                break
+            new = self.columns["screened"][slots] < self.step
+            fresh = slots[new]
+            found.append(fresh[:k])
+            passed_over += [slots[~new], fresh[k:]]
+            k -= len(found[-1])
+            look_at *= 2
+        self.release(np.concatenate(passed_over))
+        return np.concatenate(found)
 
     def awaited(self) -> np.ndarray:
         return np.flatnonzero(self.columns["qualified"] >= 0)
@@ -123,6 +155,8 @@ class SPEED(Uniform):
     # ---- choosing ----
 
     def select(self, k: int) -> Picks:
+        self.asked = k if self.asked_at != self.step else self.asked + k
+        self.asked_at = self.step
         slots = self.waiting.pop(k)
         self.hold(slots)
         continued = replace(Picks.of(slots, "continue"), have=self.columns["have"][slots])
@@ -160,9 +194,11 @@ class SPEED(Uniform):
         return {**super().own_metrics(), "qualified": float(self.n_waiting)}
 
     def own_state(self) -> dict[str, Any]:
-        return {"screened_at": self.screened_at, "screened": self.screened}
+        screened = {"screened_at": self.screened_at, "screened": self.screened}
+        return {**screened, "asked_at": self.asked_at, "asked": self.asked}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
         self.screened_at, self.screened = int(state["screened_at"]), int(state["screened"])
+        self.asked_at, self.asked = int(state["asked_at"]), int(state["asked"])
         self.n_waiting = int(np.count_nonzero(self.columns["qualified"] >= 0))

@@ -10,7 +10,6 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.curricula.base import CoreOptions
 from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS
 from rollwise.curricula.rotation import Uniform
 from rollwise.draws import MaxTree, pack, rank_of_scores
 from rollwise.evidence import Evidence
@@ -33,9 +32,10 @@ class VCRL(Uniform):
     """Uniform prompts; for each whose variance falls below a threshold, one from a memory of those above it.
 
     Jiang et al. 2025, *VCRL: Variance-based Curriculum Reinforcement Learning for LLMs* (arXiv 2509.19803). In the
-    paper, groups below the threshold do not train, and the batch is filled from the memory in the same step. That is
-    what happens here under `DynamicSampling(VarianceThreshold(...))`, whose refills ask again within the step. Without
-    a gate, the batch of the next step holds the replays instead.
+    paper, groups below the threshold do not train, and the batch is filled from the memory in the same step. This class
+    chooses prompts; the gate `DynamicSampling(VarianceThreshold())` does the rest, for its refills ask again within the
+    step. In a plan both stand in the row: `{curriculum: vcrl, gate: variance}`. Without the gate all groups train, and
+    the replays come in the batch of the next step: half of the paper.
 
     Args:
         pool: any prompts.
@@ -54,7 +54,10 @@ class VCRL(Uniform):
       enters it anew.
     - If the memory is empty, or all of it in flight, a uniform prompt comes in the replay's place: a replay that could
       not be had is not owed for later.
-    - The threshold is that of the step in which the rollouts were asked for, as `VarianceThreshold` has it.
+    - The threshold is that of the step in which the rollouts were asked for, as `VarianceThreshold` has it. The gate
+      has these three options too; give both the same.
+    - What neither new prompts nor the memory could fill within the gate's `max_rounds` is filled with the rejected
+      groups of the greatest variance, as `DynamicSampling` does.
 
     >>> pool = PromptPool(ids=["a", "b"])
     >>> vcrl = VCRL(pool, seed=0)
@@ -69,8 +72,8 @@ class VCRL(Uniform):
         "replays": (np.int64, 0),
         "replayed": (np.int8, 0),  # whether its last ticket was a replay
     }
-    default_rails = ROTATING_RAILS
     extra_lanes = frozenset({"replay"})
+    paper_gate = ("variance", {})
 
     def __init__(
         self,

@@ -22,19 +22,22 @@ def gate_options(name: str) -> dict[str, Any]:
     """The options of dynamic sampling with the gate `name`, and their defaults.
 
     >>> gate_options("pass-rate")
-    {'low': 0.0, 'high': 1.0, 'max_rounds': 3}
+    {'low': 0.0, 'high': 1.0, 'max_rounds': 3, 'sizing': 'missing', 'margin': 1.25, 'first': 1.5, 'largest': 4.0}
     """
     if name not in GATES:
         raise ConfigError(f"unknown gate {name!r}; known are {sorted(GATES)}")
-    signatures = (inspect.signature(kind).parameters.values() for kind in (GATES[name], DynamicSampling))
-    return {p.name: p.default for parameters in signatures for p in parameters if p.kind is p.KEYWORD_ONLY}
+    return _keyword_options(GATES[name]) | _keyword_options(DynamicSampling)
 
 
-def make_dynamic_sampling(name: str, *, max_rounds: int = 3, **options: Any) -> DynamicSampling:
+def _keyword_options(kind: type) -> dict[str, Any]:
+    return {p.name: p.default for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
+
+
+def make_dynamic_sampling(name: str, **options: Any) -> DynamicSampling:
     """Dynamic sampling with a gate by its name in `GATES`.
 
     Raises:
-        ConfigError: an unknown name, or an option that the gate does not have.
+        ConfigError: an unknown name, or an option that neither the gate nor `DynamicSampling` has.
 
     >>> make_dynamic_sampling("mixed", tolerance=0.05, max_rounds=2).max_rounds
     2
@@ -43,7 +46,8 @@ def make_dynamic_sampling(name: str, *, max_rounds: int = 3, **options: Any) -> 
     unknown = sorted(set(options) - set(known))
     if unknown:
         raise ConfigError(f"gate {name!r} has no option {unknown[0]!r}; it has {sorted(known)}")
-    return DynamicSampling(GATES[name](**options), max_rounds=max_rounds)
+    refills = {option: options.pop(option) for option in _keyword_options(DynamicSampling).keys() & options.keys()}
+    return DynamicSampling(GATES[name](**options), **refills)
 
 
 __all__ = [

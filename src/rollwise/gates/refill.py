@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import copy
 import logging
+import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from rollwise.checks import check_whole
+from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
 from rollwise.gates.admission import MixedOutcome
@@ -21,7 +22,20 @@ from rollwise.ticket import Ticket
 logger = logging.getLogger(__name__)
 
 _TOTALS = ("batches", "rounds", "groups", "rejected", "filled", "surplus", "short")
+_OPTIONS = {"max_rounds": 3, "sizing": "missing", "margin": 1.25, "first": 1.5, "largest": 4.0}  # and their defaults
 T = TypeVar("T")
+
+
+def refill_size(missing: int, admitted: int, seen: int, *, margin: float, most: int) -> int:
+    """How many prompts a refill asks for: missing * margin / (admitted / seen), between `missing` and `most`.
+
+    GRESO's release: with 10 missing and a quarter of the groups admitted so far, 10 * 1.25 / 0.25.
+
+    >>> refill_size(10, 8, 32, margin=1.25, most=100), refill_size(10, 0, 32, margin=1.25, most=100)
+    (50, 100)
+    """
+    size = math.ceil(missing * margin * seen / admitted - 1e-9) if admitted else most
+    return max(missing, min(size, most))
 
 
 class Asked(Protocol):
@@ -41,16 +55,31 @@ class Asked(Protocol):
 class DynamicSampling:
     """Fills each batch with groups that a gate admits: DAPO (arXiv 2503.14476), section 3.2 and Algorithm 1.
 
-    DAPO goes on sampling "until the batch is fully filled". Here each further round asks for exactly as many prompts
-    as are missing, none that the batch has had, and there are at most `max_rounds`. What is missing then is filled
-    with rejected groups: those of the greatest variance first, then in the order asked. It is said once, and counted.
-    So a batch is always full, no admitted group is dropped, and running out of prompts stops nothing.
+    DAPO goes on sampling "until the batch is fully filled". Here there are at most `max_rounds` rounds, and no prompt
+    twice in a batch. What is missing then is filled with rejected groups: those of the greatest variance first, then in
+    the order asked. It is said once, and counted. So a batch is always full, and running out of prompts stops nothing.
 
-    Where the paper is silent: it gives no bound; ours. All rollouts are told to the curriculum, also those rejected.
+    How many prompts a round asks for is `sizing`:
+
+    - "missing": as many as are missing, so that no admitted group is left over.
+    - "ratio", for GRESO (arXiv 2506.02177), from its release: the first round asks for `first` batches, a refill for
+      the missing over the share of this batch's groups that were admitted so far, times `margin`; see `refill_size`.
+      Far fewer rounds are needed where few groups are admitted. Of more than a batch of admitted groups, those asked
+      first train; the others are told to the curriculum, and counted as `surplus`.
+
+    Where the papers are silent, or GRESO's release differs: it has no `max_rounds`, which are ours. It takes the share
+    from the last round alone, which divides by 0 where that admitted none. No round of it is greater than its first, so
+    that few admitted groups take many rounds; `largest` = `first` does that. It trains on an incomplete batch where the
+    round that should have completed it has not. All rollouts are told to the curriculum, also those rejected.
 
     Args:
         gate: which groups train; by default those with contrast.
         max_rounds: rounds of rollouts for a batch, the first included.
+        sizing: "missing" or "ratio".
+        margin: of "ratio", how many more a refill asks for than it should need (release: 1.25).
+        first: of "ratio", the first round, in batches (release: 384 prompts for 256, 1.5).
+        largest: of "ratio", the largest refill, in batches (4; ours). A round is generated at once: less where memory
+            is short.
 
     >>> import rollwise as rw
     >>> curriculum = rw.Uniform(rw.PromptPool(ids=["easy", "good", "fine"]))
@@ -63,17 +92,42 @@ class DynamicSampling:
     ['fine', 'good']
     """
 
-    def __init__(self, gate: Gate | None = None, *, max_rounds: int = 3) -> None:
+    def __init__(
+        self,
+        gate: Gate | None = None,
+        *,
+        max_rounds: int = 3,
+        sizing: Literal["missing", "ratio"] = "missing",
+        margin: float = 1.25,
+        first: float = 1.5,
+        largest: float = 4.0,
+    ) -> None:
         self.gate = MixedOutcome() if gate is None else gate
         if not isinstance(self.gate, Gate):
             raise ConfigError(f"gate must be a rollwise Gate, got {type(gate).__name__}")
         self.max_rounds = check_whole("max_rounds", max_rounds, least=1)
+        if sizing not in ("missing", "ratio"):
+            raise ConfigError(f"sizing must be 'missing' or 'ratio', got {sizing!r}")
+        self.sizing = sizing
+        self.margin = check_number("margin", margin, low=1.0, high=1e6)
+        self.first = check_number("first", first, low=1.0, high=1e6)
+        self.largest = check_number("largest", largest, low=1.0, high=1e6)
         self.totals: dict[str, int] = dict.fromkeys(_TOTALS, 0)
         self._warned = False
 
     def batch(self, n: int) -> Refill[Any]:
         """Begin a batch of `n` groups."""
         return Refill(self, check_whole("n", n, least=1))
+
+    def most_groups(self, n: int) -> int:
+        """The most groups that a batch of `n` can take, all rounds together.
+
+        >>> DynamicSampling().most_groups(8), DynamicSampling(sizing="ratio").most_groups(8)
+        (24, 76)
+        """
+        if self.sizing == "missing":
+            return n * self.max_rounds
+        return math.ceil(self.first * n) + (self.max_rounds - 1) * math.ceil(self.largest * n)
 
     def metrics(self) -> dict[str, float]:
         """Counts since the beginning: batches, rounds, groups rolled out, rejected, trained on as filler, surplus."""
@@ -82,7 +136,8 @@ class DynamicSampling:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on between two batches, JSON-safe."""
-        return {"max_rounds": self.max_rounds, "totals": dict(self.totals), "gate": self.gate.state_dict()}
+        options = {name: getattr(self, name) for name in _OPTIONS}
+        return {**options, "totals": dict(self.totals), "gate": self.gate.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state.
@@ -91,8 +146,10 @@ class DynamicSampling:
             StateError: it is of another gate, or of other options, or damaged. Nothing has changed then.
         """
         try:
-            if state["max_rounds"] != self.max_rounds:
-                raise StateError(f"the state has max_rounds={state['max_rounds']!r}, not {self.max_rounds}")
+            for name, default in _OPTIONS.items():  # states of before there was `sizing` have the first option alone
+                saved = state[name] if name == "max_rounds" else state.get(name, default)
+                if saved != getattr(self, name):
+                    raise StateError(f"the state has {name}={saved!r}, not {getattr(self, name)!r}")
             totals = {name: int(state["totals"][name]) for name in _TOTALS}
             gate = copy.deepcopy(self.gate)
             gate.load_state_dict(state["gate"])
@@ -145,12 +202,21 @@ class Refill(Generic[T]):
 
     @property
     def missing(self) -> int:
-        """How many prompts to roll out next; 0 when the batch is done."""
+        """How many groups are still to be admitted; 0 when the batch is done."""
         return 0 if self._closed else self.n - sum(self._admitted)
 
     def wanted(self, multiple_of: int = 1) -> int:
-        """How many prompts `ask` would ask for, where so many are left."""
-        return -(-self.missing // multiple_of) * multiple_of
+        """How many prompts the next `ask` asks for, if that many are left."""
+        return -(-self._size() // multiple_of) * multiple_of
+
+    def _size(self) -> int:
+        sampling, missing = self._sampling, self.missing
+        if sampling.sizing == "missing" or not missing:
+            return missing
+        if not self._groups:
+            return math.ceil(sampling.first * self.n)
+        most = math.ceil(sampling.largest * self.n)
+        return refill_size(missing, sum(self._admitted), len(self), margin=sampling.margin, most=most)
 
     @property
     def groups(self) -> list[T]:
@@ -159,14 +225,14 @@ class Refill(Generic[T]):
 
     @property
     def surplus(self) -> list[T]:
-        """Admitted groups beyond `n`: none, unless more were rolled out than were missing."""
+        """Admitted groups beyond `n`, which do not train: none, unless more were rolled out than were missing."""
         chosen = set(self._chosen)
         return [g for i, g in enumerate(self._groups) if self._admitted[i] and i not in chosen]
 
     def ask(
         self, curriculum: Asked, *, step: int | None = None, n_rollouts: int | None = None, multiple_of: int = 1
     ) -> list[Ticket]:
-        """Ask for as many prompts as are missing, all of one step, none that this batch has had already.
+        """Ask for `wanted` prompts, all of one step, none that this batch has had already.
 
         Those it has had are told, so without this the refill would get the best of them once more. If no prompt is
         left, the batch is done.

@@ -56,7 +56,7 @@ class TrainConfig:
             the judgment's format needs.
         train_prompts: Size of the pool.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
-            reference pass rates, which ADCL, AdaRFT, Ordered and BOTS take.
+            reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
         eval_prompts: Held-out prompts to score on; 0 for no evaluation.
         eval_every: Steps between evaluations; there is one before the first step, too.
         eval_samples: Rollouts of each held-out prompt.
