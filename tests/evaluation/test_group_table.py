@@ -51,7 +51,7 @@ def test_screened_rollouts_belong_to_the_group_but_not_to_the_prediction() -> No
 )
 def test_the_solved_mark(rewards: list[list[float]], mark: float, solved: list[float]) -> None:
     groups = table(*({"step": 1, "rewards": own} for own in rewards))
-    assert groups.solved_at == mark
+    assert (groups.rule.at, groups.rule.guessed) == (mark, True)
     assert groups.solved.tolist() == solved
     assert groups.in_unit_range == (max(map(max, rewards)) <= 1 and min(map(min, rewards)) >= 0)
 

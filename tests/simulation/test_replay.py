@@ -38,6 +38,20 @@ def test_a_log_is_read(tmp_path: Path) -> None:
     assert (log.steps, log.batch, log.group_size, log.effective_ratio) == (3, 2, 4, 0.25)
 
 
+def test_a_log_is_read_by_what_its_run_called_solved(tmp_path: Path) -> None:
+    """Rewards 0 to 10, solved at 8: scores are tenths, and 8 and 9 of prompt a's four rollouts are solved."""
+    groups = [{"step": 1, "prompt_id": "a", "category": "x", "rewards": [8, 9, 4, 0]}]
+    folder = write_run(tmp_path / "run", groups)
+    assert read_log(folder).levels.tolist() == pytest.approx([0, 4 / 9, 8 / 9, 1])  # guessed: the greatest is 1
+    assert read_log(folder).solved_at == 1.0
+    (folder / "rewards.json").write_text('{"low": 0, "high": 10, "solved_at": 8}')
+    log = read_log(folder)
+    assert log.levels.tolist() == [0.0, 0.4, 0.8, 0.9]
+    assert log.solved_at == 0.8
+    world = ReplayWorld(log)
+    assert world.success_rates(np.array([0]))[0] == pytest.approx(world.rates(np.array([0]))[0, 2:].sum())
+
+
 def test_the_counts_by_hand(tmp_path: Path) -> None:
     """Bandwidth 2: a group 2 steps away counts exp(-1/2) = .6065. Prompt a at step 1: (1, 2, 1) + .6065 (0, 0, 3).
 

@@ -64,8 +64,28 @@ def test_fewer_prompts_than_asked_for() -> None:
     assert np.isnan(nothing.average(np.ones(10))[1])
 
 
+@pytest.mark.parametrize("solved_at", [None, 0.05])
+def test_what_is_solved_is_what_the_curriculum_says(solved_at: float | None) -> None:
+    """A well-formed failure earns 0.1, which is solved where the curriculum's `RewardSpec` has it so."""
+    world, _ = make_world(60, learner=Learner(rewards="graded", format_rate=0.9), seed=0)
+    curriculum = rw.Uniform(reward_spec=rw.RewardSpec(solved_at=solved_at))
+    log = simulate(curriculum, world, 8, 20, 2)
+    told = curriculum.metrics()
+    assert 20 * log.all_good.sum() == pytest.approx(told["all_good"])
+    assert 20 * log.all_bad.sum() == pytest.approx(told["all_bad"])
+    assert (told["all_good"] > told["all_bad"]) == (solved_at is not None)
+
+
+def test_pcl_can_not_be_simulated_and_says_what_can() -> None:
+    """Its value model begins with a policy, and a simulation has none."""
+    pytest.importorskip("torch")
+    world, _ = make_world(40, seed=0)
+    with pytest.raises(rw.ConfigError, match="embedding-judge"):
+        simulate(rw.make_curriculum("pcl"), world, 1, 8, 4)
+
+
 @pytest.mark.parametrize("rewards", ["binary", "graded", "continuous"])
-@pytest.mark.parametrize("name", [name for name in rw.CURRICULA if name not in ("mixture", "nested")])
+@pytest.mark.parametrize("name", [name for name in rw.CURRICULA if name not in ("mixture", "nested", "pcl")])
 def test_every_curriculum_can_be_simulated(name: str, rewards: str) -> None:
     world, _ = make_world(120, learner=Learner(rewards=rewards), seed=0)  # type: ignore[arg-type]
     options = {"screen_rollouts": 2} if name == "speed" else {}

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import decimal
 import itertools
 from importlib import metadata
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from rollwise.errors import ConfigError
-from rollwise.tasks import BFCL, ToolError
+from rollwise.tasks import BFCL, ToolError, bfcl_environment
 from rollwise.tasks.bfcl import SCORED, named_arguments, reference_messages
 from rollwise.tasks.bfcl_data import CATEGORIES, VERSION, Call, Item, item, items_of, package_folder, parse_call
-from rollwise.tasks.bfcl_environment import BFCLEnvironment
+from rollwise.tasks.bfcl_environment import BFCLEnvironment, changing_turns, turn_credit
 from rollwise.tasks.bfcl_prompts import function_lines, request_text
 from rollwise.tasks.bfcl_services import Services, answer_text, check_arguments
 
@@ -97,6 +99,79 @@ def test_answers_are_written_as_the_package_writes_them() -> None:
     assert answer_text({"x": decimal.Decimal("1.5")}) == "{'x': Decimal('1.5')}"
 
 
+class Checker:
+    """Stands for the package's checks: the state is right where both say so, and each answer is looked for."""
+
+    @staticmethod
+    def state_checker(reached: dict[str, Any], wanted: dict[str, Any]) -> dict[str, Any]:
+        return {"valid": reached == wanted}
+
+    @staticmethod
+    def response_checker(answers: list[str], expected: list[str], turn: int) -> dict[str, Any]:
+        missing = [answer for answer in expected if answer not in answers]
+        return {"valid": not missing, "details": {"missing_items": missing}}
+
+
+def test_credit_by_hand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half and half where the reference changes the state; else the answers earn all, half where the state is wrong."""
+    monkeypatch.setattr(bfcl_environment, "package_module", lambda name: Checker)
+    right, wrong = {"api": 1}, {"api": 2}
+    found = {
+        (changes, reached is right, len(answers)): turn_credit(reached, right, answers, ["a", "b"], 0, changes=changes)
+        for changes in (True, False)
+        for reached in (right, wrong)
+        for answers in ([], ["a"], ["a", "b"])
+    }
+    assert [found[True, True, n] for n in range(3)] == [0.5, 0.75, 1.0]
+    assert [found[True, False, n] for n in range(3)] == [0.0, 0.25, 0.5]
+    assert [found[False, True, n] for n in range(3)] == [0.0, 0.5, 1.0]
+    assert [found[False, False, n] for n in range(3)] == [0.0, 0.25, 0.5]
+
+
+class Played:
+    """Stands for the services of an item, with one function that works and two that do not."""
+
+    def __init__(self, one: Any) -> None:
+        self.instances = {"api": 0}
+
+    def run(self, function: str, arguments: Any) -> str:
+        if function == "unknown":
+            raise ToolError("there is no function")
+        return '{"error": "no such file"}' if function == "failing" else "done"
+
+    def run_reference(self, call: Any) -> str:
+        return "done"
+
+
+@pytest.mark.parametrize(
+    ("calls", "credits"),
+    [
+        ([], [0.0, 1.0]),
+        (["unknown"], [0.0, 0.0]),
+        (["failing"], [0.0, 0.0]),
+        (["unknown", "failing"], [0.0, 0.0]),
+        (["failing", "working"], [1.0, 0.0]),
+        (["working", "unknown"], [1.0, 0.0]),
+    ],
+)
+def test_a_failed_call_is_none(calls: list[str], credits: list[float], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two turns: the second's reference calls nothing, so there a try is one too many, as in the package."""
+    one = SimpleNamespace(id="one", requests=("a", "b"), reference=((Call("working", (), {}),), ()))
+    monkeypatch.setattr(bfcl_environment, "item", lambda item_id: one)
+    monkeypatch.setattr(bfcl_environment, "Services", Played)
+    monkeypatch.setattr(bfcl_environment, "request_text", lambda item, turn: "")
+    monkeypatch.setattr(bfcl_environment, "changing_turns", lambda item_id: (True, False))
+    monkeypatch.setattr(bfcl_environment, "package_module", lambda name: Checker)
+    environment = BFCLEnvironment()
+    environment.reset(id="one")
+    for _ in range(2):
+        for function in calls:
+            with contextlib.suppress(ToolError):
+                environment.call(function, {})
+        environment.next_request()
+    assert environment._credits == credits
+
+
 def test_bad_options_are_refused() -> None:
     for options in ({"categories": ("simple",)}, {"categories": ()}, {"split": "random"}, {"eval_share": 0}):
         with pytest.raises(ConfigError, match=next(iter(options))):
@@ -175,8 +250,8 @@ def test_calling_a_function_in_the_turn_in_which_it_is_missing_costs_that_turns_
 @needs_package
 def test_a_partial_trajectory_by_hand() -> None:
     """multi_turn_base_0 has four turns. The first's reference: cd, mkdir, mv. With cd and mkdir alone the state differs
-    and one of three answers is missing: 0.5 * 0 + 0.5 * 2/3 = 1/3. In the second, cd temp and a grep that finds no
-    file: the answer of cd and not of grep, whose file is elsewhere, and the state differs: 0.5 * 1/2 = 1/4. In the
+    and one of three answers is missing: 0.5 * 0 + 0.5 * 2/3 = 1/3. In the second, which changes nothing, cd temp and a
+    grep that finds no file: the answer of cd and not of grep, and the state still differs: 0.5 * 1/2 = 1/4. In the
     third nothing is called: 0. The fourth is never reached: 0. (1/3 + 1/4) / 4 = 7/48."""
     environment = BFCLEnvironment()
     environment.reset(id="multi_turn_base_0")
@@ -188,6 +263,81 @@ def test_a_partial_trajectory_by_hand() -> None:
     environment.next_request()
     assert environment.turns_reached == 3
     assert environment.reward == pytest.approx(7 / 48)
+
+
+JUNK: dict[str, tuple[str, dict[str, Any]]] = {
+    "GorillaFileSystem": ("cat", {"file_name": "nowhere.txt"}),
+    "MathAPI": ("logarithm", {"value": -1.0, "base": 2.0, "precision": 5}),
+    "MessageAPI": ("get_user_id", {"user": "nobody"}),
+    "TicketAPI": ("get_ticket", {"ticket_id": -5}),
+    "TradingBot": ("get_stock_info", {"symbol": "NOPE"}),
+    "TravelAPI": (
+        "get_flight_cost",
+        dict.fromkeys(("travel_from", "travel_to", "travel_date", "travel_class"), "x"),
+    ),
+    "TwitterAPI": ("get_tweet", {"tweet_id": -5}),
+    "VehicleControlAPI": ("lockDoors", {"nonsense": 1}),
+}
+"""For each service a call that it answers with an error, or refuses."""
+
+
+def earned(one: Item, function: str | None, arguments: dict[str, Any]) -> float | None:
+    """The reward of one call a turn, or of none."""
+    environment = BFCLEnvironment()
+    environment.reset(id=one.id)
+    for _ in one.reference:
+        with contextlib.suppress(ToolError):
+            if function is not None:
+                environment.call(function, arguments)
+        environment.next_request()
+    return environment.reward
+
+
+@needs_package
+@pytest.mark.parametrize("category", SCORED)
+def test_junk_calls_earn_no_more_than_none(category: str) -> None:
+    """An unknown function, wrong arguments, and calls that a service answers with an error, in every item's turns."""
+    for one in items_of(category).values():
+        nothing = earned(one, None, {})
+        known = next(call.function for turn in one.reference for call in turn)
+        for function, arguments in [("no_such_function", {}), (known, {"nonsense": 1}), *map(JUNK.get, one.apis)]:  # type: ignore[misc]
+            assert earned(one, function, arguments) <= nothing, (one.id, function)  # type: ignore[operator]
+
+
+@needs_package
+def test_an_answer_that_is_an_error_is_no_call() -> None:
+    environment = BFCLEnvironment()
+    environment.reset(id="multi_turn_base_0")
+    assert '"error"' in environment.call("cat", {"file_name": "nowhere.txt"})
+    environment.next_request()
+    assert environment._credits == [0.0]
+
+
+@needs_package
+def test_the_state_earns_only_where_the_reference_changes_it() -> None:
+    """multi_turn_base_0: the first and the last turn move files; the second and third look something up, or sort.
+
+    A call that works and changes nothing (`pwd`) has the right state in the second turn, and none of its two answers:
+    0 of it. The reference's cd is one of two answers: 1/2 of it, and 1/4 where the state is wrong.
+    """
+    assert changing_turns("multi_turn_base_0") == (True, False, False, True)
+    one = item("multi_turn_base_0")
+    credits = []
+    for first, calls in [
+        (one.reference[0], [("pwd", {})]),
+        (one.reference[0], [("cd", {"folder": "temp"})]),
+        (one.reference[0][:2], [("cd", {"folder": "temp"})]),
+    ]:
+        environment = BFCLEnvironment()
+        environment.reset(id=one.id)
+        for call in first:
+            environment.call(call.function, named_arguments(one, call))
+        environment.next_request()
+        for function, arguments in calls:
+            environment.call(function, arguments)
+        environment.next_request()
+        credits.append(environment._credits[1])
+    assert credits == [0.0, 0.5, 0.25]
 
 
 @needs_package

@@ -19,7 +19,7 @@ def lilo(**options: Any) -> rw.LILO:
 
 
 def speed(**options: Any) -> rw.SPEED:
-    return rw.SPEED(**{"screen_rollouts": 2, "screen": 11, "ready": 5, "seed": 3, **options})
+    return rw.SPEED(**{"screen_rollouts": 2, "screen": 10, "ready": 5, "screen_limit": 3, "seed": 3, **options})
 
 
 def probing(out: Path, *, curriculum: Any = None, seen: list[Any] | None = None, **options: Any) -> Any:

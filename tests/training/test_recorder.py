@@ -7,6 +7,9 @@ from typing import Any
 import pytest
 from toys import GROUP, make_trainer, toy_dataset
 
+import rollwise as rw
+from rollwise.evaluation import read_run
+from rollwise.evaluation.group_table import group_table
 from rollwise.training import Recorder, RunFolder
 
 
@@ -27,6 +30,24 @@ def test_of_several_evaluation_sets_each_has_its_score(tmp_path: Path) -> None:
         assert line["wall_s"] > 0
         assert line["eval/pass@1"] == pytest.approx((line["eval/all/pass@1"] + line["eval/easy/pass@1"]) / 2, abs=1e-6)
     assert lines_of(tmp_path / "run")[-1]["eval/all/pass@1"] < 1
+
+
+def test_the_folder_says_what_counts_as_solved(tmp_path: Path) -> None:
+    """A script's own run: 0.6 is solved where the curriculum says so, in its metrics and for who reads the folder."""
+    spec = rw.RewardSpec(low=-1, high=1, solved_at=0.5)
+    curriculum = rw.Uniform(seed=3, reward_spec=spec)
+    trainer = recorded(tmp_path, curriculum=curriculum, reward=lambda completions, **_: [0.6] * len(completions))
+    trainer.train()
+    facts = json.loads((tmp_path / "run/rewards.json").read_text())
+    assert facts == {"low": -1.0, "high": 1.0, "solved_at": 0.5}
+    run = read_run(tmp_path / "run")
+    table = group_table(run.rollout_lines(), run.rule)
+    assert len(table) > 0
+    assert table.all_good.all()
+    assert run.column("frac_all_good")[-1] == 1.0
+    recorded(tmp_path, max_steps=1).train()  # another run: its own facts, and those of the first beside its logs
+    assert json.loads((tmp_path / "run/rewards.json").read_text())["solved_at"] == 1.0
+    assert json.loads((tmp_path / "run/before-1/rewards.json").read_text()) == facts
 
 
 def test_an_evaluation_after_training_is_kept(tmp_path: Path) -> None:

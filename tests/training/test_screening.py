@@ -88,11 +88,11 @@ def test_the_log_probabilities_are_those_under_the_policy_that_rolled_out(tmp_pa
 @pytest.mark.parametrize(("kind", "options"), [CASES[0], CASES[3], CASES[5]])
 def test_resume_is_exact(kind: type, options: dict[str, Any], tmp_path: Path) -> None:
     saving = {"kind": kind, "max_steps": 7, "save_strategy": "steps", "save_steps": 3, **options}
-    straight = screening(tmp_path / "straight", curriculum=speed(screen=40), **saving)
+    straight = screening(tmp_path / "straight", curriculum=speed(screen=40, screen_limit=8), **saving)
     straight.train()
     assert (tmp_path / "straight/checkpoint-3/rollwise_screened.pt").exists()
     shutil.copytree(tmp_path / "straight/checkpoint-3", tmp_path / "again/checkpoint-3")
-    resumed = screening(tmp_path / "again", curriculum=speed(screen=40), **saving)
+    resumed = screening(tmp_path / "again", curriculum=speed(screen=40, screen_limit=8), **saving)
     resumed.train(resume_from_checkpoint=True)
     assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
     assert resumed.curriculum.state_dict() == straight.curriculum.state_dict()
@@ -139,7 +139,7 @@ class Forgetting(TrainerCallback):
 
 def test_where_the_screened_rollouts_are_lost_the_group_is_made_whole(tmp_path: Path) -> None:
     seen: list[Any] = []
-    trainer = screening(tmp_path, kind=NotingGRPO, curriculum=speed(screen=40), seen=seen, max_steps=3)
+    trainer = screening(tmp_path, kind=NotingGRPO, curriculum=speed(screen=40, screen_limit=8), seen=seen, max_steps=3)
     trainer.add_callback(Forgetting(trainer))
     trainer.train()
     tickets = [ticket for g in seen for ticket in g.tickets]

@@ -18,7 +18,7 @@ GROUP = 5
 
 def main(out: str, name: str, resume: bool) -> None:
     groups: list[Any] = []
-    curriculum = lilo() if name == "lilo" else speed(screen=15, screen_rollouts=3)
+    curriculum = lilo() if name == "lilo" else speed(screen=15, screen_limit=3, screen_rollouts=3)
     trainer = probing(
         Path(out),
         kind=NotingGRPO,

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from rollwise.evaluation.solved import SolvedRule
 from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_state
@@ -107,7 +108,7 @@ def test_shares_by_hand() -> None:
         group((0.1, 0.1), category="y", purpose="measure"),
     ]
     assert lane_shares(groups) == (("b", 0.5), ("a", 0.25), ("a (measure)", 0.25))
-    x, y, z = by_category(groups, ["z", "y", "x"])
+    x, y, z = by_category(groups, ["z", "y", "x"], SolvedRule.guess(1.0))
     assert (x.share, x.pass_rate, x.mixed) == (0.75, pytest.approx(4 / 6), pytest.approx(2 / 3))
     assert (y.share, y.pass_rate, y.mixed) == (0.25, 0.0, 0.0)
     assert z.share == 0

@@ -12,7 +12,7 @@ from typing import Any, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.evaluation.metrics import SAME_REWARD
+from rollwise.evaluation.solved import SAME_REWARD, SolvedRule
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 PURPOSES = ("train", "measure", "screen")
 NO_NAME = -1
 NO_STEP = -1
-_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "at_best")
+_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "reached")
 _REAL = ("mean", "low", "best", "predicted", "predicted_variance", "own_mean", "own_variance")
 
 
@@ -42,7 +42,7 @@ class GroupTable:
         mean: (M,) mean reward; NaN where there is none.
         low: (M,) least reward; NaN where there is none.
         best: (M,) greatest reward; NaN where there is none.
-        solved: (M,) share of the rewards that reach `solved_at`; NaN where there is none.
+        solved: (M,) share of the rewards that are solved by `rule`; NaN where there is none.
         predicted: (M,) the mean score expected when it was asked for; NaN where nothing was.
         predicted_variance: (M,) the scores' variance expected then; NaN where nothing was.
         own_mean: (M,) mean reward of the ticket's own rollouts, which both expectations were about.
@@ -50,7 +50,7 @@ class GroupTable:
         prompts: ids.
         lanes: names.
         categories: names.
-        solved_at: The reward from which a rollout counts as solved; see `solved_mark`.
+        rule: From which reward on a rollout counts as solved, and which rewards agree.
     """
 
     line: IntArray
@@ -71,7 +71,7 @@ class GroupTable:
     prompts: list[str]
     lanes: list[str]
     categories: list[str]
-    solved_at: float
+    rule: SolvedRule
 
     def __len__(self) -> int:
         return len(self.line)
@@ -84,7 +84,7 @@ class GroupTable:
     @property
     def mixed(self) -> NDArray[np.bool_]:
         """(M,) whether the rewards differ."""
-        return np.asarray(self.judged & (self.best - self.low > SAME_REWARD))
+        return np.asarray(self.judged & (self.best - self.low > self.rule.same))
 
     @property
     def all_good(self) -> NDArray[np.bool_]:
@@ -108,29 +108,23 @@ class GroupTable:
         return bool(np.all(self.low[seen] >= -SAME_REWARD) and np.all(self.best[seen] <= 1 + SAME_REWARD))
 
 
-def solved_mark(greatest: float) -> float:
-    """The reward from which a rollout counts as solved, which a run's files do not say.
+def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> GroupTable:
+    """Read (line number, group) pairs once, as `RunData.rollout_lines` gives them; odd values count as absent.
 
-    1, as rollwise's own default has it; where a reward of more than 1 was given, the greatest reward.
-
-    >>> solved_mark(0.8), solved_mark(10.0)
-    (1.0, 10.0)
+    Args:
+        lines: The pairs.
+        known: What counts as solved, `RunData.rule`; None where the folder does not say: see `SolvedRule.guess`.
     """
-    return greatest if math.isfinite(greatest) and greatest > 1 + SAME_REWARD else 1.0
-
-
-def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> GroupTable:
-    """Read (line number, group) pairs once, as `RunData.rollout_lines` gives them; odd values count as absent."""
     columns: dict[str, array[Any]] = {name: array("q") for name in _WHOLE} | {name: array("d") for name in _REAL}
     names: dict[str, dict[str, int]] = {"prompt": {}, "lane": {}, "category": {}}
     for number, row in lines:
-        for name, value in _facts(number, row, names).items():
+        for name, value in _facts(number, row, names, known).items():
             columns[name].append(value)
     whole = {name: np.array(columns[name], dtype=np.int64) for name in _WHOLE}
     real = {name: np.array(columns[name], dtype=np.float64) for name in _REAL}
-    best, at_best = real["best"], whole["at_best"]
-    solved_at = solved_mark(float(np.nanmax(best, initial=-math.inf))) if np.isfinite(best).any() else 1.0
-    reached = np.where(best >= solved_at - SAME_REWARD, at_best / np.maximum(whole["count"], 1), 0.0)
+    best, share = real["best"], whole["reached"] / np.maximum(whole["count"], 1)
+    rule = known or SolvedRule.guess(float(np.nanmax(best)) if np.isfinite(best).any() else math.nan)
+    reached = np.where(best >= rule.threshold, share, 0.0)
     return GroupTable(
         line=whole["line"],
         step=whole["step"],
@@ -150,17 +144,20 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> GroupTable:
         prompts=list(names["prompt"]),
         lanes=list(names["lane"]),
         categories=list(names["category"]),
-        solved_at=solved_at,
+        rule=rule,
     )
 
 
-def _facts(number: int, row: Mapping[str, Any], names: dict[str, dict[str, int]]) -> dict[str, float]:
+def _facts(
+    number: int, row: Mapping[str, Any], names: dict[str, dict[str, int]], rule: SolvedRule | None
+) -> dict[str, float]:
     own = numbers_in(row.get("rewards"))
     screened = row.get("screened")
     rewards = own + numbers_in(screened.get("rewards")) if isinstance(screened, Mapping) else own
     step, predicted, purpose = row.get("step"), row.get("predicted"), row.get("purpose", "train")
     variance = row.get("predicted_variance")
     best = max(rewards, default=math.nan)
+    mark = best - SAME_REWARD if rule is None else rule.threshold  # a guess is of the greatest reward of all
     return {
         "line": number,
         "step": step if _is_whole(step) else NO_STEP,
@@ -169,7 +166,7 @@ def _facts(number: int, row: Mapping[str, Any], names: dict[str, dict[str, int]]
         "category": _code(names["category"], row.get("category")),
         "purpose": PURPOSES.index(purpose) if purpose in PURPOSES else 0,
         "count": len(rewards),
-        "at_best": sum(reward >= best - SAME_REWARD for reward in rewards),
+        "reached": sum(reward >= mark for reward in rewards),
         "mean": sum(rewards) / len(rewards) if rewards else math.nan,
         "low": min(rewards, default=math.nan),
         "best": best,

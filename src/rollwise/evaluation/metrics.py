@@ -11,12 +11,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError, RewardError
 from rollwise.evaluation.curves import first_reaching, targets_of
+from rollwise.evaluation.solved import SAME_REWARD
 
 FloatArray = NDArray[np.float64]
-
-# Rewards closer than this are the same reward: well above float32's rounding of a reward near 1 (6e-8), well below
-# any difference that a verifier means.
-SAME_REWARD = 1e-6
 
 Rewards = Sequence[float | None] | FloatArray
 

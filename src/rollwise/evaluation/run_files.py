@@ -1,4 +1,6 @@
-"""Reading a run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`, and `prompts.jsonl`, `model.json` if there.
+"""Reading a run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`.
+
+And `prompts.jsonl`, `model.json` and `rewards.json`, where they are there: older runs have none.
 
 The run may still be going, may have been killed in the middle of a line, and may have been resumed from a checkpoint
 older than its last line; a reader sees the one history that led to the policy. A file may also have been damaged: a
@@ -17,8 +19,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.evaluation.json_lines import Faults, read_json_lines
+from rollwise.evaluation.solved import SolvedRule
+from rollwise.outcome import RewardSpec
 from rollwise.yaml_file import parse_yaml
 
 FloatArray = NDArray[np.float64]
@@ -28,6 +32,7 @@ METRICS_FILE = "metrics.jsonl"
 ROLLOUTS_FILE = "rollouts.jsonl"
 PROMPTS_FILE = "prompts.jsonl"
 MODEL_FILE = "model.json"
+REWARDS_FILE = "rewards.json"
 ABSENT = "is not there"
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
@@ -45,6 +50,8 @@ class RunData:
         metrics: Column name to (S,) floats, all aligned with `metrics["step"]`, which increases strictly; NaN where
             a line lacks the key.
         start: A hash of the weights that training began with; None where `model.json` does not say.
+        rewards: The curriculum's `RewardSpec`: range, and from where on a rollout is solved; None where the folder
+            does not say.
     """
 
     path: Path
@@ -52,6 +59,7 @@ class RunData:
     config_text: str
     metrics: dict[str, FloatArray]
     start: str | None = None
+    rewards: RewardSpec | None = None
 
     @property
     def name(self) -> str:
@@ -62,6 +70,11 @@ class RunData:
     def steps(self) -> NDArray[np.int64]:
         """The steps that have a line, (S,), increasing; 0 is the evaluation before training."""
         return self.metrics["step"].astype(np.int64)
+
+    @property
+    def rule(self) -> SolvedRule | None:
+        """What counts as solved; None where the folder does not say."""
+        return None if self.rewards is None else SolvedRule.of(self.rewards)
 
     def column(self, name: str) -> FloatArray:
         """The column `name`, (S,); all NaN where no line has it."""
@@ -135,7 +148,8 @@ def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
     text, config = _read_config(folder / CONFIG_FILE, faults)
     metrics = _read_metrics(folder / METRICS_FILE, faults)
     start = _read_start(folder / MODEL_FILE, faults)
-    return RunData(path=folder, config=config, config_text=text, metrics=metrics, start=start)
+    rewards = read_rewards(folder / REWARDS_FILE, faults)
+    return RunData(path=folder, config=config, config_text=text, metrics=metrics, start=start, rewards=rewards)
 
 
 def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]]:
@@ -180,6 +194,25 @@ def _read_start(path: Path, faults: Faults | None) -> str | None:
         return None
     digest = facts.get("weights_digest") if isinstance(facts, dict) else None
     return digest if isinstance(digest, str) else None
+
+
+def read_rewards(path: Path, faults: Faults | None = None) -> RewardSpec | None:
+    """The `RewardSpec` that a run's recorder wrote; None where the file is absent, or damaged and `faults` is given.
+
+    Raises:
+        StateFileError: It can't be read, and there is no `faults` to note that.
+    """
+    if not path.exists():
+        return None
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+        return RewardSpec(**facts)
+    except (OSError, ValueError, TypeError, ConfigError) as error:
+        reason = f"can't be read ({error})"
+        if faults is None:
+            raise StateFileError(f"{path} {reason}; delete it, and what is solved will be guessed") from error
+        faults.add_file(path.name, reason)
+        return None
 
 
 def _read_metrics(path: Path, faults: Faults | None) -> dict[str, FloatArray]:

@@ -141,7 +141,7 @@ def judgment_measures(run: RunData) -> dict[str, float]:
 
     Reads the run's `rollouts.jsonl`, without the lines of it that are damaged.
     """
-    found = predictions_of(group_table(run.rollout_lines(Faults())))
+    found = predictions_of(group_table(run.rollout_lines(Faults()), run.rule))
     scores = None if found is None else prediction_scores(found)
     costs = judgment_costs(run)
     return {

@@ -15,6 +15,7 @@ from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import cumulative
 from rollwise.evaluation.dynamics import sums_by_step
 from rollwise.evaluation.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
+from rollwise.evaluation.solved import SolvedRule
 from rollwise.reports.budgets import evaluation_columns
 from rollwise.reports.series import FloatArray
 from rollwise.reports.words import count
@@ -79,8 +80,13 @@ def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
     return digest_lines(enumerate(rows, start=1))
 
 
-def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> RolloutDigest:
-    """As `digest_rollouts`, from (line number, group) pairs, so that lines can be found again."""
+def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> RolloutDigest:
+    """As `digest_rollouts`, from (line number, group) pairs, so that lines can be found again.
+
+    Args:
+        lines: The pairs.
+        known: What counts as solved, as the run says; None to guess.
+    """
     last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
 
     def watched() -> Iterator[tuple[int, Mapping[str, Any]]]:
@@ -89,7 +95,7 @@ def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]]) -> RolloutDiges
                 last.append(row)
             yield number, row
 
-    table = group_table(watched())
+    table = group_table(watched(), known)
     return RolloutDigest(table, [_as_group(row) for row in last])
 
 
@@ -160,6 +166,7 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
             rows.append(Headline(label, f"{total[-1]:,.0f}", note))
     if digest.groups:
         rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
+        rows.append(_solved(digest.table.rule))
     rows += _probes(run, digest)
     rows += _clock(run)
     coverage = _finite(run.column("curriculum/coverage"))
@@ -194,6 +201,11 @@ def _task_ratio(run: RunData) -> list[Headline]:
         note = f"mean over the last {count(late.size, 'step')}"
         rows.append(Headline("… in the last quarter", _percent(late.mean()), note))
     return rows
+
+
+def _solved(rule: SolvedRule) -> Headline:
+    said = "guessed, as the folder has no rewards.json: 1, or the greatest reward there is"
+    return Headline("solved from", f"reward {rule.at:g}", said if rule.guessed else "as the curriculum had it")
 
 
 def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:

@@ -63,7 +63,7 @@ def heatmap_figure(groups: GroupTable) -> FigureSpec | None:
     caption = (
         f"As BOTS draws it (Figure 7): each column is {span}, each row a success rate, from 0 to 1 in steps of "
         f"1/{levels - 1}; the stronger a cell, the greater the share (percent, above) of the groups sampled then that "
-        f"had that rate. A rollout succeeds from reward {groups.solved_at:g} on. The bottom row (all failed) and the "
+        f"had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (all failed) and the "
         "top row (all solved) teach nothing. "
         "Dashed: the mean."
     )
@@ -137,7 +137,7 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
 
     caption = (
         "First each category's share of the step's groups, then the mean pass rate of its groups (share of rollouts "
-        f"with reward {groups.solved_at:g} or more){stack_smoothing(at)}. SEC's Figure 3 draws the same shift as the "
+        f"with {groups.rule.words} or more){stack_smoothing(at)}. SEC's Figure 3 draws the same shift as the "
         "mean difficulty of what was sampled; a run's files hold categories, which need not be numbers."
     )
     return FigureSpec("categories", "Categories", caption, (draw_shares, draw_rates), WIDE)

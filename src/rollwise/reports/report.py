@@ -47,7 +47,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
     faults = Faults()
     run = read_run(run_path, faults)
-    digest = digest_lines(run.rollout_lines(faults))
+    digest = digest_lines(run.rollout_lines(faults), run.rule)
     specs, lacking = build_figures(run, digest)
     details, sections, sample = _from_rollouts(run, digest)
     parts = PageParts(

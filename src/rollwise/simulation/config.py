@@ -13,6 +13,7 @@ from rollwise.checks import check_number, check_text, check_whole
 from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
+from rollwise.outcome import RewardSpec
 from rollwise.rng import check_seed
 from rollwise.simulation.making import Population
 from rollwise.simulation.reading import check_known, check_mapping
@@ -52,9 +53,10 @@ class Method:
         self.make(0)
         self.sampling()
 
-    def make(self, seed: int) -> Curriculum:
-        """The curriculum, unbound."""
-        return make_curriculum(self.curriculum, **{**self.curriculum_options, "seed": seed})
+    def make(self, seed: int, reward_spec: RewardSpec | None = None) -> Curriculum:
+        """The curriculum, unbound; `reward_spec` of the world's rewards, where it is not the default."""
+        given = {} if reward_spec is None else {"reward_spec": reward_spec}
+        return make_curriculum(self.curriculum, **{**self.curriculum_options, **given, "seed": seed})
 
     def sampling(self) -> DynamicSampling | None:
         """The dynamic sampling with its gate; None without one."""
@@ -222,8 +224,8 @@ DEFAULT_METHODS: dict[str, Method] = {
     "mopps": Method(curriculum="mopps"),
     "sec": Method(curriculum="sec"),
     "dump": Method(curriculum="dump"),
-    "vcrl": Method(curriculum="vcrl"),
-    "greso": Method(curriculum="greso"),
+    "vcrl": Method(curriculum="vcrl", gate="variance"),
+    "greso": Method(curriculum="greso", gate="mixed", gate_options={"sizing": "ratio"}),
 }
 
 

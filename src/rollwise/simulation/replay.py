@@ -27,6 +27,7 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.evaluation import RunData, read_run
+from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import Advantage, advantages
@@ -53,6 +54,7 @@ class RunLog:
         group_size: rollouts of each.
         advantage: how the run made advantages.
         effective_ratio: share of its groups with contrast.
+        solved_at: the reward in [0, 1] from which on a rollout counts as solved.
     """
 
     ids: list[str]
@@ -68,11 +70,13 @@ class RunLog:
     group_size: int
     advantage: Advantage
     effective_ratio: float
+    solved_at: float = 1.0
 
     @property
     def fingerprint(self) -> str:
         """A number of what was rolled out when, and what came of it; logs that differ have different ones."""
         parts = [json.dumps([self.ids, self.category, self.steps, self.batch, self.advantage]).encode()]
+        parts += [repr(self.solved_at).encode()] if self.solved_at != 1.0 else []
         parts += [np.ascontiguousarray(part).tobytes() for part in (self.slot, self.step, self.counts, self.levels)]
         return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
 
@@ -80,7 +84,8 @@ class RunLog:
 def read_log(run: str | Path) -> RunLog:
     """The log of a finished run with uniform sampling.
 
-    Rewards outside [0, 1] are mapped to it, the least to 0 and the greatest to 1.
+    Rewards are mapped to [0, 1] by the run's `RewardSpec`. Where its folder has none, those outside [0, 1] are: the
+    least to 0 and the greatest, which counts as solved, to 1.
 
     Raises:
         StateFileError: it is no run's folder, or damaged.
@@ -100,7 +105,7 @@ def read_log(run: str | Path) -> RunLog:
     ids = list(dict.fromkeys(str(g["prompt_id"]) for g in groups))
     number = {id_: i for i, id_ in enumerate(ids)}
     of = {id_: g for g, id_ in ((g, str(g["prompt_id"])) for g in reversed(groups))}
-    levels, counts = _levels([np.array(g["rewards"], dtype=np.float64) for g in groups])
+    levels, counts = _levels([np.array(g["rewards"], dtype=np.float64) for g in groups], data.rewards)
     steps = np.array([g["step"] for g in groups], dtype=np.int64)
     return RunLog(
         ids=ids,
@@ -116,6 +121,7 @@ def read_log(run: str | Path) -> RunLog:
         group_size=int(counts.sum(axis=1).max()),
         advantage="std" if data.config.get("advantages") == "std" else "centred",
         effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
+        solved_at=1.0 if data.rewards is None else _solved_score(data.rewards),
     )
 
 
@@ -138,11 +144,18 @@ def _columns(data: RunData, ids: list[str]) -> dict[str, list[Any]]:
     return {name: [columns[name] for columns in known] for name in sorted(set.intersection(*map(set, known)))}
 
 
-def _levels(rewards: list[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def _solved_score(spec: RewardSpec) -> float:
+    """The score, in [0, 1], from which on a rollout counts as solved."""
+    return 1.0 if spec.solved_at is None else float(spec.scores(np.array(spec.solved_at)))
+
+
+def _levels(rewards: list[np.ndarray], spec: RewardSpec | None = None) -> tuple[np.ndarray, np.ndarray]:
     """Levels (L,) of the rewards of J groups, mapped to [0, 1], and how many of each group's are at each (J, L)."""
     flat = np.concatenate(rewards)
     low, high = float(flat.min()), float(flat.max())
-    if low < 0.0 or high > 1.0:
+    if spec is not None:
+        flat = spec.scores(np.clip(flat, spec.low, spec.high))
+    elif low < 0.0 or high > 1.0:
         flat = (flat - low) / max(high - low, 1e-12)
     levels = np.unique(flat)
     if len(levels) > MOST_LEVELS:
@@ -244,8 +257,9 @@ class ReplayWorld:
         return np.asarray(np.where(total > 0.0, drawn / np.where(total > 0.0, total, 1.0), 1.0 / drawn.shape[1]))
 
     def success_rates(self, slots: np.ndarray) -> np.ndarray:
-        """How likely the highest reward is for prompts now, (K,)."""
-        return self.rates(slots)[:, -1]
+        """How likely a solved rollout is for prompts now, (K,); of a log without a solved one the highest reward is."""
+        solved = self.log.levels >= min(self.log.solved_at, float(self.log.levels[-1])) - 1e-6
+        return np.asarray(self.rates(slots)[:, solved].sum(axis=1))
 
     def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray:
         """Rewards of `group_size` rollouts of each of K prompts at this step of the log, (K, G), in [0, 1]."""

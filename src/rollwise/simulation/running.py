@@ -12,7 +12,7 @@ import numpy as np
 from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
-from rollwise.evidence import MIXED_TOLERANCE, Evidence
+from rollwise.evidence import Evidence
 from rollwise.gates import DynamicSampling
 from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
@@ -92,7 +92,7 @@ def simulate(
         _ = curriculum.pool
     except UnboundError:
         curriculum.bind(world.pool)
-    width = batch * (gate.max_rounds if gate is not None else 1)
+    width = batch if gate is None else gate.most_groups(batch)
     record = Recorder(steps, width, group_size, world.categories)
     trainer = _Trainer(curriculum, world, group_size, record)
     in_flight: deque[tuple[int, _Groups, bool]] = deque()
@@ -159,7 +159,7 @@ class _Trainer(Generic[W]):
 
     def probe(self, row: int, batch: int) -> None:
         """Roll out what is only looked at, and keep the rewards of screenings."""
-        while tickets := self.curriculum.probe(batch, n_rollouts=self.group_size):
+        while tickets := self.curriculum.probe(batch, n_rollouts=self.group_size, wanted=batch):
             slots = self._slots(tickets)
             rewards = self.world.rollout(slots, tickets[0].n_rollouts or self.group_size)
             self.curriculum.tell([Outcome(t.id, r) for t, r in zip(tickets, rewards, strict=True)])
@@ -223,7 +223,7 @@ class _Trainer(Generic[W]):
         return Evidence.from_groups(
             slots=groups.slots.tolist(),
             scores=list(groups.rewards),
-            solved=list(groups.rewards >= 1.0 - MIXED_TOLERANCE),
+            solved=list(groups.rewards >= self.curriculum.reward_spec.threshold),
             advantages=list(groups.advantages),
             failed=[0] * k,
             step=[t.step for t in groups.tickets],

@@ -22,6 +22,7 @@ import numpy as np
 from rollwise.child_process import end_with
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.evaluation.calibration import brier_score, pearson_correlation
+from rollwise.outcome import RewardSpec
 from rollwise.simulation.config import Blocked, Replay, SimulateConfig
 from rollwise.simulation.log import SimulationLog
 from rollwise.simulation.making import Population, make_world
@@ -118,7 +119,8 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     world: AnyWorld = _world(config, seed)
     made = time.perf_counter()
     method = config.methods[name]
-    curriculum = method.make(seed)
+    spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
+    curriculum = method.make(seed, spec)
     on_step = None
     if config.blocked is not None and isinstance(world, World):
         on_step = Block(config.blocked, world)
@@ -139,6 +141,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
         "method": name,
         "seed": seed,
         "options": _options(config, name, seed),
+        "rewards": {"low": spec.low, "high": spec.high, "solved_at": spec.solved_at or spec.high},
         "results": {key: _plain(value) for key, value in results.items() if not (key in _LEARNT and config.replay)},
         "curves": {
             key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)

@@ -32,6 +32,8 @@ def template() -> str:
     lines += ["", f"methods:{' ' * 20}# {docs['methods']}"]
     for name, method in DEFAULT_METHODS.items():
         gate = "" if method.gate == NO_GATE else f", gate: {method.gate}"
+        if method.gate_options:
+            gate += f", gate_options: {{{', '.join(f'{key}: {value}' for key, value in method.gate_options.items())}}}"
         lines.append(f"  {name}: {{curriculum: {method.curriculum}{gate}}}")
     return "\n".join(lines) + "\n"
 

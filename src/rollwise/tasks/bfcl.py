@@ -23,8 +23,9 @@ _SCENARIOS = 200
 class BFCL(ToolTask):
     """Multi-turn function calling against simulated services; reward: the mean credit over turns, in [0, 1].
 
-    A turn's credit is half for the state that its calls left behind and half for what they were answered, by the
-    package's own checks against the reference; where nothing can be done yet, 1 for calling nothing.
+    A turn's credit is for the state that its calls left behind and for what they were answered, by the package's own
+    checks against the reference; a turn without a call that worked has none. Where nothing can be done yet, 1 for
+    calling nothing. See `turn_credit`.
 
     Args:
         categories: of base, miss_func, miss_param, long_context, composite. The package has retired the last: of its

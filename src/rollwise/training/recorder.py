@@ -28,8 +28,9 @@ class Recorder(TrainerCallback):
     """One line of `metrics.jsonl` a step (and one for step 0, before training), one of `rollouts.jsonl` a group.
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
-    when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. On ranks other than
-    0 it does nothing.
+    when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. `rewards.json` has
+    the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved. On ranks other than 0 it
+    does nothing.
 
     Args:
         folder: where to write.
@@ -101,6 +102,7 @@ class Recorder(TrainerCallback):
             if state.global_step == 0 and not self.same_run:
                 self.folder.put_aside()
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
+            self.folder.write_rewards(self._trainer.curriculum.reward_spec)
             self.prompts.resume()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         if state.global_step == 0 and self._before:

@@ -1,10 +1,10 @@
 """A run's folder: options, the model it began with, logs and checkpoints.
 
-`config.yaml`, `model.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`, `report.html`. Logs are
-only appended to while a run goes on. When it resumes from step s they are rolled back to s first, so that they hold
-each step once however often the run was killed; an evaluation after training has a line of its own. Logs of another run
-that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course that was given up, by going
-on from an older one, are called `given-up-checkpoint-STEP`.
+`config.yaml`, `model.json`, `rewards.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`,
+`report.html`. Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s
+first, so that they hold each step once however often the run was killed; an evaluation after training has a line of
+its own. Logs of another run that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course
+that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`.
 """
 
 from __future__ import annotations
@@ -25,6 +25,7 @@ import numpy as np
 
 from rollwise.errors import StateFileError
 from rollwise.models.identity import MODEL_FILE
+from rollwise.outcome import RewardSpec
 from rollwise.state import make_folder, write_atomically
 from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
@@ -57,6 +58,7 @@ class RunFolder:
         self.path = Path(path)
         self.config = self.path / "config.yaml"
         self.model = self.path / MODEL_FILE
+        self.rewards = self.path / "rewards.json"
         self.metrics = self.path / "metrics.jsonl"
         self.rollouts = self.path / "rollouts.jsonl"
         self.prompts = self.path / "prompts.jsonl"
@@ -92,6 +94,15 @@ class RunFolder:
         """Write `model.json`, which model training begins with (`made_by`), atomically."""
         write_atomically(self.model, json.dumps(dict(facts), indent=1).encode())
 
+    def write_rewards(self, spec: RewardSpec) -> None:
+        """Write `rewards.json`, the rewards' range and from where on a rollout counts as solved, atomically."""
+        facts = {
+            "low": spec.low,
+            "high": spec.high,
+            "solved_at": spec.high if spec.solved_at is None else spec.solved_at,
+        }
+        write_atomically(self.rewards, json.dumps({name: float(value) for name, value in facts.items()}).encode())
+
     def read_config(self) -> dict[str, Any]:
         """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
         config = read_yaml(self.config)
@@ -118,7 +129,7 @@ class RunFolder:
             return
         number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
         aside = make_folder(self.path / f"before-{number}")
-        for path in logs:
+        for path in [*logs, *([self.rewards] if self.rewards.exists() else [])]:
             path.rename(aside / path.name)
         logger.warning("the logs of an earlier run are in %s now", aside)
 

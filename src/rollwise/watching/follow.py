@@ -5,13 +5,15 @@ A writer may be in the middle of a line, may be killed there, and a resumed run 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
 from rollwise.errors import StateFileError
 from rollwise.evaluation.json_lines import parse_line
-from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, ROLLOUTS_FILE
+from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE, read_rewards
+from rollwise.evaluation.solved import SolvedRule
 from rollwise.watching.history import History
 from rollwise.yaml_file import read_yaml
 
@@ -116,7 +118,7 @@ class RunFollower:
         self.history = History()
         self._metrics = LineFollower(path / METRICS_FILE)
         self._rollouts = LineFollower(path / ROLLOUTS_FILE, newest_bytes=NEWEST_ROLLOUT_BYTES) if rollouts else None
-        self._config_seen: tuple[int, int] | None = None
+        self._seen: dict[str, tuple[int, int]] = {}
 
     @property
     def begun(self) -> bool:
@@ -129,7 +131,10 @@ class RunFollower:
         Raises:
             StateFileError: a file is there but can't be read.
         """
-        self._look_at_config()
+        if (config := self._changed(CONFIG_FILE, read_yaml)) is not None:
+            self.history.config = config[0] if isinstance(config[0], dict) else {}
+        if (rewards := self._changed(REWARDS_FILE, read_rewards)) is not None:
+            self.history.known_rule = None if rewards[0] is None else SolvedRule.of(rewards[0])
         found = self._metrics.look()
         if found.replaced:
             self.history.forget_metrics()
@@ -144,22 +149,23 @@ class RunFollower:
             self.history.add_group(row)
         return found.behind or groups.behind
 
-    def _look_at_config(self) -> None:
-        """Read the options again where the file has changed: a run may be extended."""
-        path = self.path / CONFIG_FILE
+    def _changed(self, name: str, read: Callable[[Path], Any]) -> tuple[Any] | None:
+        """A file's contents where it has changed since the last look, as a run may be extended; else None."""
+        path = self.path / name
         try:
             status = path.stat()
             seen = status.st_mtime_ns, status.st_size
-            if seen == self._config_seen:
-                return
-            config = read_yaml(path)
+            if seen == self._seen.get(name):
+                return None
+            found = read(path)
         except FileNotFoundError:
-            return
+            return None
         except OSError as error:
-            self.history.config_fault = f"{str(path)!r} can't be read: {error.strerror}"
-            return
+            self.history.faults[name] = f"{str(path)!r} can't be read: {error.strerror}"
+            return None
         except StateFileError as error:  # the other runs, and what else there is of this one, are shown all the same
-            self.history.config_fault = str(error)
-            return
-        self._config_seen, self.history.config_fault = seen, ""
-        self.history.config = config if isinstance(config, dict) else {}
+            self.history.faults[name] = str(error)
+            return None
+        self._seen[name] = seen
+        self.history.faults.pop(name, None)
+        return (found,)

@@ -8,14 +8,13 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.evaluation.metrics import SAME_REWARD
 from rollwise.evaluation.run_files import is_training_line
+from rollwise.evaluation.solved import SolvedRule
 
 # Groups kept: enough for the shares of the last steps, and to judge predictions by.
 MOST_GROUPS = 4096
 # Characters kept of a prompt and of a completion: as many as the widest terminal can show.
 LONGEST_TEXT = 300
-SOLVED_AT = 1.0
 
 # Kept from the first step on; of all others the newest value is enough.
 _KEPT = frozenset(
@@ -78,10 +77,9 @@ class GroupLine:
         """The rewards that there are."""
         return [reward for reward in self.rewards if reward is not None]
 
-    @property
-    def mixed(self) -> bool:
+    def mixed(self, rule: SolvedRule) -> bool:
         """Whether the rewards differ."""
-        return bool(self.scored) and max(self.scored) - min(self.scored) > SAME_REWARD
+        return bool(self.scored) and max(self.scored) - min(self.scored) > rule.same
 
 
 class History:
@@ -89,7 +87,8 @@ class History:
 
     Attributes:
         config: `config.yaml`'s options; empty where there is none.
-        config_fault: why `config.yaml` could not be read when it was last seen; `""` where it could.
+        known_rule: what counts as solved, as the run says; None where its folder does not, or not yet.
+        faults: by file, why it could not be read when it was last seen.
         series: name to signal; evaluations are named as in the file, `eval/...`.
         latest: the newest training line's numbers.
         groups: the newest groups, oldest first.
@@ -98,7 +97,8 @@ class History:
 
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
-        self.config_fault = ""
+        self.known_rule: SolvedRule | None = None
+        self.faults: dict[str, str] = {}
         self.forget_metrics()
         self.forget_groups()
 
@@ -118,6 +118,13 @@ class History:
     def damaged(self) -> int:
         """Lines that could not be used."""
         return self._damaged_metrics + self._damaged_groups
+
+    @property
+    def rule(self) -> SolvedRule:
+        """From which reward on a rollout counts as solved: as the run says, or guessed from the groups kept."""
+        if self.known_rule is not None:
+            return self.known_rule
+        return SolvedRule.guess(max((reward for group in self.groups for reward in group.scored), default=math.nan))
 
     @property
     def step(self) -> int | None:

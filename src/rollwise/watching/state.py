@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rollwise.evaluation.solved import SolvedRule
 from rollwise.watching.calibration import Calibration, calibrate
-from rollwise.watching.history import SOLVED_AT, GroupLine, History
+from rollwise.watching.history import GroupLine, History
 from rollwise.watching.judge import JudgeState, judge_alarms, judge_state
 from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left, uncharged_seconds
 
@@ -131,7 +132,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
     status = _status(history, steps, quiet_s)
     recent = recent_groups(history.groups)
     trained = [group for group in recent if group.purpose == "train"]
-    categories = by_category(trained, history.categories)
+    categories = by_category(trained, history.categories, history.rule)
     return Snapshot(
         name=name,
         facts=_facts(config),
@@ -179,7 +180,7 @@ def lane_shares(groups: Sequence[GroupLine]) -> tuple[tuple[str, float], ...]:
     return tuple((lane, count / len(groups)) for lane, count in ranked)
 
 
-def by_category(groups: Sequence[GroupLine], known: Iterable[str]) -> tuple[Category, ...]:
+def by_category(groups: Sequence[GroupLine], known: Iterable[str], rule: SolvedRule) -> tuple[Category, ...]:
     """Share of the groups, pass rate over rollouts, and share of mixed groups; a row for each of the `known`."""
     rows = []
     for name in sorted(known):
@@ -189,8 +190,8 @@ def by_category(groups: Sequence[GroupLine], known: Iterable[str]) -> tuple[Cate
             Category(
                 name=name,
                 share=len(own) / len(groups) if groups else math.nan,
-                pass_rate=sum(reward >= SOLVED_AT for reward in scored) / len(scored) if scored else math.nan,
-                mixed=sum(group.mixed for group in own) / len(own) if own else math.nan,
+                pass_rate=sum(reward >= rule.threshold for reward in scored) / len(scored) if scored else math.nan,
+                mixed=sum(group.mixed(rule) for group in own) / len(own) if own else math.nan,
             )
         )
     return tuple(rows)
@@ -276,8 +277,7 @@ def _alarms(
     if starved:
         alarms.append(f"categories not asked for in the last {RECENT_STEPS} steps: {', '.join(starved)}")
     alarms += judge_alarms(judge_state(history.latest))
-    if history.config_fault:
-        alarms.append(history.config_fault)
+    alarms += history.faults.values()
     if history.damaged:
         alarms.append(f"damaged lines in the logs, left out: {history.damaged:,}")
     return tuple(alarms)
