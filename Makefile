@@ -17,6 +17,7 @@ lint: $(VENV)/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 
 compare: $(VENV)/.installed  ## Methods x seeds on the tasks that tell them apart (hours; PLANS=FILE for one); goes on where it was
+	@$(BIN)/python examples/compare/references.py
 	@for plan in $(PLANS); do $(BIN)/rollwise compare $$plan || exit 1; done
 
 bench: $(VENV)/.installed  ## Speed and memory at a thousand to a million prompts (minutes)

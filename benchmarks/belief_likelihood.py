@@ -44,7 +44,8 @@ Make = Callable[[Log], Made]
 
 
 def read_log(folder: Path) -> Log:
-    groups = group_table(read_run(folder).rollout_lines(Faults()))
+    run = read_run(folder)
+    groups = group_table(run.rollout_lines(Faults()), run.rule)
     use = (groups.count > 0) & (groups.step >= 0)
     count, solved = groups.count, np.rint(groups.solved * groups.count)
     category = np.zeros(len(groups.prompts), dtype=np.int64)

@@ -49,7 +49,7 @@ METHODS: dict[str, Callable[[rw.PromptPool | None], rw.Curriculum]] = {
     "sec-thompson": lambda pool: rw.SEC(pool, choice="thompson"),
     "sec-metis": lambda pool: rw.SEC.metis(pool),
     "dump": lambda pool: rw.DUMP(pool),
-    "pcl": lambda pool: rw.PCL(pool),
+    "embedding-judge": lambda pool: rw.EmbeddingJudged(pool),
     "nested": lambda pool: rw.Nested(pool, categories=rw.SEC(), prompts=rw.BOTS(implicit="none")),
     "frontier": lambda pool: rw.FrontierReplay(pool),
     "selector": lambda pool: rw.Selector(pool),
@@ -182,7 +182,7 @@ def measure(method: str, n: int, repeats: int) -> dict[str, float]:
     rng = np.random.default_rng(0)
     difficulty = rng.random(n)
     columns = {"difficulty": difficulty, "reference_pass_rates": np.stack([difficulty * 0.8, difficulty], axis=1)}
-    if method in ("frontier", "bots-kernel", "dots", "pcl"):
+    if method in ("frontier", "bots-kernel", "dots", "embedding-judge"):
         columns["embedding"] = rng.standard_normal((n, 14))
     if method == "recommended":
         del columns["reference_pass_rates"]

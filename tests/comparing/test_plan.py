@@ -216,6 +216,13 @@ def test_the_same_plan_at_another_learning_rate(tmp_path: Path) -> None:
         plan.changed(learning_rate=2e-4).write(tmp_path / "out")
 
 
+def test_a_profile_of_each_seed(tmp_path: Path) -> None:
+    (tmp_path / "references/small/seed2").mkdir(parents=True)
+    told = {"uniform": {}, "told": {"profile": "references/{name}/seed{seed}"}}
+    profiles = [r.config.profile for r in read_plan(written(tmp_path, methods=told)).runs(tmp_path) if r.method == "told"]
+    assert profiles == ["references/small/seed0", str((tmp_path / "references/small/seed2").resolve())]
+
+
 def test_methods_may_stand_in_a_file_that_plans_share(tmp_path: Path) -> None:
     (tmp_path / "shared.yaml").write_text(yaml.safe_dump(PLAN["methods"], sort_keys=False))
     assert read_plan(written(tmp_path, methods="shared.yaml")) == read_plan(written(tmp_path))

@@ -35,7 +35,8 @@ the file:
     dynamic sampling: {curriculum: uniform, gate: mixed}
     bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
     oracle: {curriculum: oracle}
-`methods`, and a `model` and a `profile` in `base`, may be paths relative to the file.
+`methods`, and a `model` and a `profile`, may be paths relative to the file; {name} and {seed} in the latter two are the
+file's name and the run's seed.
 
 Every rollout that a method makes to measure, to screen or to refill a batch counts as its own; an oracle's brute force
 and evaluations do not. What is interrupted or killed goes on where it was when the command is given again.

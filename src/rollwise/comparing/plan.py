@@ -19,7 +19,7 @@ from rollwise.yaml_file import read_yaml, write_yaml
 PLAN_FILE = "comparison.yaml"
 RUN_FILE = "config.yaml"
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
-_PATHS = ("model", "profile")  # may be given relative to the plan's file
+_PATHS = ("model", "profile")  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
 
 
 @dataclass(frozen=True)
@@ -110,8 +110,9 @@ class Plan:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
         for key in _PATHS:
-            if values.get(key):
-                values[key] = _located(values[key], self.root)
+            if isinstance(values.get(key), str):
+                own = values[key].replace("{name}", self.name).replace("{seed}", str(seed))
+                values[key] = _located(own, self.root)
         return TrainConfig.from_dict(values)
 
     def runs(self, folder: Path) -> list[Run]:
