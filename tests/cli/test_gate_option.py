@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rollwise.cli import main
+from rollwise.curricula import CURRICULA
 from rollwise.training.run_folder import RunFolder
 
 
@@ -23,6 +24,39 @@ def test_a_gated_run_resumes_with_its_gate(options: list[str], tmp_path: Path) -
     assert all(sum(g["trained"] for g in groups if g["step"] == step) == 8 for step in (1, 2, 3))
     assert {g["round"] for g in groups} == {1, 2}
     assert (out / "report.html").exists()
+
+
+@pytest.mark.parametrize("name", ["greso", "vcrl", "frontier"])
+def test_a_method_runs_whole_with_the_gate_and_trainer_of_its_paper(
+    name: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a plan's row names them. A batch trains 8 groups, however many more of them the gate admits."""
+    monkeypatch.setattr("rollwise.reports.write_report", lambda run: run)
+    kind = CURRICULA[name]
+    chosen = [*options[: options.index("--curriculum")], "--curriculum", name]
+    gate, own = kind.paper_gate or ("none", {})
+    chosen += ["--gate", gate] + [part for k, v in own.items() for part in (f"--gate_options.{k}", v)]
+    if gate == "variance":  # kappa rises after the second step
+        chosen += ["--gate_options.first_steps", "2", "--curriculum_options.first_steps", "2"]
+    if name == "frontier":
+        chosen += ["--trainer", kind.paper_trainer or "", "--curriculum_options.least_memory", "1"]
+        chosen += ["--curriculum_options.memory", "failure", "--curriculum_options.replay_ratio", "0.5"]
+    assert main([*chosen, "--steps", "5", "--out", str(tmp_path)]) == 0
+    metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
+    groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]
+    assert all(sum(g["trained"] for g in groups if g["step"] == step) == 8 for step in range(1, 6))
+    assert metrics[-1]["rollouts"] == 4 * len(groups)
+    lanes = {g["lane"] for g in groups}
+    if name == "greso":
+        first = [sum(g["step"] == step and g["round"] == 1 for g in groups) for step in range(1, 6)]
+        assert first == [12] * 5  # 1.5 batches
+        assert metrics[-1]["curriculum/told"] == len(groups)  # those left over are told too
+    if name == "vcrl":
+        assert "replay" in lanes
+        assert {m["curriculum/threshold"] for m in metrics[1:]} == {0.3, 0.8}
+    if name == "frontier":
+        assert lanes == {"uniform", "replay"}
+        assert RunFolder(tmp_path).read_config()["trainer"] == "rloo"
 
 
 def test_the_gates_are_listed(capsys: pytest.CaptureFixture[str]) -> None:

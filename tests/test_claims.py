@@ -1,0 +1,149 @@
+"""What the README and the pages of results claim is what `docs/results/*.csv` carry, by t intervals over seeds."""
+
+import csv
+import functools
+import math
+import re
+import statistics
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}  # by degrees of freedom
+PLANS = [f"{task}-{regime}" for task in ("reversal", "countdown") for regime in ("hopeless", "one-pass", "revisit")]
+README_ROWS = [
+    *("reversal-one-pass", "reversal-hopeless", "reversal-revisit", "countdown-hopeless", "countdown-one-pass"),
+    *("countdown-revisit", "reversal-smollm2"),
+]
+SECTIONS = [
+    ("results.md", "### Hopeless: ", ["reversal-hopeless"]),
+    ("results.md", "### One pass", ["reversal-one-pass"]),
+    ("results.md", "### Revisit", ["reversal-revisit"]),
+    ("results.md", "### Hopeless at twice", ["reversal-hopeless-2e-4"]),
+    ("results.md", "## Countdown", ["countdown-hopeless", "countdown-one-pass"]),
+    ("results-countdown.md", "## Hopeless", ["countdown-hopeless"]),
+    ("results-countdown.md", "## One pass", ["countdown-one-pass"]),
+    ("results-countdown.md", "## Revisit", ["countdown-revisit"]),
+    ("results-countdown.md", "## At three times", [f"countdown-{r}-3e-4" for r in ("hopeless", "one-pass", "revisit")]),
+    ("results-earlier.md", "### Hopeless", ["earlier-start/reversal-hopeless"]),
+    ("results-earlier.md", "### One pass", ["earlier-start/reversal-one-pass"]),
+    ("results-earlier.md", "### Revisit", ["earlier-start/reversal-revisit"]),
+    ("judges.md", "## At three times", ["judges"]),
+]
+NUMBER = r"([+-]\d\.\d+)"
+DIFFERENCE = re.compile(rf"{NUMBER} \[{NUMBER}, {NUMBER}\](°?)")
+CSV_NAMES = {"frozen judge": "pcl-frozen", "pcl at ten times its learning rate": "pcl"}
+
+
+@functools.cache
+def runs(plan: str) -> dict[str, dict[int, dict[str, str]]]:
+    """Method -> seed -> the line of its run."""
+    found: dict[str, dict[int, dict[str, str]]] = {}
+    with (DOCS / f"results/{plan}.csv").open() as file:
+        for line in csv.DictReader(file):
+            found.setdefault(line["method"], {})[int(line["seed"])] = line
+    return found
+
+
+def differences(plan: str, method: str, other: str = "uniform") -> list[float]:
+    one, two = runs(plan)[method], runs(plan)[other]
+    return [float(one[s]["score/tokens"]) - float(two[s]["score/tokens"]) for s in sorted(set(one) & set(two))]
+
+
+def t_interval(values: list[float]) -> tuple[float, float, float]:
+    mean, n = statistics.mean(values), len(values)
+    half = T95[n - 1] * statistics.stdev(values) / math.sqrt(n)
+    return mean, mean - half, mean + half
+
+
+def tokens_to_best(plan: str, method: str) -> list[float]:
+    return sorted(float(run["ttb_100/tokens"].replace("never", "inf")) for run in runs(plan)[method].values())
+
+
+def percent(share: float) -> str:
+    return "never" if math.isinf(share) else f"{100 * share:.0f}"
+
+
+def section(page: str, heading: str) -> list[str]:
+    lines = (DOCS / page).read_text().splitlines()
+    start = next(i for i, line in enumerate(lines) if line.startswith(heading))
+    end = next((i for i in range(start + 1, len(lines)) if lines[i].startswith("## ") or lines[i][:4] == "### "), None)
+    return lines[start:end]
+
+
+def test_the_readmes_table_is_of_the_runs() -> None:
+    rows = [
+        line for line in (ROOT / "README.md").read_text().splitlines() if re.search(r"\| [+]0\.\d\d \[.*\d % \(", line)
+    ]
+    assert len(rows) == len(README_ROWS)
+    for row, plan in zip(rows, README_ROWS, strict=True):
+        mean, low, high = t_interval(differences(plan, "recommended"))
+        ttb = tokens_to_best(plan, "recommended")
+        cells = [cell.strip() for cell in row.strip("|").split("|")]
+        assert cells[1] == f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", plan
+        assert cells[2] == f"{percent(statistics.median(ttb))} % ({percent(ttb[0])} to {percent(ttb[-1])})", plan
+        assert ("no sure gain" in row) == (low <= 0 <= high), plan
+
+
+def test_the_readmes_headline_is_of_single_seeds() -> None:
+    ttb = [tokens_to_best(plan, "recommended") for plan in PLANS]
+    medians = [statistics.median(seeds) for seeds in ttb]
+    least, most = min(s[0] for s in ttb), max(s[-1] for s in ttb)
+    head = " ".join((ROOT / "README.md").read_text().split("## ")[0].split())
+    assert f"{percent(min(medians))} to {percent(max(medians))} % of the tokens in the median seed" in head
+    assert f"(single seeds: {percent(least)} % to {percent(most)})" in head
+    assert all(t_interval(differences(plan, "recommended"))[1] > 0 for plan in PLANS)
+
+
+@pytest.mark.parametrize(("page", "heading", "plans"), SECTIONS)
+def test_differences_in_tables_are_of_the_runs_and_say_where_t_holds_0(
+    page: str, heading: str, plans: list[str]
+) -> None:
+    seen = 0
+    for line in section(page, heading):
+        found = DIFFERENCE.findall(line)
+        if not line.startswith("| ") or not found:
+            continue
+        name = line.split("|")[1].split("(")[0].strip()
+        method = CSV_NAMES.get(name, name)
+        for plan, (mean, low, high, mark) in zip(plans, found, strict=True):
+            t = t_interval(differences(plan, method))
+            assert abs(t[0] - float(mean)) < 0.00051, (plan, method)
+            bootstrap_says_sure = float(low) > 0 or float(high) < 0
+            assert bool(mark) == (bootstrap_says_sure and t[1] <= 0 <= t[2]), (plan, method, t)
+            seen += 1
+    assert seen >= 2
+
+
+def test_bold_means_surely_above_uniform_sampling() -> None:
+    short = (DOCS / "results-countdown.md").read_text().split("**In short.**")[1].split("## ")[0]
+    rows = [line for line in short.splitlines() if re.match(r"\| [a-z]", line)]
+    assert len(rows) == 24
+    for row in rows:
+        name, _, *cells = [cell.strip() for cell in row.strip("|").split("|")]
+        method = CSV_NAMES.get(name.split("(")[0].strip(), name.split("(")[0].strip())
+        for cell, plan in zip(cells, PLANS[3:], strict=True):
+            assert cell.startswith("**") == (t_interval(differences(plan, method))[1] > 0), (plan, method)
+    in_short = "\n".join(section("results.md", "## In short"))
+    assert "**0." not in in_short  # no "best of a column"
+
+
+def test_no_other_method_is_called_worse_than_the_best_without_a_test() -> None:
+    """The README says that the best other method can't be told from `recommended` in any of its pools."""
+    for plan in README_ROWS:
+        others = set(runs(plan)) - {"recommended", "uniform", "oracle"}
+        best = max(others, key=lambda method: statistics.mean(differences(plan, method)))
+        _, low, high = t_interval(differences(plan, "recommended", best))
+        assert low <= 0 <= high, (plan, best)
+
+
+@pytest.mark.parametrize("page", ["results.md", "results-countdown.md", "results-earlier.md", "measurements.md"])
+def test_pages_of_results_say_of_which_commit_their_rows_are(page: str) -> None:
+    assert "0c36b91" in "\n".join((DOCS / page).read_text().splitlines()[:15])
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/curricula.md", "docs/results.md"])
+def test_speeds_paper_is_said_to_be_withdrawn(page: str) -> None:
+    assert re.search(r"withdrawn by its first\s+author", (ROOT / page).read_text())
