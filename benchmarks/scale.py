@@ -5,7 +5,7 @@
 Each row is measured in a process of its own: seconds to construct (pool and curriculum apart), the median time of
 `ask(256)` and `tell(256)`, `ask(1)` and `probe(256)`, `state_dict` and `load_state_dict`, the state's size as JSON, and
 how much the process's peak memory grew from before the pool was made. `ask(1)` is amortised: 256 of them within one
-step, after news, divided by 256; so is `tell(1)`. Rails are on, as by default.
+step, after news, divided by 256; so is `tell(1)`. Rails are as by default: off in methods that have a paper's name.
 
 The rows `python: ...` do the same work the straightforward way, with a Python loop over the prompts.
 """

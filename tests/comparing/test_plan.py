@@ -219,7 +219,9 @@ def test_the_same_plan_at_another_learning_rate(tmp_path: Path) -> None:
 def test_a_profile_of_each_seed(tmp_path: Path) -> None:
     (tmp_path / "references/small/seed2").mkdir(parents=True)
     told = {"uniform": {}, "told": {"profile": "references/{name}/seed{seed}"}}
-    profiles = [r.config.profile for r in read_plan(written(tmp_path, methods=told)).runs(tmp_path) if r.method == "told"]
+    profiles = [
+        r.config.profile for r in read_plan(written(tmp_path, methods=told)).runs(tmp_path) if r.method == "told"
+    ]
     assert profiles == ["references/small/seed0", str((tmp_path / "references/small/seed2").resolve())]
 
 

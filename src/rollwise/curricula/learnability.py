@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, Unpack
+from typing import Any, Literal, Unpack
 
 import numpy as np
 
