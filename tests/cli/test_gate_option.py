@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from rollwise.cli import main
-from rollwise.curricula import CURRICULA
+from rollwise.curricula import CURRICULA, make_curriculum
+from rollwise.training.config import TrainConfig
+from rollwise.training.run import left_out
 from rollwise.training.run_folder import RunFolder
 
 
@@ -86,3 +88,16 @@ def test_errors_are_one_line(
     assert reason in error
     assert "Traceback" not in error
     assert not (tmp_path / "run/config.yaml").exists()
+
+
+def test_a_run_without_a_part_of_its_papers_method_says_so() -> None:
+    whole = {"gate": "mixed", "gate_options": {"sizing": "ratio"}}
+    said = {
+        name: left_out(make_curriculum(name), TrainConfig(curriculum=name, **options))
+        for name, options in (("greso", {}), ("frontier", {}), ("sec", {}))
+    }
+    assert "--gate mixed --gate_options.sizing ratio" in said["greso"][0]
+    assert "--trainer rloo" in said["frontier"][0]
+    assert said["sec"] == []
+    assert left_out(make_curriculum("greso"), TrainConfig(curriculum="greso", **whole)) == []
+    assert left_out(make_curriculum("frontier"), TrainConfig(curriculum="frontier", trainer="rloo")) == []

@@ -96,6 +96,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
+    for part in left_out(curriculum, config):
+        console.print(f"note: {part}", highlight=False)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
@@ -164,6 +166,18 @@ def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
             f"write; use --model {JUDGING}, or a pretrained instruct model"
         )
     return curriculum
+
+
+def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:
+    """The parts of the method's paper that the run's options leave out, in words."""
+    name, parts = config.curriculum, []
+    if curriculum.paper_gate is not None and config.gate == NO_GATE:
+        gate, options = curriculum.paper_gate
+        flags = " ".join([f"--gate {gate}", *(f"--gate_options.{key} {value}" for key, value in options.items())])
+        parts.append(f"{name} has a gate in its paper, which this run has not: {flags}")
+    if curriculum.paper_trainer not in (None, config.trainer):
+        parts.append(f"{name}'s paper trains by {curriculum.paper_trainer}: --trainer {curriculum.paper_trainer}")
+    return parts
 
 
 def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
