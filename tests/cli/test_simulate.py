@@ -101,7 +101,7 @@ def test_what_the_docs_show_is_a_config_and_is_shipped() -> None:
 
     page = (ROOT / "docs/simulate.md").read_text()
     (shown,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
-    assert SimulateConfig.from_dict(yaml.safe_load(shown)).methods["bots, bare"].make(0).rails is None
+    assert SimulateConfig.from_dict(yaml.safe_load(shown)).methods["bots, with rails"].make(0).rails is not None
     for name in re.findall(r"examples/simulate/\w+\.yaml", page):
         assert (ROOT / name).exists()
 
