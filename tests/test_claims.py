@@ -147,3 +147,22 @@ def test_pages_of_results_say_of_which_commit_their_rows_are(page: str) -> None:
 @pytest.mark.parametrize("page", ["README.md", "docs/curricula.md", "docs/results.md"])
 def test_speeds_paper_is_said_to_be_withdrawn(page: str) -> None:
     assert re.search(r"withdrawn by its first\s+author", (ROOT / page).read_text())
+
+
+def test_the_papers_methods_are_of_their_runs() -> None:
+    """Scores, differences and steps of the table at the top of the results, three seeds each."""
+    rows = [line for line in section("results.md", "## The papers' methods, whole") if re.match(r"\| [a-z]", line)]
+    assert len(rows) == 18
+    for row in rows:
+        name, *cells = [cell.strip() for cell in row.strip("|").split("|")]
+        for plan, (score, difference, _, steps) in zip(PLANS[:2], (cells[:4], cells[4:]), strict=True):
+            if not score:
+                continue
+            own = runs(f"papers/{plan}")[name]
+            assert sorted(own) == [0, 1, 2]
+            scores = [float(run["score/tokens"]) for run in own.values()]
+            assert score == f"{statistics.mean(scores):.3f} ± {statistics.stdev(scores):.3f}", (plan, name)
+            assert steps == f"{statistics.mean(float(run['steps']) for run in own.values()):.0f}", (plan, name)
+            if name != "uniform":
+                mean, low, high = t_interval(differences(f"papers/{plan}", name))
+                assert difference == f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", (plan, name)
