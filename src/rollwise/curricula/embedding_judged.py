@@ -30,8 +30,8 @@ class EmbeddingJudged(Judged):
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: the value of a candidate without a prediction; see `Judged`.
-        **core: see `CoreOptions`. The rails are off unless asked for, as PCL's are. Without them it can lock itself in: it
-            never asks again for what it has written off (one of three real runs did; `docs/results.md`).
+        **core: see `CoreOptions`. The rails are off unless asked for, as PCL's are. Without them it can lock itself in,
+            as it never asks again for what it has written off (one of three real runs did; `docs/results.md`).
 
     >>> pool = PromptPool(ids=["easy", "middling", "hard"], columns={"embedding": [[0.0], [1.0], [2.0]]})
     >>> curriculum = EmbeddingJudged(pool, candidate_multiplier=3)
