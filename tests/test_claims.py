@@ -149,13 +149,16 @@ def test_speeds_paper_is_said_to_be_withdrawn(page: str) -> None:
     assert re.search(r"withdrawn by its first\s+author", (ROOT / page).read_text())
 
 
-def test_the_papers_methods_are_of_their_runs() -> None:
+@pytest.mark.parametrize(
+    ("page", "n", "plans"), [("results.md", 18, PLANS[:2]), ("results-countdown.md", 15, PLANS[3:5])]
+)
+def test_the_papers_methods_are_of_their_runs(page: str, n: int, plans: list[str]) -> None:
     """Scores, differences and steps of the table at the top of the results, three seeds each."""
-    rows = [line for line in section("results.md", "## The papers' methods, whole") if re.match(r"\| [a-z]", line)]
-    assert len(rows) == 18
+    rows = [line for line in section(page, "## The papers' methods, whole") if re.match(r"\| [a-z]", line)]
+    assert len(rows) == n
     for row in rows:
         name, *cells = [cell.strip() for cell in row.strip("|").split("|")]
-        for plan, (score, difference, _, steps) in zip(PLANS[:2], (cells[:4], cells[4:]), strict=True):
+        for plan, (score, difference, _, steps) in zip(plans, (cells[:4], cells[4:]), strict=True):
             if not score:
                 continue
             own = runs(f"papers/{plan}")[name]
