@@ -99,8 +99,8 @@ def _check_runs(runs: Sequence[Run]) -> None:
             check_trainer_options(config, begun=(run.folder / RUN_FILE).exists())
             if config.profile is not None and not Path(config.profile).exists():
                 raise ConfigError(
-                    f"there is no profile {config.profile!r}; `rollwise profile` makes one, and for the plans of "
-                    "examples/compare references.py beside them; or leave the method out, with --methods"
+                    f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "
+                    "examples/compare the references.py beside them), or leave the method out, with --methods"
                 )
         except ConfigError as error:
             raise ConfigError(f"method {run.method!r}: {error}") from error

@@ -97,7 +97,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
     for part in left_out(curriculum, config):
-        console.print(f"note: {part}", highlight=False)
+        console.print(f"note: {part}", highlight=False, soft_wrap=True)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     checkpoint = latest_complete(folder.checkpoints) if resume else None
