@@ -105,7 +105,7 @@ def test_categories_are_drawn_by_value_and_prompts_uniformly_within() -> None:
         assert ticket.lane == f"category:{ticket.prompt_id[0]}"
         share = np.e / (1 + np.e) / 3 if ticket.prompt_id[0] == "a" else 1 / (1 + np.e) / 300
         assert ticket.propensity == pytest.approx(share)
-        sec.tell([rw.Outcome(ticket.id, [], failed=2)])
+        sec.tell([rw.Outcome(ticket.id, [], failed=0)])
     a = [picked[f"a{i}"] / 3000 for i in range(3)]
     assert a == pytest.approx([np.e / (1 + np.e) / 3] * 3, abs=0.03)
 
@@ -459,7 +459,7 @@ def test_the_batch_is_chosen_from_that_many_times_as_many() -> None:
 
 def _asked_and_lost(sec: rw.SEC, k: int) -> list[rw.Ticket]:
     tickets = sec.ask(k)
-    sec.tell([rw.Outcome(t.id, [], failed=2) for t in tickets])
+    sec.tell([rw.Outcome(t.id, [], failed=0) for t in tickets])
     return tickets
 
 

@@ -21,6 +21,8 @@ from rollwise.curricula.consulting import Consulting
 from rollwise.curricula.picks import Picks
 from rollwise.curricula.rails import Guard, Rails, describe
 from rollwise.curricula.resumable import COUNTERS
+from rollwise.curricula.starvation import ALARM_SHARE, StarvationAlarm
+from rollwise.curricula.unscored import Unscored
 from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.evidence import Evidence
@@ -166,7 +168,7 @@ class Curriculum(Consulting):
         n_rollouts = self._begin(step, n_rollouts)
         self.step_begun = True
         self.next_ask = wanted
-        picks = self.select_probes(min(n, len(self.pool) - self.ledger.n_open))
+        picks = self.select_probes(self._eligible(n))
         self.next_ask = None
         self._hold(picks.slots)
         self.counters["probed"] += len(picks)
@@ -189,6 +191,8 @@ class Curriculum(Consulting):
             self._settle()
             self.count(evidence)
             slots = np.unique(evidence.slots)
+            if self.unscored is not None:
+                self.unscored.observe(evidence, self.step)
             self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
             for part in evidence.rounds():
                 self._learn(part)
@@ -208,7 +212,7 @@ class Curriculum(Consulting):
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
-            **(self.guard.metrics() if self.guard is not None else {}),
+            **{k: v for part in (self.guard, self.unscored, self.alarm) if part for k, v in part.metrics().items()},
             **self.own_metrics(),
         }
         return {name: float(value) for name, value in numbers.items()}
@@ -253,6 +257,7 @@ class Curriculum(Consulting):
         self._release(freed[~self.ledger.open[freed]])
         self.counters["expired"] += len(freed)
         self._settle()
+        self._set_aside()
         logger.debug("step %d: %d of %d prompts in flight", now, self.ledger.n_open, len(pool))
         return n_rollouts
 
@@ -284,30 +289,60 @@ class Curriculum(Consulting):
                 self.guard.observe(trained, self.step)
 
     def _choose(self, k: int) -> Picks:
-        """`k` prompts, those of the rails first; they are on hold and counted when this returns."""
+        """`k` prompts, those of the rails first; they are on hold and counted when this returns.
+
+        What is set aside for want of rewards makes up for what the others lack.
+        """
         parts: list[Picks] = []
         if self.guard is not None and k:
             parts.append(self.guard.choose(k, self.step))
-            self.hold(parts[0].slots)
+            self._hold(parts[0].slots)
         railed = sum(map(len, parts))
-        if k > railed:
-            parts.append(self.select(k - railed))
+        if self.unscored is not None:
+            parts.append(self.unscored.choose(k - railed))
+        own = k - sum(map(len, parts))
+        own = own if self.unscored is None else self.unscored.eligible(own)
+        chosen = self.select(own) if own else Picks.join([])
+        self._hold(chosen.slots)
+        parts.append(chosen)
+        if self.unscored is not None:
+            parts.append(self.unscored.fill(k - sum(map(len, parts))))
         picks = Picks.join(parts)
         self._hold(picks.slots)
         self.mark(picks)
         if self.guard is not None:
             self.guard.mark(picks.slots, railed)
+        if self.alarm is not None and self.unscored is not None:
+            columns = {"asked": self.columns["asked"], "streak": self.columns["streak"]}
+            self.alarm.count(chosen.slots, failing=self.unscored.failing, **columns)
         return picks
 
+    def _eligible(self, n: int) -> int:
+        """Of `n` prompts wanted, as many as are neither in flight nor set aside."""
+        n = min(n, len(self.pool) - self.ledger.n_open)
+        return n if self.unscored is None else self.unscored.eligible(n)
+
+    def _set_aside(self) -> None:
+        """Take out what never gets a reward, and put back what got one again."""
+        if self.unscored is None:
+            return
+        out, back = self.unscored.settle(self.step)
+        for part in (self, self.guard):
+            if part is not None:
+                part.hold(out)
+        self._release(back[~self.ledger.open[back]])
+
     def _hold(self, slots: np.ndarray) -> None:
-        self.hold(slots)
-        if self.guard is not None:
-            self.guard.hold(slots)
+        for part in (self, self.guard, self.unscored):
+            if part is not None:
+                part.hold(slots)
 
     def _release(self, slots: np.ndarray) -> None:
-        self.release(slots)
-        if self.guard is not None:
-            self.guard.release(slots)
+        if self.unscored is not None:
+            slots = self.unscored.release(slots)
+        for part in (self, self.guard):
+            if part is not None:
+                part.release(slots)
 
     def set_clock(self, now: int) -> None:
         """The present step is `now`."""
@@ -330,6 +365,13 @@ class Curriculum(Consulting):
         self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
         alone = ledger is None  # a curriculum within another is guarded there
         self.guard = Guard(self.rails, pool, ties=self.ties) if alone and self.rails is not None else None
+        before = (getattr(self, "unscored", None), getattr(self, "alarm", None))
+        self.unscored = self.alarm = None
+        if alone:
+            self.unscored = Unscored(pool, ties=self.ties, sets_aside=not self.rotates, before=before[0])
+            share = ALARM_SHARE if self.rails is None else self.rails.alarm_share
+            if "category" in pool.columns and not self.rotates:
+                self.alarm = StarvationAlarm(pool, share=share, before=before[1])
         self.build()
         self._release(np.arange(len(pool)))
 

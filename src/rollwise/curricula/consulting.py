@@ -37,7 +37,7 @@ class Consulting(Resumable):
             return []
         self._begin(step, None)
         self.step_begun = True
-        return self.questions(min(n, len(self.pool) - self.ledger.n_open))
+        return self.questions(self._eligible(n))
 
     def advise(self, answers: Iterable[Answer]) -> None:
         """Tell what the policy answered, in any order, in one call or several; an answer of an earlier step is ignored.

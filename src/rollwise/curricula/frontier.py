@@ -98,6 +98,7 @@ class FrontierReplay(Uniform):
     ['uniform', 'uniform']
     """
 
+    rotates = False
     columns_spec = {
         **Uniform.columns_spec,
         "priority": (np.float64, np.nan),  # of those in the memory; NaN outside it

@@ -76,6 +76,7 @@ class GRESO(Uniform):
     ['uniform', 'uniform']
     """
 
+    rotates = False
     columns_spec = {**Uniform.columns_spec, "run": (np.int64, 0)}
     paper_gate = ("mixed", {"sizing": "ratio"})
 

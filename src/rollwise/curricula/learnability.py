@@ -47,6 +47,7 @@ class SFL(Uniform):
     (2, [])
     """
 
+    rotates = False
     columns_spec = {
         **Uniform.columns_spec,
         "candidate": (np.int8, IDLE),

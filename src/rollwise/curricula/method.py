@@ -25,6 +25,9 @@ class Method(ABC):
     default_rails: ClassVar[Rails | None] = None
     """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
 
+    rotates: ClassVar[bool] = False
+    """Whether it serves every prompt in its turn and nothing else: then none is set aside, and none is starved."""
+
     paper_gate: ClassVar[tuple[str, dict[str, Any]] | None] = None
     """Dynamic sampling that the method's paper includes: a name in `GATES` and the options that it needs."""
 

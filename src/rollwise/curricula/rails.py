@@ -7,7 +7,6 @@ sampling (marin, issue 8765). The rails ask for a few prompts besides the method
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any
@@ -22,8 +21,6 @@ from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
-
-logger = logging.getLogger(__name__)
 
 OTHER, SOLVED, UNSOLVED = 0, 1, 2
 _COLUMNS = {
@@ -50,8 +47,8 @@ class Rails:
         retest_unsolved: how many of the latter.
         category_share: every category gets at least this fraction of what uniform sampling would give it; what one
             batch did not give it, the next ones do. Needs the column `category`, and is idle without.
-        alarm_share: a warning names every category to which the method itself gave less than this fraction of it, and
-            which is not simply solved: the rails keep such a category in, but the method believes nothing good of it.
+        alarm_share: a category is starved to which the method itself gives less than this fraction of it, see
+            `starvation`: the rails keep such a category in, but the method believes nothing good of it.
         starved_after: a prompt not asked for while uniform sampling would have asked for it this many times, and not
             solved when last seen, counts as starved in the metrics.
 
@@ -141,10 +138,6 @@ class Guard:
         groups = np.zeros(n, dtype=np.int64) if self.codes is None else self.codes
         self.longest_unasked = GroupedMaxTree(groups) if rails.explore or quota else None
         self.credit = np.zeros(len(self.names))  # what each category is owed, in prompts
-        self.window: np.ndarray = np.zeros(
-            len(self.names), dtype=np.int64
-        )  # the method's own picks since the last look
-        self.warned: set[str] = set()
 
     # ---- ask ----
 
@@ -211,35 +204,6 @@ class Guard:
         due = self.rails.category_share * self.pool_share * len(slots)
         got = np.bincount(self.codes[slots], minlength=len(self.names))
         self.credit = np.maximum(self.credit + due - got, -1.0)  # what a category got beyond its due is soon forgotten
-        self.window += np.bincount(self.codes[slots[railed:]], minlength=len(self.names))
-        if self.window.sum() >= self._window_size():
-            self._look_for_starved(self.codes)
-
-    def _window_size(self) -> int:
-        return min(self.n, max(1000, 100 * len(self.names)))
-
-    def _look_for_starved(self, codes: np.ndarray) -> None:
-        total = int(self.window.sum())
-        fair = self.pool_share * total
-        few = np.flatnonzero((self.window < self.rails.alarm_share * fair) & (fair >= 10)).tolist()
-        few = [category for category in few if self.names[category] not in self.warned]
-        if few:
-            verdicts, seen = self.columns["verdict"], self.columns["asked_at"] > 0
-            which = (seen, verdicts == SOLVED, verdicts == UNSOLVED)
-            seen_of, solved_of, unsolved_of = (np.bincount(codes[w], minlength=len(self.names)) for w in which)
-        for category in few:
-            if solved_of[category] > 0.5 * seen_of[category]:
-                continue
-            self.warned.add(self.names[category])
-            logger.warning(
-                "category %r is starved: the method gave it %d of the last %d prompts that it chose, where uniform "
-                "sampling would have given it %.0f; of its %d prompts asked so far, %d were all unsolved when last "
-                "seen. If it should be learnable, look at its rollouts (is the answer format what the verifier "
-                "expects?) or raise rails.category_share",
-                *(self.names[category], self.window[category], total, fair[category]),
-                *(seen_of[category], unsolved_of[category]),
-            )
-        self.window[:] = 0
 
     # ---- tell ----
 
@@ -309,8 +273,6 @@ class Guard:
             "tallies": dict(self.tallies),
             "names": list(self.names),
             "credit": encode_array(self.credit),
-            "window": encode_array(self.window),
-            "warned": sorted(self.warned),
         }
 
     def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, added: np.ndarray) -> None:
@@ -322,11 +284,9 @@ class Guard:
         self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}
         self.columns["asked_at"][added] = self.tallies["asked"]
         place = {name: i for i, name in enumerate(self.names)}
-        credit, window = decode_array(state["credit"]), decode_array(state["window"])
-        for name, owed, got in zip(state["names"], credit.tolist(), window.tolist(), strict=True):
+        for name, owed in zip(state["names"], decode_array(state["credit"]).tolist(), strict=True):
             if name in place:
-                self.credit[place[name]], self.window[place[name]] = owed, got
-        self.warned = set(state["warned"])
+                self.credit[place[name]] = owed
 
 
 def describe(rails: Rails | None) -> dict[str, Any] | None:

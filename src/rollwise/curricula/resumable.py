@@ -15,6 +15,8 @@ from rollwise.curricula import saving
 from rollwise.curricula.method import Method
 from rollwise.curricula.picks import JoinReport
 from rollwise.curricula.rails import Guard
+from rollwise.curricula.starvation import StarvationAlarm
+from rollwise.curricula.unscored import Unscored
 from rollwise.errors import PoolError, StateError
 from rollwise.ledger import Ledger
 from rollwise.pool import PromptPool
@@ -37,6 +39,8 @@ class Resumable(Method):
     columns: Columns
     rng: RngStreams
     guard: Guard | None
+    unscored: Unscored | None
+    alarm: StarvationAlarm | None
     counters: dict[str, int]
     step: int
     told_step: int
@@ -53,6 +57,9 @@ class Resumable(Method):
 
     @abstractmethod
     def _hold(self, slots: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def _eligible(self, n: int) -> int: ...
 
     @abstractmethod
     def _release(self, slots: np.ndarray) -> None: ...
@@ -131,6 +138,8 @@ class Resumable(Method):
             "columns": self.columns.state_dict(),
             "own": self.own_state(),
             "rails": None if self.guard is None else self.guard.state_dict(),
+            "unscored": None if self.unscored is None else self.unscored.state_dict(),
+            "alarm": None if self.alarm is None else self.alarm.state_dict(),
         }
 
     def load_body(
@@ -149,4 +158,8 @@ class Resumable(Method):
         self.load_own_state(body["own"], added)
         if self.guard is not None and body["rails"] is not None:
             self.guard.load(body["rails"], old_rows, new_rows, added)
+        if self.unscored is not None and body.get("unscored") is not None:  # states of version 0.1 have none
+            self.unscored.load(body["unscored"], old_rows, new_rows)
+        if self.alarm is not None and body.get("alarm") is not None:
+            self.alarm.load(body["alarm"])
         self._release(everything[~self.ledger.open])

@@ -73,6 +73,7 @@ class Uniform(_Rotation):
     """
 
     lane = "uniform"
+    rotates = True
 
     def __init__(self, pool: PromptPool | None = None, **core: Unpack[CoreOptions]) -> None:
         super().__init__(pool, **core)
@@ -104,6 +105,7 @@ class Ordered(_Rotation):
     """
 
     lane = "ordered"
+    rotates = True
 
     def __init__(
         self,

@@ -62,6 +62,7 @@ class SPEED(Uniform):
     [('a', 'continue', 20)]
     """
 
+    rotates = False
     columns_spec = {
         **Uniform.columns_spec,
         "qualified": (np.int64, _NOT_QUALIFIED),  # the step in which it did, while it waits

@@ -65,6 +65,7 @@ class VCRL(Uniform):
     ['uniform', 'uniform']
     """
 
+    rotates = False
     columns_spec = {
         **Uniform.columns_spec,
         "priority": (np.float64, np.nan),  # of those in the memory; NaN outside it

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -48,6 +48,8 @@ class Waiting:
         unsolved: prompts that wait as long, and whose last group was not.
         starved: of these, those that wait for more than five passes.
         longest: the unsolved ones that wait longest, longest first.
+        categories: starved ones, with what each got of its fair share, as the run's last metrics name them.
+        unscored: categories of which no rollout got a reward any more, likewise.
     """
 
     pool: int | None
@@ -57,6 +59,8 @@ class Waiting:
     unsolved: int
     starved: int
     longest: list[WaitingPrompt]
+    categories: dict[str, float] = field(default_factory=dict)
+    unscored: dict[str, float] = field(default_factory=dict)
 
     @property
     def never(self) -> int | None:
@@ -88,6 +92,8 @@ def find_waiting(run: RunData, groups: GroupTable) -> Waiting | None:
         solved=int(np.count_nonzero(due & solved)),
         unsolved=int(np.count_nonzero(due & ~solved)),
         starved=int(np.count_nonzero(starved(waited, solved, pool=pool))),
+        categories=_last_named(run, "curriculum/starved_categories"),
+        unscored=_last_named(run, "curriculum/set_aside"),
         longest=[
             WaitingPrompt(
                 name=groups.prompts[known[i]],
@@ -100,3 +106,12 @@ def find_waiting(run: RunData, groups: GroupTable) -> Waiting | None:
             for i in order.tolist()
         ],
     )
+
+
+def _last_named(run: RunData, name: str) -> dict[str, float]:
+    """What the last line with the number `name` has under `name/...`, by what follows."""
+    known = np.flatnonzero(np.isfinite(run.column(name)))
+    if not len(known):
+        return {}
+    last = {key: float(run.column(key)[known[-1]]) for key in run.metrics if key.startswith(f"{name}/")}
+    return {key.removeprefix(f"{name}/"): value for key, value in last.items() if np.isfinite(value)}

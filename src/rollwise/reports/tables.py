@@ -106,6 +106,12 @@ def number(value: float) -> str:
 def waiting_section(waiting: Waiting, lines: Mapping[int, Mapping[str, Any]]) -> str:
     """Never asked, and not asked for the longest time, with the prompts' text where the file has it."""
     said = [_never(waiting)]
+    if waiting.categories:
+        named = ", ".join(f"{name} ({share(got)} of its fair share)" for name, got in waiting.categories.items())
+        said.append(f"Starved categories at the end, by what the method itself chose: {named}.")
+    if waiting.unscored:
+        named = ", ".join(waiting.unscored)
+        said.append(f"Set aside at the end, as none of their rollouts got a reward any more: {named}.")
     pool = (
         f"the pool's {waiting.pool:,} prompts" if waiting.pool is not None else f"{waiting.asked:,} prompts asked for"
     )

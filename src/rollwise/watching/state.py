@@ -10,7 +10,7 @@ from typing import Any
 
 from rollwise.evaluation.solved import SolvedRule
 from rollwise.watching.calibration import Calibration, calibrate
-from rollwise.watching.history import GroupLine, History
+from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_alarms, judge_state
 from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left, uncharged_seconds
 
@@ -273,6 +273,14 @@ def _alarms(
             alarms.append(f"starved prompts: {value:,.0f} (unsolved, and not asked for in long)")
         if name == "curriculum/failed" and value > 0:
             alarms.append(f"rollouts that could not be scored: {value:,.0f}")
+        if name == "curriculum/unscored" and value > 0:
+            named = [f"category {one_line(c)}" for c in _parts(history.latest, "curriculum/set_aside/")]
+            which = f" ({', '.join(named)})" if named else ""
+            alarms.append(f"prompts whose last group got no reward: {value:,.0f}{which}; look at their scorer")
+    given = _parts(history.latest, "curriculum/starved_categories/")
+    if given:
+        named = [f"{one_line(name)} ({share:.0%} of its fair share)" for name, share in given.items()]
+        alarms.append(f"starved categories: {', '.join(named)}")
     starved = [c.name for c in categories if c.share == 0 and expected.get(c.name, 0.0) >= STARVED_AFTER]
     if starved:
         alarms.append(f"categories not asked for in the last {RECENT_STEPS} steps: {', '.join(starved)}")
@@ -281,6 +289,11 @@ def _alarms(
     if history.damaged:
         alarms.append(f"damaged lines in the logs, left out: {history.damaged:,}")
     return tuple(alarms)
+
+
+def _parts(latest: Mapping[str, float], prefix: str) -> dict[str, float]:
+    """The numbers whose names begin so, by what follows."""
+    return {name.removeprefix(prefix): value for name, value in latest.items() if name.startswith(prefix)}
 
 
 def _whole(value: object) -> int | None:
