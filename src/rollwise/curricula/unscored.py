@@ -67,6 +67,7 @@ class Unscored:
         self.in_a_row = np.zeros(len(self.names), dtype=np.int64)  # groups of a category without any reward
         self.failing = np.zeros(len(self.names), dtype=bool)
         self.aside = np.zeros(n, dtype=bool)
+        self.n_aside = 0
         self.free = np.zeros(n, dtype=bool)
         self.owed = 0.0  # prompts to be tried again that did not make a whole one yet
         self._step = -1
@@ -87,18 +88,18 @@ class Unscored:
 
     def eligible(self, k: int) -> int:
         """Of `k` free slots that a method is to choose, as many as it can: those set aside are none of them."""
-        return min(k, int(np.count_nonzero(self.free & ~self.aside))) if self.aside.any() else k
+        return min(k, int(np.count_nonzero(self.free & ~self.aside))) if self.n_aside else k
 
     def choose(self, k: int) -> Picks:
         """Of `k` prompts, those to be tried again: the longest untried first."""
-        self.owed = min(self.owed, 1.0) + RETRY_SHARE * k * np.count_nonzero(self.aside) / len(self.aside)
+        self.owed = min(self.owed, 1.0) + RETRY_SHARE * k * self.n_aside / len(self.aside)
         picks = self.fill(min(k, int(self.owed + 1e-9)))
         self.owed -= len(picks)
         return picks
 
     def fill(self, k: int) -> Picks:
         """Up to `k` of those set aside, the longest untried first."""
-        slots = np.flatnonzero(self.aside & self.free) if k else np.empty(0, dtype=np.int64)
+        slots = np.flatnonzero(self.aside & self.free) if k and self.n_aside else np.empty(0, dtype=np.int64)
         if len(slots):
             slots = slots[np.lexsort((self._ties(slots), self.columns["tried"][slots]))[:k]]
             self.hold(slots)
@@ -119,7 +120,7 @@ class Unscored:
             return none, none
         slots, scored = (np.array(part) for part in zip(*self._groups, strict=True))
         self._groups = []
-        if scored.all() and not self.aside.any() and not self.columns["without"][slots].any():
+        if scored.all() and not self.n_aside and not self.columns["without"][slots].any():
             self.in_a_row[self.codes[slots]] = 0
             return none, none
         self._count(slots, scored)
@@ -155,6 +156,7 @@ class Unscored:
     def _set_aside(self) -> None:
         if self._sets_aside:
             self.aside = (self.columns["without"] >= PROMPT_GROUPS) | self.failing[self.codes]
+            self.n_aside = int(np.count_nonzero(self.aside))
         for category in np.flatnonzero(self.failing).tolist():
             name = self.names[category]
             if name not in self._named:
@@ -174,7 +176,7 @@ class Unscored:
         failing = np.flatnonzero(self.failing).tolist()
         return {
             "unscored": float(np.count_nonzero(self.columns["without"])),
-            "set_aside": float(np.count_nonzero(self.aside)),
+            "set_aside": float(self.n_aside),
             **{f"set_aside/{self.names[i] or 'all'}": float(self.in_a_row[i]) for i in failing[:_SHOWN]},
         }
 
