@@ -13,7 +13,7 @@ import numpy as np
 
 from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.evidence import Evidence
-from rollwise.outcome import Outcome, RewardSpec
+from rollwise.outcome import LARGEST_ADVANTAGE, Outcome, RewardSpec, read_numbers, shown
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose, Ticket
 
@@ -123,9 +123,13 @@ class Ledger:
             RewardError: rewards, advantages, labels or counts are wrong.
         """
         checked: dict[str, _Told] = {}
-        for outcome in outcomes:
+        try:
+            rows = iter(outcomes)
+        except TypeError:
+            raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None
+        for outcome in rows:
             if not isinstance(outcome, Outcome):
-                raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {str(outcome)[:80]}")
+                raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {shown(outcome)}")
             entry = self._find(outcome.ticket_id)
             if outcome.ticket_id in checked:
                 raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
@@ -163,9 +167,10 @@ class Ledger:
         if entry is not None:
             return entry
         number = ticket_id[1:] if isinstance(ticket_id, str) and ticket_id[:1] == "t" else ""
-        if number.isdecimal() and int(number) < self._next:
-            raise TicketError(f"ticket {ticket_id!r} has been told already, or expired too long ago to be remembered")
-        raise TicketError(f"unknown ticket {ticket_id!r}: this curriculum has not issued it; pass the `id` of a Ticket")
+        name = shown(ticket_id)
+        if number.isdecimal() and len(number) <= len(str(self._next)) and int(number) < self._next:
+            raise TicketError(f"ticket {name} has been told already, or expired too long ago to be remembered")
+        raise TicketError(f"unknown ticket {name}: this curriculum has not issued it; pass the `id` of a Ticket")
 
     def state_dict(self) -> dict[str, Any]:
         """The counter, the open and the expired tickets, JSON-safe."""
@@ -200,9 +205,9 @@ class Ledger:
 
 def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None:
     for name, value in (("failed", outcome.failed), ("step", 0 if outcome.step is None else outcome.step)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+        whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
         if not whole or not 0 <= value <= _MOST:
-            raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {value!r:.80}")
+            raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {shown(value)}")
     if ticket.n_rollouts is not None and k + outcome.failed > ticket.n_rollouts:
         raise RewardError(
             f"ticket {ticket.id!r} asked for {ticket.n_rollouts} rollouts but was told {k} rewards and "
@@ -210,12 +215,12 @@ def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None
         )
     if outcome.advantages is None:
         return None
-    try:
-        advantages = np.array(outcome.advantages, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise RewardError(f"advantages of ticket {ticket.id!r} must be a list of numbers") from None
-    if advantages.shape != (k,) or not np.isfinite(advantages).all():
-        raise RewardError(f"advantages of ticket {ticket.id!r} must be {k} finite numbers, one a reward")
+    advantages = read_numbers("advantages", outcome.advantages, ticket.id)
+    if advantages.shape != (k,) or not (np.abs(advantages) <= LARGEST_ADVANTAGE).all():
+        raise RewardError(
+            f"advantages of ticket {ticket.id!r} must be {k} finite numbers of size at most {LARGEST_ADVANTAGE:g}, one "
+            f"a reward, got {shown(advantages.tolist())}; without any, they are taken from the rewards"
+        )
     return advantages
 
 
@@ -226,7 +231,8 @@ def _check_labels(outcome: Outcome, k: int) -> tuple[str, ...] | None:
     listed = tuple(outcome.labels) if flat else ()
     if not flat or len(listed) != k or not all(label is None or isinstance(label, str) for label in listed):
         raise RewardError(
-            f"labels of ticket {outcome.ticket_id!r} must be {k} texts (or None), one a reward, got {outcome.labels!r}"
+            f"labels of ticket {outcome.ticket_id!r} must be {k} texts (or None), one a reward, got "
+            f"{shown(outcome.labels)}"
         )
     return tuple(str(label or "") for label in listed)
 

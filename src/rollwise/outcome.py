@@ -5,11 +5,20 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
+from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from rollwise.errors import ConfigError, RewardError
+
+LARGEST_ADVANTAGE = 1e12
+"""The largest size of an advantage that is taken.
+
+Far above those of any trainer: scaled ones stay below the square root of the group size, others below the range of the
+rewards. The squares of 2^53 of them have a finite sum (1e40), so no mean or variance that a curriculum makes overflows.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,11 +28,14 @@ class Outcome:
     Attributes:
         ticket_id: the ticket's id.
         rewards: (k,) raw rewards, 0 <= k <= the ticket's `n_rollouts`. Fewer is fine: a group may be partial.
-        advantages: (k,) the advantages that the trainer used, where it tells them.
+        advantages: (k,) the advantages that the trainer used, where it tells them; of at most `LARGEST_ADVANTAGE`.
         failed: how many rollouts gave no reward at all (crashed, unscorable). They are no evidence of difficulty.
         step: the step of the policy that generated them, where it is not the ticket's.
         labels: (k,) what kind of rollout each was, such as the category of its failure (a task's `failure` names it);
             None or "" for a solved one.
+
+    Rewards and advantages are real numbers: ints, floats, bools, fractions, decimals, or arrays of them. Texts, bytes,
+    complex numbers, times, and arrays with masked entries are refused.
     """
 
     ticket_id: str
@@ -53,12 +65,21 @@ class RewardSpec:
 
     def __post_init__(self) -> None:
         given = (self.low, self.high) if self.solved_at is None else (self.low, self.high, self.solved_at)
-        if any(isinstance(value, bool) or not isinstance(value, int | float | np.number) for value in given):
-            raise ConfigError(f"RewardSpec takes numbers, got {self!r}")
-        if not (math.isfinite(self.low) and math.isfinite(self.high) and self.low < self.high):
-            raise ConfigError(f"RewardSpec needs finite low < high, got low={self.low!r}, high={self.high!r}")
+        if any(
+            not isinstance(value, int | float | np.integer | np.floating) or isinstance(value, bool | np.timedelta64)
+            for value in given
+        ):
+            raise ConfigError(f"RewardSpec takes numbers, got {shown(given)}")
+        try:
+            width = float(self.high) - float(self.low)
+        except OverflowError:
+            width = math.inf
+        if not 0 < width < math.inf:
+            raise ConfigError(f"RewardSpec needs low < high with a finite difference, got {shown(given)}")
         if self.solved_at is not None and not self.low < self.solved_at <= self.high:
-            raise ConfigError(f"solved_at must be in (low, high] = ({self.low}, {self.high}], got {self.solved_at!r}")
+            raise ConfigError(
+                f"solved_at must be in (low, high] = ({self.low}, {self.high}], got {shown(self.solved_at)}"
+            )
 
     @property
     def threshold(self) -> float:
@@ -77,12 +98,9 @@ class RewardSpec:
         """`rewards` as a fresh float64 array (k,).
 
         Raises:
-            RewardError: not a flat list of numbers, NaN, infinite, or outside [low, high].
+            RewardError: not a flat list of real numbers, masked, NaN, infinite, or outside [low, high].
         """
-        try:
-            rewards_K = np.array(rewards, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise RewardError(f"rewards of ticket {ticket_id!r} must be a list of numbers, got {rewards!r}") from None
+        rewards_K = read_numbers("rewards", rewards, ticket_id)
         if rewards_K.ndim != 1:
             raise RewardError(f"rewards of ticket {ticket_id!r} must be flat, got shape {rewards_K.shape}")
         if not np.isfinite(rewards_K).all():
@@ -95,8 +113,58 @@ class RewardSpec:
                 f"rewards of ticket {ticket_id!r} lie outside [{self.low:g}, {self.high:g}]: {rewards_K.tolist()}; "
                 "declare their range, for example reward_spec=RewardSpec(low=-1, high=1)"
             )
-        return np.clip(rewards_K, self.low, self.high)
+        return np.asarray(np.clip(rewards_K, self.low, self.high))
 
     def scores(self, rewards: np.ndarray) -> np.ndarray:
         """Rewards mapped to [0, 1], same shape."""
         return (rewards - self.low) / (self.high - self.low)
+
+
+def read_numbers(name: str, values: Any, ticket_id: str) -> np.ndarray:
+    """`values` as a fresh float64 array of any shape; numpy alone would also take texts, times and masked entries.
+
+    Args:
+        name: "rewards" or "advantages", for the error.
+        values: what an outcome holds.
+        ticket_id: the outcome's ticket.
+
+    Raises:
+        RewardError: an entry is no real number, or is masked, or is too large for float64.
+    """
+    parts = values if isinstance(values, list | tuple) else (values,)
+    if any(isinstance(part, np.ma.MaskedArray) and np.ma.is_masked(part) for part in parts):
+        raise RewardError(
+            f"{name} of ticket {ticket_id!r} hold masked entries: {shown(values)}; leave those rollouts out, and count "
+            "them in Outcome.failed"
+        )
+    reason = ""
+    try:
+        array = np.asarray(values)
+        kind = "bytes" if isinstance(values, bytearray) else array.dtype.kind
+        if kind in ("b", "i", "u") or (kind == "f" and array.itemsize <= 8):
+            return array.astype(np.float64)
+        if kind == "f" or (kind == "O" and all(map(_is_real, array.flat))):
+            with np.errstate(over="ignore"):  # what becomes infinite is refused as such
+                return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError, RuntimeError) as error:
+        reason = f" ({shown(str(error))})"
+    if any(getattr(part, "requires_grad", False) for part in parts):
+        reason = "; detach the tensor first: `.detach()`"
+    raise RewardError(f"{name} of ticket {ticket_id!r} must be a list of real numbers, got {shown(values)}{reason}")
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, Real | Decimal | np.bool_) and not isinstance(value, np.timedelta64)
+
+
+def shown(value: Any) -> str:
+    """`value` as one short line for an error message; its type where Python has no text of it.
+
+    >>> shown(["a", 1]), shown(10**5000)
+    ("['a', 1]", 'a value of type int')
+    """
+    try:
+        text = " ".join(repr(value).split())
+    except Exception:  # an int of more than 4,300 digits, or a foreign object
+        return f"a value of type {type(value).__name__}"
+    return text if len(text) <= 80 else f"{text[:77]}..."

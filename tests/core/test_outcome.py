@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.outcome import LARGEST_ADVANTAGE
 
 
 @pytest.mark.parametrize(
@@ -11,6 +12,8 @@ import rollwise as rw
     [
         *({"low": 1, "high": 1}, {"low": 2, "high": 1}, {"high": float("inf")}, {"solved_at": 0.0}, {"solved_at": 1.5}),
         *({"low": "0"}, {"high": None}, {"solved_at": "1"}, {"high": True}),
+        *({"low": -1e308, "high": 1e308}, {"high": 10**400}, {"high": 10**5000}, {"low": float("nan")}),
+        *({"high": np.complex64(1)}, {"high": np.timedelta64(1, "s")}, {"solved_at": 10**5000}),
     ],
 )
 def test_bad_ranges(options: dict) -> None:
@@ -85,3 +88,42 @@ def test_wrong_labels_change_nothing(labels: Any) -> None:
         curriculum.tell([rw.Outcome(ticket.id, [0, 1], labels=labels)])
     assert curriculum.metrics()["open"] == 1
     curriculum.tell([rw.Outcome(ticket.id, [0, 1], labels=np.array(["format", ""]))])  # type: ignore[arg-type]
+
+
+def test_masked_rewards_are_not_counted() -> None:
+    """numpy would count the middle one: 3 rewards of mean 2/3."""
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
+    (ticket,) = curriculum.ask(1, n_rollouts=3)
+    masked = np.ma.array([1, 0, 1], mask=[0, 1, 0])
+    with pytest.raises(rw.RewardError, match=r"masked entries: .*Outcome\.failed"):
+        curriculum.tell([rw.Outcome(ticket.id, masked)])
+    evidence = curriculum.tell([rw.Outcome(ticket.id, masked.compressed(), failed=1)])
+    assert (evidence.count.tolist(), evidence.mean.tolist(), evidence.failed.tolist()) == ([2], [1.0], [1])
+
+
+def test_tensors() -> None:
+    """A tensor in a graph, or of a type that numpy lacks, is refused with what to do; others are taken."""
+    torch = pytest.importorskip("torch")
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
+    (ticket,) = curriculum.ask(1)
+    attached = torch.tensor([1.0, 0.0], requires_grad=True)
+    for bad, remedy in (
+        (attached, r"\.detach\(\)"),
+        ([*attached], r"detach"),
+        (torch.tensor([1.0, 0.0], dtype=torch.bfloat16), "BFloat16"),
+    ):
+        for outcome in (rw.Outcome(ticket.id, bad), rw.Outcome(ticket.id, [1, 0], advantages=bad)):
+            with pytest.raises(rw.RewardError, match=remedy):
+                curriculum.tell([outcome])
+    evidence = curriculum.tell([rw.Outcome(ticket.id, attached.detach(), advantages=[*attached.detach()])])
+    assert (evidence.mean.tolist(), evidence.abs_advantage.tolist()) == ([0.5], [0.5])
+
+
+def test_the_bound_of_advantages() -> None:
+    """Squares of 2^53 of them have a finite sum."""
+    assert np.isfinite(2.0**53 * LARGEST_ADVANTAGE**2)
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]))
+    (ticket,) = curriculum.ask(1)
+    with pytest.raises(rw.RewardError, match=r"'t0' must be 2 finite numbers of size at most 1e\+12"):
+        curriculum.tell([rw.Outcome(ticket.id, [1, 0], advantages=[1e308, -1e308])])
+    assert curriculum.tell([rw.Outcome(ticket.id, [1, 0], advantages=[1e12, -1e12])]).abs_advantage.tolist() == [1e12]

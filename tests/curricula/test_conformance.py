@@ -7,6 +7,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.testing import CurriculumConformance
+from rollwise.testing.bad_numbers import BadNumbersConformance
 
 
 class Length(rw.Judge):
@@ -213,4 +214,27 @@ class TestMixtureThatProbes(CurriculumConformance):
 class TestMixtureThatScreens(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         lanes = {"screened": (0.5, rw.SPEED(screen=5, ready=3, screen_rollouts=2)), "bots": (0.5, rw.BOTS())}
+        return rw.Mixture(pool, lanes=lanes, **core)
+
+
+class TestSECPaidByAdvantages(BadNumbersConformance):
+    """Of those below that learn from told advantages, the rest of the contract is tested above with others."""
+
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, advantage="told", **core)
+
+
+class TestDUMPPaidByAdvantages(BadNumbersConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.DUMP(pool, advantage="told", **core)
+
+
+class TestNestedPaidByAdvantages(BadNumbersConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.Nested(pool, categories=rw.SEC(advantage="told"), prompts=rw.BOTS(), **core)
+
+
+class TestMixturePaidByAdvantages(BadNumbersConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        lanes = {"sec": (0.5, rw.SEC(advantage="told")), "dump": (0.5, rw.DUMP(advantage="told"))}
         return rw.Mixture(pool, lanes=lanes, **core)

@@ -214,3 +214,72 @@ def test_what_was_believed_is_in_the_log() -> None:
     believing, uniform = (simulate(c, world.fresh(), 3, 8, 8) for c in (rw.BOTS(), rw.Uniform()))
     assert np.all((believing.predicted >= 0) & (believing.predicted <= 1))
     assert np.isnan(uniform.predicted).all()
+
+
+class Sized(rw.Uniform):
+    """Asks for groups of these sizes in turn, where 8 are wanted."""
+
+    sizes: tuple[int, ...] = (8,)
+
+    def select(self, k: int) -> rw.Picks:
+        picks = super().select(k)
+        return dataclasses.replace(picks, have=8 - np.resize(self.sizes, len(picks)))
+
+
+class SizedScreening(Sized):
+    probe_purpose = "screen"
+
+
+@pytest.mark.parametrize(
+    ("kind", "sizes", "gate"),
+    [
+        (Sized, (8, 4, 8, 8), None),
+        (Sized, (8, 8, 12, 8), None),
+        (Sized, (8, 8, 8, 2), rw.DynamicSampling()),
+        (SizedScreening, (8, 12), None),
+    ],
+)
+def test_tickets_for_groups_of_another_size_are_refused(
+    kind: type[Sized], sizes: tuple[int, ...], gate: rw.DynamicSampling | None
+) -> None:
+    """By name, and before any rollout."""
+    world, _ = make_world(50, seed=0)
+    curriculum, rolled = kind(), []
+    rollout = world.rollout
+    world.rollout = lambda slots, n: (rolled.extend(slots.tolist()), rollout(slots, n))[1]  # type: ignore[method-assign]
+    curriculum.sizes = sizes
+    (wrong,) = set(sizes) - {8}
+    name = f"ticket 't{sizes.index(wrong)}' asks for n_rollouts={wrong}, but every group here has 8 rollouts"
+    with pytest.raises(rw.ConfigError, match=name):
+        simulate(curriculum, world, 3, 4, 8, gate=gate)
+    assert (rolled, curriculum.metrics()["told"]) == ([], 0)
+
+
+def test_a_screening_made_before_the_simulation_is_made_whole_and_charged() -> None:
+    world, pool = make_world(400, population=Population(hardest=1.0, hopeless=0.0), seed=0)
+    speed = rw.SPEED(pool, screen_rollouts=4, screen=64, ready=8, rails=None)
+    simulate(speed, world, 1, 8, 8)
+    before = speed.metrics()
+    assert 0 < (lost := before["qualified"]) < 8
+    log = simulate(speed, world, 1, 8, 8)
+    assert log.lanes["continue"].tolist() == [8]
+    screened, told = (speed.metrics()[name] - before[name] for name in ("probe_rollouts", "rollouts"))
+    assert log.rollouts.tolist() == [screened + 8 * lost + 4 * (8 - lost)]
+    assert told == 4 * 8  # what was asked for
+
+
+class Uneven(Curious):
+    """Probes of 2, 4 and 6 rollouts."""
+
+    def _issue(self, picks: rw.Picks, n_rollouts: int | None, purpose: str) -> list[rw.Ticket]:
+        if purpose != "train":
+            picks = dataclasses.replace(picks, have=np.array([2, 0, -2])[: len(picks)])
+        return super()._issue(picks, n_rollouts, purpose)
+
+
+def test_each_probe_has_as_many_rollouts_as_its_ticket_says() -> None:
+    world, _ = make_world(50, seed=0)
+    curriculum = Uneven()
+    log = simulate(curriculum, world, 2, 5, 4)
+    assert curriculum.metrics()["probe_rollouts"] == 2 * 12
+    assert log.rollouts.tolist() == [32, 64]

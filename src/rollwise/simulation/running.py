@@ -17,7 +17,7 @@ from rollwise.gates import DynamicSampling
 from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
 from rollwise.simulation.log import Recorder, SimulationLog
-from rollwise.ticket import Ticket
+from rollwise.ticket import Ticket, rollouts_to_make
 
 
 class AnyWorld(Protocol):
@@ -76,7 +76,8 @@ def simulate(
         on_step: called before each step with its number, from 0, and the world: to change it while training.
 
     Raises:
-        ConfigError: a number out of range.
+        ConfigError: a number out of range, or a ticket for another number of rollouts than the group: nothing of its
+            batch is rolled out then.
         PoolError: the curriculum asks for a prompt that the world does not have.
 
     >>> from rollwise.curricula import Uniform
@@ -160,23 +161,26 @@ class _Trainer(Generic[W]):
     def probe(self, row: int, batch: int) -> None:
         """Roll out what is only looked at, and keep the rewards of screenings."""
         while tickets := self.curriculum.probe(batch, n_rollouts=self.group_size, wanted=batch):
-            slots = self._slots(tickets)
-            rewards = self.world.rollout(slots, tickets[0].n_rollouts or self.group_size)
-            self.curriculum.tell([Outcome(t.id, r) for t, r in zip(tickets, rewards, strict=True)])
-            self.record.spent(row, rewards.size, charged=tickets[0].purpose != "oracle")
-            if tickets[0].purpose == "screen":
-                self.screened.update({t.prompt_id: r for t, r in zip(tickets, rewards, strict=True)})
+            parts: dict[int, list[Ticket]] = {}
+            for ticket in tickets:
+                parts.setdefault(ticket.n_rollouts or self.group_size, []).append(ticket)
+            for n, part in parts.items():
+                rewards = self.world.rollout(self._slots(part), n)
+                self.curriculum.tell([Outcome(t.id, r) for t, r in zip(part, rewards, strict=True)])
+                self.record.spent(row, rewards.size, charged=part[0].purpose != "oracle")
+                if part[0].purpose == "screen":
+                    self.screened.update({t.prompt_id: r for t, r in zip(part, rewards, strict=True)})
 
     def roll_out(self, row: int, tickets: list[Ticket]) -> _Groups:
         """Whole groups, those of screened prompts completed."""
         slots = self._slots(tickets)
+        made = [self._to_make(ticket) for ticket in tickets]
         self.record.asked(row, tickets, slots, self.world.success_rates(slots))
         rewards = self.world.rollout(slots, self.group_size)
-        own = [ticket.n_rollouts or self.group_size for ticket in tickets]
-        for i, (ticket, n) in enumerate(zip(tickets, own, strict=True)):
+        for i, (ticket, n) in enumerate(zip(tickets, made, strict=True)):
             if n < self.group_size:
-                rewards[i, :-n] = self.screened.pop(ticket.prompt_id)[: self.group_size - n]
-        self.record.spent(row, sum(own))
+                rewards[i, :-n] = self.screened.pop(ticket.prompt_id)
+        self.record.spent(row, sum(made))
         return _Groups(tickets, slots, rewards, self.world.advantages(rewards))
 
     def refill(self, row: int, gate: DynamicSampling, batch: int) -> _Groups:
@@ -199,6 +203,12 @@ class _Trainer(Generic[W]):
             self._tell(groups)
             self.record.came(row, self._evidence(groups), self.world.category[groups.slots])
         self.world.train(groups.slots, groups.rewards)
+
+    def _to_make(self, ticket: Ticket) -> int:
+        """Rollouts to make of a ticket: the whole group, where its screening was made before this simulation."""
+        kept = self.screened.get(ticket.prompt_id)
+        screens = self.curriculum.probe_purpose == "screen"
+        return rollouts_to_make(ticket, self.group_size, kept=None if kept is None else len(kept), screens=screens)
 
     def _slots(self, tickets: list[Ticket]) -> np.ndarray:
         slots = self.world.pool.slots_of([t.prompt_id for t in tickets])

@@ -23,11 +23,12 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, PoolError, RewardError, StateError, TicketError, UnboundError
 from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
+from rollwise.testing.bad_numbers import BadNumbersConformance
 from rollwise.testing.play import Player, Script, few, make_pool, play, scripts, signed, snapshot
 from rollwise.testing.probes import ProbeConformance
 
 
-class CurriculumConformance(ProbeConformance):
+class CurriculumConformance(ProbeConformance, BadNumbersConformance):
     """Inherit, implement `make`, and pytest runs the contract."""
 
     def make(self, pool: PromptPool | None = None, **core: Any) -> Curriculum:

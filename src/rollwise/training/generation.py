@@ -12,7 +12,7 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.ticket import Ticket
+from rollwise.ticket import Ticket, rollouts_to_make
 from rollwise.training.calls import Call, Inquiry, Judgment, Kept, Order
 from rollwise.training.groups import Groups, Probe, join_evidence
 from rollwise.training.rollouts import share_of
@@ -77,7 +77,8 @@ class Generation:
         """What to roll out, or to ask the policy, next; None when the batch is there.
 
         Raises:
-            ConfigError: at first, the curriculum has fewer prompts than are trained on.
+            ConfigError: a ticket is for another number of rollouts than the group, see `rollouts_to_make`; or at first,
+                the curriculum has fewer prompts than are trained on.
         """
         started = time.perf_counter()
         tickets = self._probe()
@@ -140,11 +141,11 @@ class Generation:
 
     def _to_make(self, ticket: Ticket) -> int:
         """Rollouts to make of a ticket: the whole group, where the screened part of it was lost."""
-        wanted = ticket.n_rollouts or self.group
-        if ticket.purpose != "train" or wanted == self.group:
-            return wanted
+        if ticket.purpose != "train":
+            return ticket.n_rollouts or self.group
         kept = self.kept.get(ticket.prompt_id)
-        return wanted if kept is not None and kept.call.n + wanted == self.group else self.group
+        screens = self.curriculum.probe_purpose == "screen"
+        return rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
 
     # ---- what came of it ----
 
