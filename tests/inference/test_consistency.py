@@ -14,6 +14,7 @@ from rollwise.inference.consistency import (
     EarlyStopping,
     Full,
     StoppingRule,
+    least_stop,
     majority,
     majority_stays,
     make_rule,
@@ -106,6 +107,48 @@ def test_rules_cost_less_and_choose_as_well(rule: StoppingRule) -> None:
         right_full += replay(Full(), answers).answer == "yes"
     assert samples < 0.6 * 300 * 40
     assert right >= right_full - 9  # within 3 points
+
+
+@pytest.mark.parametrize(
+    ("known", "expected"),
+    [
+        ({}, 4),  # 4 alike: 31/32
+        ({0: "a", 1: "b"}, 7),  # 6 against 1: 247/256
+        ({3: "b", 1: "a"}, 7),  # in whatever order they come
+        ({1: None}, 5),  # 4 alike and one without an answer
+        ({0: "a", 1: "a", 2: "b", 3: "b"}, 10),  # 8 against 2 would be .967: P(at most 8 heads of 11)
+        (dict(enumerate("abababababab")), 12),  # all that there are
+    ],
+)
+def test_the_least_number_that_adaptive_consistency_can_stop_after(known: dict[int, str | None], expected: int) -> None:
+    assert least_stop(AdaptiveConsistency(), 12, known) == expected
+
+
+def test_the_least_number_that_the_others_can_stop_after() -> None:
+    esc = EarlyStopping(window=3)
+    assert [least_stop(esc, 8, known) for known in ({}, {0: "a", 2: "b"}, {0: None}, {0: None, 4: "a"})] == [3, 6, 6, 6]
+    assert least_stop(esc, 8, {0: None, 5: None}) == 8
+    assert least_stop(Full(), 8, {0: "a"}) == 8
+    assert least_stop(AdaptiveConsistency(threshold=1.0), 40, {}) == 40
+
+
+@pytest.mark.parametrize(
+    "rule", [EarlyStopping(window=4), AdaptiveConsistency(), AdaptiveConsistency(window=3), Full(window=7), Full()]
+)
+def test_what_is_asked_for_at_once_is_what_would_be_drawn_one_by_one(rule: StoppingRule) -> None:
+    """Answers come in any order; nothing is asked for that `replay` does not draw, and all that it draws is."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        k = int(rng.integers(1, 30))
+        answers = [None if one == 3 else "abc"[one] for one in rng.choice(4, k, p=[0.6, 0.2, 0.1, 0.1])]
+        known: dict[int, str | None] = {}
+        stop = least_stop(rule, k, known)
+        while missing := [at for at in range(stop) if at not in known]:
+            at = int(rng.choice(missing))
+            known[at] = answers[at]
+            stop, before = least_stop(rule, k, known, stop), stop
+            assert before <= stop <= replay(rule, answers).samples
+        assert stop == replay(rule, answers).samples
 
 
 def test_bad_options_are_named() -> None:

@@ -15,8 +15,9 @@ from fake_openai import FakeOpenAI, Script
 
 from rollwise.cli import main
 from rollwise.errors import ConfigError, RewardError
-from rollwise.inference.consistency_run import run_consistency, summarise
-from rollwise.inference.endpoint import Extractor
+from rollwise.inference.consistency_answers import Extractor
+from rollwise.inference.consistency_run import run_consistency
+from rollwise.inference.consistency_summary import summarise
 from rollwise.inference.endpoint_config import EndpointConfig
 
 ANSWERS = {
@@ -40,12 +41,12 @@ def data(tmp_path: Path) -> Path:
 
 
 def config_of(fake: FakeOpenAI, data: Path, **options: Any) -> EndpointConfig:
-    given = {"k": 10, "window": 5, "at_once": 2, "out": str(data.parent / "out.jsonl"), **options}
+    given = {"rule": "esc", "k": 10, "window": 5, "concurrency": 10, "out": str(data.parent / "out.jsonl"), **options}
     return EndpointConfig(data=str(data), base_url=fake.base_url, model="tiny", **given)
 
 
 def lines_of(config: EndpointConfig) -> dict[str, dict[str, Any]]:
-    path, lines, failures = run_consistency(config)
+    path, lines, failures, *_ = run_consistency(config)
     assert failures == {}
     written = [json.loads(line) for line in path.read_text().splitlines()]
     assert sorted(lines, key=lambda line: line["id"]) == sorted(written, key=lambda line: line["id"])
@@ -55,7 +56,8 @@ def lines_of(config: EndpointConfig) -> dict[str, dict[str, Any]]:
 def test_esc_stops_where_a_window_agrees(data: Path) -> None:
     """sure: 5 samples of 31 letters, 1 request; late: [12345][55555], 5 six times; never: all 10, 1 came up first."""
     with FakeOpenAI(scripted) as fake:
-        lines = lines_of(config_of(fake, data))
+        config = config_of(fake, data)
+        lines = lines_of(config)
     assert {id_: (line["samples"], line["why"], line["chosen"], line["requests"]) for id_, line in lines.items()} == {
         "sure": (5, "agreed", "7", 1),
         "late": (10, "agreed", "5", 2),
@@ -71,30 +73,40 @@ def test_esc_stops_where_a_window_agrees(data: Path) -> None:
     assert body["messages"] == [{"role": "user", "content": "sure"}]
     assert (body["model"], body["temperature"], body["max_tokens"]) == ("tiny", 0.7, 1024)
     assert "seed" not in body
-    assert summarise(list(lines.values()), 10) == {
-        "prompts": 3, "samples": 25, "samples_mean": 25 / 3, "saved": pytest.approx(5 / 30), "requests": 5,
-        "completion_tokens": 25 * 23, "why": {"agreed": 2, "budget": 1}, "unanswered": 0, "judged": 3, "correct": 1,
+    assert summarise(list(lines.values()), config) == {
+        "prompts": 3, "samples": 25, "samples_mean": 25 / 3, "unused": 0, "saved": pytest.approx(5 / 30), "requests": 5,
+        "uncounted": 0, "prompts_counted": 3, "prompt_tokens": 4 + 2 * 4 + 2 * 5, "completion_tokens": 25 * 23,
+        # All 30 in 3 requests: 13 + 30 * 23 tokens, against 22 + 25 * 23.
+        "tokens_saved": pytest.approx(1 - (22 + 575) / (13 + 690)), "money": None, "money_saved": None,
+        "why": {"agreed": 2, "budget": 1}, "unanswered": 0, "judged": 3, "correct": 1,
     }  # fmt: skip
 
 
-def test_adaptive_asks_one_at_a_time_until_four_agree(data: Path) -> None:
-    """late: 1 2 3 4 5 5 5 5 5 5: six 5s against one other would be .965, but at 10 it is six against 1: 247/256."""
+def test_adaptive_asks_for_what_it_cannot_stop_without(data: Path) -> None:
+    """It draws as many as one at a time, in fewer requests.
+
+    sure: 4 alike. late: 1 2 3 4, so at least 2 against 1 ... 5 more for six against one: 10. never: 1 2 1 2, then at 2
+    against 2 seven more would be needed: past 10.
+    """
     with FakeOpenAI(scripted) as fake:
         lines = lines_of(config_of(fake, data, rule="adaptive", window=None))
-    assert (lines["sure"]["samples"], lines["sure"]["requests"], lines["sure"]["why"]) == (4, 4, "agreed")
+    assert (lines["sure"]["samples"], lines["sure"]["requests"], lines["sure"]["why"]) == (4, 1, "agreed")
     assert (lines["late"]["samples"], lines["late"]["why"], lines["late"]["chosen"]) == (10, "agreed", "5")
     assert (lines["never"]["samples"], lines["never"]["why"]) == (10, "budget")
-    assert {body["n"] for _, body in fake.requests} == {1}
+    assert {prompt: [body["n"] for body in fake.bodies(prompt)] for prompt in ANSWERS} == {
+        "sure": [4], "late": [4, 5, 1], "never": [4, 6],
+    }  # fmt: skip
 
 
 def test_full_draws_all_in_one_request(data: Path) -> None:
     with FakeOpenAI(scripted, count_tokens=False) as fake:
-        lines = lines_of(config_of(fake, data, rule="full", window=None, keep_texts=False))
+        config = config_of(fake, data, rule="full", window=None, keep_texts=False)
+        lines = lines_of(config)
     assert [line["samples"] for line in lines.values()] == [10, 10, 10]
     assert len(fake.requests) == 3
     assert "texts" not in lines["sure"]
     assert lines["sure"]["completion_tokens"] is None
-    assert summarise(list(lines.values()), 10)["completion_tokens"] is None
+    assert summarise(list(lines.values()), config)["completion_tokens"] is None
 
 
 def test_faults_are_retried(data: Path) -> None:
@@ -108,8 +120,8 @@ def test_faults_are_retried(data: Path) -> None:
 
 def test_a_prompt_that_fails_is_left_for_the_next_time(data: Path) -> None:
     with FakeOpenAI(scripted, faults={"late": [400]}) as fake:
-        config = config_of(fake, data, at_once=1)
-        path, lines, failures = run_consistency(config)
+        config = config_of(fake, data, concurrency=5)
+        path, lines, failures, *_ = run_consistency(config)
         assert [line["id"] for line in lines] == ["sure", "never"]
         assert list(failures) == ["late"]
         assert "fault 400" in failures["late"]
@@ -146,6 +158,7 @@ def test_an_endpoint_that_ignores_n_is_asked_again(data: Path) -> None:
     assert (lines["sure"]["samples"], lines["sure"]["requests"]) == (5, 5)
     assert [body["n"] for body in fake.bodies("sure")] == [5, 4, 3, 2, 1]
     assert lines["sure"]["prompt_tokens"] == 5 * 4  # each request reads the prompt
+    assert {body["n"] for body in fake.bodies("late")[-5:]} == {1}  # by then it is known
 
 
 def test_the_route_of_plain_completions_and_what_is_sent_along(data: Path) -> None:
@@ -155,8 +168,8 @@ def test_the_route_of_plain_completions_and_what_is_sent_along(data: Path) -> No
     assert lines["late"]["chosen"] == "5"
     assert bodies[0]["prompt"] == "late"
     assert bodies[0]["top_k"] == 20
-    # Were the seed the same, the second window would repeat the first.
-    assert bodies[1]["seed"] == bodies[0]["seed"] + 1
+    # vLLM draws a request's samples with its seed, the next one, and so on; no sample repeats another.
+    assert bodies[1]["seed"] == bodies[0]["seed"] + 5
     assert len({body["seed"] for _, body in fake.requests}) == len(fake.requests)
 
 
@@ -173,20 +186,6 @@ def test_system_message_key_and_chat_prompts(data: Path, monkeypatch: pytest.Mon
         assert "correct" not in lines["a"]
         with pytest.raises(ValueError, match="prompt 'a' is chat messages; --route completions takes text"):
             run_consistency(config_of(fake, data, route="completions", out=str(data.parent / "b.jsonl")))
-
-
-def test_prompts_are_asked_at_once(tmp_path: Path) -> None:
-    data = tmp_path / "many.jsonl"
-    data.write_text("".join(json.dumps({"id": i, "prompt": f"sure {i}"}) + "\n" for i in range(12)))
-
-    def same(prompt: str, i: int) -> str:
-        return "so 7"
-
-    with FakeOpenAI(same) as fake:
-        lines = lines_of(config_of(fake, data, at_once=4))
-    assert len(lines) == 12
-    assert fake.most_at_once <= 4
-    assert all(line["chosen"] == "7" for line in lines.values())
 
 
 @pytest.mark.parametrize(
@@ -271,12 +270,16 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         ({"system": "x", "route": "completions"}, "a system message goes with --route chat"),
         ({"temperature": 0.0}, "temperature must be a number in"),
         ({"k": 0}, "k must be a whole number >= 1"),
+        ({"concurrency": 0}, "concurrency must be a whole number >= 1"),
+        ({"ahead": -1}, "ahead must be a whole number >= 0"),
+        ({"price_in": 1.0}, "price_in and price_out go together"),
+        ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number in"),
         ({"rule": "best"}, "unknown rule 'best'"),
         (
-            {"k": 4, "window": 5},
+            {"rule": "esc", "k": 4, "window": 5},
             "window must be at most k, else no window is ever whole: got window=5 and k=4; raise k",
         ),
-        ({"k": 10, "window": 11}, "got window=11 and k=10"),
+        ({"rule": "esc", "k": 10, "window": 11}, "got window=11 and k=10"),
     ],
 )
 def test_bad_options_are_named(option: dict[str, Any], message: str) -> None:
@@ -292,7 +295,7 @@ def test_it_needs_neither_torch_nor_transformers(data: Path) -> None:
                 sys.modules[name] = None
             from rollwise.inference.consistency_run import run_consistency
             from rollwise.inference.endpoint_config import EndpointConfig
-            path, lines, failures = run_consistency(EndpointConfig(
+            path, lines, failures, *_ = run_consistency(EndpointConfig(
                 data={str(data)!r}, base_url={fake.base_url!r}, model="tiny", k=5, out={str(data) + ".out"!r}))
             assert len(lines) == 3 and not failures
         """

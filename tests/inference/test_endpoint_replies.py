@@ -16,12 +16,14 @@ pytest.importorskip("openai")
 
 from rollwise.cli import main
 from rollwise.errors import ConfigError
-from rollwise.inference.consistency import EarlyStopping
+from rollwise.inference.consistency_answers import Extractor
+from rollwise.inference.consistency_drawing import Desk, Drawing, Slots
 from rollwise.inference.consistency_run import run_consistency
-from rollwise.inference.endpoint import Endpoint, Extractor, draw_until_agreed
+from rollwise.inference.consistency_samples import Drawn
+from rollwise.inference.endpoint import Endpoint
 from rollwise.inference.endpoint_config import EndpointConfig
 from rollwise.inference.endpoint_failures import BadReplyError, Watch, is_of_endpoint
-from rollwise.inference.endpoint_reply import Reply
+from rollwise.inference.endpoint_reply import Reply, Sample
 
 Respond = Callable[[str], tuple[int, bytes]]
 """A prompt -> status and body."""
@@ -65,7 +67,7 @@ def serving(respond: Respond) -> Iterator[str]:
 def config_of(folder: Path, base_url: str, *prompts: str, **options: Any) -> EndpointConfig:
     data = folder / "data.jsonl"
     data.write_text("".join(json.dumps({"id": prompt, "prompt": prompt}) + "\n" for prompt in prompts))
-    given = {"k": 4, "window": 2, "retries": 0, "out": str(folder / "out.jsonl"), **options}
+    given = {"rule": "esc", "k": 4, "window": 2, "retries": 0, "out": str(folder / "out.jsonl"), **options}
     return EndpointConfig(data=str(data), base_url=base_url, model="tiny", **given)
 
 
@@ -79,8 +81,8 @@ def test_long_prompts_do_not_cancel_good_ones(tmp_path: Path) -> None:
         return 200, completion()
 
     with serving(respond) as base_url:
-        config = config_of(tmp_path, base_url, "long 1", "long 2", "long 3", "a", "b", at_once=2)
-        path, lines, failures = run_consistency(config)
+        config = config_of(tmp_path, base_url, "long 1", "long 2", "long 3", "a", "b", concurrency=4)
+        path, lines, failures, *_ = run_consistency(config)
         assert [line["id"] for line in lines] == ["a", "b"]
         assert len(path.read_text().splitlines()) == 2
         assert sorted(failures) == ["long 1", "long 2", "long 3"]
@@ -112,15 +114,15 @@ def test_a_server_that_went_down_leaves_the_rest(tmp_path: Path) -> None:
 
     prompts = [f"p{i}" for i in range(30)]
     with serving(respond) as base_url:
-        run_consistency(config_of(tmp_path, base_url, *prompts, limit=1, at_once=2))
+        run_consistency(config_of(tmp_path, base_url, *prompts, limit=1, concurrency=4))
         down, asked = True, []
-        _, lines, failures = run_consistency(config_of(tmp_path, base_url, *prompts, at_once=2))
+        _, lines, failures, *_ = run_consistency(config_of(tmp_path, base_url, *prompts, concurrency=4))
         assert [line["id"] for line in lines] == ["p0"]
         assert sorted(failures) == sorted(prompts[1:])
         assert len(asked) <= 5  # three failures, and at most two under way
         assert f"not asked: nothing but failures from {base_url}, the last: Error code: 503" in failures["p29"]
         with pytest.raises(ConfigError, match="nothing but failures from .* Error code: 503.*; look at the server"):
-            run_consistency(config_of(tmp_path, base_url, *prompts, at_once=2, out=str(tmp_path / "b.jsonl")))
+            run_consistency(config_of(tmp_path, base_url, *prompts, concurrency=4, out=str(tmp_path / "b.jsonl")))
 
 
 def test_when_an_endpoint_counts_as_down() -> None:
@@ -166,8 +168,8 @@ def test_when_an_endpoint_counts_as_down() -> None:
 )
 def test_an_odd_reply_is_its_prompts_failure(tmp_path: Path, body: bytes, message: str) -> None:
     with serving(odd(body)) as base_url:
-        config = config_of(tmp_path, base_url, "a", "bad", "b", "c", at_once=1)
-        _, lines, failures = run_consistency(config)
+        config = config_of(tmp_path, base_url, "a", "bad", "b", "c", concurrency=2)
+        _, lines, failures, *_ = run_consistency(config)
     assert [line["id"] for line in lines] == ["a", "b", "c"]
     assert list(failures) == ["bad"]
     assert message in failures["bad"]
@@ -175,7 +177,7 @@ def test_an_odd_reply_is_its_prompts_failure(tmp_path: Path, body: bytes, messag
 
 def test_nothing_but_odd_replies_ends_it(tmp_path: Path) -> None:
     with serving(lambda prompt: (200, b"<html>hi</html>")) as base_url:
-        config = config_of(tmp_path, base_url, *"abcdefgh", at_once=2)
+        config = config_of(tmp_path, base_url, *"abcdefgh", concurrency=4)
         with pytest.raises(ConfigError, match="nothing but failures .* no JSON: .*; is it an OpenAI-compatible"):
             run_consistency(config)
 
@@ -190,7 +192,7 @@ def test_nothing_but_odd_replies_ends_it(tmp_path: Path) -> None:
 )
 def test_what_can_be_read_is_read(tmp_path: Path, body: bytes, tokens: int | None) -> None:
     with serving(odd(body)) as base_url:
-        _, lines, failures = run_consistency(config_of(tmp_path, base_url, "bad"))
+        _, lines, failures, *_ = run_consistency(config_of(tmp_path, base_url, "bad"))
     assert failures == {}
     assert (lines[0]["texts"], lines[0]["chosen"]) == (["the answer is 4"] * 2, "4")
     assert lines[0]["completion_tokens"] == tokens
@@ -200,7 +202,7 @@ def test_half_a_character_in_a_prompt_is_its_failure(tmp_path: Path) -> None:
     with serving(odd(b"")) as base_url:
         endpoint = Endpoint(config_of(tmp_path, base_url, "a"))
         with pytest.raises(BadReplyError, match="the prompt can't be sent: 'utf-8' codec") as caught:
-            asyncio.run(endpoint.ask("\ud83d", 1, None))
+            asyncio.run(endpoint.ask("\ud83d", 1, None, Reply(lambda at, sample: None)))
     assert not is_of_endpoint(caught.value)
 
 
@@ -225,17 +227,22 @@ def test_an_option_that_is_no_utf8_is_kept(tmp_path: Path) -> None:
     with serving(odd(b"")) as base_url:
         config = config_of(tmp_path, base_url, id="\udcff")
         Path(config.data).write_text(json.dumps({"\udcff": "a", "prompt": "a"}) + "\n")
-        path, lines, _ = run_consistency(config)
+        path, lines, *_ = run_consistency(config)
         assert json.loads((tmp_path / f"{path.name}.options.json").read_bytes())["id"] == "\udcff"
         assert run_consistency(config)[1] == lines
 
 
 def votes_of(*texts: str) -> dict[str, Any]:
-    async def ask(prompt: Any, n: int, seed: int | None) -> Reply:
-        return Reply(list(texts), [False] * n, None, None)
+    async def ask(prompt: Any, n: int, seed: int | None, reply: Reply) -> None:
+        for at, text in enumerate(texts):
+            reply.take(at, Sample(text))
 
-    rule = EarlyStopping(window=len(texts))
-    return asyncio.run(draw_until_agreed("?", ask, Extractor(), rule, k=len(texts)))
+    async def draw() -> dict[str, Any]:
+        config = EndpointConfig(base_url="http://x", model="m", rule="esc", k=len(texts), window=len(texts))
+        desk = Desk(config, config.stopping_rule(), ask, Extractor(), Slots(len(texts)), lambda line: None)
+        return await Drawing(desk, "?", "?", Drawn()).run()
+
+    return asyncio.run(draw())
 
 
 def test_large_numbers_are_different_answers() -> None:
@@ -263,5 +270,5 @@ def test_what_every_prompt_is_refused_for_is_not_the_prompts() -> None:
 
 
 def test_the_default_window_is_no_larger_than_k() -> None:
-    rules = {k: EndpointConfig(base_url="http://x", model="m", k=k).stopping_rule() for k in (1, 3, 40)}
+    rules = {k: EndpointConfig(base_url="http://x", model="m", rule="esc", k=k).stopping_rule() for k in (1, 3, 40)}
     assert {k: getattr(rule, "window", None) for k, rule in rules.items()} == {1: 2, 3: 3, 40: 5}

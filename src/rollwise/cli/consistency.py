@@ -2,34 +2,36 @@
 
 from __future__ import annotations
 
-import sys
-
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.inference.endpoint_config import EndpointConfig
+from rollwise.terminal import make_console, say
 
 HELP = "majority votes over any OpenAI-compatible endpoint, that stop once the answers agree"
 
 _EXAMPLES = """
 examples:
   rollwise consistency math.jsonl --base_url http://localhost:8000/v1 --model Qwen/Qwen2.5-0.5B-Instruct
-                                                      ESC: windows of 5, at most 40, stops once a window agrees
-  rollwise consistency math.jsonl ... --rule adaptive --k 40          one at a time, until the majority is safe
-  rollwise consistency math.jsonl ... --rule adaptive --window 4      four at a time: faster, a few samples more
+                                                      adaptive: at most 40 samples, until the majority is safe
+  rollwise consistency math.jsonl ... --price_in 0.15 --price_out 0.6   what it cost and saved, by a million tokens
+  rollwise consistency math.jsonl ... --concurrency 256 --ahead 4     faster, and a few samples more
+  rollwise consistency math.jsonl ... --rule esc                      windows of 5, until all of one agree
   rollwise consistency math.jsonl ... --rule full --k 40              all 40, to compare with
+  rollwise consistency math.jsonl ... --n 1                           for a server that gives one sample a request
   rollwise consistency math.jsonl ... --answer answers.py:last_line   your own function: text -> answer or None
   rollwise consistency math.jsonl ... --route completions --max_tokens 256 --seed 0 --extra '{"top_k": 20}'
 
 OUT gets a JSON line a prompt: id, answers, chosen, why (agreed or budget), samples, requests, tokens, texts, and
-correct where the data has a recorded answer. Killed or interrupted, the same command goes on where it stopped.
+correct where the data has a recorded answer. OUT.samples.jsonl gets each sample as it is finished. Killed or
+interrupted, the same command goes on where it stopped, and draws no finished sample again.
 """
 
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
-        usage="rollwise consistency DATA --base_url URL --model M [--rule esc|adaptive|full] [--k 40] [--OPTION ...]",
+        usage="rollwise consistency DATA --base_url URL --model M [--rule adaptive|esc|full] [--k 40] [--OPTION ...]",
         description="Self-consistency that stops drawing once the answers agree: no head, no weights, any endpoint.",
         epilog=_EXAMPLES,
     )
@@ -41,24 +43,24 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Answer what is missing, and show what it cost."""
-    from rich.console import Console
-
-    from rollwise.inference.consistency_run import run_consistency, show_summary, summarise
+    from rollwise.inference.consistency_run import run_consistency
+    from rollwise.inference.consistency_summary import show_summary, summarise
 
     values = options.as_dict()
     values.pop("config", None)
     config = EndpointConfig(**values)
     try:
-        path, lines, failures = run_consistency(config)
+        path, lines, failures, seconds, asked = run_consistency(config)
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
-    show_summary(summarise(lines, config.k), config, Console())
-    sys.stdout.write(f"\n{path}\n".encode("utf-8", "backslashreplace").decode())  # a path may be no UTF-8
+    show_summary(summarise(lines, config), config, make_console(), seconds=seconds, asked=asked)
+    say(f"\n{path}\n".encode("utf-8", "backslashreplace").decode())  # a path may be no UTF-8
     if failures:
         id_, what = list(failures.items())[-1]  # says most: a server that went down comes last
-        sys.stderr.write(
-            f"rollwise: {len(failures)} prompts failed, for example {id_!r}: {what}; the same command tries again\n"
+        say(
+            f"rollwise: {len(failures)} prompts failed, for example {id_!r}: {what}; the same command tries again\n",
+            error=True,
         )
         return 1
     return 0

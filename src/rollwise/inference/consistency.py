@@ -14,7 +14,7 @@ paid for, agrees with nothing, not even with another of its kind, and has no vot
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -34,18 +34,21 @@ class StoppingRule(Protocol):
         """In tables."""
 
     def draw(self, k: int, drawn: int) -> int:
-        """How many of K samples to draw next, in one request, after `drawn`; 0 after the last."""
+        """How many of K samples to draw after `drawn` before the next look; 0 after the last."""
 
     def agreed(self, answers: Sequence[Answer]) -> bool:
         """Whether to stop after these samples, in the order in which they were drawn."""
 
+    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
+        """Whether `agreed` can hold for the first n samples, of which those in `known` (number -> answer) are there."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Full:
-    """Self-consistency without stopping: all K samples in one request, or `window` at a time.
+    """Self-consistency without stopping: all K samples at once, or `window` at a time.
 
     Args:
-        window: Samples a request; 0 for all K at once. Some servers refuse large requests.
+        window: Samples at a time; 0 for all K. Some servers refuse large requests.
     """
 
     name = "full"
@@ -58,6 +61,9 @@ class Full:
         return min(self.window or k, k - drawn)
 
     def agreed(self, answers: Sequence[Answer]) -> bool:
+        return False
+
+    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
         return False
 
 
@@ -100,6 +106,13 @@ class EarlyStopping:
         last = answers[-self.window :]
         return last[0] is not None and all(answer == last[0] for answer in last)
 
+    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
+        """If a whole window ends here, and what is there of it agrees."""
+        if n % self.window:
+            return False
+        seen = {known[at] for at in range(n - self.window, n) if at in known}
+        return len(seen) <= 1 and None not in seen
+
 
 @dataclass(frozen=True, kw_only=True)
 class AdaptiveConsistency:
@@ -107,7 +120,7 @@ class AdaptiveConsistency:
 
     Args:
         threshold: C_thresh; 0.95 in the paper.
-        window: Samples a request; the paper's 1. More take less time and at most window - 1 samples more.
+        window: Samples between two looks; the paper's 1. More means at most window - 1 samples more.
     """
 
     name = "adaptive"
@@ -128,7 +141,14 @@ class AdaptiveConsistency:
         >>> rule.agreed(["4"] * 3), rule.agreed(["4"] * 4)
         (False, True)
         """
-        first, second = top_counts(answers)
+        return self._safe(*top_counts(answers))
+
+    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
+        """If it would be safe were all the missing ones for the answer that leads."""
+        first, second = top_counts([known[at] for at in range(n) if at in known])
+        return self._safe(first + sum(at not in known for at in range(n)), second)
+
+    def _safe(self, first: int, second: int) -> bool:
         return first > 0 and majority_stays(first, second) > self.threshold
 
 
@@ -176,6 +196,27 @@ def replay(rule: StoppingRule, answers: Sequence[Answer]) -> Agreement:
         if rule.agreed(answers[:drawn]):
             return Agreement(drawn, majority(answers[:drawn]), "agreed")
     return Agreement(drawn, majority(answers), "budget")
+
+
+def least_stop(rule: StoppingRule, k: int, known: Mapping[int, Answer], start: int = 0) -> int:
+    """The least number of samples after which the rule can stop, whatever the missing ones will be; at most k.
+
+    All of these are drawn in any case, so they may be asked for at once and none is in vain.
+
+    Args:
+        rule: The rule.
+        k: Most samples.
+        known: The samples that are there: number -> answer.
+        start: What it was before the last ones came; it never falls.
+
+    >>> rule = AdaptiveConsistency()
+    >>> least_stop(rule, 40, {}), least_stop(rule, 40, {0: "4", 1: "5"}), least_stop(rule, 40, {2: "4", 1: "5"})
+    (4, 7, 7)
+    """
+    n = start or rule.draw(k, 0)
+    while n < k and not rule.can_agree(known, n):
+        n += rule.draw(k, n)
+    return n
 
 
 # ---- equations ----

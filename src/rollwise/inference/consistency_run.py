@@ -4,27 +4,31 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from rich.console import Console
-from rich.table import Table
 
 from rollwise.errors import PoolError, StateFileError
-from rollwise.inference.endpoint import Endpoint, Extractor, Line, answer_all
+from rollwise.inference.consistency_answers import Extractor
+from rollwise.inference.consistency_asking import answer_all
+from rollwise.inference.consistency_drawing import Desk, Slots
+from rollwise.inference.consistency_samples import Drawn, Line, SampleFile
+from rollwise.inference.endpoint import Endpoint
 from rollwise.inference.endpoint_config import EndpointConfig
 from rollwise.progress_bar import progress_bar
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.line_file import append_lines, check_same_options, read_lines
 from rollwise.state import make_folder, write_atomically
+from rollwise.terminal import make_console
 
 
 class ResultFile:
-    """The results: a JSON line a prompt, and beside it the options that decided them.
+    """The results: a JSON line a prompt; beside it the options that decided them, and what was drawn, by sample.
 
     Args:
         path: The file; made when it is first written to.
@@ -33,6 +37,7 @@ class ResultFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.options = path.with_name(f"{path.name}.options.json")
+        self.samples = SampleFile(path.with_name(f"{path.name}.samples.jsonl"))
 
     def begin(self, deciding: Mapping[str, Any]) -> dict[str, Line]:
         """The prompts that are done, by id. A torn last line is cut off.
@@ -42,7 +47,7 @@ class ResultFile:
             StateFileError: a line before the last is damaged, or the options are missing.
         """
         plain = json.loads(json.dumps(deciding))
-        if not self.path.exists():
+        if not (self.path.exists() or self.samples.path.exists()):
             make_folder(self.path.parent)
             text = json.dumps(plain, indent=1, ensure_ascii=False)
             # Bytes of a path that are no UTF-8 are half characters in it; escaped so, JSON gives them back.
@@ -64,18 +69,31 @@ class ResultFile:
             ) from error
 
 
-def run_consistency(
-    config: EndpointConfig, *, console: Console | None = None
-) -> tuple[Path, list[Line], dict[str, str]]:
-    """Answer what is missing.
+class Outcome(NamedTuple):
+    """What a run came to.
 
-    Returns:
-        The file, the lines of all prompts that are done, and of those that failed id -> what went wrong.
+    Attributes:
+        path: The file.
+        lines: The lines of all prompts that are done.
+        failures: Of those that failed id -> what went wrong.
+        seconds: Seconds that asking took, this time.
+        asked: Prompts that were asked, this time.
+    """
+
+    path: Path
+    lines: list[Line]
+    failures: dict[str, str]
+    seconds: float
+    asked: int
+
+
+def run_consistency(config: EndpointConfig, *, console: Console | None = None) -> Outcome:
+    """Answer what is missing.
 
     Raises:
         ConfigError, PoolError: options or data that can't be used, or an endpoint that refuses, or fails all prompts.
     """
-    console = console or Console(stderr=True)
+    console = console or make_console(stderr=True)
     extract = Extractor(config.answer)
     source = DataConfig(data=config.data, id=config.id)
     source.answer = config.answer_column
@@ -87,8 +105,10 @@ def run_consistency(
     done = file.begin({**config.deciding(), "data_hash": data.fingerprint(), "answer_hash": extract.hash})
     missing = [at for at, id_ in enumerate(ids) if id_ not in done]
     failures: dict[str, str] = {}
+    began = time.monotonic()
     if missing:
         before = [done[id_] for id_ in ids if id_ in done]
+        drawn = file.samples.read()
         with _bar(console, len(ids), before) as show:
 
             def keep(line: Line) -> None:
@@ -97,66 +117,33 @@ def run_consistency(
                 show(line)
 
             some_ids, some_rows = [ids[at] for at in missing], [rows[at] for at in missing]
-            failures = asyncio.run(_answer(config, some_ids, some_rows, extract, keep, resumed=bool(before)))
-    return file.path, [done[id_] for id_ in ids if id_ in done], failures
-
-
-def summarise(lines: Sequence[Line], k: int) -> dict[str, Any]:
-    """What the lines cost and came to; tokens are None where the endpoint did not count them.
-
-    >>> line = {"samples": 5, "why": "agreed", "completion_tokens": 50, "chosen": "4", "correct": True, "requests": 1}
-    >>> summarise([line], 40)["saved"]
-    0.875
-    """
-    n = len(lines)
-    samples = sum(line["samples"] for line in lines)
-    judged = [line["correct"] for line in lines if "correct" in line]
-    tokens = [line["completion_tokens"] for line in lines]
-    return {
-        "prompts": n,
-        "samples": samples,
-        "samples_mean": samples / n if n else None,
-        "saved": 1 - samples / (n * k) if n else None,
-        "requests": sum(line["requests"] for line in lines),
-        "completion_tokens": None if None in tokens else sum(tokens),
-        "why": dict(Counter(line["why"] for line in lines)),
-        "unanswered": sum(line["chosen"] is None for line in lines),
-        "judged": len(judged),
-        "correct": sum(judged),
-    }
-
-
-def show_summary(numbers: Mapping[str, Any], config: EndpointConfig, console: Console) -> None:
-    """Print what `summarise` gives."""
-    table = Table(title=f"{config.rule}, at most {config.k} samples", title_justify="left", box=None, show_header=False)
-    if numbers["prompts"]:
-        table.add_row("prompts", f"{numbers['prompts']:,}", f"{numbers['unanswered']:,} without any answer")
-        saved = f"{numbers['saved']:.1%} fewer than {config.k} each"
-        table.add_row("samples a prompt", f"{numbers['samples_mean']:.2f}", saved)
-        why = ", ".join(f"{name} {count:,}" for name, count in sorted(numbers["why"].items()))
-        table.add_row("stopped", why, f"{numbers['requests']:,} requests")
-    if numbers["completion_tokens"] is not None:
-        table.add_row("tokens generated", f"{numbers['completion_tokens']:,}", "")
-    if numbers["judged"]:
-        share = numbers["correct"] / numbers["judged"]
-        table.add_row(
-            "right", f"{share:.1%}", f"{numbers['correct']:,} of {numbers['judged']:,} with a recorded answer"
-        )
-    console.print(table)
+            try:
+                failures = asyncio.run(
+                    _answer(
+                        config, some_ids, some_rows, drawn, extract, file.samples.append, keep, resumed=bool(before)
+                    )
+                )
+            finally:
+                file.samples.close()
+    lines = [done[id_] for id_ in ids if id_ in done]
+    return Outcome(file.path, lines, failures, time.monotonic() - began, len(missing))
 
 
 async def _answer(
     config: EndpointConfig,
     ids: Sequence[str],
     rows: Sequence[Mapping[str, Any]],
+    drawn: Mapping[str, Drawn],
     extract: Extractor,
-    keep: Any,
+    log: Callable[[Line], None],
+    keep: Callable[[Line], None],
     *,
     resumed: bool,
 ) -> dict[str, str]:
     endpoint = Endpoint(config)
+    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log)
     try:
-        return await answer_all(ids, rows, config, endpoint.ask, extract, keep, resumed=resumed)
+        return await answer_all(ids, rows, drawn, desk, keep, resumed=resumed)
     finally:
         await endpoint.close()
 

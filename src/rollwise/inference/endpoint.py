@@ -1,36 +1,24 @@
-"""Self-consistency over any OpenAI-compatible endpoint, stopped early: no head, no weights, no log-probabilities.
-
-Each prompt asks for a window of samples at a time, extracts their answers, and stops when its rule is content; several
-prompts at once. What is done is kept in a file, a line a prompt, and the same command goes on with the rest.
-"""
+"""An OpenAI-compatible endpoint: one request, streamed, given up on silence, closed when it is not needed any more."""
 
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import json
 import os
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator
 from typing import Any
 
-from rollwise.answers import final_answer, normalised, recorded_answer, same_answer
-from rollwise.errors import ConfigError, MissingExtraError, RewardError, RollwiseError
-from rollwise.inference.consistency import Answer, StoppingRule, majority
+from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.inference.endpoint_config import EndpointConfig
-from rollwise.inference.endpoint_failures import BadReplyError, Watch, one_line
-from rollwise.inference.endpoint_reply import Reply, read_reply
-from rollwise.sampling.scoring import load_reward
+from rollwise.inference.endpoint_failures import BadReplyError, BrokenReplyError, one_line
+from rollwise.inference.endpoint_reply import Reply
 
-Line = dict[str, Any]
-"""A prompt's line: id, answers (n,), chosen, why, samples, requests, prompt_tokens, completion_tokens, truncated, texts
-(n,), and `correct` where an answer is recorded."""
-
-Ask = Callable[[Any, int, int | None], Awaitable[Reply]]
-"""(prompt, samples wanted, seed or None) -> Reply."""
+_CONNECT = 10.0
+"""Seconds to get a connection in; what takes longer is no queue but a server that is not there."""
 
 
 class Endpoint:
-    """An OpenAI-compatible endpoint, by the `openai` client, which retries and times out.
+    """An OpenAI-compatible endpoint, by the `openai` client, which tries again until a reply begins.
 
     Args:
         config: Where, and how samples are drawn.
@@ -48,21 +36,50 @@ class Endpoint:
                 f"the key in {config.api_key_env} has what no HTTP header can hold, as an accent, a line end or a "
                 "space at its end; set it to the key alone"
             )
-        self.openai = _import_openai()
+        self.openai = import_openai()
         self.client = self.openai.AsyncOpenAI(
             base_url=config.base_url,
             api_key=key,
-            timeout=config.timeout,
+            # The seconds are of silence: each read begins them anew. `Slots` bounds the requests, so no pool has to.
+            timeout=self.openai.Timeout(config.timeout, connect=min(config.timeout, _CONNECT), pool=None),
             max_retries=config.retries,
         )
 
-    async def ask(self, prompt: Any, n: int, seed: int | None) -> Reply:
-        """`n` samples of a prompt; fewer if the endpoint gives fewer.
+    async def ask(self, prompt: Any, n: int, seed: int | None, reply: Reply) -> None:
+        """Ask once for `n` samples of a prompt; `reply` takes each as it is finished. Fewer may come.
+
+        Cancelled, the stream is closed, which tells the server to stop.
 
         Raises:
+            BrokenReplyError: the reply broke off, or went silent; it may be asked for again.
             BadReplyError: the endpoint answered with no sample that can be read, or the prompt can't be sent.
             ConfigError: it refuses every request of this kind: a wrong key, an unknown model or route.
+            openai.APIError: there is no reply, after all retries.
         """
+        chat, base_url = self.config.route == "chat", self.config.base_url
+        try:
+            raw = await self._send(prompt, n, seed)
+        except asyncio.CancelledError:
+            reply.began = True  # it may have read the prompt by now
+            raise
+        reply.began = True
+        try:
+            if "text/event-stream" not in raw.headers.get("content-type", ""):  # not all servers stream
+                reply.add_whole(await self._whole(raw), n, chat=chat, base_url=base_url)
+                return
+            async for chunk in self._chunks(raw):
+                reply.add_chunk(chunk, n, chat=chat, base_url=base_url)
+        finally:
+            await raw.http_response.aclose()
+        if not reply.taken:
+            raise BrokenReplyError(f"{base_url} ended a stream without a finished sample; see the server's log")
+
+    async def close(self) -> None:
+        """Close the connections."""
+        await self.client.close()
+
+    async def _send(self, prompt: Any, n: int, seed: int | None) -> Any:
+        """The reply as soon as it begins, its body unread."""
         config = self.config
         options: dict[str, Any] = {
             "model": config.model,
@@ -72,13 +89,15 @@ class Endpoint:
             "max_tokens": config.max_tokens,
             "extra_body": config.extra or None,
         }
+        if config.stream:
+            options.update(stream=True, stream_options={"include_usage": True})
         if seed is not None:
             options["seed"] = seed
         try:
             if config.route == "chat":
-                given = await self.client.chat.completions.create(messages=self._messages(prompt), **options)
-            else:
-                given = await self.client.completions.create(prompt=prompt, **options)
+                route = self.client.chat.completions
+                return await route.with_raw_response.create(messages=self._messages(prompt), **options)
+            return await self.client.completions.with_raw_response.create(prompt=prompt, **options)
         except (
             self.openai.AuthenticationError,
             self.openai.PermissionDeniedError,
@@ -88,18 +107,46 @@ class Endpoint:
                 f"{config.base_url} refuses: {one_line(error)}; look at --base_url, --model, --route and the key in "
                 f"{config.api_key_env}"
             ) from error
-        except (json.JSONDecodeError, UnicodeDecodeError) as error:
-            raise BadReplyError(
-                f"{config.base_url} answered with what is no JSON: {error}; is it an OpenAI-compatible endpoint?",
-                of_endpoint=True,
-            ) from error
+        except self.openai.APITimeoutError as error:
+            tries = f", {config.retries + 1} times" if config.retries else ""
+            if "Connect" in type(error.__cause__).__name__:
+                what = f"gave no connection{tries}; look at --base_url"
+            else:
+                what = f"was silent for {config.timeout:g} s{tries}; where requests wait, lower --concurrency"
+            raise BadReplyError(f"{config.base_url} {what}", of_endpoint=True) from error
         except ValueError as error:  # half a character, say
             raise BadReplyError(f"the prompt can't be sent: {error}; mend or remove it") from error
-        return read_reply(given, chat=config.route == "chat", base_url=config.base_url)
 
-    async def close(self) -> None:
-        """Close the connections."""
-        await self.client.close()
+    async def _whole(self, raw: Any) -> Any:
+        try:
+            body = await raw.http_response.aread()
+        except Exception as error:  # whatever the HTTP library of this `openai` raises
+            raise BrokenReplyError(f"{self.config.base_url} broke off its reply: {error!r:.200}") from error
+        try:
+            return json.loads(body)
+        except ValueError as error:
+            raise self._no_json(error) from error
+
+    async def _chunks(self, raw: Any) -> AsyncIterator[Any]:
+        """A stream's chunks, as JSON gives them."""
+        stream = self.openai.AsyncStream(cast_to=object, response=raw.http_response, client=self.client)
+        try:
+            async for chunk in stream:
+                yield chunk
+        except self.openai.APITimeoutError as error:
+            raise BrokenReplyError(
+                f"{self.config.base_url} went silent for {self.config.timeout:g} s midway"
+            ) from error
+        except self.openai.APIError as error:
+            raise BrokenReplyError(f"{self.config.base_url} broke off midway: {one_line(error)}") from error
+        except ValueError as error:
+            raise self._no_json(error) from error
+
+    def _no_json(self, error: ValueError) -> BadReplyError:
+        return BadReplyError(
+            f"{self.config.base_url} answered with what is no JSON: {error}; is it an OpenAI-compatible endpoint?",
+            of_endpoint=True,
+        )
 
     def _messages(self, prompt: Any) -> list[dict[str, Any]]:
         messages = [{"role": "user", "content": prompt}] if isinstance(prompt, str) else list(prompt)
@@ -108,171 +155,8 @@ class Endpoint:
         )
 
 
-class Extractor:
-    """Finds a completion's answer: by the usual marks, or by a user's function.
-
-    Args:
-        where: `file.py:function` or `package.module:function`; None for the usual marks.
-    """
-
-    def __init__(self, where: str | None = None) -> None:
-        self.where, self.hash = where, ""
-        self.function: Callable[[str], Any] = final_answer
-        if where is not None:
-            try:
-                self.function, self.hash = load_reward(where)
-            except ConfigError as error:
-                raise ConfigError(f"--answer: {error}") from error
-
-    def __call__(self, text: str) -> Answer:
-        """The answer as text; None where there is none. Numbers count as text: 4 is "4"."""
-        try:
-            found = self.function(text)
-        except RollwiseError:
-            raise
-        except Exception as error:
-            raise RewardError(f"{self.where} raised {error!r} for the completion {text!r:.80}; mend it") from error
-        if found is not None and not isinstance(found, str | int | float):
-            raise RewardError(f"{self.where} must give an answer as text, or None, got {found!r:.80}")
-        answer = None if found is None else str(found).strip()
-        return answer or None
-
-
-async def draw_until_agreed(
-    prompt: Any, ask: Ask, extract: Callable[[str], Answer], rule: StoppingRule, *, k: int, seed: int | None = None
-) -> Line:
-    """Draw samples of a prompt until `rule` is content, or there are K; the prompt's line, without id and text kept.
-
-    Answers that differ only in case, spaces, commas, dollar signs or as 4 and 4.0 are one answer; it is written as it
-    came up first.
-    """
-    texts: list[str] = []
-    answers: list[Answer] = []
-    truncated, requests = 0, 0
-    tokens: dict[str, int | None] = {"prompt_tokens": 0, "completion_tokens": 0}
-    why = "budget"
-    while want := rule.draw(k, len(answers)):
-        while want > 0:  # an endpoint that ignores n gives one at a time
-            reply = await ask(prompt, want, None if seed is None else seed + requests)
-            requests += 1
-            texts += reply.texts[:want]
-            cut = reply.truncated[:want]
-            truncated += sum(cut)
-            new = (None if lost else extract(text) for text, lost in zip(reply.texts[:want], cut, strict=True))
-            answers += _unified(answers, new)
-            want -= len(cut)
-            for name in tokens:
-                now, more = tokens[name], getattr(reply, name)
-                tokens[name] = None if now is None or more is None else now + more
-        if rule.agreed(answers):
-            why = "agreed"
-            break
-    chosen = majority(answers)
-    samples = {"samples": len(answers), "requests": requests, **tokens, "truncated": truncated}
-    return {"answers": answers, "chosen": chosen, "why": why, **samples, "texts": texts}
-
-
-async def answer_all(
-    ids: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
-    config: EndpointConfig,
-    ask: Ask,
-    extract: Callable[[str], Answer],
-    keep: Callable[[Line], None],
-    *,
-    resumed: bool = False,
-) -> dict[str, str]:
-    """Answer N prompts, several at once; each line goes to `keep` as soon as it is there.
-
-    Args:
-        ids: The prompts' ids.
-        rows: Their rows of the data, each with a `prompt`.
-        config: How they are asked.
-        ask: Asks for samples.
-        extract: Finds a sample's answer.
-        keep: Takes a line.
-        resumed: Whether other prompts are done: should the endpoint be down, the rest is left instead of an error.
-
-    Returns:
-        Of prompts that failed, or were not asked any more: id -> what went wrong.
-
-    Raises:
-        ConfigError: the endpoint refuses everything, or nothing but failures comes from it.
-        RewardError: the user's function that extracts answers fails.
-    """
-    openai = _import_openai()
-    rule, slots = config.stopping_rule(), asyncio.Semaphore(config.at_once)
-    failures: dict[str, str] = {}
-    watch = Watch(len(ids), done=resumed)
-
-    def hopeless() -> str:
-        return f"nothing but failures from {config.base_url}, the last: {watch.last}; look at the server"
-
-    async def one(at: int) -> None:
-        row, seed = rows[at], None if config.seed is None else seed_of(config.seed, ids[at])
-        async with slots:
-            if watch.down():
-                failures[ids[at]] = f"not asked: {hopeless()}"
-                return
-            watch.begin(at)
-            try:
-                line = await draw_until_agreed(row["prompt"], ask, extract, rule, k=config.k, seed=seed)
-            except (openai.APIError, BadReplyError) as error:
-                failures[ids[at]] = one_line(error)
-                watch.failed(at, error)
-                if watch.down() and not resumed:
-                    raise ConfigError(hopeless()) from error
-                return
-        keep(_finished(line, ids[at], row, config))
-        watch.succeeded()
-
-    tasks = [asyncio.create_task(one(at)) for at in range(len(ids))]
-    try:
-        await asyncio.gather(*tasks)
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
-    return failures
-
-
-def seed_of(seed: int, id_: str) -> int:
-    """A prompt's first seed, its own and below 2^31; its requests count on from there.
-
-    >>> seed_of(0, "a") == seed_of(0, "a"), seed_of(0, "a") == seed_of(0, "b")
-    (True, False)
-    """
-    return int.from_bytes(hashlib.sha256(f"{seed}/{id_}".encode("utf-8", "surrogatepass")).digest()[:4], "big") >> 2
-
-
-def _finished(line: Line, id_: str, row: Mapping[str, Any], config: EndpointConfig) -> Line:
-    recorded = recorded_answer(dict(row), config.answer_column)
-    if recorded is not None:
-        line["correct"] = line["chosen"] is not None and same_answer(line["chosen"], recorded)
-    if not config.keep_texts:
-        del line["texts"]
-    return {"id": id_, **line}
-
-
-def _unified(known: Sequence[Answer], new: Any) -> list[Answer]:
-    """New answers, each written as the first that is the same."""
-    firsts = list(dict.fromkeys(answer for answer in known if answer is not None))
-    written: list[Answer] = []
-    for answer in new:
-        if answer is not None:
-            same = next((first for first in firsts if _same(first, answer)), None)
-            if same is None:
-                firsts.append(answer)
-            answer = same or answer
-        written.append(answer)
-    return written
-
-
-def _same(one: str, other: str) -> bool:
-    return one == other or (bool(normalised(one)) and same_answer(one, other))
-
-
-def _import_openai() -> Any:
+def import_openai() -> Any:
+    """The `openai` package; `MissingExtraError` without the extra `serve`."""
     try:
         import openai
     except ModuleNotFoundError as error:

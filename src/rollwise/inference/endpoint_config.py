@@ -12,6 +12,12 @@ from rollwise.inference.consistency import EarlyStopping, StoppingRule, make_rul
 
 ROUTES = ("chat", "completions")
 
+_FREE = (
+    *("out", "limit", "base_url", "api_key_env", "price_in", "price_out"),
+    *("concurrency", "n", "ahead", "stream", "timeout", "retries"),
+)
+"""Options that do not decide the results."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class EndpointConfig:
@@ -22,9 +28,9 @@ class EndpointConfig:
         base_url: The endpoint, up to and with its version, as in http://localhost:8000/v1.
         model: The name by which it knows the model.
         out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
-        rule: "esc" stops once all answers of a window agree, "adaptive" once the majority is safe, "full" never.
+        rule: "adaptive" stops once the majority is safe, "esc" once all answers of a window agree, "full" never.
         k: Most samples of a prompt.
-        window: Samples a request; by default 5 for esc (at most k), 1 for adaptive, all for full.
+        window: Samples between two looks at the rule; by default 1 for adaptive, 5 for esc (at most k), all for full.
         threshold: For adaptive: how sure the majority must be; by default 0.95.
         answer: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last number):
             a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
@@ -39,9 +45,17 @@ class EndpointConfig:
         answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
             `ground_truth` or the like, if there is one.
         limit: Only the first so many prompts.
-        at_once: Prompts at work at the same time.
-        timeout: Seconds after which a request is given up and retried.
-        retries: How often a request that fails (429, 5xx, a lost connection, a timeout) is retried, with growing waits.
+        concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.
+        n: Most samples asked for in one request, which share the prompt's tokens; by default as many as are wanted at
+            once. 1 for a server that refuses more, or gives one whatever is asked.
+        ahead: Samples of a prompt asked for beyond those that the rule can't do without, so that they are under way
+            should they be needed: less time, more tokens. What is not needed is cancelled.
+        stream: Ask for streams. Without, a reply comes whole: a cancelled one is paid for, and a long one is silent.
+        timeout: Seconds of silence after which a request is given up and tried again.
+        retries: How often a request that fails (429, 5xx, a lost connection, silence) is tried again, with growing
+            waits.
+        price_in: Price of a million input tokens, to show what was paid and saved.
+        price_out: Price of a million output tokens; give both or none.
         api_key_env: Environment variable that holds the key; local servers mostly need none.
         keep_texts: Keep the completions in the file, not their answers alone.
 
@@ -53,7 +67,7 @@ class EndpointConfig:
     base_url: str = ""
     model: str = ""
     out: str | None = None
-    rule: str = "esc"
+    rule: str = "adaptive"
     k: int = 40
     window: int | None = None
     threshold: float | None = None
@@ -68,9 +82,14 @@ class EndpointConfig:
     id: str = "id"
     answer_column: str | None = None
     limit: int | None = None
-    at_once: int = 8
-    timeout: float = 600.0
+    concurrency: int = 64
+    n: int | None = None
+    ahead: int = 0
+    stream: bool = True
+    timeout: float = 120.0
     retries: int = 5
+    price_in: float | None = None
+    price_out: float | None = None
     api_key_env: str = "OPENAI_API_KEY"
     keep_texts: bool = True
 
@@ -86,15 +105,17 @@ class EndpointConfig:
             raise ConfigError(f"route must be one of {', '.join(ROUTES)}, got {self.route!r}")
         if self.system is not None and self.route != "chat":
             raise ConfigError("a system message goes with --route chat; write it into the prompts, or leave it out")
-        for name in ("k", "max_tokens", "at_once"):
+        for name in ("k", "max_tokens", "concurrency"):
             check_whole(name, getattr(self, name), least=1)
-        check_whole("retries", self.retries, least=0)
-        for name in ("limit", "seed"):
+        for name in ("retries", "ahead"):
+            check_whole(name, getattr(self, name), least=0)
+        for name in ("limit", "n", "seed"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=0 if name == "seed" else 1)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
         check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
+        self._check_prices()
         rule = self.stopping_rule()
         if isinstance(rule, EarlyStopping) and self.window is not None:
             rule.check_fits(self.k, "window")
@@ -106,10 +127,21 @@ class EndpointConfig:
             window = min(EarlyStopping.window, max(2, self.k))
         return make_rule(self.rule, window=window, threshold=self.threshold)
 
+    def per_request(self) -> int:
+        """Most samples that one request may ask for."""
+        window = self.window if self.rule == "full" else None
+        return min(self.n or self.k, window or self.k, self.k, self.concurrency)
+
     def deciding(self) -> dict[str, Any]:
         """The options that decide the results; a file goes on with the same ones only."""
-        free = {"out", "limit", "at_once", "timeout", "retries", "api_key_env", "base_url"}
-        return {name: value for name, value in asdict(self).items() if name not in free}
+        return {name: value for name, value in asdict(self).items() if name not in _FREE}
+
+    def _check_prices(self) -> None:
+        if (self.price_in is None) != (self.price_out is None):
+            raise ConfigError("price_in and price_out go together; give both, 0 for what costs nothing")
+        for name in ("price_in", "price_out"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), low=0.0, high=1e9)
 
 
 def _check_sendable(name: str, value: Any) -> None:

@@ -27,6 +27,13 @@ class BadReplyError(RewardError):
         self.of_endpoint = of_endpoint
 
 
+class BrokenReplyError(BadReplyError):
+    """A reply that began, and broke off or went silent. What came of it stays good."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, of_endpoint=True)
+
+
 class Watch:
     """Says whether nothing but failures comes from an endpoint, once N prompts are asked, several at once.
 
