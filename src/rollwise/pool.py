@@ -71,6 +71,8 @@ class PromptPool:
         self.columns: dict[str, np.ndarray] = {
             name: _as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
         }
+        self.has_categories = "category" in self.columns
+        """Whether there is a column `category`, which alarms and safeguards look at, whatever the method."""
         self.left_out = dict(left_out or {})
         self._codes: dict[tuple[str, ...], tuple[list[str], np.ndarray]] = {}
 

@@ -1,6 +1,13 @@
 """Answers in text: what is one, and which are the same."""
 
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from rollwise.answers import (
     final_answer,
@@ -9,6 +16,8 @@ from rollwise.answers import (
     same_answer,
     stands_within,
 )
+from rollwise.answers.prose import _SAID
+from rollwise.answers.reading import _tagged
 
 WHOLE = (
     r"18/5|1,234.5|3.5|-2|1e-3|50%|50% of the total|x = 5|\frac{1}{2}|(1, 2)|18 and 20|18, 20|18 or 20|3 + 4i|"
@@ -79,6 +88,98 @@ def test_the_first_mark_of_a_list_is_no_answer() -> None:
 def test_strange_long_texts_take_no_time() -> None:
     for said in ("18" + " a" * 50_000, "1" + " " * 50_000 + "x", "a. A " * 20_000, "$" * 50_000, "1" + ",111" * 20_000):
         assert final_answer(f"The answer is {said}") is not None
+
+
+LONG = 10**6
+BUSY = 10.0
+"""Seconds. Each of these texts takes at most 0.4 s where nothing else runs; by the square it would take hours."""
+
+
+@contextmanager
+def at_most(seconds: float) -> Iterator[None]:
+    """End what takes longer."""
+
+    def stop(*_: object) -> None:
+        raise TimeoutError(f"it took more than {seconds} s")
+
+    before = signal.signal(signal.SIGALRM, stop)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "<answer>",
+        "</answer>",
+        "<answer></answer>",
+        "<answer>7</answer> ",
+        "<",
+        r"\boxed{",
+        r"\boxed{}",
+        "{",
+        "#### ",
+        "####\n",
+        "#",
+        "1",
+        "1,",
+        ",111",
+        "1/",
+        "1.",
+        ",",
+        "-",
+        " ",
+        "\n",
+        " \n",
+        "*",
+        "$",
+        "answer is ",
+        "answer is\n",
+        "answer: ",
+        "final answer ",
+        "a. A ",
+        "1. A ",
+        " a/b",
+    ],
+)
+@pytest.mark.parametrize("before", ["", "The answer is", "The answer is 1"])
+def test_a_long_text_takes_time_by_its_length_alone(before: str, text: str) -> None:
+    """A policy in a loop writes such texts; votes and profiles read every one."""
+    whole = before + text * (LONG // len(text))
+    with at_most(BUSY):
+        final_answer(whole)
+
+
+@pytest.mark.parametrize("text", ["1 ", " ".join(map(str, range(LONG // 7)))])
+def test_a_number_is_looked_for_in_a_long_text(text: str) -> None:
+    whole = text * (LONG // len(text))
+    with at_most(BUSY):
+        assert not stands_within("-14", whole)
+
+
+OLD_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
+OLD_SAID = re.compile(
+    r"(?:final answer|answer is|answer:)\s*(?:is|:)?\s*\**\s*(?P<said>[^\n]+)",
+    re.IGNORECASE,
+)
+PARTS = (
+    *("<answer>", "</answer>", "<ANSWER>", "<an\u017fwer>", "<", "answer>", "answer is", "Answer:", "final answer"),
+    *("is", ":", "*", "**", " ", "\n", "\t", "\r", "\u2028", "7", "x", "Paris", "."),
+)
+texts = st.lists(st.sampled_from(PARTS), max_size=14).map("".join) | st.text(max_size=40)
+
+
+@settings(max_examples=2000, deadline=None)
+@given(texts)
+def test_what_is_linear_reads_as_the_expressions_did_that_were_not(text: str) -> None:
+    assert _tagged(text) == next(reversed(OLD_TAGGED.findall(text)), None)
+    assert [(found.span(), found.span("said")) for found in _SAID.finditer(text)] == [
+        (found.span(), found.span("said")) for found in OLD_SAID.finditer(text)
+    ]
 
 
 def test_numbers_are_compared_exactly() -> None:

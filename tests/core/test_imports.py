@@ -38,6 +38,7 @@ CORE = {
     "columns",
     "yaml_file",
     "progress_bar",
+    "terminal",
     "child_process",
 }
 # One import goes by name alone: `judges.registry` holds "module:maker" for judges that need an extra, which are in

@@ -40,11 +40,11 @@ class FakeDecoder:
         return [10 * value] if self.confident else [1 - value, value]
 
     def __call__(
-        self, policy: Policy, seed: int, ks: Any = None, watch: Any = None
+        self, policy: Policy, seed: int, ks: Any = None, watch: Any = None, answer: Any = None
     ) -> tuple[list[Result], float, float]:
         self.calls.append((policy.name, seed))
         ks = [self.k] * self.prompts if ks is None else ks
-        results = [self.decode(policy, seed, i, k) for i, k in enumerate(ks)]
+        results = [self.decode(policy, seed, i, k, answer) for i, k in enumerate(ks)]
         if watch is not None:  # the fake's confidence, whoever asks
             for i, result in enumerate(results):
                 for one in result.candidates:
@@ -52,7 +52,7 @@ class FakeDecoder:
         work = float(sum(result.row_forwards for result in results))
         return results, work / 1000, work / 500
 
-    def decode(self, policy: Policy, seed: int, prompt: int, k: int) -> Result:
+    def decode(self, policy: Policy, seed: int, prompt: int, k: int, answer: Any = None) -> Result:
         states = (1.0,) if self.confident else STATES
         group = CandidateGroup(f"p{prompt}", k, limit=LIMIT, policy=policy, states=states, prompt_tokens=3)
         drawn = [self.candidate(seed, prompt, j) for j in range(k)]
@@ -63,7 +63,8 @@ class FakeDecoder:
             at = len(group.tokens[j])
             group.observe(j, tokens[at], self.read(values[at]), 25.0 if at == 0 else float(len(tokens) - at))
             if at + 1 == len(tokens):
-                group.end(j, answer=self.text(seed, prompt, j))
+                text = self.text(seed, prompt, j)
+                group.end(j, answer=text if answer is None else answer(text))
 
         launched = group.launch(group.first)
         while not group.done:

@@ -24,7 +24,7 @@ SMALL: dict[str, Any] = {
 
 def make(out: Path, decode: FakeDecoder, **changes: Any) -> Evaluation:
     given = {"about": {"model": "fake"}, "confident": None}
-    given |= {name: changes.pop(name) for name in ("about", "confident", "digests") if name in changes}
+    given |= {name: changes.pop(name) for name in ("about", "confident", "digests", "check") if name in changes}
     config = EvaluationConfig(**SMALL | changes)
     return Evaluation(out, config, decode=decode, judge=judge, states=STATES, **given)
 
@@ -88,7 +88,7 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert found["ceiling"]["accuracy"] == pytest.approx(np.mean(reached))
 
     points = {(point["objective"], point["family"]): point for point in found["held_out"]}
-    assert len(points) == 2 * 12  # any, 8 families with a head, 3 without: nobody decodes for deepconf here
+    assert len(points) == 2 * 13  # any, 9 families with a head, 3 without: nobody decodes for deepconf here
     assert {fold["setting"] for fold in points["row_forwards", "prune"]["folds"]} <= {"none", "prune 0.4"}
     assert json.loads((tmp_path / "evaluation.json").read_text())["prompts"] == 12
 

@@ -168,6 +168,10 @@ def test_an_evaluation_does_not_go_on_after_its_reward_changed(
             for part in (f"--{name}", "[]")]  # fmt: skip
     evaluate = ("head", "evaluate", rollouts, "--head", head, "--k", 2, "--live", "no", "--keeps", "[50]", *grid)
     status, _, err = command(*evaluate)
+    assert status == 1
+    assert "the head was fitted on 12 of the 12 prompts" in err
+    evaluate += ("--fitted", "true")
+    status, _, err = command(*evaluate)
     assert status == 0, err
     kept = json.loads((rollouts / "evaluation/config.json").read_text())
     assert kept["digests"].keys() == {"data_hash", "reward_hash", "ids_hash", "weights_digest"}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from tiny import random_head, tiny
 
-from rollwise.inference import BestOfN, EarlyStop, Policy, Prune, Sequential, Utility
+from rollwise.inference import BestOfN, EarlyStop, Policy, Prune, Sequential, Until, UntilChecked, Utility
 from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.groups import Result
@@ -23,6 +23,9 @@ POLICIES = [
     Utility(beta=0.3, warmup=3, interval=2, simultaneous=True),
     Sequential(),
     Sequential(width=2, below=0.5, warmup=4, interval=2),
+    Until(threshold=0.52),
+    Until(threshold=0.52, width=2),
+    UntilChecked(),
     EarlyStoppingVote(window=2),
     AdaptiveConsistencyVote(threshold=0.6),
     DeepConfPolicy(warmup=2, keep=50, window=3, interval=2, consensus=0.6),

@@ -78,6 +78,32 @@ def test_arithmetic_that_could_take_for_ever_is_refused() -> None:
             check_arguments(POWER, arguments, typed=True)
 
 
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"a":' * 100_000, "9" * 100_000, "{" * 100_000])
+def test_arguments_nested_without_end_are_a_failed_call(text: str) -> None:
+    """TRL hands a `ToolError` to the policy; any other error would end the training."""
+    environment = BFCLEnvironment()
+    with pytest.raises(ToolError, match="arguments must be an object"):
+        environment.call("f", text)  # type: ignore[arg-type]
+
+
+def test_values_nested_without_end_are_a_failed_call() -> None:
+    """Whoever read them had more of the stack left than is left here."""
+    deep: list[Any] = []
+    for _ in range(2000):
+        deep = [deep]
+    services = Services.__new__(Services)
+    services._docs = {"power": ("MathAPI", POWER), "any": ("Files", {**POWER, "name": "any"})}
+    for function in ("power", "any"):
+        for arguments in ({"base": deep, "exponent": deep}, deep):
+            with pytest.raises(ToolError, match="nested too deeply"):
+                services.run(function, arguments)
+
+
+def test_a_reference_nested_without_end_is_no_call() -> None:
+    for text in ("f(" + "[" * 100_000, "f(" + "[" * 5000 + "]" * 5000 + ")", "f(" + "-" * 5000 + "1)", "f({[]: 1})"):
+        assert parse_call(text) is None
+
+
 def test_a_function_is_described_in_a_line() -> None:
     doc = {
         "name": "cd",

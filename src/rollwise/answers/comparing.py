@@ -39,7 +39,8 @@ def stands_within(answer: str, text: str) -> bool:
     """
     wanted = normalised(answer)
     if _NUMBER.fullmatch(wanted):
-        return any(_value(number) == _value(wanted) for number in numbers_of(text))
+        value = _value(wanted)
+        return any(_value(number) == value for number in set(numbers_of(text)))
     return bool(wanted) and wanted in normalised(text)
 
 

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import re
 
-_SAID = re.compile(r"(?:final answer|answer is|answer:)\s*(?:is|:)?\s*\**\s*(?P<said>[^\n]+)", re.IGNORECASE)
+# No two \s* beside one another: many newlines after "answer is" would take the cube of their number.
+_SAID = re.compile(
+    r"(?:final answer|answer is|answer:)\s*(?:(?:is|:)\s*)?(?:\*+\s*)?(?P<said>[^\n]+)",
+    re.IGNORECASE,
+)
 _FIRST_NUMBER = re.compile(
     r"""(?:\\[(\[$]|[$*\s])*  # $18$, **18**, \(18\)
     (?P<number>[-+]?(?:\d{1,3}(?:,\d{3})+(?!\d)|\d+)(?:\.\d+)?(?:e[-+]?\d+)?(?:/\d+)?
@@ -86,7 +90,7 @@ def _is_unit(text: str) -> bool:
 def _first_sentence(said: str) -> str:
     for end in _SENTENCE_END.finditer(said):
         last = said[max(0, end.start() - 20) : end.start()]
-        if re.search(r"(?:^|[^=\s])\s*\b1$", last):  # a list's first mark
+        if last.endswith("1") and re.search(r"(?:^|[^=\s])\s*\b1$", last):  # a list's first mark
             return said
         word = re.search("[A-Za-z]+$", last)
         if word is None or not _ABBREVIATION.fullmatch(word[0]):

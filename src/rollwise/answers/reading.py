@@ -12,7 +12,7 @@ from rollwise.answers.prose import answer_said
 ANSWER_COLUMNS = ("answer", "ground_truth", "solution", "gold", "label", "expected_answer", "final_answer")
 """Where recorded answers usually are; and `reward_model.ground_truth`, as verl has it."""
 
-_TAGGED = re.compile(r"<answer>(.*?)</answer>", re.DOTALL | re.IGNORECASE)
+_TAG = re.compile("</?answer>", re.IGNORECASE)
 _HASHED = re.compile(r"####\s*(.+)")
 
 
@@ -54,11 +54,21 @@ def _marked(text: str) -> str | None:
     boxed = _boxed(text)
     if boxed is not None:
         return boxed
-    for pattern in (_TAGGED, _HASHED):
-        found = pattern.findall(text)
-        if found and found[-1].strip():
-            return str(found[-1]).strip().rstrip(".*")
+    for found in (_tagged(text), next(reversed(_HASHED.findall(text)), None)):
+        if found and found.strip():
+            return found.strip().rstrip(".*")
     return answer_said(text)
+
+
+def _tagged(text: str) -> str | None:
+    """What stands in the last pair of tags; one pass, as a model in a loop writes very many tags without an end."""
+    last, start = None, None
+    for tag in _TAG.finditer(text):
+        if tag[0].startswith("</"):
+            last, start = (last if start is None else text[start : tag.start()]), None
+        elif start is None:
+            start = tag.end()
+    return last
 
 
 def _boxed(text: str) -> str | None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.terminal import say
 
 HELP = "answer prompts by best-of-N that gives up hopeless candidates early"
 
@@ -19,7 +18,12 @@ examples:
   rollwise bestof countdown --head head.safetensors                full best-of-8, chosen by the head
   rollwise bestof countdown --head head.safetensors --policy sequential
                                                                    another candidate only while it is worth its tokens
-  rollwise bestof countdown --head head.safetensors --policy prune --policy_options.warmup 8 --policy_options.interval 2
+  rollwise bestof countdown --head head.safetensors --evaluation rollouts/eval/evaluation
+                                                                   the cheapest setting there that loses no accuracy
+  rollwise bestof countdown --head head.safetensors --policy until --policy_options.threshold 0.9
+                                                                   another candidate until one's verdict reaches .9
+  rollwise bestof my.jsonl --model path/or/hub-id --policy check --check checks.py:looks_right
+                                                                   until a text passes a check: needs no head
   rollwise bestof countdown --head head.safetensors --policy prune --mean_k 4
                                                                    the paper's blend by V(x), not value_q25 as in B.7:
                                                                    hard prompts get more candidates
@@ -55,15 +59,16 @@ def run(options: Namespace) -> int:
     try:
         answers = run_bestof(config)
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
     lines = answers.lines
     mean = {name: np.mean([line[name] for line in lines]) for name in ("row_forwards", "steps", "k", "complete")}
     scored = "" if answers.accuracy is None else f"mean reward {answers.accuracy:.3f}; "
     took = f"; {answers.decoded / answers.wall_s:.1f} prompts a second" if answers.decoded else ""
-    sys.stdout.write(
+    say(
         f"{len(lines):,} prompts by {config.policy} of {mean['k']:.1f} candidates: {scored}"
         f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
-        f"candidates carried to the end{took}\n{answers.path}: config.yaml, model.json, answers.jsonl\n"
+        f"candidates carried to the end{took}\n{''.join(f'note: {note}' + chr(10) for note in answers.notes)}"
+        f"{answers.path}: config.yaml, model.json, answers.jsonl\n"
     )
     return 0

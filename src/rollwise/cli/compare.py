@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
@@ -11,6 +10,7 @@ from jsonargparse import ArgumentParser, Namespace
 from rollwise.checks import check_whole
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.terminal import make_console, say
 
 HELP = "train several methods with several seeds, and compare them at equal compute"
 
@@ -62,8 +62,6 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Train what is missing, and report."""
-    from rich.console import Console
-
     from rollwise.comparing import read_plan, run_comparison
 
     plan = read_plan(options.plan).changed(model=options.get("model"), learning_rate=options.get("learning_rate"))
@@ -72,7 +70,7 @@ def run(options: Namespace) -> int:
     if not options.get("report_only"):
         jobs = check_whole("jobs", _default_jobs() if options.get("jobs") is None else options.jobs, least=1)
         chosen = {name: options.get(name) for name in ("methods", "seeds")}
-        failed = run_comparison(plan, folder, jobs=jobs, console=Console(stderr=True), **chosen)
+        failed = run_comparison(plan, folder, jobs=jobs, console=make_console(stderr=True), **chosen)
     elif not folder.is_dir():
         raise ConfigError(
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
@@ -83,8 +81,8 @@ def run(options: Namespace) -> int:
 
     comparison = compare_set(read_comparison(folder))
     page = write_results(comparison, folder)
-    Console().print(format_table(comparison))
-    sys.stdout.write(f"report: {page}\n")
+    make_console().print(format_table(comparison))
+    say(f"report: {page}\n")
     return 1 if failed else 0
 
 

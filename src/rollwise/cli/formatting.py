@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
+
+from rollwise.terminal import printable
 
 
 class _Formatter(DefaultHelpFormatter):
@@ -14,9 +17,16 @@ class _Formatter(DefaultHelpFormatter):
         return "\n".join(indent + line for line in text.splitlines())
 
 
+class _Parser(ArgumentParser):
+    """Prints no control characters of a value that it refuses, which may stand in a file from elsewhere."""
+
+    def error(self, message: str, ex: Exception | None = None) -> Any:
+        return super().error(printable(message), ex)
+
+
 def command_parser(**options: str) -> ArgumentParser:
     """A command's parser, whose description and examples are shown as they are written."""
-    return ArgumentParser(formatter_class=_Formatter, **options)
+    return _Parser(formatter_class=_Formatter, **options)
 
 
 def underscored(arguments: Iterable[str]) -> list[str]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.inference.settings import EvaluationConfig
+from rollwise.terminal import make_console, say
 
 HELP = "what is saved at what accuracy: every policy, on held-out prompts, with tables and figures"
 
@@ -21,11 +21,15 @@ examples:
   rollwise head evaluate rollouts/eval --head head.safetensors --live "prune 0.5, early-stop 0.8"
                                                                           which settings are run live too, for seconds
   rollwise head evaluate rollouts/eval --head head.safetensors --rule majority --out evaluations/majority
+  rollwise head evaluate rollouts/eval --head head.safetensors --check checks.py:looks_right
+                                                                          beside them: until the text passes a check
 
 It writes into ROLLOUTS/evaluation: report.html, table.md, policies.csv, evaluation.json and figures.
 Each seed is decoded once in full; every setting is replayed from that exactly, and those on the front run live as well.
 Killed or interrupted, the same command goes on where it stopped; more thresholds or seeds join what is there.
 """
+
+_OWN = ("rollouts", "head", "model", "out", "prompts", "slots", "check", "fitted")
 
 
 def build_parser() -> ArgumentParser:
@@ -43,6 +47,11 @@ def build_parser() -> ArgumentParser:
     add("--out", type=str | None, default=None, help="the folder; by default ROLLOUTS/evaluation")
     add("--prompts", type=int | None, default=None, help="the first so many of the prompts are decoded; all by default")
     add("--slots", type=int, default=64, help="most candidates in the batch at once, of all prompts together")
+    add(
+        "--check", type=str | None, default=None,
+        help="file.py:function, text -> bool: a row without the head, until the text passes; by default the task's own",
+    )  # fmt: skip
+    add("--fitted", type=bool, default=False, help="take rollouts of prompts that the head was fitted on as well")
     parser.add_class_arguments(EvaluationConfig, as_group=False, skip={"limit"})
     return parser
 
@@ -50,38 +59,49 @@ def build_parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Do what is missing, and write tables, figures and the page."""
     values = options.as_dict()
-    own = {name: values.pop(name, None) for name in ("rollouts", "head", "model", "out", "prompts", "slots")}
+    own = {name: values.pop(name, None) for name in _OWN}
     try:
         page = _evaluate(own, values)
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
-    sys.stdout.write(f"{page}\n{page.parent}: evaluation.json, table.md, policies.csv, figures\n")
+    say(f"{page}\n{page.parent}: evaluation.json, table.md, policies.csv, figures\n")
     return 0
 
 
 def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
-    from rich.console import Console
-
     from rollwise.cli.progress import Bars
+    from rollwise.errors import ConfigError
     from rollwise.inference.bench import auc_steps, bench_of, decode_on, judge_on, scored_of
     from rollwise.inference.calibration import calibration_report
     from rollwise.inference.confidence import TokenConfidence
     from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
     from rollwise.inference.evaluation import Evaluation
+    from rollwise.inference.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
     from rollwise.inference.head import SuccessHead
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
+    from rollwise.inference.text_check import load_check
     from rollwise.models.identity import weights_digest
     from rollwise.reports.inference import read_evaluation, write_inference_report
     from rollwise.reports.inference_tables import verdict
 
     head, rollouts = SuccessHead.load(own["head"]), RolloutSet.read(own["rollouts"])
     bench = bench_of(own["rollouts"], own["prompts"])
+    prompts = prompts_of(rollouts)
+    fitted = fitted_among(head, prompts)
+    if fitted and not own["fitted"]:
+        raise ConfigError(
+            f"{overlap_words(fitted, len(prompts))}, and there it looks better than it is: roll out others (a task's "
+            "--split eval; of one file --split train and --split eval), or take these as well with --fitted true"
+        )
+    check = bench.check if own["check"] is None else load_check(own["check"])
     config = EvaluationConfig(limit=bench.limit, **{name: _tuple(value) for name, value in values.items()})
-    console = Console(stderr=True)
+    console = make_console(stderr=True)
     with Bars(console) as bars:
         model, tokenizer, name = model_of(rollouts, own["model"], progress=bars.of("warm start"))
+        head.check(model, tokenizer)
+        check_weights(head, model)
         drawing = DecodingOptions(
             temperature=bench.temperature,
             top_p=bench.top_p,
@@ -100,18 +120,25 @@ def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
             judge=judge_on(bench),
             states=head.states,
             solved_at=bench.solved_at,
+            check=check,
             about={"model": name, "head": head.digest, "rollouts": str(own["rollouts"]),
                    "decoded": len(bench.ids), "temperature": bench.temperature, "top_p": bench.top_p,
-                   "stop": list(bench.stop)},
+                   "stop": list(bench.stop), "data": dict(bench.source)},
             digests={**bench.digests, "weights_digest": weights_digest(model)},
         )  # fmt: skip
         scored = scored_of(
-            model, tokenizer, head, rollouts, progress=bars.of("rollouts scored"), kept=evaluation.out / "scored"
+            model,
+            tokenizer,
+            head,
+            rollouts,
+            check=check,
+            progress=bars.of("rollouts scored"),
+            kept=evaluation.out / "scored",
         )
         warmup = int(config.warmup or 1)
         steps = auc_steps(warmup, int(scored.lengths.max()))
         report = calibration_report(scored, steps=steps, prune_step=warmup, k=config.k, solved_at=bench.solved_at)
-        evaluation.run(calibration=report, progress=bars.update)
+        evaluation.run(calibration=report, fitted=fitted, progress=bars.update)
     page = write_inference_report(evaluation.out)
     for sentence in verdict(read_evaluation(evaluation.out)):
         console.print(sentence, highlight=False)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import sys
-
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
+from rollwise.terminal import say
 
 HELP = "write a head into free rows of a model's vocabulary, for an unmodified server"
 
@@ -50,6 +49,7 @@ def run(options: Namespace) -> int:
     from rollwise.cli.progress import Bar
     from rollwise.errors import ConfigError
     from rollwise.inference.export import export_head
+    from rollwise.inference.fitted_on import check_weights
     from rollwise.inference.head import SuccessHead
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
@@ -68,19 +68,21 @@ def run(options: Namespace) -> int:
         raise ConfigError("which model? give --rollouts (their model is taken), or --model with a folder or hub id")
     else:
         model, tokenizer = load_model(name, None)
+    head.check(model, tokenizer)
+    check_weights(head, model)
     margin = options.get("margin", 12.0)
     done = export_head(
         model, tokenizer, head, options.out, sequences=sequences, margin=margin or None,
         resize=bool(options.get("resize")),
     )  # fmt: skip
     added = f", {done.resized} of them added" if done.resized else ""
-    sys.stdout.write(f"ids {done.start:,} to {done.start + done.size - 1:,} of {done.rows:,} rows{added}\n")
+    say(f"ids {done.start:,} to {done.start + done.size - 1:,} of {done.rows:,} rows{added}\n")
     if done.check is None:
-        sys.stdout.write("nothing was checked; give --rollouts to check the rows, and for the safety net\n")
+        say("nothing was checked; give --rollouts to check the rows, and for the safety net\n")
     else:
-        sys.stdout.write(
+        say(
             f"on {done.check.positions:,} positions: value as in the head's file within {done.check.value_error:.1e}; "
             f"mass of the rows if not masked {done.check.mass:.1e}, at most {done.check.greatest_mass:.1e}\n"
         )
-    sys.stdout.write(f"{done.path}: the model, its tokenizer, success_head/head.safetensors, serving.json, README.md\n")
+    say(f"{done.path}: the model, its tokenizer, success_head/head.safetensors, serving.json, README.md\n")
     return 0

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
+from rollwise.terminal import say
 
 if TYPE_CHECKING:
     import torch
@@ -69,6 +69,7 @@ def build_parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Fit, save and say how good it is."""
     from rollwise.cli.progress import Bar
+    from rollwise.inference.fitted_on import PROMPT_HASHES, prompt_hashes, prompts_of
     from rollwise.inference.fitting import fit_head, fit_paper, position_weights
     from rollwise.inference.head import SuccessHead
     from rollwise.inference.hidden import gather_states
@@ -76,7 +77,7 @@ def run(options: Namespace) -> int:
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
     from rollwise.inference.verdict import window_means
-    from rollwise.models.identity import model_facts
+    from rollwise.models.identity import made_by
 
     rollouts = RolloutSet.read(options.rollouts)
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
@@ -114,11 +115,12 @@ def run(options: Namespace) -> int:
         "folders": list(options.rollouts),
         "model": source,
         "configs": rollouts.configs,
+        PROMPT_HASHES: prompt_hashes(prompts_of(rollouts)),
     }
     verdict, judged = None, ""
     if judging:
         verdict, about["verdict"], judged = _verdict(ends, rollouts, spec)
-    path = SuccessHead(fit.weight, spec, model_facts(model, tokenizer), about, verdict).save(options.out)
+    path = SuccessHead(fit.weight, spec, made_by(model, tokenizer), about, verdict).save(options.out)
     kept.clear()
     if method == "convex":
         proof = (
@@ -128,7 +130,7 @@ def run(options: Namespace) -> int:
         )
     else:
         proof = "the paper's recipe stops after two epochs, wherever that is"
-    sys.stdout.write(
+    say(
         f"{len(rollouts.ids):,} prompts, {len(rollouts):,} rollouts of mean reward {rollouts.rewards.mean():.3f}"
         f"{f' ({rollouts.unscored:,} without a reward left out)' if rollouts.unscored else ''}, "
         f"{len(labels):,} of {rollouts.lengths.sum():,} positions\n"

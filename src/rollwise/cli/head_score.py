@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
+from rollwise.terminal import make_console, say
 
 if TYPE_CHECKING:
     from rollwise.inference.head import SuccessHead
@@ -47,9 +47,8 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Score, write the lines, and show the table."""
-    from rich.console import Console
-
     from rollwise.cli.progress import Bar
+    from rollwise.inference.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
     from rollwise.inference.head import SuccessHead
     from rollwise.inference.kept_batches import remove_kept
     from rollwise.inference.rollout_set import RolloutSet
@@ -61,6 +60,9 @@ def run(options: Namespace) -> int:
     with Bar("warm start") as bar:
         model, tokenizer, _ = model_of(rollouts, options.get("model"), progress=bar.update)
     head.check(model, tokenizer)
+    check_weights(head, model)
+    prompts = prompts_of(rollouts)
+    said = overlap_words(fitted_among(head, prompts), len(prompts))
     out = Path(options.get("out") or Path(options.rollouts) / "scores.jsonl")
     part = out.with_name(f"{out.name}.part")
     with Bar("rollouts scored") as bar:
@@ -69,8 +71,8 @@ def run(options: Namespace) -> int:
     text = "".join(json.dumps(_line(score, rollouts), ensure_ascii=False) + "\n" for score in scores)
     write_atomically(out, text.encode("utf-8", "surrogatepass"))
     remove_kept(part)
-    Console().print(_table(scores, head, rollouts))
-    sys.stdout.write(f"{out}\n")
+    make_console().print(_table(scores, head, rollouts))
+    say(f"{said}\n{out}\n")
     return 0
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from rollwise.cli.formatting import command_parser
 from rollwise.curricula import CURRICULA, curriculum_options
 from rollwise.gates import GATES, gate_options
 from rollwise.tasks import TASKS, task_options
+from rollwise.terminal import say
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Listing:
 
     def run(self, options: Namespace) -> int:
         """Print the list, or one of them with its options."""
-        sys.stdout.write(self._text(options.get("name")))
+        say(self._text(options.get("name")))
         return 0
 
     def _text(self, name: str | None) -> str:

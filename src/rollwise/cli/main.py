@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 from collections.abc import Sequence
 
 from rollwise.errors import MissingExtraError, RollwiseError
+from rollwise.terminal import guard_output, say
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status: 0 done, 1 an error explained, 2 a wrong command line, 130 interrupted."""
-    logging.basicConfig(format="%(levelname)s %(name)s: %(message)s", level=logging.WARNING)
+    guard_output()
     # Hub look-ups and telemetry only where the user asked for a hub model: a demo must run without a network.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
@@ -28,11 +28,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
         given = sys.argv[1:] if arguments is None else arguments
         status = run_command(build_parser().parse_args(underscored(given), defaults=False))
     except RollwiseError as error:
-        sys.stderr.write(f"rollwise: {error}\n")
+        say(f"rollwise: {error}\n", error=True)
         return 1
     except KeyboardInterrupt:
-        sys.stderr.write(
-            "rollwise: interrupted; what was saved is kept: the same command goes on, or train --resume RUN\n"
+        say(
+            "rollwise: interrupted; what was saved is kept: the same command goes on, or train --resume RUN\n",
+            error=True,
         )
         return 130
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:

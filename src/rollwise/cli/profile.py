@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.profiling.config import ProfileConfig
+from rollwise.terminal import make_console, say
 
 HELP = "is my data worth a curriculum, and which one? rolls out a sample of it"
 
@@ -42,8 +41,6 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Roll out what is missing, and show the profile."""
-    from rich.console import Console
-
     from rollwise.profiling.display import show
     from rollwise.profiling.profile import run_profile
 
@@ -52,8 +49,8 @@ def run(options: Namespace) -> int:
     try:
         profile = run_profile(ProfileConfig(**values))
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
-    show(profile.numbers, Console())
-    sys.stdout.write(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet, groups.jsonl\n")
+    show(profile.numbers, make_console())
+    say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet, groups.jsonl\n")
     return 0

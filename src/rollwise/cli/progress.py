@@ -1,4 +1,4 @@
-"""Bars over the long tasks of a command, on the standard error."""
+"""Bars over the long tasks of a command, on the standard error; where there is no terminal, a line every tenth."""
 
 from __future__ import annotations
 
@@ -8,45 +8,22 @@ from typing import Any
 from rich.console import Console
 
 from rollwise.progress_bar import progress_bar
-
-
-class Bar:
-    """A bar over one task; where there is no terminal, a line every tenth. `update` takes (done, in all).
-
-    Args:
-        what: What is counted, for example "rollouts read".
-    """
-
-    def __init__(self, what: str) -> None:
-        self.what, self.console, self.tenths = what, Console(stderr=True), 0
-        self.bar = progress_bar(self.console, disable=not self.console.is_terminal)
-        self.task = self.bar.add_task(what, total=None)
-
-    def __enter__(self) -> Bar:
-        self.bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.bar.stop()
-
-    def update(self, done: int, total: int) -> None:
-        """So many of so many are done."""
-        self.bar.update(self.task, completed=done, total=total)
-        if not self.console.is_terminal and done * 10 // total > self.tenths:
-            self.tenths = done * 10 // total
-            self.console.print(f"{self.what}: {done:,} of {total:,}", highlight=False)
+from rollwise.sampling.progress import Tenths
+from rollwise.terminal import make_console
 
 
 class Bars:
-    """A bar for each kind of work, which begins when it is first heard of.
+    """A bar for each kind of work, which begins when it is first heard of; lines where there is no terminal.
 
     Args:
         console: Where they are drawn.
     """
 
     def __init__(self, console: Console) -> None:
-        self.progress = progress_bar(console)
+        self.console = console
+        self.progress = progress_bar(console, disable=not console.is_terminal)
         self.tasks: dict[str, Any] = {}
+        self.lines: dict[str, Tenths] = {}
 
     def __enter__(self) -> Bars:
         self.progress.start()
@@ -56,7 +33,10 @@ class Bars:
         self.progress.stop()
 
     def update(self, what: str, done: int, total: int) -> None:
-        """So many of so many of that work are done."""
+        """`done` of `total` of that work are done."""
+        if self.progress.disable:
+            self.lines.setdefault(what, Tenths(self.console, what)).update(done, total)
+            return
         if what not in self.tasks:
             self.tasks[what] = self.progress.add_task(what, total=total)
         self.progress.update(self.tasks[what], completed=done, total=total)
@@ -64,3 +44,22 @@ class Bars:
     def of(self, what: str) -> Callable[[int, int], None]:
         """`update` for one kind of work."""
         return lambda done, total: self.update(what, done, total)
+
+
+class Bar:
+    """A bar over one task. `update` takes (done, in all).
+
+    Args:
+        what: What is counted, for example "rollouts read".
+    """
+
+    def __init__(self, what: str) -> None:
+        self.bars = Bars(make_console(stderr=True))
+        self.update = self.bars.of(what)
+
+    def __enter__(self) -> Bar:
+        self.bars.__enter__()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bars.__exit__(*exception)

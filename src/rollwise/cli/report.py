@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.terminal import say
 
 HELP = "write the HTML report of a run, or of several runs compared"
 
@@ -45,5 +45,5 @@ def run(options: Namespace) -> int:
         page = write_comparison(paths[0], out=out)
     else:
         page = write_report(paths[0], out)
-    sys.stdout.write(f"{page}\n")
+    say(f"{page}\n")
     return 0

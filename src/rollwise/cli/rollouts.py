@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import sys
-
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.inference.rollouts_config import RolloutsConfig
+from rollwise.terminal import say
 
 HELP = "sample K completions per prompt, scored: what a success head is fitted on"
 
@@ -52,7 +51,7 @@ def run(options: Namespace) -> int:
     try:
         groups = run_rollouts(config)
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; the same command goes on where it stopped\n")
+        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
     rewards = [[reward for reward in group["rewards"] if reward is not None] for group in groups]
     scored = [reward for some in rewards for reward in some]
@@ -60,7 +59,7 @@ def run(options: Namespace) -> int:
     cut = [was for group in groups for was in group["truncated"]]
     mixed = np.mean([len(set(some)) > 1 for some in rewards])
     mean = f"{np.mean(scored):.3f}" if scored else "none"
-    sys.stdout.write(
+    say(
         f"{len(groups):,} prompts x {config.rollouts}: mean reward {mean}, rewards differ within {mixed:.0%} of the "
         f"prompts; {np.mean(tokens):.1f} tokens a rollout, longest {max(tokens)}, truncated {np.mean(cut):.1%}\n"
         f"{config.folder}: config.yaml, model.json, rollouts.jsonl\n"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +9,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.terminal import make_console, say
 
 HELP = "compare curricula on a SIMULATED learner, without a model"
 
@@ -52,7 +52,7 @@ def run(options: Namespace) -> int:
     if options.get("template"):
         from rollwise.simulation.template import template
 
-        sys.stdout.write(template())
+        say(template())
         return 0
     path, replay = options.get("config"), options.get("replay")
     if path is None and replay is None:
@@ -63,23 +63,21 @@ def run(options: Namespace) -> int:
     try:
         _simulate(config, out)
     except KeyboardInterrupt:
-        sys.stderr.write("rollwise: interrupted; finished runs are kept, and the same command goes on\n")
+        say("rollwise: interrupted; finished runs are kept, and the same command goes on\n", error=True)
         return 130
     return 0
 
 
 def _simulate(config: Any, out: Path) -> None:
-    from rich.console import Console
-
     from rollwise.simulation.runs import run_all
     from rollwise.simulation.table import draw_curves, make_table, write_results
 
     with _Progress(len(config.methods) * len(config.seeds)) as progress:
         runs = run_all(config, out, on_run=progress.done)
     write_results(config, runs, out)
-    console = Console()
+    console = make_console()
     if not console.is_terminal:
-        console = Console(width=200)  # a log file has no width of its own
+        console = make_console(width=200)  # a log file has no width of its own
     console.print(make_table(config, runs))
     try:
         drawn = f" and {draw_curves(config, runs, out).name}"
@@ -92,10 +90,9 @@ class _Progress:
     """A bar over runs on a terminal; elsewhere a line a run."""
 
     def __init__(self, total: int) -> None:
-        from rich.console import Console
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self.console, self.total, self.count = Console(stderr=True), total, 0
+        self.console, self.total, self.count = make_console(stderr=True), total, 0
         columns = (
             TextColumn("SIMULATED"),
             BarColumn(),

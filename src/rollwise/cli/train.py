@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.terminal import say
 from rollwise.training.config import TrainConfig
 
 HELP = "train a policy with a curriculum"
@@ -71,4 +71,4 @@ def _report(folder: Path) -> None:
     if int(os.environ.get("RANK", "0")) == 0:
         from rollwise.reports import write_report
 
-        sys.stdout.write(f"report: {write_report(folder)}\n")
+        say(f"report: {write_report(folder)}\n")

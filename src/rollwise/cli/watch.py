@@ -7,6 +7,7 @@ import sys
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
+from rollwise.terminal import make_console
 
 HELP = "watch runs in the terminal while they go on"
 
@@ -37,8 +38,6 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Watch; Ctrl-C is how one leaves, so it is no error."""
-    from rich.console import Console
-
     from rollwise.watching import WatchOptions, watch
 
     values = options.as_dict()
@@ -46,7 +45,7 @@ def run(options: Namespace) -> int:
     if hasattr(sys.stdout, "reconfigure"):
         sys.stdout.reconfigure(errors="replace")  # a prompt may hold what the terminal's encoding does not
     try:
-        watch(runs, Console(highlight=False), WatchOptions(**values))
+        watch(runs, make_console(highlight=False), WatchOptions(**values))
     except KeyboardInterrupt:
         return 0
     return 0

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from rollwise.child_process import end_with
 from rollwise.errors import RollwiseError
+from rollwise.terminal import guard_output, say
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import resume_run, start_run
 
@@ -21,11 +22,12 @@ def main(path: str) -> int:
         else:
             start_run(config)
     except RollwiseError as error:
-        sys.stderr.write(f"rollwise: {error}\n")
+        say(f"rollwise: {error}\n", error=True)
         return 1
     return 0
 
 
 if __name__ == "__main__":
+    guard_output()
     end_with(int(sys.argv[2]))  # a comparison that is begun again would start a second writer of this run
     sys.exit(main(sys.argv[1]))

@@ -370,7 +370,7 @@ class Curriculum(Consulting):
         if alone:
             self.unscored = Unscored(pool, ties=self.ties, sets_aside=not self.rotates, before=before[0])
             share = ALARM_SHARE if self.rails is None else self.rails.alarm_share
-            if "category" in pool.columns and not self.rotates:
+            if pool.has_categories and not self.rotates:
                 self.alarm = StarvationAlarm(pool, share=share, before=before[1])
         self.build()
         self._release(np.arange(len(pool)))

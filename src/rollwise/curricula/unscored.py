@@ -61,7 +61,7 @@ class Unscored:
         n = len(pool)
         self._pool, self._ties, self._sets_aside = pool, ties, sets_aside
         self.names, self.codes = [""], np.zeros(n, dtype=np.int64)
-        if "category" in pool.columns:
+        if pool.has_categories:
             self.names, self.codes = pool.codes("category")
         self.columns = Columns(n, _COLUMNS)
         self.in_a_row = np.zeros(len(self.names), dtype=np.int64)  # groups of a category without any reward

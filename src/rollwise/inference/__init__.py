@@ -9,6 +9,7 @@ from rollwise.inference.head import SuccessHead
 from rollwise.inference.judge import SuccessHeadJudge
 from rollwise.inference.policies import POLICIES, BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
 from rollwise.inference.spec import HeadSpec, edges_for
+from rollwise.inference.until import Until, UntilChecked
 
 __all__ = [
     "POLICIES",
@@ -24,6 +25,8 @@ __all__ = [
     "SuccessHead",
     "SuccessHeadJudge",
     "TokenConfidence",
+    "Until",
+    "UntilChecked",
     "Utility",
     "edges_for",
     "make_policy",

@@ -21,6 +21,8 @@ from rollwise.inference.rollout_folder import rollouts_folder
 from rollwise.inference.rollout_set import RolloutSet
 from rollwise.inference.rollouts_config import RolloutsConfig
 from rollwise.inference.selection import AnswerKey, answer_key
+from rollwise.inference.text_check import TextCheck, task_check
+from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import load_data
 from rollwise.sampling.scoring import Scorer
 from rollwise.sampling.setting import make_scorer, make_task_of
@@ -44,6 +46,8 @@ class Bench:
         top_p: As in the rollouts.
         stop: As in the rollouts.
         digests: Hashes of the data, the reward function's file and the ids: an evaluation goes on with the same only.
+        source: Which data they are: `data`, `task` and `task_options`.
+        check: The task's own check of a text, if it has one.
     """
 
     ids: list[str]
@@ -54,6 +58,8 @@ class Bench:
     top_p: float
     stop: tuple[str, ...] = ()
     digests: Mapping[str, str] = field(default_factory=dict, repr=False)
+    source: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    check: TextCheck | None = None
 
     @property
     def solved_at(self) -> float:
@@ -97,7 +103,14 @@ def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
         top_p=config.top_p,
         stop=tuple(config.stop),
         digests=digests | {"ids_hash": hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]},
+        source=source_of(config),
+        check=task_check(task),
     )
+
+
+def source_of(config: DataConfig) -> dict[str, Any]:
+    """Which data a command works on, JSON-safe."""
+    return {name: getattr(config, name) for name in ("data", "task", "task_options")}
 
 
 def decode_on(decoder: AdaptiveDecoder, bench: Bench, k: int) -> Decode:
@@ -107,7 +120,13 @@ def decode_on(decoder: AdaptiveDecoder, bench: Bench, k: int) -> Decode:
     def decode(policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
         before = decoder.stats.wall_s, decoder.stats.cpu_s
         results = decoder.decode(
-            bench.ids, prompts, policy, k=options.get("ks", k), seed=seed, watch=options.get("watch")
+            bench.ids,
+            prompts,
+            policy,
+            k=options.get("ks", k),
+            seed=seed,
+            answer=options.get("answer", answer_key),
+            watch=options.get("watch"),
         )
         by_id = {result.id: result for result in results}
         wall_s, cpu_s = decoder.stats.wall_s - before[0], decoder.stats.cpu_s - before[1]
@@ -139,6 +158,7 @@ def scored_of(
     rollouts: RolloutSet,
     *,
     key: AnswerKey = answer_key,
+    check: TextCheck | None = None,
     progress: Callable[[int, int], None] | None = None,
     kept: str | Path | None = None,
 ) -> Scored:
@@ -155,6 +175,7 @@ def scored_of(
         scores[score.index] = score
         joints[rollouts.prompt[score.index]] = score.at_prompt
     ordered = [scores[i] for i in range(len(rollouts))]
+    texts = tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)
     return Scored(
         spec,
         rollouts.prompt,
@@ -162,9 +183,10 @@ def scored_of(
         [score.values for score in ordered],
         [score.remaining for score in ordered],
         joints,
-        [key(text) for text in tokenizer.batch_decode(rollouts.token_ids, skip_special_tokens=True)],
+        [key(text) for text in texts],
         [score.verdict for score in ordered if score.verdict is not None],
         [score.belief for score in ordered] if spec.num_rewards > 2 else [],
+        [] if check is None else [check(text) for text in texts],
     )
 
 

@@ -11,9 +11,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from rollwise.errors import ConfigError
-from rollwise.inference.candidates import FloatArray
+from rollwise.inference.candidates import BoolArray, FloatArray
 from rollwise.inference.pareto import PolicyRun
-from rollwise.inference.selection import select
+from rollwise.inference.selection import CHECKED, select
 from rollwise.rng import stream_generator
 
 
@@ -38,6 +38,7 @@ def best_of_curve(
     lengths: ArrayLike,
     *,
     answers: Sequence[Sequence[str | None]] | None = None,
+    passed: ArrayLike | None = None,
     rule: str = "value-end",
     states: Sequence[float] = (0.0, 1.0),
     subsets: int = 64,
@@ -54,7 +55,8 @@ def best_of_curve(
         rewards: (N, K), 1 for a success and 0 else.
         lengths: (N, K) tokens.
         answers: (N, K) keys, for votes.
-        rule: One of `selection.LIVE_RULES`.
+        passed: (N, K) whose text passes a check, for the rule `checked`.
+        rule: One of `selection.LIVE_RULES`, or `checked`: of those that pass, or of all if none does, the majority.
         states: Rewards of the states that the values are means of, for votes.
         subsets: For votes.
         seed: For votes.
@@ -71,7 +73,12 @@ def best_of_curve(
     votes = rule != "value-end" or bool(np.isnan(values).all())
     if votes and answers is None:
         raise ConfigError(f"rule {rule!r} needs answers")
-    accuracy = _voted(values, earned, answers or [], rule, states, subsets, seed) if votes else chances @ ranked.T
+    good = np.zeros(values.shape, dtype=bool)
+    if rule == CHECKED:
+        if passed is None:
+            raise ConfigError("rule 'checked' needs passed, whose texts pass")
+        good, values, rule = np.asarray(passed, dtype=bool), np.full_like(values, np.nan), "majority"
+    accuracy = _voted(values, earned, answers or [], good, rule, states, subsets, seed) if votes else chances @ ranked.T
     cost = np.arange(1, k + 1)[:, None] * tokens.mean(axis=1)
     return BestOfCurve(np.asarray(accuracy), np.asarray(cost), np.asarray(chances @ longest.T))
 
@@ -106,6 +113,7 @@ def _voted(
     values: FloatArray,
     earned: FloatArray,
     answers: Sequence[Sequence[str | None]],
+    good: BoolArray,
     rule: str,
     states: Sequence[float],
     subsets: int,
@@ -119,7 +127,8 @@ def _voted(
         else:
             drawn = [sorted(rng.choice(k, n, replace=False).tolist()) for _ in range(subsets)]
         for i in range(prompts):
-            won = [earned[i, s[select(values[i, s], [answers[i][j] for j in s], rule, states=states)]] for s in drawn]
+            among = [[j for j in s if good[i, j]] or s for s in drawn] if good[i].any() else drawn
+            won = [earned[i, s[select(values[i, s], [answers[i][j] for j in s], rule, states=states)]] for s in among]
             accuracy[n - 1, i] = np.mean(won)
     return accuracy
 

@@ -8,6 +8,7 @@ alone.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,26 +19,37 @@ from rich.console import Console
 
 from rollwise.errors import ConfigError
 from rollwise.inference.allocation import allocate
+from rollwise.inference.bench import source_of
 from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.inference.candidates import Policy
 from rollwise.inference.confidence import TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.defaults import policy_for, with_defaults
+from rollwise.inference.fitted_on import check_weights, fitted_among, overlap_words
 from rollwise.inference.groups import Candidate, Result
 from rollwise.inference.head import SuccessHead
-from rollwise.inference.policies import make_policy
+from rollwise.inference.policies import BestOfN
 from rollwise.inference.rollout_folder import keep_facts
-from rollwise.inference.selection import choose
+from rollwise.inference.selection import answer_key, choose
+from rollwise.inference.text_check import TextCheck, check_for
+from rollwise.inference.until import UntilChecked
 from rollwise.models import is_embedded
 from rollwise.models.identity import MODEL_FILE, made_by
+from rollwise.models.sampling import encode
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.folder import SampleFolder
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.scoring import Scorer
 from rollwise.sampling.setting import completion_length, load_model, make_scorer, make_task_of
 from rollwise.tasks import TASKS, Task
+from rollwise.terminal import make_console
+
+logger = logging.getLogger(__name__)
 
 Line = dict[str, Any]
 """A prompt's line: id, prompt, answer (the chosen text), chosen (its index), value_end, k, complete, abandoned,
-row_forwards, steps, prompt_tokens, rewards (of the chosen one, or empty), and candidates if all are kept."""
+row_forwards, steps, prompt_tokens, rewards (of the chosen one, or empty), candidates if all are kept, and first_value
+and first_solved (V(x), and whether the first candidate succeeded) where the setting is an evaluation's."""
 
 
 @dataclass(frozen=True)
@@ -49,12 +61,14 @@ class Answers:
         lines: One for each prompt, in the order of the sample.
         wall_s: Seconds of decoding in this call.
         decoded: Prompts decoded in this call.
+        notes: What one should know of them, in sentences.
     """
 
     path: Path
     lines: list[Line]
     wall_s: float
     decoded: int
+    notes: tuple[str, ...] = ()
 
     @property
     def accuracy(self) -> float | None:
@@ -67,11 +81,12 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
     """Answer the prompts that have no answer yet in the folder.
 
     Raises:
-        ConfigError: options that don't fit, a head of another model, or a folder that was begun with others.
+        ConfigError: options that don't fit, a policy that can never act, a head of another model, or of other weights
+            and no `transfer`, or a folder that was begun with others.
         PoolError: data that can't be used.
         RewardError: rewards that can't be used. What was answered before is kept.
     """
-    console = console or Console(stderr=True)
+    console = console or make_console(stderr=True)
     scored = config.data in TASKS or config.task is not None or config.reward is not None
     task = make_task_of(config) if scored or not Path(config.data).suffix else None
     scorer, reward_hash = make_scorer(config, task)
@@ -84,7 +99,7 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         )
     if scored:
         scorer.check(data.rows[0])
-    head = None if config.head is None else SuccessHead.load(config.head)
+    head = None if config.head is None else SuccessHead.load(config.head, without_facts=config.transfer)
     options = DecodingOptions(
         temperature=config.temperature,
         top_p=config.top_p,
@@ -94,24 +109,30 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         slots=config.slots,
         seed=config.seed,
     )
+    shape = {"k": config.k, "limit": options.max_new_tokens}
+    policy = policy_for(config.policy, config.policy_options, **shape)
+    check = check_for(config.check, task) if config.policy == UntilChecked.name else None
     folder = SampleFolder(config.folder, lines="answers.jsonl", what="a folder of `rollwise bestof`")
     decided = {
         **config.deciding(),
+        "policy_options": with_defaults(config.policy, config.policy_options, **shape),
         "max_completion_length": options.max_new_tokens,
         "head_digest": None if head is None else head.digest,  # the same file may hold another head by now
+        "check_digest": None if check is None else check.digest,
     }
     folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
     done = folder.read_groups()
     missing = [row for row in rows if data.ids[row] not in done]
-    wall = 0.0
+    wall, notes = 0.0, []
     if missing:
         with SamplingBar(console) as bar:
             decoder = _decoder(config, task, head, options, bar)
             facts = made_by(decoder.model, decoder.tokenizer)  # the same path may hold other weights by now
             keep_facts(folder.path / MODEL_FILE, facts, resumed=folder.groups.exists())
+            notes = _before(config, decoder, head, data, rows, facts)
             counts = _counts(config, decoder, data, rows)
-            answers = _answer(decoder, config, data, missing, counts, scorer if scored else None)
+            answers = _answer(decoder, config, data, missing, counts, scorer if scored else None, policy, check)
             tokens = 0
             bar.sampled(len(rows) - len(missing), len(rows), 0)
             for at, line in enumerate(answers, start=len(rows) - len(missing) + 1):
@@ -120,7 +141,51 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
                 tokens += line["row_forwards"]
                 bar.sampled(at, len(rows), tokens)
             wall = decoder.stats.wall_s
-    return Answers(folder.path, [done[data.ids[row]] for row in rows], wall, len(missing))
+    lines = [done[data.ids[row]] for row in rows]
+    return Answers(folder.path, lines, wall, len(missing), (*notes, *_after(config, policy, lines)))
+
+
+def _before(
+    config: BestOfConfig,
+    decoder: AdaptiveDecoder,
+    head: SuccessHead | None,
+    data: PromptData,
+    rows: list[int],
+    facts: Mapping[str, Any],
+) -> list[str]:
+    """Warn where the setting was chosen on something else; and how many prompts the head was fitted on."""
+    if config.chosen is not None:
+        now = {
+            "weights_digest": facts["weights_digest"],
+            "head": None if head is None else head.digest,
+            "data_hash": data.fingerprint(),
+            "source": source_of(config),
+            "limit": decoder.options.max_new_tokens,
+            "temperature": config.temperature,
+            "top_p": config.top_p,
+        }
+        for said in config.chosen.differences(now):
+            logger.warning("setting %r was chosen on something else: %s", config.chosen.name, said)
+    if head is None:
+        return []
+    prompts = [encode(decoder.tokenizer, data.prompts[row]) for row in rows]
+    return [overlap_words(fitted_among(head, prompts), len(prompts))]
+
+
+def _after(config: BestOfConfig, policy: Policy, lines: list[Line]) -> list[str]:
+    """Whether the policy ever acted, and whether the prompts are as hard as those that its setting was chosen on."""
+    notes = []
+    if not isinstance(policy, BestOfN) and all(line["complete"] == line["k"] for line in lines):
+        notes.append(
+            f"policy {policy.name} never acted: all candidates of all {len(lines):,} prompts were carried to the end, "
+            "as by policy none"
+        )
+    known = [line for line in lines if "first_value" in line]
+    if config.chosen is not None and known:
+        values = [float("nan") if line["first_value"] is None else line["first_value"] for line in known]
+        said = config.chosen.easier_or_harder([line["first_solved"] for line in known], values)
+        notes += [said] if said else []
+    return notes
 
 
 def _decoder(
@@ -128,7 +193,10 @@ def _decoder(
 ) -> AdaptiveDecoder:
     model, tokenizer = load_model(config.model, task, progress=bar.warmed)
     signal = TokenConfidence() if head is None and config.policy == "deepconf" else head
-    return AdaptiveDecoder(model, tokenizer, signal=signal, options=options)
+    decoder = AdaptiveDecoder(model, tokenizer, signal=signal, options=options)
+    if head is not None:
+        check_weights(head, model, transfer=config.transfer)
+    return decoder
 
 
 def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: PromptData, rows: list[int]) -> Mapping[int, int]:
@@ -147,14 +215,16 @@ def _answer(
     rows: list[int],
     counts: Mapping[int, int],
     scorer: Scorer | None,
+    policy: Policy,
+    check: TextCheck | None,
 ) -> Any:
-    policy = make_policy(config.policy, **config.policy_options)
     place = {data.ids[row]: row for row in rows}
     ids, prompts = list(place), [data.prompts[row] for row in rows]
     counted = [counts[row] for row in rows]
-    for result in decoder.decode(ids, prompts, policy, k=counted):
+    answer = answer_key if check is None else check.vote
+    for result in decoder.decode(ids, prompts, policy, k=counted, answer=answer):
         states = () if decoder.signal is None else decoder.signal.states
-        chosen = choose(result, config.rule, states=states, policy=policy)
+        chosen = choose(result, config.rule, states=states, policy=policy, check=check)
         if chosen is None:  # no policy may leave a prompt so
             raise ConfigError(f"policy {config.policy!r} gave up every candidate of prompt {result.id!r}; mend it")
         yield _line(result, chosen, data.rows[place[result.id]], config, scorer)
@@ -178,6 +248,8 @@ def _line(
         "prompt_tokens": result.prompt_tokens,
         "rewards": rewards,
     }
+    if config.chosen is not None:
+        line |= _first(result.candidates[0], chosen, rewards, row, scorer)
     if config.keep == "all":
         line["candidates"] = [
             {
@@ -189,3 +261,14 @@ def _line(
             for candidate in result.candidates
         ]
     return line
+
+
+def _first(
+    first: Candidate, chosen: Candidate, rewards: list[float | None], row: Mapping[str, Any], scorer: Scorer | None
+) -> Line:
+    """V(x), and whether the first candidate succeeded: with the others left out, their mean is the pass rate."""
+    solved = None
+    if scorer is not None and first.complete:
+        own = rewards if first.index == chosen.index else scorer(row, [first.text], [first.token_ids])[0]
+        solved = scorer.solved(own[0])
+    return {"first_value": float(first.values[0].round(6)) if len(first.values) else None, "first_solved": solved}

@@ -8,10 +8,12 @@ from typing import Any, Literal
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
+from rollwise.inference.chosen import Chosen, setting_of
 from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.consistency import EarlyStopping
 from rollwise.inference.policies import PEERS, POLICIES, BestOfN, make_policy
-from rollwise.inference.selection import CONFIDENT, LIVE_RULES
+from rollwise.inference.selection import CHECKED, CHOICES, CONFIDENT, LIVE_RULES
+from rollwise.inference.until import UntilChecked
 from rollwise.sampling.config import DataConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
@@ -23,16 +25,26 @@ class BestOfConfig(DataConfig):
     """Options of `rollwise bestof`.
 
     Args:
-        head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc and
-            adaptive-consistency, chosen by vote: confident for deepconf, as by default, or majority.
-        policy: none (full best-of-N), prune, early-stop, utility, sequential; without a head deepconf, esc
-            (early-stopping self-consistency) or adaptive-consistency.
-        policy_options: Its own options, for example `--policy_options.threshold 0.4`.
+        head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc,
+            adaptive-consistency and check, chosen by vote: confident for deepconf and checked for check, as by default,
+            or majority.
+        transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
+        policy: none (full best-of-N), prune, early-stop, utility, sequential, until; without a head deepconf, esc
+            (early-stopping self-consistency), adaptive-consistency or check.
+        policy_options: Its own options, for example `--policy_options.threshold 0.4`; warmup and interval follow from
+            the limit of tokens by default, an eighth and a 32nd of it.
+        check: `file.py:function`, text -> bool, for policy check: one candidate after another until one passes. By
+            default the task's own, if it has one.
+        evaluation: A folder of `rollwise head evaluate`, or its evaluation.json: policy, its options, k, mean_k and
+            select are those of its cheapest setting within its tolerance. Warns where model, data or pass rate are not
+            the evaluation's.
+        setting: The name of another setting of that evaluation.
         k: Candidates of each prompt.
         mean_k: Adaptive K: so many candidates on average, more for prompts that look hard, by the percentile rank of
             V(x); at most `k` each.
-        select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority, or, with
-            policy deepconf, confident, its own: those vote that are as confident as its threshold.
+        select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority; with policy
+            deepconf, confident, its own: those vote that are as confident as its threshold; with policy check, checked:
+            those vote whose text passes, or all if none does.
         task: The task whose verifier scores the file's prompts. Without one, and without a reward, nothing is scored.
         split: "eval" for a task's held-out prompts, as by default, "train" for its training ones. A file is taken whole
             by default.
@@ -49,8 +61,12 @@ class BestOfConfig(DataConfig):
     """
 
     head: str | None = None
+    transfer: bool = False
     policy: str = "none"
     policy_options: dict[str, Any] = field(default_factory=dict)
+    check: str | None = None
+    evaluation: str | None = None
+    setting: str | None = None
     k: int = 8
     mean_k: int | None = None
     select: str | None = None
@@ -65,25 +81,47 @@ class BestOfConfig(DataConfig):
     def __post_init__(self) -> None:
         check_whole("k", self.k, least=1)
         check_whole("slots", self.slots, least=1)
+        self.chosen: Chosen | None = self._take_setting()
         if self.policy not in POLICIES:
             raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
         policy = make_policy(self.policy, **self.policy_options)
         if isinstance(policy, EarlyStopping):
             policy.check_fits(self.k, "policy_options.window")
-        alone = self.head is None and self.policy == DeepConfPolicy.name
-        self.select = self.select or (CONFIDENT if alone else LIVE_RULES[0])
-        if self.select not in (*LIVE_RULES, CONFIDENT):
-            raise ConfigError(f"select must be one of {', '.join((*LIVE_RULES, CONFIDENT))}, got {self.select!r}")
-        if self.select == CONFIDENT and self.policy != DeepConfPolicy.name:
-            raise ConfigError(f"select 'confident' is the vote of policy deepconf, got policy {self.policy!r}")
+        own = {DeepConfPolicy.name: CONFIDENT, UntilChecked.name: CHECKED} if self.head is None else {}
+        self.select = self.select or own.get(self.policy, LIVE_RULES[0])
+        if self.select not in CHOICES:
+            raise ConfigError(f"select must be one of {', '.join(CHOICES)}, got {self.select!r}")
+        for rule, whose in ((CONFIDENT, DeepConfPolicy.name), (CHECKED, UntilChecked.name)):
+            if self.select == rule and self.policy != whose:
+                raise ConfigError(f"select {rule!r} is the vote of policy {whose}, got policy {self.policy!r}")
+        if self.check is not None and self.policy != UntilChecked.name:
+            raise ConfigError(f"check {self.check!r} is for policy check, got policy {self.policy!r}")
         if self.head is None and (self.policy not in HEADLESS or self.mean_k is not None):
             what = f"policy {self.policy!r}" if self.policy not in HEADLESS else "mean_k"
             raise ConfigError(f"{what} goes by a success head: add --head, which `rollwise head fit` makes")
-        if self.head is None and self.select not in ("majority", CONFIDENT):
+        if self.head is None and self.select not in ("majority", CONFIDENT, CHECKED):
             raise ConfigError(f"select {self.select!r} goes by a success head: add --head, or --select majority")
         if self.mean_k is not None:
             check_number("mean_k", self.mean_k, low=1, high=self.k)
         super().__post_init__()
+
+    def _take_setting(self) -> Chosen | None:
+        if self.evaluation is None:
+            if self.setting is not None:
+                raise ConfigError(f"setting {self.setting!r} is one of an evaluation: add --evaluation FOLDER")
+            return None
+        chosen = setting_of(self.evaluation, self.setting)
+        defaults = {"policy": "none", "policy_options": {}, "k": 8, "mean_k": None, "select": None}
+        for name, value in chosen.options.items():
+            if getattr(self, name) not in (defaults[name], value):
+                raise ConfigError(
+                    f"{name} is {value!r} in setting {chosen.name!r} of {self.evaluation!r}, and "
+                    f"{getattr(self, name)!r} is given; leave out one of --evaluation and --{name}"
+                )
+            setattr(self, name, value)
+        if chosen.headless and self.head is not None:
+            raise ConfigError(f"setting {chosen.name!r} needs no success head; leave out --head")
+        return chosen
 
     @property
     def rule(self) -> str:
@@ -97,5 +135,5 @@ class BestOfConfig(DataConfig):
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the answers: a folder goes on with the same ones only."""
-        free = {"slots", "out", "answer"}
+        free = {"slots", "out", "answer", "evaluation", "setting", "transfer"}
         return {name: value for name, value in asdict(self).items() if name not in free}

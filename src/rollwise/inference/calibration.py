@@ -47,6 +47,7 @@ class Scored:
         verdicts: (M,) expected rewards of the head's verdict; empty for `value_end`, the mean of the last 16 values.
         beliefs: (M,) arrays (R,): chances of the reward states in the end, by the verdict or else the mean of the last
             16 positions; empty for two states, whose chances the values tell.
+        passed: (M,) whose text passes a check; empty without one.
     """
 
     spec: HeadSpec
@@ -58,6 +59,7 @@ class Scored:
     answers: Sequence[str | None] = field(repr=False, default=())
     verdicts: Sequence[float] = field(repr=False, default=())
     beliefs: Sequence[FloatArray] = field(repr=False, default=())
+    passed: Sequence[bool] = field(repr=False, default=())
 
     def __post_init__(self) -> None:
         sizes = {len(self.prompt), len(self.rewards), len(self.values), len(self.remaining)}
@@ -129,6 +131,7 @@ def calibration_report(
         "prompts": len(np.unique(scored.prompt)),
         "base_rate": float(good.mean()),
         "auc_end": {"pooled": roc_auc(end, good), "within": within_prompt_auc(end, good, scored.prompt)},
+        "check": _check(scored, good),
         "auc_prompt": roc_auc(first, good),
         "auc_at": [asdict(one) for one in at[:-1]],
         "gate": {"step": prune_step, "within": within, "verdict": gate(within)},
@@ -138,6 +141,19 @@ def calibration_report(
         "spread": _spread(scored, good),
         "length_correlation": pearson_correlation([track[0] for track in scored.remaining], scored.lengths),
         "selection": _selection(scored, good, k),
+    }
+
+
+def _check(scored: Scored, good: NDArray[np.bool_]) -> dict[str, float] | None:
+    """What a check of the finished text tells: the peer of the value at the end."""
+    if not len(scored.passed):
+        return None
+    passed = np.asarray(scored.passed, dtype=bool)
+    return {
+        "pooled": roc_auc(passed.astype(np.float64), good),
+        "within": within_prompt_auc(passed.astype(np.float64), good, scored.prompt),
+        "passed": float(passed.mean()),
+        "right": float(good[passed].mean()) if passed.any() else float("nan"),
     }
 
 
@@ -185,5 +201,7 @@ def _selection(scored: Scored, good: NDArray[np.bool_], k: int) -> dict[str, Any
     if len(scored.answers) != len(good) or counts[counts > 0].min() < k:
         return None
     earned, states = good.astype(np.float64), scored.spec.rewards
-    table = selection_table(scored.values_end, scored.answers, earned, scored.prompt, k, states=states)
+    table = selection_table(
+        scored.values_end, scored.answers, earned, scored.prompt, k, states=states, passed=scored.passed
+    )
     return {"k": k, "accuracy": table}

@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, fields, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -24,13 +24,15 @@ from rollwise.inference.full_runs import FullRun, read_full, write_full
 from rollwise.inference.groups import Result
 from rollwise.inference.pareto import PolicyRun
 from rollwise.inference.policies import BestOfN
-from rollwise.inference.replay import logged, replay
+from rollwise.inference.replay import Logged, logged, replay
+from rollwise.inference.run_lines import line_of, plain, run_of
 from rollwise.inference.selection import AnswerKey, answer_key, choose
 from rollwise.inference.settings import CONFIDENCE, HEAD, NOTHING, EvaluationConfig, Setting, live_names, settings_of
-from rollwise.inference.summary import summary_of
+from rollwise.inference.summary import RESULT_FILE, summary_of
+from rollwise.inference.text_check import TextCheck
 from rollwise.state import make_folder, write_atomically
 
-RESULT_FILE, RUNS_FILE, CONFIG_FILE = "evaluation.json", "runs.jsonl", "config.json"
+RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
 REPLAYED, LIVED = "replay", "live"
 
 Judge = Callable[[Sequence[Result]], Sequence[Sequence[float]]]
@@ -44,8 +46,9 @@ class Decode(Protocol):
     """Decodes all prompts live: the same seed gives the same samples, whatever the policy.
 
     `ks`, given for adaptive K alone, is (N,) candidates for each prompt; otherwise each gets K. `watch`, given for full
-    runs alone, is a second signal whose reads are kept in `Candidate.watched`. Returns a result for each prompt, always
-    in the same order, and the seconds of wall-clock and of processor that it took.
+    runs alone, is a second signal whose reads are kept in `Candidate.watched`. `answer`, given for a check alone,
+    answers a text. Returns a result for each prompt, always in the same order, and the seconds of wall-clock and of
+    processor that it took.
     """
 
     def __call__(self, policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
@@ -65,6 +68,7 @@ class Evaluation:
         confident: The live decoder with `TokenConfidence` as its signal; without it the peers that go by it are left
             out.
         key: What a text votes for.
+        check: Of a text; without one there are no rows of it.
         about: What was evaluated (model, head, task), JSON-safe: a folder holds one such thing.
         digests: Hashes of what a name does not tell (data, reward, weights): a folder goes on with the same only.
 
@@ -83,28 +87,36 @@ class Evaluation:
         solved_at: float = 1.0,
         confident: Decode | None = None,
         key: AnswerKey = answer_key,
+        check: TextCheck | None = None,
         about: Mapping[str, Any] | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> None:
         self.out, self.config, self.judge = Path(out), config, judge
         self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
-        self.about, self.digests = dict(about or {}), dict(digests or {})
+        self.check, self.about, self.digests = check, dict(about or {}), dict(digests or {})
         # Votes need no signal: they are cast on the runs that the head saw, with its values taken away.
         self._seen = {HEAD: (decode, self.states), NOTHING: (decode, self.states)}
         if confident is not None:
             self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
-        self.settings = [setting for setting in settings_of(config) if setting.signal in self._seen]
+        self.settings = [setting for setting in settings_of(config, check) if setting.signal in self._seen]
         self._live_names = live_names(config, self.settings)
         make_folder(self.out)
         self._same_as_before()
         self._runs = self._read_runs()
         self._full: dict[int, FullRun] = {}
 
-    def run(self, *, calibration: Mapping[str, Any] | None = None, progress: Progress | None = None) -> dict[str, Any]:
+    def run(
+        self,
+        *,
+        calibration: Mapping[str, Any] | None = None,
+        fitted: int | None = None,
+        progress: Progress | None = None,
+    ) -> dict[str, Any]:
         """Do what is missing; the contents of `evaluation.json`, which is written too.
 
         Args:
             calibration: What `calibration_report` said of the head, to stand beside.
+            fitted: Of the rollouts' prompts those that the head was fitted on; None if it does not say.
             progress: Told how far it is.
         """
         tell = progress or _no_progress
@@ -119,8 +131,8 @@ class Evaluation:
             first = self._summary(calibration)["policies"]
             lived = {policy["name"] for policy in first if policy["baseline"] or policy["notable"]}
         self._each([setting for setting in self.settings if setting.name in lived], LIVED, self._live, tell)
-        found = self._summary(calibration)
-        text = json.dumps(_plain(found), indent=1, ensure_ascii=False, allow_nan=False)
+        found = self._summary(calibration) | {"fitted": fitted, "digests": self.digests, "value": self._prompt_value()}
+        text = json.dumps(plain(found), indent=1, ensure_ascii=False, allow_nan=False)
         write_atomically(self.out / RESULT_FILE, text.encode("utf-8", "replace"))
         return found
 
@@ -144,10 +156,21 @@ class Evaluation:
         prompts = self.full(seed).prompts
         if setting.mean_k is None:
             return [self.config.k] * len(prompts)
-        # V(x) is the same with every seed: it is read before any token.
-        values = [float(prompt.chances[0][0] @ np.array(self.states)) for prompt in prompts]
+        values = self._prompt_values(prompts)
         ids = [prompt.id for prompt in prompts]
         return [int(k) for k in allocate(values, setting.mean_k, 1, self.config.k, ids=ids)]
+
+    def _prompt_values(self, prompts: Sequence[Logged]) -> list[float]:
+        """(N,) V(x), the same with every seed: it is read before any token."""
+        return [float(prompt.chances[0][0] @ np.array(self.states)) for prompt in prompts]
+
+    def _prompt_value(self) -> float:
+        """The mean V(x)."""
+        return float(np.mean(self._prompt_values(self.full(self.config.seeds[0]).prompts)))
+
+    def _key(self, setting: Setting) -> AnswerKey:
+        """What answers a text, for the policies that look at answers."""
+        return self.key if setting.check is None else setting.check.vote
 
     def _each(
         self, settings: Sequence[Setting], kind: str, do: Callable[[Setting, int], PolicyRun], tell: Progress
@@ -161,20 +184,22 @@ class Evaluation:
                 run = do(setting, seed)
                 self._runs[setting.key, seed, kind] = run
                 with (self.out / RUNS_FILE).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"key": setting.key, "kind": kind, **_plain(_row(run))}) + "\n")
+                    file.write(json.dumps({"key": setting.key, "kind": kind, **line_of(run)}) + "\n")
         tell(what, len(wanted), len(wanted))
 
     def _replay(self, setting: Setting, seed: int) -> PolicyRun:
         full, states = self.full(seed), self._seen[setting.signal][1]
         prompts = full.confident if setting.signal == CONFIDENCE else full.prompts
         results = [
-            replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self.key)
+            replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self._key(setting))
             for prompt, k in zip(prompts, self.shares(setting, seed), strict=True)
         ]
         return self._scored(setting, seed, results, full.rewards, math.nan, math.nan)
 
     def _live(self, setting: Setting, seed: int) -> PolicyRun:
-        options = {} if setting.mean_k is None else {"ks": self.shares(setting, seed)}
+        options: dict[str, Any] = {} if setting.mean_k is None else {"ks": self.shares(setting, seed)}
+        if setting.check is not None:
+            options["answer"] = setting.check.vote
         results, wall_s, cpu_s = self._seen[setting.signal][0](setting.policy, seed, **options)
         return self._scored(setting, seed, results, self.judge(results), wall_s, cpu_s)
 
@@ -184,7 +209,8 @@ class Evaluation:
         if setting.signal == NOTHING:
             results = [_unvalued(result) for result in results]
         rule, states = setting.rule or self.config.rule, self._seen[setting.signal][1]
-        chosen = [choose(result, rule, key=self.key, states=states, policy=setting.policy) for result in results]
+        how: dict[str, Any] = {"key": self.key, "states": states, "policy": setting.policy, "check": setting.check}
+        chosen = [choose(result, rule, **how) for result in results]
         right = [
             one is not None and earned[one.index] >= self.solved_at for one, earned in zip(chosen, rewards, strict=True)
         ]
@@ -217,6 +243,7 @@ class Evaluation:
             [self._curve_inputs(seed) for seed in self.config.seeds],
             calibration=calibration,
             about=self.about,
+            check=self.check,
         )
 
     def _curve_inputs(self, seed: int) -> dict[str, Any]:
@@ -226,12 +253,13 @@ class Evaluation:
             "rewards": (full.rewards >= self.solved_at).astype(np.float64),
             "lengths": [prompt.lengths for prompt in full.prompts],
             "answers": [[self.key(text) for text in prompt.texts] for prompt in full.prompts],
+            "passed": self.check and [[self.check(text) for text in prompt.texts] for prompt in full.prompts],
             "states": self.states,
         }
 
     def _same_as_before(self) -> None:
         config = self.config
-        facts = _plain({"k": config.k, "limit": config.limit, "rule": config.rule, "states": list(self.states),
+        facts = plain({"k": config.k, "limit": config.limit, "rule": config.rule, "states": list(self.states),
                         "solved_at": self.solved_at, "about": self.about, "digests": self.digests})  # fmt: skip
         path = self.out / CONFIG_FILE
         if path.exists():
@@ -256,7 +284,7 @@ class Evaluation:
             return {}
         lines = [line for _, line in read_json_lines(path)]
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
-        return {(line["key"], line["seed"], line["kind"]): _run(line) for line in lines}
+        return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in lines}
 
 
 def _no_progress(what: str, done: int, total: int) -> None:
@@ -271,25 +299,3 @@ def _watched(result: Result) -> list[FloatArray]:
 def _unvalued(result: Result) -> Result:
     """Without the head's values, which would decide between answers of equally many votes."""
     return replace(result, candidates=[replace(one, value_end=math.nan) for one in result.candidates])
-
-
-def _row(run: PolicyRun) -> dict[str, Any]:
-    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(run).items()}
-
-
-def _run(line: Mapping[str, Any]) -> PolicyRun:
-    given = {one.name: line[one.name] for one in fields(PolicyRun)}
-    arrays = {name: np.array(value, dtype=np.float64) for name, value in given.items() if isinstance(value, list)}
-    seconds = {name: math.nan if given[name] is None else given[name] for name in ("wall_s", "cpu_s")}
-    return PolicyRun(**{**given, **arrays, **seconds})
-
-
-def _plain(value: Any) -> Any:
-    """JSON-safe: NaN and infinities become null."""
-    if isinstance(value, Mapping):
-        return {str(name): _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    if isinstance(value, np.generic):
-        return _plain(value.item())
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from rollwise.inference.reserved import (
     write_rows,
 )
 from rollwise.inference.scoring import check_width
-from rollwise.models.identity import model_facts
+from rollwise.models.identity import model_facts, weights_digest
 from rollwise.state import write_atomically
 
 if TYPE_CHECKING:
@@ -119,6 +119,7 @@ def export_head(
     head.check(model, tokenizer)
     check_width(head, int(output_embeddings(model).weight.shape[1]))
     check_linear_read(model, tokenizer)
+    fitted_on = weights_digest(model)
     before = vocabulary_rows(model)
     own = head.weight.cpu().float()
     if head.verdict is not None:
@@ -141,6 +142,8 @@ def export_head(
     suppress(model, unnamed)
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
+    if head.model.get("weights_digest") == fitted_on:  # the rows are part of the weights now
+        head = replace(head, model=head.model | {"weights_digest": weights_digest(model)})
     head.save(folder / HEAD_FILE)
     serving = serving_facts(exported, head, unnamed, model_facts(model, tokenizer))
     write_atomically(folder / SERVING_FILE, json.dumps(serving, indent=1).encode())

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import ConfigError, StateFileError
+from rollwise.inference.hidden import output_width
 from rollwise.inference.spec import HeadSpec
 from rollwise.inference.verdict import Verdict
 from rollwise.models.extras import need
@@ -22,6 +23,8 @@ if TYPE_CHECKING:
     import torch
 
 FORMAT = "rollwise-success-head-1"
+FACTS = ("architecture", "hidden_size", "num_hidden_layers", "tokenizer")
+"""What a file must say of the model."""
 WEIGHT = "success_head"
 VERDICT, VERDICT_BIAS = "verdict", "verdict_bias"
 
@@ -33,9 +36,12 @@ class SuccessHead:
     Args:
         weight: (R * L, H) float32.
         spec: What the rows mean.
-        model: Facts of the model and tokenizer that it was fitted on (`model_facts`).
-        about: Anything else worth keeping, JSON-safe: how it was fitted.
+        model: Facts of the model and tokenizer that it was fitted on (`made_by`).
+        about: Anything else worth keeping, JSON-safe: how it was fitted, and on which prompts (`fitted_on`).
         verdict: What finished candidates are judged by; without one it is `value_end`, as in the paper.
+
+    Raises:
+        ConfigError: shapes that don't belong together, or numbers that are NaN or infinite.
     """
 
     weight: torch.Tensor
@@ -50,6 +56,17 @@ class SuccessHead:
                 f"weight must be ({self.spec.size}, hidden size) for {self.spec.num_rewards} reward states and "
                 f"{self.spec.num_lengths} length bins, got {tuple(self.weight.shape)}"
             )
+        parts = {"weight": self.weight}
+        if self.verdict is not None:
+            if self.verdict.weight.shape[1:] != (self.spec.num_rewards, self.hidden_size):
+                raise ConfigError(
+                    f"the verdict's weight must be (windows, {self.spec.num_rewards} reward states, "
+                    f"{self.hidden_size} hidden units), got {tuple(self.verdict.weight.shape)}"
+                )
+            parts |= {"verdict's weight": self.verdict.weight, "verdict's bias": self.verdict.bias}
+        for name, part in parts.items():
+            if bad := int((~part.isfinite()).sum()):
+                raise ConfigError(f"{bad} of the {part.numel()} numbers of its {name} are NaN or infinite")
 
     @property
     def states(self) -> tuple[float, ...]:
@@ -117,11 +134,20 @@ class SuccessHead:
         return file
 
     @classmethod
-    def load(cls, path: str | Path) -> SuccessHead:
-        """Read what `save` wrote.
+    def load(cls, path: str | Path, *, without_facts: bool = False) -> SuccessHead:
+        """Read what `save` wrote, checked: shapes, finite numbers, and that it says which model it belongs to.
+
+        A file without these facts would fit any model of its width and be noise there, so that it is refused unless
+        asked for. What an earlier version did not write (the digest of the weights, the hashes of the prompts) may be
+        missing: such a head loads, and whoever uses it notes what can't be checked (`fitted_on`).
+
+        Args:
+            path: The file.
+            without_facts: Take a head that does not say which model it was fitted on. `rollwise bestof` does so
+                with `--transfer true`.
 
         Raises:
-            StateFileError: there is no such file, or it holds no success head.
+            StateFileError: there is no such file, or it holds no usable success head.
         """
         need("torch", "a success head")
         from safetensors import SafetensorError, safe_open
@@ -139,6 +165,12 @@ class SuccessHead:
                     verdict = Verdict(rows, bias, tuple(facts["windows"]))
             if facts.get("format") != FORMAT:
                 raise ValueError(f"its format is {facts.get('format')!r}, not {FORMAT!r}")
+            missing = [name for name in FACTS if name not in facts["model"]]
+            if missing and not without_facts:
+                raise ValueError(
+                    f"it does not say which model it was fitted on (no {', '.join(missing)}), and would fit any; fit "
+                    "one with `rollwise head fit`"
+                )
             return cls(weight, HeadSpec.from_dict(facts["spec"]), facts["model"], facts["about"], verdict)
         except (SafetensorError, KeyError, TypeError, ValueError) as error:
             raise StateFileError(f"{str(file)!r} holds no success head of rollwise: {error}") from error
@@ -147,7 +179,7 @@ class SuccessHead:
         """Refuse a model or tokenizer that this head was not fitted on.
 
         Weights may differ: a head transfers to other checkpoints of the same model (Table 6). Architecture, width,
-        vocabulary and token ids may not.
+        vocabulary and token ids may not. Of the weights see `fitted_on.check_weights`.
 
         Raises:
             ConfigError: they are others; the message names what differs.
@@ -159,3 +191,9 @@ class SuccessHead:
                     f"this success head was fitted on a model whose {name} is {value!r}, this one's is "
                     f"{found[name]!r}; fit a head on rollouts of this model with `rollwise head fit`"
                 )
+        width = output_width(model)
+        if width != self.hidden_size:
+            raise ConfigError(
+                f"this success head reads {self.hidden_size} hidden units, the model has {width}; fit a head on "
+                "rollouts of this model with `rollwise head fit`"
+            )

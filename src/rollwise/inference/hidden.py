@@ -51,6 +51,12 @@ def output_embeddings(model: Any) -> Any:
     return module
 
 
+def output_width(model: Any) -> int:
+    """H, the width of the hidden states that the output embeddings read; sharded weights may not show it."""
+    module = output_embeddings(model)
+    return int(getattr(module, "in_features", None) or module.weight.shape[1])
+
+
 def last_hidden_states(model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
     """(B, T) tokens, padded on the right -> (B, T, H) inputs of the output embeddings, in the model's dtype."""
     import torch

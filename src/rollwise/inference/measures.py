@@ -17,7 +17,7 @@ from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import roc_auc
 from rollwise.inference.candidates import FloatArray
 from rollwise.inference.groups import SMOOTHING
-from rollwise.inference.selection import RULES, select
+from rollwise.inference.selection import CHECKED, RULES, select
 from rollwise.rng import stream_generator
 
 AGGRESSIVE, OFF = 0.65, 0.60
@@ -259,6 +259,7 @@ def selection_table(
     k: int,
     *,
     states: Sequence[float] = (0.0, 1.0),
+    passed: Sequence[bool] = (),
     resamples: int = 0,
     seed: int = 0,
 ) -> dict[str, float]:
@@ -274,6 +275,7 @@ def selection_table(
         prompt: (M,).
         k: Candidates of a group.
         states: Rewards of the states that the values are means of.
+        passed: (M,) whose text passes a check, for the rule `checked`; empty without one.
         resamples: Random groups; 0 for the disjoint ones.
         seed: Of the random groups.
 
@@ -284,7 +286,7 @@ def selection_table(
     check_whole("resamples", resamples, least=0)
     values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
     prompts, rng = np.asarray(prompt), stream_generator(seed, "selection")
-    sums = dict.fromkeys(RULES, 0.0)
+    sums = dict.fromkeys((*RULES, *([CHECKED] if len(passed) else [])), 0.0)
     unique = np.unique(prompts)
     for one in unique:
         mine = np.flatnonzero(prompts == one)
@@ -303,4 +305,9 @@ def selection_table(
                 for group in groups
             ]
             sums[rule] += float(earned[chosen].mean())
+        if len(passed):
+            best = [[i for i in group if passed[i]] or group for group in groups]
+            blind = [np.full(len(group), np.nan) for group in best]
+            chosen = [g[select(v, [answers[i] for i in g], "majority")] for g, v in zip(best, blind, strict=True)]
+            sums[CHECKED] += float(earned[chosen].mean())
     return {rule: total / len(unique) for rule, total in sums.items()}

@@ -1,6 +1,7 @@
 """The decoder's policies: which candidates of best-of-N are worth carrying on. Pure functions; numpy alone.
 
 Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All but `Sequential`, which is ours, are the paper's.
+`warmup` and `interval` are by default those of its 1024 tokens; the commands scale them to theirs (`defaults.py`).
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.registry import make_named
+from rollwise.inference.until import Until, UntilChecked
 from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 
@@ -248,11 +250,11 @@ class Sequential(_Periodic):
         return Decision(gone, launch=min(waiting, max(free, 0)))
 
 
-PEERS = (DeepConfPolicy, EarlyStoppingVote, AdaptiveConsistencyVote)
-"""Those of others, which need no success head."""
+PEERS = (DeepConfPolicy, EarlyStoppingVote, AdaptiveConsistencyVote, UntilChecked)
+"""Those that need no success head."""
 
 POLICIES: dict[str, type[Any]] = {
-    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, *PEERS)
+    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, Until, *PEERS)
 }
 
 

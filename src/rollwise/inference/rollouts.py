@@ -25,6 +25,7 @@ from rollwise.sampling.data import load_data, sampling_order
 from rollwise.sampling.folder import Group, sample_into
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.terminal import make_console
 
 logger = logging.getLogger(__name__)
 
@@ -72,7 +73,7 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
         PoolError: data that can't be used.
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
-    console = console or Console(stderr=True)
+    console = console or make_console(stderr=True)
     task = make_task_of(config)
     scorer, reward_hash = make_scorer(config, task)
     data = load_data(config, task, split=config.split)

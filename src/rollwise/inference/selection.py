@@ -23,6 +23,12 @@ LIVE_RULES = RULES[:3]
 CONFIDENT = "confident"
 """DeepConf's own vote, for a policy that has `voters`: see `choose`."""
 
+CHECKED = "checked"
+"""The vote of those whose text passes a check, or of all if none does: see `choose`."""
+
+CHOICES = (*LIVE_RULES, CONFIDENT, CHECKED)
+"""What `choose` knows."""
+
 
 def answer_key(text: str) -> str | None:
     r"""What a completion votes for: its last answer tags, else its last `\boxed{}`, without white space; or None.
@@ -123,27 +129,34 @@ def choose(
     key: AnswerKey = answer_key,
     states: Sequence[float] = (0.0, 1.0),
     policy: Policy | None = None,
+    check: Callable[[str], bool] | None = None,
 ) -> Candidate | None:
     """The answer to a prompt, from what came of it; None if no candidate is complete.
 
     With the rule `confident` only those vote whom the policy's `voters` admits, each with the weight of its lowest
-    group; the others only where none of those has an answer.
+    group; the others only where none of those has an answer. With the rule `checked` it is the majority of those whose
+    text passes the check, and of all where none does.
 
     Args:
         result: The prompt's candidates.
-        rule: `value-end`, `majority`, `weighted-majority`, or `confident`, DeepConf's own.
+        rule: One of `CHOICES`.
         key: What a text votes for; never by the prompt's target.
         states: (R,) rewards of the signal's states.
         policy: By which the candidates were decoded; for `confident` alone.
+        check: Of a text; for `checked` alone.
 
     Raises:
         ConfigError: an unknown rule, or one that the policy can't follow.
     """
-    if rule not in (*LIVE_RULES, CONFIDENT):
-        raise ConfigError(f"rule must be one of {', '.join((*LIVE_RULES, CONFIDENT))}, got {rule!r}")
+    if rule not in CHOICES:
+        raise ConfigError(f"rule must be one of {', '.join(CHOICES)}, got {rule!r}")
     among = result.complete
     if not among:
         return None
+    if rule == CHECKED:
+        if check is None:
+            raise ConfigError("rule 'checked' needs a check, text -> bool")
+        among, rule = [one for one in among if check(one.text)] or among, "majority"
     values = [candidate.value_end for candidate in among]
     if rule == CONFIDENT:
         voters = getattr(policy, "voters", None)

@@ -10,9 +10,12 @@ from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.candidates import Policy
 from rollwise.inference.confidence import DeepConfPolicy
+from rollwise.inference.defaults import rhythm, with_defaults
 from rollwise.inference.pareto import FEWEST_SEEDS, RESAMPLES
 from rollwise.inference.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
-from rollwise.inference.selection import CONFIDENT, LIVE_RULES
+from rollwise.inference.selection import CHECKED, CONFIDENT, LIVE_RULES
+from rollwise.inference.text_check import TextCheck
+from rollwise.inference.until import Until, UntilChecked
 from rollwise.inference.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 
 BASELINE = "none"
@@ -31,6 +34,7 @@ class Setting:
         mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
         rule: How the answer is chosen; None for the evaluation's rule.
         signal: What policy and choice see: `head`; `confidence`, the tokens' own; or `nothing` but answers.
+        check: Of a text, by which policy and choice go; None for those that go by none.
     """
 
     name: str
@@ -39,11 +43,13 @@ class Setting:
     mean_k: int | None = None
     rule: str | None = None
     signal: str = HEAD
+    check: TextCheck | None = None
 
     @property
     def key(self) -> str:
         """What it does, to the last option: runs of equal keys are equal."""
         own = "" if self.rule is None else f" rule={self.rule} signal={self.signal}"
+        own += "" if self.check is None else f" check={self.check.digest}"
         return f"{self.policy!r} mean_k={self.mean_k}{own}"
 
     @property
@@ -68,6 +74,7 @@ class EvaluationConfig:
         taus: Of `early-stop`.
         betas: Of `utility`, one by one and at once.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
+        untils: Thresholds of `until`, one candidate at a time.
         mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1; K and more,
             where nothing is left to allot, are left out.
         windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
@@ -91,6 +98,7 @@ class EvaluationConfig:
     taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
     betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
     sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
+    untils: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
     mean_ks: tuple[int, ...] = (4, 6)
     windows: tuple[int, ...] = (2, 3, 4)
     confidences: tuple[float, ...] = (0.8, 0.9, 0.95)
@@ -111,14 +119,16 @@ class EvaluationConfig:
             raise ConfigError(f"rule must be one of {', '.join(LIVE_RULES)}, got {self.rule!r}")
         for mean in self.mean_ks:
             check_whole("mean_ks", mean, least=1)
-        for name, part in (("warmup", 8), ("interval", 32)):  # 128 and 32 of the paper's 1024
-            given = getattr(self, name)
-            object.__setattr__(self, name, max(1, self.limit // part) if given is None else given)
+        if self.warmup is not None and check_whole("warmup", self.warmup, least=1) >= self.limit:
+            raise ConfigError(f"warmup must be below the limit of {self.limit} tokens to act, got {self.warmup}")
+        for name, scaled in rhythm(self.limit).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, scaled)
             check_whole(name, getattr(self, name), least=1)
 
 
-def settings_of(config: EvaluationConfig) -> list[Setting]:
-    """The grid, none first: prune, early stop, utility both ways, sequential, adaptive K, the blend, and the peers.
+def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
+    """The grid, none first: prune, early stop, utility both ways, sequential, until, adaptive K, the blend, the peers.
 
     >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][:4]
     ['none', 'prune 0.5', 'utility 0.02', 'utility-at-once 0.02']
@@ -140,15 +150,16 @@ def settings_of(config: EvaluationConfig) -> list[Setting]:
             Setting(f"{family} {beta:g}", family, Sequential(beta=beta, width=width))
             for beta in config.sequential_betas
         ]
+    found += [Setting(f"until {t:g}", "until", Until(threshold=t)) for t in config.untils]
     for mean in config.mean_ks:
         if mean < config.k:  # with all K there is nothing to allocate
             found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
             found += [Setting(f"blend {mean}/{t:g}", "blend", policy, mean) for t, policy in prunes.items()]
-    return found + peers_of(config)
+    return found + peers_of(config, check)
 
 
-def peers_of(config: EvaluationConfig) -> list[Setting]:
-    """What can be had without a head: the majority of all K, of fewer by agreement, and confidence's own vote."""
+def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
+    """What can be had without a head: majorities, of all K or fewer; confidence's own vote; a check of the text."""
     voting: dict[str, Any] = {"rule": "majority", "signal": NOTHING}
     found = [Setting("majority", "majority", BestOfN(), **voting)]
     found += [Setting(f"esc {window}", "esc", EarlyStoppingVote(window=window), **voting) for window in config.windows]
@@ -161,15 +172,15 @@ def peers_of(config: EvaluationConfig) -> list[Setting]:
         )
         for threshold in config.confidences
     ]
+    if check is not None:
+        found.append(Setting("check", "check", UntilChecked(), rule=CHECKED, signal=NOTHING, check=check))
+    given = {"window": config.warmup, "interval": config.interval}
     return found + [
         Setting(
             f"deepconf {keep:g}",
             "deepconf",
             DeepConfPolicy(
-                warmup=max(1, config.k // 2),
-                keep=keep,
-                window=int(config.warmup or 1),
-                interval=int(config.interval or 1),
+                **with_defaults(DeepConfPolicy.name, {**given, "keep": keep}, k=config.k, limit=config.limit)
             ),
             rule=CONFIDENT,
             signal=CONFIDENCE,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,8 +20,11 @@ from rollwise.inference.pareto import (
     paired_bootstrap,
     summarise,
 )
+from rollwise.inference.selection import CHECKED
 from rollwise.inference.settings import BASELINE, EvaluationConfig, Setting
+from rollwise.inference.text_check import TextCheck
 
+RESULT_FILE = "evaluation.json"
 FORMAT = "rollwise-inference-evaluation-1"
 OBJECTIVES = ("row_forwards", "steps")
 EVERY = "any"
@@ -37,6 +40,7 @@ def summary_of(
     *,
     calibration: Mapping[str, Any] | None = None,
     about: Mapping[str, Any] | None = None,
+    check: TextCheck | None = None,
 ) -> dict[str, Any]:
     """Everything that tables and figures show.
 
@@ -48,11 +52,13 @@ def summary_of(
         full: For each seed the arguments of `best_of_curve`.
         calibration: What `calibration_report` said.
         about: What was evaluated.
+        check: Of a text, if there is one.
     """
     summaries = {setting.name: summarise(replayed[setting.name]) for setting in settings}
     curves = [best_of_curve(**given, rule=config.rule) for given in full]
     curve = mean_curve(curves)
     voted = mean_curve([best_of_curve(**given, rule="majority") for given in full])
+    checked = None if check is None else mean_curve([best_of_curve(**given, rule=CHECKED) for given in full])
     points = _operating_points(config, settings, summaries, curve)
     saving = [point for point in points if point["objective"] == OBJECTIVES[0]]
     chosen = {fold["setting"] for point in saving for fold in point["folds"]}
@@ -66,9 +72,10 @@ def summary_of(
         "format": FORMAT,
         "about": dict(about or {}),
         "config": asdict(config),
+        "check": None if check is None else {"name": check.name, "digest": check.digest},
         "prompts": len(summaries[BASELINE].by_prompt.accuracy),
         "policies": policies,
-        "best_of": _best_of(curves, voted),
+        "best_of": _best_of(curves, voted, checked),
         "ceiling": _ceiling(full),
         "held_out": points,
         "calibration": None if calibration is None else dict(calibration),
@@ -85,6 +92,8 @@ def _policy(
         "family": setting.family,
         "baseline": setting.name == BASELINE,
         "policy": repr(setting.policy),
+        "options": {"policy": setting.policy.name, "policy_options": asdict(cast("Any", setting.policy))},
+        "acted": bool((mine.by_prompt.row_forwards != baseline.row_forwards).any()),
         "mean_k": setting.mean_k,
         "rule": setting.rule or config.rule,
         "headless": setting.headless,
@@ -140,7 +149,7 @@ def _live(
     return found
 
 
-def _best_of(curves: Sequence[BestOfCurve], voted: BestOfCurve) -> list[dict[str, Any]]:
+def _best_of(curves: Sequence[BestOfCurve], voted: BestOfCurve, checked: BestOfCurve | None) -> list[dict[str, Any]]:
     rows = []
     for n in range(len(curves[0].accuracy)):
         right = [float(curve.accuracy[n].mean()) for curve in curves]
@@ -149,6 +158,7 @@ def _best_of(curves: Sequence[BestOfCurve], voted: BestOfCurve) -> list[dict[str
                 "n": n + 1,
                 "accuracy": {"mean": float(np.mean(right)), "sd": float(np.std(right, ddof=1))},
                 "majority": float(voted.accuracy[n].mean()),
+                "checked": None if checked is None else float(checked.accuracy[n].mean()),
                 "row_forwards": float(np.mean([curve.row_forwards[n].mean() for curve in curves])),
                 "steps": float(np.mean([curve.steps[n].mean() for curve in curves])),
             }

@@ -1,6 +1,7 @@
 """A folder of finished artefacts, each named by the hash of everything that determined it.
 
 An artefact is built in a temporary folder beside its place and moved there whole, so a half-built one is never used.
+A build that was killed leaves its temporary folder (`scratch.py`): the next one goes on in it, or clears it.
 """
 
 from __future__ import annotations
@@ -15,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
+from rollwise.models.scratch import Scratch, clear_left_behind
 
 _RECEIPT = "rollwise.json"
 
@@ -28,7 +30,8 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
     """The folder of the artefact that `recipe` describes; `build(folder)` fills it if it is not there yet.
 
     A folder without its receipt, or whose receipt names files that are missing or of another size, is built anew.
-    Two processes may build the same artefact at once: the first to finish is kept.
+    Two processes may build the same artefact at once: the first to finish is kept. What `build` writes into
+    `kept_beside(folder)` survives a kill and Ctrl-C: the next build of the same artefact finds it there.
 
     Raises:
         ConfigError: the cache folder can't be written.
@@ -43,11 +46,12 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
     _check_readable(place)
     try:
         root.mkdir(parents=True, exist_ok=True)
-        scratch = Path(tempfile.mkdtemp(prefix=f".{place.name}.", dir=root))  # its maker's alone; what is in it is not
-        building = scratch / "built"
-        building.mkdir()
+        clear_left_behind(root, _whole)
+        scratch = Scratch.of(place)
+        building = scratch.built
     except OSError as error:
         raise ConfigError(f"cache folder {str(root)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
+    resumable = False
     try:
         build(building)
         files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
@@ -57,8 +61,12 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
             _publish(building, place)
         except OSError as error:
             raise ConfigError(f"{str(place)!r} can't be written ({error}); set ROLLWISE_CACHE") from error
+    except KeyboardInterrupt:
+        resumable = True
+        raise
     finally:
-        shutil.rmtree(scratch, ignore_errors=True)
+        scratch.close(keep=resumable)
+    clear_left_behind(root, _whole)
     return place
 
 

@@ -19,6 +19,7 @@ from rollwise.errors import ConfigError, TaskError
 from rollwise.models.cache import cache_root, cached
 from rollwise.models.extras import need
 from rollwise.models.loading import save_policy
+from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import ALPHABET, TAGS, character_tokenizer
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Task
@@ -101,7 +102,7 @@ def embedded_policy(
 
     def build(folder: Path) -> None:
         logger.info("warm-starting the embedded policy for %s; it is kept in %s", task.name, cache_root(cache_dir))
-        model, tokenizer = _warm_started(task, seed, config, progress)
+        model, tokenizer = _warm_started(task, seed, config, progress, kept_beside(folder))
         save_policy(model, tokenizer, folder)
 
     return cached(cache_root(cache_dir), "embedded", recipe_of(task, seed, config), build)
@@ -170,7 +171,7 @@ def embedding_rows(tokenizer: PreTrainedTokenizerFast) -> int:
 
 
 def _warm_started(
-    task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None
+    task: Task, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path
 ) -> tuple[Any, Any]:
     from rollwise.models.warm_start import warm_start
 
@@ -179,7 +180,7 @@ def _warm_started(
         raise TaskError(f"the embedded policy reads text, not chat messages; give task {task.name!r} a text style")
     model, tokenizer = build_policy(config, seed=seed, alphabet=_alphabet(demos))
     in_order = task.clean_first > 0
-    warm_start(model, tokenizer, demos, config=config, in_order=in_order, seed=seed, progress=progress)
+    warm_start(model, tokenizer, demos, config=config, in_order=in_order, seed=seed, progress=progress, kept=kept)
     return model, tokenizer
 
 

@@ -15,6 +15,7 @@ from rollwise.models.cache import cache_root, cached
 from rollwise.models.embedded import EmbeddedConfig, embedded_policy, embedding_rows, recipe_of
 from rollwise.models.extras import need
 from rollwise.models.loading import load_policy, save_policy
+from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import alphabet_of, character_tokenizer
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Task
@@ -90,7 +91,7 @@ def judging_policy(
     def build(folder: Path) -> None:
         base = embedded_policy(task, seed=seed, config=config, cache_dir=cache_dir, progress=progress)
         logger.info("teaching %s judgments; the policy is kept in %s", base.name, cache_root(cache_dir))
-        model, tokenizer = _taught(base, task, seed, config, judging, progress)
+        model, tokenizer = _taught(base, task, seed, config, judging, progress, kept_beside(folder))
         save_policy(model, tokenizer, folder)
 
     return cached(cache_root(cache_dir), "embedded-judging", recipe, build)
@@ -103,6 +104,7 @@ def _taught(
     config: EmbeddedConfig,
     judging: JudgingConfig,
     progress: Callable[[int, int], None] | None,
+    kept: Path,
 ) -> tuple[Any, Any]:
     from rollwise.models.warm_start import warm_start
 
@@ -119,7 +121,7 @@ def _taught(
         sft_batch_size=2 * judging.half_batch,
         learning_rate=judging.learning_rate,
     )
-    warm_start(model, tokenizer, rows, config=lessons, in_order=True, seed=seed, progress=progress)
+    warm_start(model, tokenizer, rows, config=lessons, in_order=True, seed=seed, progress=progress, kept=kept)
     return model, tokenizer
 
 

@@ -17,6 +17,7 @@ from rollwise.models.cache import cache_root, cached
 from rollwise.models.embedded import EmbeddedConfig, recipe_of, untrained
 from rollwise.models.extras import need
 from rollwise.models.loading import save_policy
+from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import PAD, UNK
 from rollwise.models.warm_start import warm_start_rows
 from rollwise.rng import check_seed
@@ -68,7 +69,7 @@ def tool_policy(
     recipe = recipe_of(task, check_seed(seed), config) | {"recipe": RECIPE_VERSION}
 
     def build(folder: Path) -> None:
-        model, tokenizer = _warm_started(task, seed, config, progress)
+        model, tokenizer = _warm_started(task, seed, config, progress, kept_beside(folder))
         save_policy(model, tokenizer, folder)
 
     return cached(cache_root(cache_dir), "tools", recipe, build)
@@ -134,7 +135,7 @@ def conversation_rows(
 
 
 def _warm_started(
-    task: ToolTask, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None
+    task: ToolTask, seed: int, config: EmbeddedConfig, progress: Callable[[int, int], None] | None, kept: Path
 ) -> tuple[Any, Any]:
     need("torch", "the tool-calling policy")
     need("trl", "the tool-calling policy")
@@ -149,7 +150,7 @@ def _warm_started(
     # Of the small architectures, one whose tokenizer AutoTokenizer loads as it was saved; Qwen2's it replaces.
     model = untrained(Olmo2ForCausalLM, tokenizer, config, seed)
     rows = conversation_rows(tokenizer, demos, tools, max_length=config.max_length)
-    warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress)
+    warm_start_rows(model, tokenizer, rows, config=config, seed=seed, progress=progress, kept=kept)
     return model, tokenizer
 
 

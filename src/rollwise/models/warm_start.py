@@ -7,6 +7,7 @@ import random
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +17,11 @@ from rollwise.models.extras import need
 
 if TYPE_CHECKING:
     from rollwise.models.embedded import EmbeddedConfig
+
+FEWEST_STEPS = 50
+"""Steps between two checkpoints, at least; a tenth of a longer warm start."""
+
+_WHOLE = "whole"
 
 
 def warm_start(
@@ -27,6 +33,7 @@ def warm_start(
     in_order: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
 ) -> None:
     """Train `model` in place on the completions of `demos`, a prompt and a completion each, in fp32 on the CPU.
 
@@ -34,12 +41,16 @@ def warm_start(
 
     The global random states of Python, numpy and torch, which the trainer seeds, are left as they were.
 
+    With a folder `kept` a checkpoint is written there every tenth of the steps, and a warm start that was killed goes
+    on from the last whole one: it ends in the weights, to the bit, of one that never stopped. The folder belongs to
+    this warm start alone: same model, same demonstrations, same seed.
+
     Raises:
         TaskError: a demonstration is longer than `config.max_length` tokens.
         MissingExtraError: the `train` extra is not installed.
     """
     rows = tokenized(tokenizer, demos, max_length=config.max_length)
-    warm_start_rows(model, tokenizer, rows, config=config, in_order=in_order, seed=seed, progress=progress)
+    warm_start_rows(model, tokenizer, rows, config=config, in_order=in_order, seed=seed, progress=progress, kept=kept)
 
 
 def warm_start_rows(
@@ -51,6 +62,7 @@ def warm_start_rows(
     in_order: bool = False,
     seed: int = 0,
     progress: Callable[[int, int], None] | None = None,
+    kept: Path | None = None,
 ) -> None:
     """As `warm_start`, with `input_ids` and `labels` that are made already.
 
@@ -61,18 +73,25 @@ def warm_start_rows(
     trl = need("trl", "the warm start")
     datasets = need("datasets", "the warm start")
     transformers = need("transformers", "the warm start")
-    with tempfile.TemporaryDirectory() as scratch, torch.random.fork_rng(), _global_random_kept():
+    with tempfile.TemporaryDirectory() as scratch, torch.random.fork_rng(), _global_random_kept(), _quiet(transformers):
         trainer = trl.SFTTrainer(
             model=model,
-            args=_arguments(trl, config, seed, scratch, in_order=in_order),
+            args=_arguments(trl, config, seed, scratch if kept is None else str(kept), in_order, kept is not None),
             train_dataset=datasets.Dataset.from_dict(rows),
             processing_class=tokenizer,
-            callbacks=[_reporter(progress)] if progress else None,
+            callbacks=[_reporter(progress)],
         )
+        trainer.create_model_card = lambda *args, **kwargs: None  # which a checkpoint would get
         # What disable_tqdm puts in the bar's place prints to standard output.
         trainer.remove_callback(transformers.PrinterCallback)
-        trainer.train()
+        trainer.train(resume_from_checkpoint=None if kept is None else last_whole(kept))
     model.eval()
+
+
+def last_whole(kept: Path) -> str | None:
+    """The newest checkpoint that was written to its end; None without one."""
+    found = [path.parent for path in kept.glob(f"checkpoint-*/{_WHOLE}")]
+    return str(max(found, key=lambda path: int(path.name.rpartition("-")[2]))) if found else None
 
 
 def tokenized(tokenizer: Any, demos: Sequence[dict[str, Any]], *, max_length: int) -> dict[str, list[list[int]]]:
@@ -102,14 +121,29 @@ def _global_random_kept() -> Iterator[None]:
         np.random.set_state(legacy)  # noqa: NPY002
 
 
-def _arguments(trl: Any, config: EmbeddedConfig, seed: int, folder: str, *, in_order: bool) -> Any:
+@contextlib.contextmanager
+def _quiet(transformers: Any) -> Iterator[None]:
+    """No bar for each file of a checkpoint, and no warning that tied weights are in it once."""
+    logging = transformers.utils.logging
+    verbosity, bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    try:
+        yield
+    finally:
+        logging.set_verbosity(verbosity)
+        if bars:
+            logging.enable_progress_bar()
+
+
+def _arguments(trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool) -> Any:
     with warnings.catch_warnings():
         # transformers renames gradient_checkpointing; TRL's default of True still goes by the old name.
         warnings.simplefilter("ignore", FutureWarning)
-        return _sft_config(trl, config, seed, folder, in_order=in_order)
+        return _sft_config(trl, config, seed, folder, in_order, keeping)
 
 
-def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, *, in_order: bool) -> Any:
+def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool) -> Any:
     return trl.SFTConfig(
         output_dir=folder,
         max_steps=config.sft_steps,
@@ -128,7 +162,9 @@ def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, *, in_
         use_cpu=True,
         gradient_checkpointing=False,
         report_to="none",
-        save_strategy="no",
+        save_strategy="steps" if keeping else "no",
+        save_steps=max(FEWEST_STEPS, config.sft_steps // 10),
+        save_total_limit=2,  # while one is written, the one before is whole
         logging_strategy="no",
         disable_tqdm=True,
         dataloader_pin_memory=False,
@@ -136,11 +172,17 @@ def _sft_config(trl: Any, config: EmbeddedConfig, seed: int, folder: str, *, in_
     )
 
 
-def _reporter(progress: Callable[[int, int], None]) -> Any:
+def _reporter(progress: Callable[[int, int], None] | None) -> Any:
     from transformers import TrainerCallback
 
     class Reporter(TrainerCallback):  # type: ignore[misc, unused-ignore]
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            progress(state.global_step, state.max_steps)
+            if state.global_step == state.max_steps:
+                control.should_save = False  # the artefact itself is written now
+            if progress:
+                progress(state.global_step, state.max_steps)
+
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            (Path(args.output_dir) / f"checkpoint-{state.global_step}" / _WHOLE).touch()
 
     return Reporter()

@@ -19,6 +19,7 @@ from rollwise.sampling.folder import SampleFolder, sample_into
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
 from rollwise.state import write_atomically
+from rollwise.terminal import make_console
 
 logger = logging.getLogger(__name__)
 
@@ -46,7 +47,7 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
         PoolError: data that can't be used.
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
-    console = console or Console(stderr=True)
+    console = console or make_console(stderr=True)
     task = make_task_of(config)
     scorer, reward_hash = make_scorer(config, task)
     data = load_data(config, task)

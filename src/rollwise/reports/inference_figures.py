@@ -28,9 +28,9 @@ Place = Callable[[Found], Any]
 
 COLOURS = {
     "prune": BLUE, "early-stop": ORANGE, "utility": GREEN, "utility-at-once": SKY, "sequential": PURPLE,
-    "sequential-pairs": "#b58bc4", "adaptive-K": GREY, "blend": VERMILLION,
+    "sequential-pairs": "#b58bc4", "until": INK, "adaptive-K": GREY, "blend": VERMILLION,
 }  # fmt: skip
-PEERS = {"majority": INK, "esc": GREEN, "adaptive-consistency": BLUE, "deepconf": ORANGE}
+PEERS = {"majority": INK, "esc": GREEN, "adaptive-consistency": BLUE, "deepconf": ORANGE, "check": VERMILLION}
 BESIDE_PEERS = PEERS | {"early-stop": "#f0c27b", "sequential": PURPLE}
 FEWEST_IN_BIN = 1
 _WIDTH = 4.8
@@ -60,7 +60,7 @@ def peers_figure(found: Found) -> FigureSpec | None:
         return None
     caption = (
         "Without a head: the majority of all, of as many as it takes to agree (ESC, adaptive consistency), and "
-        "DeepConf's vote; beside two policies that go by the head."
+        "DeepConf's vote, and a check of the text; beside two policies that go by the head."
     )
     return FigureSpec("peers", "Without a head", caption, _fronts(found, BESIDE_PEERS), width=_WIDTH)
 

@@ -47,6 +47,11 @@ def verdict(found: Found) -> list[str]:
             f"{ceiling['saving']:.0%} of row-forwards at an accuracy of {number(ceiling['accuracy'])}; who saves more "
             "gives up on prompts."
         )
+    if idle := [p["name"] for p in found["policies"] if not p.get("acted", True) and not p["baseline"]]:
+        idle = [name for name in idle if name != "majority"]  # which is not meant to
+        said += [f"Never acted, all candidates were carried to the end: {', '.join(idle)}."] if idle else []
+    if found["calibration"] and (found.get("fitted") or "fitted" not in found or found["fitted"] is None):
+        said.append(f"These numbers are of {_fitted_words(found)}.")
     if found["calibration"]:
         gate = found["calibration"]["gate"]
         said.append(
@@ -74,10 +79,16 @@ def peers_table(found: Found) -> Table:
     rows = tuple(_policy_row(policy) for policy in found["policies"] if policy.get("headless"))
     note = (
         "No head, no training: the majority of all K answers; ESC and adaptive consistency, the majority of as many as "
-        "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early. "
+        "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early"
+        f"{_check_words(found)}. "
         f"Their answers are chosen by vote, those of none and of best-of-n by {found['config']['rule']}."
     )
     return Table("Without a head", _POLICY_HEAD, rows, note)
+
+
+def _check_words(found: Found) -> str:
+    check = found.get("check")
+    return f"; one candidate after another until its text passes the check {check['name']}" if check else ""
 
 
 def _policy_row(policy: Found) -> tuple[Cell, ...]:
@@ -144,13 +155,15 @@ def best_of_table(found: Found) -> Table:
             Cell(f"best of {row['n']}", order=float(row["n"])),
             _spread(row["accuracy"], 3),
             Cell(number(row["majority"]), order=row["majority"]),
+            *([Cell(number(row["checked"]), order=row["checked"])] if found.get("check") else []),
             Cell(number(row["row_forwards"], 1), order=row["row_forwards"]),
             Cell(number(row["steps"], 1), order=row["steps"]),
         )
         for row in found["best_of"]
     )
     note = f"Expectations over all subsets of the full runs' candidates, chosen by {found['config']['rule']}."
-    return Table("Best-of-n", ("n", "accuracy", "by majority", "row-forwards", "steps"), rows, note)
+    checked = ["by the check"] if found.get("check") else []
+    return Table("Best-of-n", ("n", "accuracy", "by majority", *checked, "row-forwards", "steps"), rows, note)
 
 
 def calibration_table(found: Found) -> Table:
@@ -170,6 +183,12 @@ def calibration_table(found: Found) -> Table:
         ("AUC at the end, within prompts", said["auc_end"]["within"], ""),
         ("AUC of V(x)", said["auc_prompt"], "before any token"),
     ]
+    if check := said.get("check"):
+        passing = f"{check['passed']:.3f} pass, {number(check['right'])} of them succeed"
+        lines += [
+            ("AUC of the check of the text, pooled", check["pooled"], passing),
+            ("AUC of the check of the text, within prompts", check["within"], "without the head"),
+        ]
     for name, part in (("end", end), ("prompt", prompt)):
         always = part["always_positive"]
         lines += [
@@ -184,8 +203,16 @@ def calibration_table(found: Found) -> Table:
         ("correlation of foretold and true length", said["length_correlation"], "at the prompt"),
     ]
     rows = tuple((Cell(name), Cell(number(value)), Cell(beside or NOTHING)) for name, value, beside in lines)
-    note = f"{said['rollouts']:,} rollouts of {said['prompts']} prompts that the head was not fitted on."
+    note = f"{said['rollouts']:,} rollouts of {_fitted_words(found)}."
     return Table("Calibration", ("measure", "head", "compare with"), rows, note)
+
+
+def _fitted_words(found: Found) -> str:
+    """On how many of the prompts the head was fitted; an earlier version wrote nothing of it."""
+    prompts, fitted = found["calibration"]["prompts"], found.get("fitted")
+    if fitted is None:
+        return f"{prompts} prompts; whether the head was fitted on some of them is not known"
+    return f"{prompts} prompts, {fitted or 'none'} of which the head was fitted on"
 
 
 def auc_table(found: Found) -> Table:

@@ -126,37 +126,41 @@ def reward_spec_of(task: Task) -> RewardSpec:
     return RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at)
 
 
-def load_reward(where: str) -> tuple[Callable[..., Any], str]:
+def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any], str]:
     """The function that `file.py:name` or `package.module:name` names, and a hash of its file.
+
+    Args:
+        where: As above.
+        what: What the function is, for messages.
 
     Raises:
         ConfigError: there is no such file, module or function, or it can't be imported.
     """
     place, _, name = where.rpartition(":")
     if not place or not name.isidentifier():
-        raise ConfigError(f"reward must be file.py:function or package.module:function, got {where!r}")
+        raise ConfigError(f"{what} must be file.py:function or package.module:function, got {where!r}")
     try:
-        module = _load_file(Path(place)) if place.endswith(".py") else importlib.import_module(place)
+        module = _load_file(Path(place), what) if place.endswith(".py") else importlib.import_module(place)
     except RollwiseError:
         raise
     except Exception as error:
         raise ConfigError(
-            f"reward {where!r}: {place} can't be imported: {error!r}; give a path to a .py file, or an installed module"
+            f"{what} {where!r}: {place} can't be imported: {error!r}; give a path to a .py file, or an installed module"
         ) from error
     function = getattr(module, name, None)
     if not callable(function):
         there = sorted(n for n, value in vars(module).items() if callable(value) and not n.startswith("_"))
-        raise ConfigError(f"reward {where!r}: {place} has no function {name!r}; it has {', '.join(there) or 'none'}")
+        raise ConfigError(f"{what} {where!r}: {place} has no function {name!r}; it has {', '.join(there) or 'none'}")
     file = getattr(module, "__file__", None)
     return function, hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
 
 
-def _load_file(path: Path) -> Any:
+def _load_file(path: Path, what: str) -> Any:
     if not path.is_file():
-        raise ConfigError(f"reward file {str(path)!r} does not exist; give file.py:function")
-    spec = importlib.util.spec_from_file_location(f"rollwise_reward_{path.stem}", path)
+        raise ConfigError(f"{what} file {str(path)!r} does not exist; give file.py:function")
+    spec = importlib.util.spec_from_file_location(f"rollwise_{what}_{path.stem}", path)
     if spec is None or spec.loader is None:
-        raise ConfigError(f"reward file {str(path)!r} can't be imported; give file.py:function")
+        raise ConfigError(f"{what} file {str(path)!r} can't be imported; give file.py:function")
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module

@@ -67,6 +67,11 @@ class Task(ABC):
         """`failure`, where this task tells failures apart; None where it doesn't."""
         return self.failure if type(self).failure is not Task.failure else None
 
+    @property
+    def text_check(self) -> Callable[[str], bool] | None:
+        """Whether a completion's text itself says that it is right; None where texts of this task don't say."""
+        return None
+
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
         """`n` pairs of `prompt` and `completion` for a supervised warm start, none from the held-out prompts.
 

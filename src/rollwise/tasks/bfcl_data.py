@@ -154,7 +154,7 @@ def parse_call(text: str) -> Call | None:
             return None
         args = tuple(ast.literal_eval(argument) for argument in node.args)
         named = {word.arg: ast.literal_eval(word.value) for word in node.keywords}
-    except (SyntaxError, ValueError):
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError):  # the latter two: nested too deeply
         return None
     kwargs = {name: value for name, value in named.items() if name is not None}
     return Call(node.func.id, args, kwargs) if len(kwargs) == len(node.keywords) else None

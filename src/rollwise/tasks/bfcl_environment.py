@@ -138,5 +138,5 @@ def changing_turns(item_id: str) -> tuple[bool, ...]:
 def _object(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError, MemoryError):  # the latter two: nested too deeply
         raise ToolError(f"arguments must be an object with a value for each parameter, got {text!r:.80}") from None

@@ -63,7 +63,10 @@ class Services:
         if not isinstance(function, str) or function not in self._docs:
             raise ToolError(f"there is no function {function!r:.80}")
         api, doc = self._docs[function]
-        check_arguments(doc, arguments, typed=api == _ARITHMETIC)
+        try:
+            check_arguments(doc, arguments, typed=api == _ARITHMETIC)
+        except RecursionError:
+            raise ToolError(f"the arguments of {function} are nested too deeply") from None
         try:
             return self._dispatch(function, (), arguments)
         except Exception as error:  # a simulator may fail in any way on what a policy makes up

@@ -33,7 +33,7 @@ from rollwise.tasks.countdown_prompts import (
     render_completion,
     render_prompt,
 )
-from rollwise.tasks.countdown_search import search_demonstration
+from rollwise.tasks.countdown_search import says_found, search_demonstration
 from rollwise.tasks.countdown_solver import solve
 from rollwise.tasks.countdown_unsolvable import spoil
 from rollwise.tasks.seeding import distinct, in_share, rng_for
@@ -302,6 +302,11 @@ class Countdown(Task):
             raise TaskError(f"a failure of 'countdown' needs the record's nums and target, got {sorted(record)}")
         category = classify(completion, record["nums"], record["target"])
         return None if category == "solved" else category
+
+    @property
+    def text_check(self) -> Callable[[str], bool] | None:
+        """In the style `search`, whose texts hold each result against the target, `says_found`; else None."""
+        return says_found if self.style == "search" else None
 
     def fingerprint(self) -> dict[str, Any]:
         """What decides the demonstrations, with the files' contents by hash: broken and foreign puzzles do not."""

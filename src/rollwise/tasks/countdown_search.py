@@ -13,6 +13,7 @@ from __future__ import annotations
 import ast
 import itertools
 import random
+import re
 from collections.abc import Iterator, Sequence
 
 from rollwise.errors import ConfigError
@@ -27,6 +28,7 @@ MAX_TRIED = 4
 """Most tries before the accepted one."""
 
 _DRAWS = 30  # for another expression of the wrong value: [1, 1] has two, [0, 0] to 0 has none
+_HELD = re.compile(r"=(-?\d+(?:/\d+)?):(-?\d+)")
 _OPERATORS: dict[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/"}
 
 
@@ -83,6 +85,18 @@ def search_completion(tried: Sequence[str], accepted: str, target: int) -> str:
     held = [f"{worked(expression)}:{target}" for expression in (*tried, accepted)]
     verdict = FOUND if evaluate(accepted).value == target else GAVE_UP
     return str(render_completion("search", accepted, work=";".join(held) + verdict))
+
+
+def says_found(text: str) -> bool:
+    """Whether the last result that the text holds against the target equals it: the text's own verdict, no head needed.
+
+    It believes the text's arithmetic.
+
+    >>> says_found("5-2=3:10;5*2=10:10.<answer>5*2</answer>"), says_found("5-2=3:10?<answer>5-2</answer>")
+    (True, False)
+    """
+    held = _HELD.findall(text)
+    return bool(held) and held[-1][0] == held[-1][1]
 
 
 def search_demonstration(item: Item, solved: bool, rng: random.Random) -> str:

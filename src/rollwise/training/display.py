@@ -9,6 +9,7 @@ from rich.progress import Progress
 from transformers import TrainerCallback
 
 from rollwise.progress_bar import progress_bar
+from rollwise.terminal import make_console
 from rollwise.training.groups import Groups
 
 _POOLS = ("heap", "solved", "unsolved", "unseen")
@@ -22,7 +23,7 @@ class Display(TrainerCallback):
     """
 
     def __init__(self, console: Console | None = None) -> None:
-        self.console = console or Console(stderr=True)
+        self.console = console or make_console(stderr=True)
         self.parts: dict[str, str] = {}
         self._bar: Progress | None = None
         self._task: Any = None

@@ -1,0 +1,74 @@
+"""A check of a completion's text, text -> bool: what a success head has to be better than."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from rollwise.errors import ConfigError, RewardError
+from rollwise.sampling.scoring import load_reward
+from rollwise.tasks import Task
+
+
+@dataclass(frozen=True)
+class TextCheck:
+    """Says of a completion's text alone whether to be content with it.
+
+    Attributes:
+        name: In tables and messages.
+        digest: Of what it is made of: rows of equal digests are equal.
+        function: Text -> bool.
+    """
+
+    name: str
+    digest: str
+    function: Callable[[str], bool] = field(repr=False, compare=False)
+
+    def __call__(self, text: str) -> bool:
+        """Whether the text passes.
+
+        Raises:
+            RewardError: the function fails, or gives something else than true or false.
+        """
+        try:
+            passed = self.function(text)
+        except Exception as error:
+            raise RewardError(f"check {self.name!r} raised {error!r} for the text {text!r:.80}; mend it") from error
+        if not isinstance(passed, bool | np.bool_):
+            raise RewardError(f"check {self.name!r} gave {passed!r:.80} for the text {text!r:.80}; give true or false")
+        return bool(passed)
+
+    def vote(self, text: str) -> str | None:
+        """The text's answer to policy `check`: something if it passes, else None."""
+        return "passed" if self(text) else None
+
+
+def load_check(where: str) -> TextCheck:
+    """The check that `file.py:function` or `package.module:function` names.
+
+    Raises:
+        ConfigError: there is no such file, module or function, or it can't be imported.
+    """
+    function, digest = load_reward(where, what="check")
+    return TextCheck(where, digest, function)
+
+
+def task_check(task: Task | None) -> TextCheck | None:
+    """The task's own check; None where its texts say nothing of the kind."""
+    own = None if task is None else task.text_check
+    return None if task is None or own is None else TextCheck(f"that of {task.name}", f"task {task.name}", own)
+
+
+def check_for(where: str | None, task: Task | None) -> TextCheck:
+    """The check that is named, else the task's own.
+
+    Raises:
+        ConfigError: there is none.
+    """
+    check = task_check(task) if where is None else load_check(where)
+    if check is None:
+        whose = "these data bring" if task is None else f"task {task.name!r} brings, in this style,"
+        raise ConfigError(f"policy 'check' goes by a check of the text, and {whose} none: add --check file.py:function")
+    return check
