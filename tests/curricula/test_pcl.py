@@ -73,7 +73,8 @@ def test_every_name_works_in_a_fresh_process(name: str, kind: str, extra: str, t
         from rollwise.inference import HeadSpec, SuccessHead
 
         spec = HeadSpec(edges=(0, 4))
-        head = str(SuccessHead(torch.zeros(spec.size, 2), spec).save(tmp_path / "head.safetensors"))
+        model = {"architecture": "X", "hidden_size": 2, "num_hidden_layers": 1, "tokenizer": "y"}
+        head = str(SuccessHead(torch.zeros(spec.size, 2), spec, model).save(tmp_path / "head.safetensors"))
     command = [sys.executable, "-c", textwrap.dedent(_FRESH), name, head]
     done = subprocess.run(command, capture_output=True, text=True)
     assert done.stdout.strip() == kind, done.stderr
