@@ -28,6 +28,7 @@ from rollwise.models.identity import made_by
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.scoring import reward_spec_of
 from rollwise.tasks import Task
+from rollwise.terminal import make_console
 from rollwise.training.budget import TokenBudget
 from rollwise.training.checkpoint import latest_complete, step_of
 from rollwise.training.config import NO_GATE, TrainConfig
@@ -91,7 +92,7 @@ def resume_run(
 
 
 def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
-    console = console or Console(stderr=True)
+    console = console or make_console(stderr=True)
     _hush()
     task = task_of(config)
     check_trainer(task, config.trainer)
