@@ -11,7 +11,8 @@ import hashlib
 import json
 import os
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,7 @@ from rollwise.errors import StateError, StateFileError
 
 _FORMAT = "rollwise-state"
 _VERSION = 1
+_REMEDY = "put back an intact copy, or use an earlier one"
 _COMPRESSION = 1  # the fastest level: a million floats compress in tens of milliseconds
 
 
@@ -82,7 +84,7 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(path)
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with open(scratch, "wb") as file:
+        with naming(target), open(scratch, "wb") as file:
             file.write(data)
             file.flush()
             os.fsync(file.fileno())
@@ -90,6 +92,17 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(target.parent)
+
+
+@contextmanager
+def naming(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Give an `OSError` that names no file this one: a write to a full disk says only that the disk is full."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is None:
+            error.filename = str(path)
+        raise
 
 
 def make_folder(path: str | os.PathLike[str]) -> Path:
@@ -144,20 +157,22 @@ def load_state(path: str | os.PathLike[str]) -> dict[str, Any]:
     try:
         raw = Path(path).read_bytes()
     except OSError as error:
-        raise StateFileError(f"state file {str(path)!r} can't be read: {error}") from error
+        raise StateFileError(
+            f"state file {str(path)!r} can't be read: {error.strerror}; put it back, or use an earlier one"
+        ) from error
     head, _, body = raw.partition(b"\n")
     header = _parse_header(head, path)
     body = body.removesuffix(b"\n")
     if len(body) != header["bytes"]:
         raise StateFileError(
             f"state file {str(path)!r} is torn: {len(body)} bytes of state where {header['bytes']} were written; "
-            "use an earlier checkpoint"
+            f"{_REMEDY}"
         )
     if hashlib.sha256(body).hexdigest() != header["sha256"]:
-        raise StateFileError(f"state file {str(path)!r} has been altered: its checksum does not match")
+        raise StateFileError(f"state file {str(path)!r} has been altered: its checksum does not match; {_REMEDY}")
     state = json.loads(body)
     if not isinstance(state, dict):
-        raise StateFileError(f"state file {str(path)!r} holds a {type(state).__name__}, not a state")
+        raise StateFileError(f"state file {str(path)!r} holds a {type(state).__name__}, not a state; {_REMEDY}")
     return state
 
 
@@ -168,12 +183,13 @@ def _parse_header(head: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
         header = None
     if not isinstance(header, dict) or header.get("format") != _FORMAT:
         raise StateFileError(
-            f"{str(path)!r} is not a rollwise state file: torn in its first line, or another program's"
+            f"{str(path)!r} is not a rollwise state file: torn in its first line, or another program's; {_REMEDY}"
         )
     if header.get("version") != _VERSION:
         raise StateFileError(
-            f"state file {str(path)!r} has version {header.get('version')!r}; this rollwise reads version {_VERSION}"
+            f"state file {str(path)!r} has version {header.get('version')!r}; this rollwise reads version {_VERSION}. "
+            "Go on with the rollwise that wrote it, or begin anew (a checkpoint's weights can be the model)"
         )
     if not isinstance(header.get("bytes"), int) or not isinstance(header.get("sha256"), str):
-        raise StateFileError(f"state file {str(path)!r} has a damaged header")
+        raise StateFileError(f"state file {str(path)!r} has a damaged header; {_REMEDY}")
     return header

@@ -111,7 +111,7 @@ def is_done(run: Run) -> bool:
     if not (run.folder / RUN_FILE).exists():
         return False
     folder = RunFolder(run.folder)
-    checkpoint = latest_complete(folder.checkpoints)
+    checkpoint = latest_complete(folder.checkpoints, hashes=False)  # nothing is resumed here
     return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
 
 

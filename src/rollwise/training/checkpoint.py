@@ -2,18 +2,24 @@
 
 transformers writes a checkpoint's files one by one, so a kill in between leaves a folder that looks like a checkpoint.
 Here a checkpoint counts only once it is *sealed*: when all else is on disk, a last file names every other with its
-size. Whoever resumes takes the newest sealed one.
+size and SHA-256. A resume takes the newest one that still has what was sealed, and says which it passes over, and why.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
+import logging
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from rollwise.errors import StateFileError
 from rollwise.state import sync_folder, write_atomically
+
+logger = logging.getLogger(__name__)
 
 SEAL = "rollwise_complete.json"
 _NAME = re.compile(r"checkpoint-(\d+)")
@@ -21,13 +27,16 @@ _NAME = re.compile(r"checkpoint-(\d+)")
 
 def seal(folder: Path) -> None:
     """Flush every file of a finished checkpoint to disk, then name them all in the seal."""
-    sizes = {}
+    sizes, hashes = {}, {}
     for path in sorted(p for p in folder.rglob("*") if p.is_file() and p.name != SEAL):
+        name = path.relative_to(folder).as_posix()
         with open(path, "rb") as file:
             os.fsync(file.fileno())
-        sizes[path.relative_to(folder).as_posix()] = path.stat().st_size
+            hashes[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        sizes[name] = path.stat().st_size
     sync_folder(folder)
-    write_atomically(folder / SEAL, json.dumps({"files": sizes}).encode())
+    contents: dict[str, Any] = {"files": sizes, "sha256": hashes}
+    write_atomically(folder / SEAL, json.dumps({**contents, "seal": _digest(contents)}).encode())
 
 
 def unseal(folder: Path) -> None:
@@ -35,19 +44,54 @@ def unseal(folder: Path) -> None:
     (folder / SEAL).unlink(missing_ok=True)
 
 
-def flaw(folder: Path) -> str | None:
-    """What is wrong with a checkpoint, or None if it is whole."""
-    try:
-        sizes = dict(json.loads((folder / SEAL).read_bytes())["files"])
-    except (OSError, ValueError, KeyError, TypeError):
+def is_sealed(folder: Path) -> bool:
+    """True if a checkpoint was whole once, whatever has become of it since."""
+    return (folder / SEAL).exists()
+
+
+def flaw(folder: Path, *, hashes: bool = True) -> str | None:
+    """What is wrong with a checkpoint, or None if it is whole.
+
+    Args:
+        folder: the checkpoint.
+        hashes: also read every file, and compare its SHA-256; False compares sizes alone. Seals of older versions hold
+            sizes only.
+    """
+    if not is_sealed(folder):
         return f"it has no seal ({SEAL}): its writing was cut short, or something else wrote it"
+    try:
+        sizes, digests = _read_seal(folder)
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        return f"its seal ({SEAL}) is damaged"
     for name, size in sizes.items():
         path = folder / name
         if not path.is_file():
             return f"its file {name} is missing"
         if path.stat().st_size != size:
             return f"its file {name} has {path.stat().st_size} bytes where {size} were written"
+    for name, digest in digests.items() if hashes else ():
+        try:
+            with open(folder / name, "rb") as file:
+                found = hashlib.file_digest(file, "sha256").hexdigest()
+        except OSError as error:
+            return f"its file {name} can't be read: {error.strerror}"
+        if found != digest:
+            return f"its file {name} is damaged: its SHA-256 is not that of what was written"
     return None
+
+
+def _digest(contents: dict[str, Any]) -> str:
+    return hashlib.sha256(json.dumps(contents, sort_keys=True).encode()).hexdigest()
+
+
+def _read_seal(folder: Path) -> tuple[dict[str, int], dict[str, str]]:
+    """Sizes and SHA-256 (none in an older seal) by file; raises if the seal is not as it was written."""
+    contents = json.loads((folder / SEAL).read_bytes())
+    if set(contents) == {"files"}:
+        return dict(contents["files"]), {}
+    if contents.pop("seal") != _digest(contents):
+        raise ValueError("its checksum does not match")
+    return contents["files"], contents["sha256"]
 
 
 def checkpoints(run: Path) -> list[tuple[int, Path]]:
@@ -56,9 +100,39 @@ def checkpoints(run: Path) -> list[tuple[int, Path]]:
     return sorted((int(match[1]), path) for match, path in found if match)
 
 
-def latest_complete(run: Path) -> Path | None:
-    """The newest whole checkpoint under `run`; None if there is none."""
-    return next((path for _, path in reversed(checkpoints(run)) if flaw(path) is None), None)
+def latest_complete(run: Path, *, hashes: bool = True) -> Path | None:
+    """The newest whole checkpoint under `run`; None if there is none. `hashes` as for `flaw`."""
+    return next((path for _, path in reversed(checkpoints(run)) if flaw(path, hashes=hashes) is None), None)
+
+
+def newest_usable(run: Path, lacking: Callable[[Path], str | None] = lambda _: None) -> Path | None:
+    """The newest checkpoint under `run` that can be resumed, or None if none was ever finished.
+
+    Every newer one is passed over with a warning that names its fault.
+
+    Args:
+        run: the folder of checkpoints.
+        lacking: what a whole checkpoint lacks outside its folder (the run's logs), or None.
+
+    Raises:
+        StateFileError: some were finished, and all of these are damaged or lack something.
+    """
+    faults: dict[Path, str] = {}
+    for _, folder in reversed(checkpoints(run)):
+        fault = flaw(folder) or lacking(folder)
+        if fault is None:
+            for path, why in faults.items():
+                logger.warning("%s is passed over: %s", path, why)
+            return folder
+        faults[folder] = fault
+    finished = {path: why for path, why in faults.items() if is_sealed(path)}
+    if finished:
+        raise StateFileError(
+            f"no checkpoint in {str(run)!r} can be resumed: "
+            + "; ".join(f"{path.name}: {why}" for path, why in finished.items())
+            + ". Put back an intact copy of what is named, or delete these checkpoints to begin from the beginning"
+        )
+    return None
 
 
 def steps_done(folder: Path) -> int:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import errno
+import json
 import logging
+import re
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
 from accelerate.utils import broadcast_object_list
@@ -15,11 +19,21 @@ from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 from rollwise.curricula import Curriculum
 from rollwise.errors import StateError, StateFileError
 from rollwise.gates import DynamicSampling
-from rollwise.state import load_state, save_state
+from rollwise.state import load_state, naming, save_state, write_atomically
 from rollwise.training.aborting import Aborting
 from rollwise.training.calls import Screened
-from rollwise.training.checkpoint import checkpoints, flaw, latest_complete, seal, steps_done, unseal
+from rollwise.training.checkpoint import (
+    checkpoints,
+    flaw,
+    is_sealed,
+    latest_complete,
+    newest_usable,
+    seal,
+    steps_done,
+    unseal,
+)
 from rollwise.training.judge_loss import ExpectedBatch, JudgeBatch, batch_of
+from rollwise.training.log_ends import RECORD
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -37,6 +51,16 @@ _REFERENCE = "rollwise_reference.pt"
 T = TypeVar("T")
 
 
+class RunLog(Protocol):
+    """What keeps a run's logs (`Recorder`)."""
+
+    def record(self) -> dict[str, Any]:
+        """JSON-safe facts to put into a checkpoint, as `rollwise_logs.json`."""
+
+    def lacking(self, checkpoint: Path) -> str | None:
+        """What the logs lack to go on from a checkpoint, or None."""
+
+
 class CheckpointMixin(TrlTrainer):
     """Saves the curriculum with the model, seals checkpoints, and resumes from whole ones only."""
 
@@ -50,6 +74,11 @@ class CheckpointMixin(TrlTrainer):
     """How many steps the curriculum had seen when this training began."""
     before_save: list[Callable[[], None]]
     """Called when a checkpoint is about to be written, after the step's evaluation."""
+    run_log: RunLog | None = None
+    resumed_from: Path | None = None
+    """The checkpoint that this training goes on from."""
+    checked: Path | None = None
+    """A checkpoint that was found usable just now: `train` does not read all of it again."""
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         for prepare in self.before_save:
@@ -57,19 +86,20 @@ class CheckpointMixin(TrlTrainer):
         folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
         limit, self.args.save_total_limit = self.args.save_total_limit, None  # rotate only once this one is whole
         self._on_main(lambda: unseal(folder))
-        try:
-            super()._save_checkpoint(model, trial)
-        finally:
-            self.args.save_total_limit = limit
         midway = self._step % (self.args.steps_per_generation * self.num_iterations) != 0
-        if midway:  # these rollouts have steps to come: without them, a resumed run would generate others
-            rank = self.accelerator.process_index
-            torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=rank))
-            if self._judge_batches:
-                states = [None if batch is None else batch.state() for batch in self._judge_batches]
-                torch.save(states, folder / _JUDGMENTS.format(rank=rank))
-        self.accelerator.wait_for_everyone()
-        self._on_main(lambda: self._seal(folder, midway=midway))
+        with writing(folder):
+            try:
+                super()._save_checkpoint(model, trial)
+            finally:
+                self.args.save_total_limit = limit
+            if midway:  # these rollouts have steps to come: without them, a resumed run would generate others
+                rank = self.accelerator.process_index
+                torch.save(self._buffered_inputs, folder / _BUFFER.format(rank=rank))
+                if self._judge_batches:
+                    states = [None if batch is None else batch.state() for batch in self._judge_batches]
+                    torch.save(states, folder / _JUDGMENTS.format(rank=rank))
+            self.accelerator.wait_for_everyone()
+            self._on_main(lambda: self._seal(folder, midway=midway))
         if self.args.should_save:
             rotate_checkpoints(
                 output_dir=str(folder.parent),
@@ -90,6 +120,8 @@ class CheckpointMixin(TrlTrainer):
             state["abort"] = self._abort.state_dict()
         save_state(folder / _STATE, state)
         self.curriculum.save_files(folder / _FILES)
+        if self.run_log is not None:
+            write_atomically(folder / RECORD, json.dumps(self.run_log.record()).encode())
         seal(folder)
 
     def _rhythm(self) -> dict[str, int]:
@@ -105,21 +137,28 @@ class CheckpointMixin(TrlTrainer):
     def train(self, resume_from_checkpoint: str | bool | None = None, *args: Any, **kwargs: Any) -> Any:
         """TRL's training; `resume_from_checkpoint=True` takes the newest checkpoint that is whole.
 
+        Where a `Recorder` is attached, its logs must reach the checkpoint, too.
+
         Raises:
-            StateFileError: there is no whole checkpoint, the one named is torn, or it has all the steps of `max_steps`.
+            StateFileError: there is no whole checkpoint, the one named is torn or damaged or the logs do not reach it,
+                or it has all the steps of `max_steps`.
         """
+        lacking = (lambda _: None) if self.run_log is None else self.run_log.lacking
         if resume_from_checkpoint is True:
-            newest = latest_complete(Path(self.args.output_dir))
+            newest = self._on_main(lambda: newest_usable(Path(self.args.output_dir), lacking))
             if newest is None:
                 raise StateFileError(f"no whole checkpoint in {self.args.output_dir!r} to resume from")
             resume_from_checkpoint = str(newest)
-        elif isinstance(resume_from_checkpoint, str | Path):
-            wrong = flaw(Path(resume_from_checkpoint))
+        elif isinstance(resume_from_checkpoint, str | Path) and Path(resume_from_checkpoint) != self.checked:
+            named = Path(resume_from_checkpoint)
+            wrong = self._on_main(lambda: flaw(named) or lacking(named))
             if wrong:
                 raise StateFileError(
-                    f"can't resume from {str(resume_from_checkpoint)!r}: {wrong}. To start anew from its weights, pass "
-                    "it as the model"
+                    f"can't resume from {str(named)!r}: {wrong}. Put back an intact copy, or resume from another "
+                    "checkpoint; to start anew from its weights, pass it as the model"
                 )
+        self.checked = None
+        self.resumed_from = Path(str(resume_from_checkpoint)) if resume_from_checkpoint else None
         if resume_from_checkpoint:
             self._check_unfinished(Path(resume_from_checkpoint))
             self._on_main(lambda: self._put_aside_after(Path(str(resume_from_checkpoint))))
@@ -138,7 +177,7 @@ class CheckpointMixin(TrlTrainer):
 
     def _warn_of_others(self) -> None:
         """Training that begins anew leaves the checkpoints that are there alone, as transformers does."""
-        newest = latest_complete(Path(self.args.output_dir))
+        newest = latest_complete(Path(self.args.output_dir), hashes=False)
         if newest is not None:
             logger.warning(
                 "training begins anew, but %r has checkpoints already: train(resume_from_checkpoint=True) would go on "
@@ -148,12 +187,12 @@ class CheckpointMixin(TrlTrainer):
             )
 
     def _put_aside_after(self, checkpoint: Path) -> None:
-        """Later checkpoints of a course that is given up would be taken for this one's when it is resumed."""
+        """Later checkpoints, damaged or of a course given up, would be taken for this one's when it is resumed."""
         if checkpoint.resolve().parent != Path(self.args.output_dir).resolve():
             return
         now = steps_done(checkpoint)
         for step, folder in checkpoints(checkpoint.parent):
-            if step > now and flaw(folder) is None:  # a torn one counts for nothing, and is written over
+            if step > now and is_sealed(folder):  # one without a seal counts for nothing, and is written over
                 logger.warning("%s is of a course that is given up: renamed to given-up-%s", folder, folder.name)
                 aside = folder.with_name(f"given-up-{folder.name}")
                 shutil.rmtree(aside, ignore_errors=True)
@@ -213,18 +252,38 @@ class CheckpointMixin(TrlTrainer):
         return torch.load(file, map_location=place, weights_only=True)
 
     def _on_main(self, action: Callable[[], T]) -> T:
-        """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
-        box: list[Any] = [None, None]
-        if self.accelerator.is_main_process:
-            try:
-                box[0] = action()
-            except Exception as error:
-                if self.accelerator.num_processes == 1:
-                    raise
-                box[1] = error
-        if self.accelerator.num_processes > 1:
-            broadcast_object_list(box)
-        if box[1] is not None:
-            raise box[1]
-        result: T = box[0]
-        return result
+        return on_main(self.accelerator, action)
+
+
+def on_main(processes: Any, action: Callable[[], T]) -> T:
+    """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
+    box: list[Any] = [None, None]
+    if processes.is_main_process:
+        try:
+            box[0] = action()
+        except Exception as error:
+            if processes.num_processes == 1:
+                raise
+            box[1] = error
+    if processes.num_processes > 1:
+        broadcast_object_list(box)
+    if box[1] is not None:
+        raise box[1]
+    result: T = box[0]
+    return result
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raise what torch and safetensors say where a file can't be written as an `OSError` that names the folder."""
+    try:
+        with naming(folder):
+            yield
+    except Exception as error:
+        said = str(error)
+        if known := re.search(r"\(os error (\d+)\)", said):  # safetensors, in the words of its language
+            raise OSError(int(known[1]), said, str(folder)) from error
+        if "inline_container" in said or "PytorchStreamWriter" in said:  # torch does not say why
+            reason = "torch could not write a file whole: the disk is full, or there is a limit on the size of files"
+            raise OSError(errno.EIO, reason, str(folder)) from error
+        raise

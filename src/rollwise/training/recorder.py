@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import time
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 from transformers import TrainerCallback
 
 from rollwise.training.groups import Groups
+from rollwise.training.log_ends import read_record
 from rollwise.training.prompt_log import PromptLog
 from rollwise.training.run_folder import RunFolder, Totals, group_lines
 
@@ -57,7 +60,8 @@ class Recorder(TrainerCallback):
         """Listen to a trainer with a curriculum."""
         self._trainer = trainer
         trainer.add_callback(self)
-        trainer.before_save.append(self._flush)  # a sealed checkpoint's step must be in the logs
+        trainer.run_log = self
+        trainer.before_save.append(self._save)
         trainer.after_evaluation.append(self._evaluated_all)
         if trainer.is_world_process_zero():
             trainer.group_observers.append(self.on_groups)
@@ -102,6 +106,8 @@ class Recorder(TrainerCallback):
             if state.global_step == 0 and not self.same_run:
                 self.folder.put_aside()
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
+            if self._trainer.resumed_from is not None:
+                self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
             self.folder.write_rewards(self._trainer.curriculum.reward_spec)
             self.prompts.resume()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
@@ -157,6 +163,22 @@ class Recorder(TrainerCallback):
     def _evaluated_all(self) -> None:
         if not self._training:
             self._flush()
+
+    # ---- what a checkpoint needs ----
+
+    def record(self) -> dict[str, Any]:
+        """What the run has spent, and where its logs end: put into each checkpoint."""
+        return {"totals": asdict(self.totals), "logs": dict(self.folder.ends)}
+
+    def lacking(self, checkpoint: Path) -> str | None:
+        """What the logs lack to go on from a checkpoint, or None if they reach it."""
+        return self.folder.lacking(checkpoint)
+
+    def _save(self) -> None:
+        """A sealed checkpoint's step must be in the logs, and on disk."""
+        self._flush()
+        if self._trainer.is_world_process_zero():
+            self.folder.sync()
 
     # ---- what goes out ----
 

@@ -30,7 +30,8 @@ from rollwise.sampling.scoring import reward_spec_of
 from rollwise.tasks import Task
 from rollwise.terminal import make_console
 from rollwise.training.budget import TokenBudget
-from rollwise.training.checkpoint import latest_complete, step_of
+from rollwise.training.checkpoint import newest_usable, step_of
+from rollwise.training.checkpointing import on_main
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.environments import check_trainer, environment_arguments, environment_options
@@ -75,6 +76,8 @@ def resume_run(
 ) -> Path:
     """Go on with a run from its newest whole checkpoint, or from the beginning if it was killed before the first.
 
+    A checkpoint that is damaged, or that the logs do not reach, is passed over with a warning.
+
     Args:
         path: the run's folder.
         steps: train until this step instead of the one configured; how a finished run is extended.
@@ -82,7 +85,7 @@ def resume_run(
         console: where to show progress.
 
     Raises:
-        StateFileError: there is no run in that folder, or its files are damaged.
+        StateFileError: there is no run in that folder, or its files are damaged: every checkpoint, say.
     """
     if not (Path(path) / "config.yaml").exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
@@ -101,14 +104,16 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         console.print(f"note: {part}", highlight=False, soft_wrap=True)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
-    checkpoint = latest_complete(folder.checkpoints) if resume else None
-    if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
-        step = step_of(checkpoint)
-        limit = "--steps" if step >= config.steps else f"--max_tokens (now {config.max_tokens:,})"
-        console.print(f"{folder.path} is complete: {step} steps. Extend it with {limit}.")
-        return folder.path
     processes = PartialState(cpu=not torch.cuda.is_available())
     with folder.held() if processes.is_main_process else nullcontext():
+        checkpoint = None
+        if resume:
+            checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking))
+        if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
+            step = step_of(checkpoint)
+            limit = "--steps" if step >= config.steps else f"--max_tokens (now {config.max_tokens:,})"
+            console.print(f"{folder.path} is complete: {step} steps. Extend it with {limit}.")
+            return folder.path
         display = Display(console)
         arguments = _trainer_arguments(config, task, folder, begun=resume)
         if is_embedded(config.model):  # the warm start takes a minute, and may be killed
@@ -134,6 +139,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             console.print(
                 f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning")
             )
+        trainer.checked = checkpoint
         try:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         finally:

@@ -4,7 +4,8 @@
 `report.html`. Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s
 first, so that they hold each step once however often the run was killed; an evaluation after training has a line of
 its own. Logs of another run that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course
-that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`.
+that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`. The logs are on disk before a
+checkpoint counts, and a resume checks that they still reach it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,10 @@ import numpy as np
 from rollwise.errors import StateFileError
 from rollwise.models.identity import MODEL_FILE
 from rollwise.outcome import RewardSpec
-from rollwise.state import make_folder, write_atomically
+from rollwise.state import make_folder, naming, sync_folder, write_atomically
 from rollwise.ticket import Ticket
 from rollwise.training.groups import Groups
+from rollwise.training.log_ends import end_of, holds, read_record
 from rollwise.yaml_file import read_yaml, write_yaml
 
 if sys.platform != "win32":
@@ -63,6 +65,8 @@ class RunFolder:
         self.rollouts = self.path / "rollouts.jsonl"
         self.prompts = self.path / "prompts.jsonl"
         self.checkpoints = self.path / "checkpoints"
+        self.ends: dict[str, dict[str, Any]] = {}
+        """The last line of each log (`end_of`), from `roll_back` on."""
         make_folder(self.path)
 
     @contextmanager
@@ -111,20 +115,52 @@ class RunFolder:
         return config
 
     def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
-        """Append lines of JSON and flush them to the system."""
-        text = "".join(json.dumps(clean(line), ensure_ascii=False) + "\n" for line in lines)
-        with open(path, "a", encoding="utf-8") as file:
-            file.write(text)
+        """Append lines of JSON and flush them to the system; `sync` brings them to the disk.
+
+        Half a surrogate pair, which UTF-8 can't hold, is written as JSON's escape and reads back the same.
+        """
+        raw, step = b"", 0
+        with naming(path), open(path, "ab") as file:
+            for line in lines:
+                text = json.dumps(clean(line), ensure_ascii=False) + "\n"
+                raw, step = text.encode("utf-8", "backslashreplace"), int(line["step"])
+                file.write(raw)
+        if raw:
+            self.ends[path.name] = end_of(raw, step)
+
+    def sync(self) -> None:
+        """Bring the logs to the disk: a checkpoint that outlives a power cut must not be ahead of them."""
+        for path in self._logs():
+            if path.exists():
+                with naming(path), open(path, "rb") as file:
+                    os.fsync(file.fileno())
+        sync_folder(self.path)
+
+    def lacking(self, checkpoint: Path) -> str | None:
+        """What the logs lack to go on from a checkpoint, or None if they reach it."""
+        ends = read_record(checkpoint).get("logs", {})
+        for path in self._logs():
+            end = ends.get(path.name)
+            if end is not None and not holds(path, end):
+                return f"{str(path)!r} is shorter than it was then: its last line, of step {end['step']}, is not there"
+        return None
 
     def roll_back(self, step: int) -> Totals:
         """Drop every line of the logs after `step`, torn ones too; what had been spent by then."""
-        for path in (self.prompts, self.rollouts):
-            _keep_until(path, step)
-        return _totals(_keep_until(self.metrics, step))
+        last: dict[str, Any] = {}
+        self.ends = {}
+        for path in self._logs():
+            text, last = _keep_until(path, step)
+            if last:
+                self.ends[path.name] = end_of(text.encode(), int(last["step"]))
+        return _totals(last)
+
+    def _logs(self) -> tuple[Path, ...]:
+        return self.prompts, self.rollouts, self.metrics
 
     def put_aside(self) -> None:
         """Move logs that are there into a folder of their own: another run begins."""
-        logs = [path for path in (self.metrics, self.rollouts, self.prompts) if path.exists() and path.stat().st_size]
+        logs = [path for path in self._logs() if path.exists() and path.stat().st_size]
         if not logs:
             return
         number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
@@ -264,18 +300,19 @@ def read_lines(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
             yield text, line
 
 
-def _keep_until(path: Path, step: int) -> dict[str, Any]:
+def _keep_until(path: Path, step: int) -> tuple[str, dict[str, Any]]:
     """Rewrite a log, if it is there, without the lines after `step`; the last line kept, empty if there is none."""
+    kept: str = ""
     last: dict[str, Any] = {}
     if not path.exists():
-        return last
+        return kept, last
     scratch = path.with_name(f".{path.name}.tmp")
-    with open(scratch, "w", encoding="utf-8") as target:
+    with naming(path), open(scratch, "w", encoding="utf-8") as target:
         for text, line in read_lines(path):
             if int(line["step"]) <= step:
-                target.write(text if text.endswith("\n") else text + "\n")
-                last = line
+                kept, last = text if text.endswith("\n") else text + "\n", line
+                target.write(kept)
         target.flush()
         os.fsync(target.fileno())
     os.replace(scratch, path)
-    return last
+    return kept, last

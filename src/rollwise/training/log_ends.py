@@ -1,0 +1,39 @@
+"""Where each log of a run ended when a checkpoint was written, so that a resume notices a log that is shorter.
+
+The logs are on disk before the checkpoint's seal. A file that lost its end all the same (a disk fault, an edit by hand)
+would give a run whose totals begin again. What is compared is the last line, not the length: a damaged line further up
+may be mended or deleted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+RECORD = "rollwise_logs.json"
+"""In a checkpoint: `totals`, what the run had spent, and `logs`, the last line of each log."""
+
+
+def end_of(line: bytes, step: int) -> dict[str, Any]:
+    """What identifies a log's last line: its step, length and SHA-256.
+
+    >>> end_of(b"{}", 3)["bytes"]
+    2
+    """
+    return {"step": step, "bytes": len(line), "sha256": hashlib.sha256(line).hexdigest()}
+
+
+def holds(path: Path, end: dict[str, Any]) -> bool:
+    """True if the log has that line, whole."""
+    if not path.exists():
+        return False
+    with open(path, "rb") as log:
+        return any(len(line) == end["bytes"] and end_of(line, end["step"]) == end for line in log)
+
+
+def read_record(checkpoint: Path) -> dict[str, Any]:
+    """The record in a checkpoint; empty for one without: trained without a `Recorder`, or by an older version."""
+    path = checkpoint / RECORD
+    return dict(json.loads(path.read_bytes())) if path.exists() else {}
