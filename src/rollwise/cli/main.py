@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import sys
 from collections.abc import Sequence
 
 from rollwise.errors import MissingExtraError, RollwiseError
 from rollwise.terminal import guard_output, say
+
+# A full disk or quota, a limit of file sizes, a read-only or forbidden place, a broken disk.
+_WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -17,6 +21,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
     os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # busy-waiting threads slow small matrix products many times
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         try:
             from rollwise.cli.commands import build_parser, run_command
@@ -25,16 +30,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        given = sys.argv[1:] if arguments is None else arguments
         status = run_command(build_parser().parse_args(underscored(given), defaults=False))
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1
-    except KeyboardInterrupt:
+    except OSError as error:
+        if error.errno not in _WRITING:
+            raise
         say(
-            "rollwise: interrupted; what was saved is kept: the same command goes on, or train --resume RUN\n",
+            f"rollwise: {str(error.filename or 'a file')!r} can't be written or read: {error.strerror}. What was saved "
+            f"is kept; when that is mended, {_how_to_go_on(given)}\n",
             error=True,
         )
+        return 1
+    except KeyboardInterrupt:
+        say(f"rollwise: interrupted; what was saved is kept: {_how_to_go_on(given)}\n", error=True)
         return 130
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
         # All is written. Taking the interpreter down while another library's threads are in C++ code aborts now and
@@ -43,3 +53,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.flush()
         os._exit(status)
     return status
+
+
+def _how_to_go_on(given: Sequence[str]) -> str:
+    """A new run can't be begun by the same command a second time; every other command goes on by it."""
+    return "rollwise train --resume RUN goes on" if given[:1] == ["train"] else "the same command goes on"

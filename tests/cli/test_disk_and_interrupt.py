@@ -1,0 +1,68 @@
+"""A disk that takes no more and Ctrl-C end `train` in one line that says how to go on; and then it does."""
+
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from rollwise.cli.main import main
+
+resource = pytest.importorskip("resource")
+
+LIMITED = """
+import resource, sys
+resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
+from rollwise.cli.main import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def last_line(text: str) -> str:
+    assert "Traceback" not in text, text[-3000:]
+    return text.strip().splitlines()[-1]
+
+
+@pytest.mark.parametrize("where", ["logs", "optimizer"])
+def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str], tmp_path: Path) -> None:
+    """A limit of file sizes stands for a full disk: the optimizer's file is twice as large as the weights."""
+    run = tmp_path / "run"
+    limit = 2_000 if where == "logs" else (policy / "model.safetensors").stat().st_size + 10_000
+    command = [sys.executable, "-c", LIMITED.format(limit=limit), *options, "--out", str(run)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 1, done.stderr[-3000:]
+    line = last_line(done.stderr)
+    assert re.search(r"^rollwise: '.*run/.*' can't be written .*rollwise train --resume RUN goes on$", line), line
+    assert main(["train", "--resume", str(run)]) == 0
+
+
+def test_after_ctrl_c_the_line_names_what_goes_on(options: list[str], tmp_path: Path) -> None:
+    run = tmp_path / "run"
+    process = subprocess.Popen(
+        [sys.executable, "-m", "rollwise", *options, "--out", str(run)], stderr=subprocess.PIPE, text=True
+    )
+    deadline = time.monotonic() + 120
+    while not (run / "rollouts.jsonl").exists():
+        assert process.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    process.send_signal(signal.SIGINT)
+    _, said = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert last_line(said) == "rollwise: interrupted; what was saved is kept: rollwise train --resume RUN goes on"
+
+
+def test_other_commands_go_on_by_the_same_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from rollwise.cli import commands
+
+    def interrupted(_: object) -> int:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(commands, "run_command", interrupted)
+    assert main(["curricula"]) == 130
+    assert capsys.readouterr().err.endswith("what was saved is kept: the same command goes on\n")
