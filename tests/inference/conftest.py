@@ -26,6 +26,19 @@ def begins_low(prompts, completions, threshold, **columns):
 '''
 
 
+@pytest.fixture
+def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
+    """Runs a command as typed: its exit status, what it wrote to the standard output, and to the standard error."""
+    from rollwise.cli import main
+
+    def run(*arguments: Any) -> tuple[int, str, str]:
+        status = main([str(argument) for argument in arguments])
+        said = capsys.readouterr()
+        return status, said.out, said.err
+
+    return run
+
+
 @pytest.fixture(scope="session")
 def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with `one` and `other` (another alphabet), `data.jsonl` of 40 prompts, and `rewards.py`."""

@@ -30,16 +30,6 @@ pytest.importorskip("trl")
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
-
-
 @pytest.fixture(scope="module")
 def policy(toy: Path) -> tuple[Any, Any]:
     return load_policy(toy / "one")

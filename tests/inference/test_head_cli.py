@@ -20,16 +20,6 @@ pytest.importorskip("trl")
 Run = Callable[..., tuple[int, str, str]]
 
 
-@pytest.fixture
-def command(capsys: pytest.CaptureFixture[str]) -> Run:
-    def run(*arguments: Any) -> tuple[int, str, str]:
-        status = main([str(argument) for argument in arguments])
-        said = capsys.readouterr()
-        return status, said.out, said.err
-
-    return run
-
-
 def test_from_prompts_to_a_served_model(command: Run, toy: Path, tmp_path: Path) -> None:
     rollouts, head, served = tmp_path / "rolled", tmp_path / "head.safetensors", tmp_path / "served"
     status, out, _ = command(

@@ -98,7 +98,7 @@ def test_what_is_kept_outlives_ctrl_c_and_no_other_error(tmp_path: Path) -> None
     def build(folder: Path, error: type[BaseException] | None) -> None:
         kept = kept_beside(folder)
         found.append(sorted(path.name for path in kept.iterdir()) if kept.exists() else [])
-        assert not list(folder.iterdir())  # what was half built is not gone on with
+        assert not list(folder.iterdir())  # a half-built artefact is thrown away
         (folder / "weights").write_text("w")
         kept.mkdir(exist_ok=True)
         (kept / f"part {len(found)}").touch()
@@ -152,7 +152,7 @@ def test_lines_where_there_is_no_terminal(monkeypatch: pytest.MonkeyPatch) -> No
     assert heard.getvalue() == "rollouts read: 100 of 1,000, 7 tokens, about 3.0 h left\n"
     heard = io.StringIO()
     with SamplingBar(Console(file=heard)) as bar:
-        bar.warmed(450, 900)  # gone on with: nothing is known of the time left
+        bar.warmed(450, 900)  # resumed: the time left is not known yet
         clock[0] += 90
         bar.warmed(540, 900)
         for done in range(5):

@@ -87,7 +87,7 @@ def test_arguments_nested_without_end_are_a_failed_call(text: str) -> None:
 
 
 def test_values_nested_without_end_are_a_failed_call() -> None:
-    """Whoever read them had more of the stack left than is left here."""
+    """The parser may have had more of the stack left than the checks have."""
     deep: list[Any] = []
     for _ in range(2000):
         deep = [deep]

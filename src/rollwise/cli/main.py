@@ -39,7 +39,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             raise
         say(
             f"rollwise: {str(error.filename or 'a file')!r} can't be written or read: {error.strerror}. What was saved "
-            f"is kept; when that is mended, {_how_to_go_on(given)}\n",
+            f"is kept; once that is fixed, {_how_to_go_on(given)}\n",
             error=True,
         )
         return 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy as np
 from rollwise.curricula.base import Curriculum
 from rollwise.curricula.members import ArmMembers
 from rollwise.curricula.picks import Picks
+from rollwise.curricula.saving import rows_by_name
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 
@@ -187,7 +188,4 @@ class ArmBandit(Curriculum):
 
     def rows_of(self, saved_arms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
         """Which saved arms are which of the present ones: rows (K,) of the saved, and arms (K,)."""
-        number: Mapping[str, int] = {name: arm for arm, name in enumerate(self.arms)}
-        arms = np.array([number.get(name, -1) for name in saved_arms], dtype=np.int64)
-        rows = np.flatnonzero(arms >= 0)
-        return rows, arms[rows]
+        return rows_by_name(saved_arms, self.arms)

@@ -300,10 +300,8 @@ class Curriculum(Consulting):
         railed = sum(map(len, parts))
         if self.unscored is not None:
             parts.append(self.unscored.choose(k - railed))
-        own = k - sum(map(len, parts))
-        own = own if self.unscored is None else self.unscored.eligible(own)
+        own = self._eligible(k - sum(map(len, parts)))
         chosen = self.select(own) if own else Picks.join([])
-        self._hold(chosen.slots)
         parts.append(chosen)
         if self.unscored is not None:
             parts.append(self.unscored.fill(k - sum(map(len, parts))))
@@ -313,8 +311,8 @@ class Curriculum(Consulting):
         if self.guard is not None:
             self.guard.mark(picks.slots, railed)
         if self.alarm is not None and self.unscored is not None:
-            columns = {"asked": self.columns["asked"], "streak": self.columns["streak"]}
-            self.alarm.count(chosen.slots, failing=self.unscored.failing, **columns)
+            asked, streak = self.columns["asked"], self.columns["streak"]
+            self.alarm.count(chosen.slots, asked=asked, streak=streak, failing=self.unscored.failing)
         return picks
 
     def _eligible(self, n: int) -> int:

@@ -16,6 +16,7 @@ import numpy as np
 from rollwise.checks import check_number, check_whole
 from rollwise.columns import Columns
 from rollwise.curricula.picks import Picks
+from rollwise.curricula.saving import restore_by_name
 from rollwise.draws import GroupedMaxTree, MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
@@ -283,10 +284,7 @@ class Guard:
         self.owed, self.allowance = float(state["owed"]), float(state["allowance"])
         self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}
         self.columns["asked_at"][added] = self.tallies["asked"]
-        place = {name: i for i, name in enumerate(self.names)}
-        for name, owed in zip(state["names"], decode_array(state["credit"]).tolist(), strict=True):
-            if name in place:
-                self.credit[place[name]] = owed
+        restore_by_name(state["names"], self.names, (decode_array(state["credit"]), self.credit))
 
 
 def describe(rails: Rails | None) -> dict[str, Any] | None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,36 @@ def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict:
             f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
             "load_state_dict(state, strict=False) to go on with the present ones"
         )
+
+
+def rows_by_name(saved: Sequence[str], present: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+    """Which saved names are which of the present ones: rows (K,) of the saved, and of the present (K,).
+
+    >>> [rows.tolist() for rows in rows_by_name(["gone", "b", "a"], ["a", "b", "new"])]
+    [[1, 2], [1, 0]]
+    """
+    number = {name: row for row, name in enumerate(present)}
+    rows = np.array([number.get(name, -1) for name in saved], dtype=np.int64)
+    kept = np.flatnonzero(rows >= 0)
+    return kept, rows[kept]
+
+
+def restore_by_name(saved_names: Sequence[str], names: Sequence[str], *pairs: tuple[np.ndarray, np.ndarray]) -> None:
+    """Copy arrays that were saved by name into present ones; names that are gone are dropped, new ones left as is.
+
+    Args:
+        saved_names: K names.
+        names: C names.
+        *pairs: a saved array (K,) and the present one (C,) that takes its values.
+
+    Raises:
+        StateError: a saved array has another length than its names.
+    """
+    old, new = rows_by_name(saved_names, names)
+    for saved, present in pairs:
+        if len(saved) != len(saved_names):
+            raise StateError(f"the state has {len(saved_names)} names and {len(saved)} values for them")
+        present[new] = saved[old]
 
 
 def join(encoded_ids: Mapping[str, Any], pool: PromptPool) -> tuple[np.ndarray, np.ndarray, int]:

@@ -1,7 +1,7 @@
 """The alarm that names the categories a method starves.
 
-A method that has written a category off by mistake never finds out. So whoever trains should know of it: by a warning,
-and by the metrics. The alarm only looks; what is chosen does not depend on it.
+A method that gives up a category by mistake never finds out. A warning and the metrics tell the user. The alarm does
+not change what is chosen.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.curricula.saving import restore_by_name
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
@@ -20,7 +21,7 @@ logger = logging.getLogger(__name__)
 ALARM_SHARE = 0.1
 """A category is starved when a method gives it less than this share of what uniform sampling would give it."""
 LEAST_DUE = 20
-"""It is judged when uniform sampling would have given it so many prompts, and not before, however long that takes."""
+"""A category is judged once uniform sampling would have given it this many prompts."""
 _SHOWN = 50
 
 
@@ -105,12 +106,10 @@ class StarvationAlarm:
 
     def load(self, state: Mapping[str, Any]) -> None:
         """Take back `state_dict`, and warn again of what is starved."""
-        place = {name: i for i, name in enumerate(self.names)}
-        got, asked = decode_array(state["got"]), decode_array(state["asked"])
-        for name, own, all_ in zip(state["names"], got.tolist(), asked.tolist(), strict=True):
-            if name in place:
-                self.got[place[name]], self.asked[place[name]] = own, all_
-        self.starved = {name: float(share) for name, share in state["starved"].items() if name in place}
+        pairs = [(decode_array(state[name]), getattr(self, name)) for name in ("got", "asked")]
+        restore_by_name(state["names"], self.names, *pairs)
+        present = set(self.names)
+        self.starved = {name: float(share) for name, share in state["starved"].items() if name in present}
         new = {name: share for name, share in self.starved.items() if name not in self._named}
         if new:
             self._named |= set(new)

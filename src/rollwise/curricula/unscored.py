@@ -15,6 +15,7 @@ import numpy as np
 
 from rollwise.columns import Columns
 from rollwise.curricula.picks import Picks
+from rollwise.curricula.saving import restore_by_name
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
@@ -22,9 +23,9 @@ from rollwise.state import decode_array, encode_array
 logger = logging.getLogger(__name__)
 
 PROMPT_GROUPS = 2
-"""A prompt is set aside after so many groups in a row without any reward."""
+"""Groups in a row without any reward after which a prompt is set aside."""
 CATEGORY_GROUPS = 8
-"""A category is set aside, whole, after so many; likewise a pool without categories."""
+"""Groups in a row without any reward after which a whole category is set aside, or a pool without categories."""
 RETRY_SHARE = 0.5
 """What is set aside is tried again at this share of the rate of uniform sampling."""
 LANE = "retry-unscored"
@@ -195,13 +196,8 @@ class Unscored:
     def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
         """Take back `state_dict`, and warn again of the categories that fail."""
         self.columns.load(state["columns"], old_rows, new_rows)
-        place = {name: i for i, name in enumerate(self.names)}
-        rows = zip(
-            state["names"], decode_array(state["in_a_row"]).tolist(), decode_array(state["failing"]), strict=True
-        )
-        for name, groups, failing in rows:
-            if name in place:
-                self.in_a_row[place[name]], self.failing[place[name]] = groups, failing
+        pairs = [(decode_array(state[name]), getattr(self, name)) for name in ("in_a_row", "failing")]
+        restore_by_name(state["names"], self.names, *pairs)
         self.owed, self._step = float(state["owed"]), int(state["step"])
         ids = [(id_, bool(scored)) for id_, scored in state["groups"] if id_ in self._pool]
         self._groups = [(self._pool.slot(id_), scored) for id_, scored in ids]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
@@ -111,9 +111,12 @@ class BestOfConfig(DataConfig):
                 raise ConfigError(f"setting {self.setting!r} is one of an evaluation: add --evaluation FOLDER")
             return None
         chosen = setting_of(self.evaluation, self.setting)
-        defaults = {"policy": "none", "policy_options": {}, "k": 8, "mean_k": None, "select": None}
-        for name, value in chosen.options.items():
-            if getattr(self, name) not in (defaults[name], value):
+        for option in fields(self):
+            if option.name not in chosen.options:
+                continue
+            name, value = option.name, chosen.options[option.name]
+            default = option.default if option.default_factory is MISSING else option.default_factory()
+            if getattr(self, name) not in (default, value):
                 raise ConfigError(
                     f"{name} is {value!r} in setting {chosen.name!r} of {self.evaluation!r}, and "
                     f"{getattr(self, name)!r} is given; leave out one of --evaluation and --{name}"

@@ -1,9 +1,9 @@
 """Draws one prompt's samples, several at once, until its rule stops.
 
-How many at once: a rule can't stop before a certain number of samples, whatever they will say (`least_stop`): adaptive
-consistency not before 4, after one that disagrees not before 7. These are asked for together, in one request, which
-reads the prompt once. None is in vain, so as many samples are drawn as one after another, in a few rounds.
-`ahead` asks for more than that, and cancels what the rule turns out not to need.
+A rule has a least number of samples (`least_stop`): adaptive consistency can't stop before 4, or before 7 once one of
+them disagrees. That many are asked for in one request, which reads the prompt once. All of them are needed, so the
+total is the same as when drawing one at a time, in fewer rounds. `ahead` asks for more, and cancels what the rule does
+not need.
 
 Samples are judged in the order of their numbers, never in that in which they come. So the result does not depend on
 latencies, and short samples, which come first, get no more weight than long ones.

@@ -8,8 +8,8 @@ from io import FileIO
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import StateFileError
 from rollwise.inference.endpoint_reply import Reply, Sample
+from rollwise.sampling.line_file import whole_lines
 
 Line = dict[str, Any]
 
@@ -103,18 +103,8 @@ class SampleFile:
             StateFileError: a line before the last is damaged.
         """
         found: dict[str, Drawn] = {}
-        lines = self.path.read_bytes().splitlines(keepends=True) if self.path.exists() else []
-        whole = 0
-        for number, text in enumerate(lines, start=1):
-            line = _parse(text)
-            if line is None:
-                if number < len(lines):
-                    raise StateFileError(f"{str(self.path)!r}, line {number} is damaged; delete that line")
-                with open(self.path, "r+b") as file:
-                    file.truncate(whole)
-                break
+        for line in whole_lines(self.path, _is_whole, mend=True):
             found.setdefault(line["id"], Drawn()).add(line)
-            whole += len(text)
         return found
 
     def append(self, line: Line) -> None:
@@ -129,15 +119,7 @@ class SampleFile:
             self._file.close()
 
 
-def _parse(text: bytes) -> Line | None:
-    """A line of the file; None for one that is torn or damaged."""
-    if not text.endswith(b"\n"):
-        return None
-    try:
-        line = json.loads(text.decode("utf-8", "surrogatepass"))
-    except ValueError:
-        return None
-    names = {"id", "request", "chunks"}
-    whole = isinstance(line, dict) and names <= set(line)
-    kind = {"sample", "answer", "truncated"} if whole and "sample" in line else {"unfinished", "prompt_tokens"}
-    return line if whole and kind <= set(line) else None
+def _is_whole(line: Line) -> bool:
+    """Whether a line is that of a sample or of a request."""
+    kind = {"sample", "answer", "truncated"} if "sample" in line else {"unfinished", "prompt_tokens"}
+    return {"id", "request", "chunks"} | kind <= set(line)

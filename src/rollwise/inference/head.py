@@ -137,9 +137,9 @@ class SuccessHead:
     def load(cls, path: str | Path, *, without_facts: bool = False) -> SuccessHead:
         """Read what `save` wrote, checked: shapes, finite numbers, and that it says which model it belongs to.
 
-        A file without these facts would fit any model of its width and be noise there, so that it is refused unless
-        asked for. What an earlier version did not write (the digest of the weights, the hashes of the prompts) may be
-        missing: such a head loads, and whoever uses it notes what can't be checked (`fitted_on`).
+        A file without these facts would fit any model of its width and be noise there, so it is refused unless asked
+        for. Heads of an earlier version have no digest of the weights and no hashes of the prompts. They load, and the
+        commands say what they can't check (`fitted_on`).
 
         Args:
             path: The file.

@@ -69,6 +69,6 @@ def check_for(where: str | None, task: Task | None) -> TextCheck:
     """
     check = task_check(task) if where is None else load_check(where)
     if check is None:
-        whose = "these data bring" if task is None else f"task {task.name!r} brings, in this style,"
-        raise ConfigError(f"policy 'check' goes by a check of the text, and {whose} none: add --check file.py:function")
+        whose = "these data bring" if task is None else f"task {task.name!r} in this style brings"
+        raise ConfigError(f"policy 'check' needs a check of the text, and {whose} none: add --check file.py:function")
     return check

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -14,19 +14,25 @@ Line = dict[str, Any]
 
 
 def read_lines(path: Path, list_column: str, *, mend: bool) -> dict[str, Line]:
-    """The lines by their `id`; none if there is no such file. A torn last line is left out.
+    """The lines by their `id`; see `whole_lines`. Every line has an `id`, and a list as `list_column`."""
+    lines = whole_lines(path, lambda line: "id" in line and isinstance(line.get(list_column), list), mend=mend)
+    return {line["id"]: line for line in lines}
+
+
+def whole_lines(path: Path, is_whole: Callable[[Line], bool], *, mend: bool) -> list[Line]:
+    """The lines in their order; none if there is no such file. A torn last line is left out.
 
     Args:
         path: The file.
-        list_column: What must be a list in every line, besides an `id`.
+        is_whole: Whether a line has all that it must have.
         mend: Whether to cut a torn last line off. Who only reads must not: it may be being written.
 
     Raises:
         StateFileError: a line before the last is damaged.
     """
     if not path.exists():
-        return {}
-    found: dict[str, Line] = {}
+        return []
+    found: list[Line] = []
     whole = 0
     lines = path.read_bytes().splitlines(keepends=True)
     for number, text in enumerate(lines, start=1):
@@ -34,11 +40,11 @@ def read_lines(path: Path, list_column: str, *, mend: bool) -> dict[str, Line]:
             line = json.loads(text.decode("utf-8", "surrogatepass")) if text.endswith(b"\n") else None
         except ValueError:
             line = None
-        if not isinstance(line, dict) or not isinstance(line.get(list_column), list) or "id" not in line:
+        if not isinstance(line, dict) or not is_whole(line):
             if number < len(lines):
                 raise StateFileError(f"{str(path)!r}, line {number} is damaged; delete that line")
             break
-        found[line["id"]] = line
+        found.append(line)
         whole += len(text)
     if mend and whole < sum(map(len, lines)):
         with open(path, "r+b") as file:

@@ -1,8 +1,8 @@
 """Where each log of a run ended when a checkpoint was written, so that a resume notices a log that is shorter.
 
 The logs are on disk before the checkpoint's seal. A file that lost its end all the same (a disk fault, an edit by hand)
-would give a run whose totals begin again. What is compared is the last line, not the length: a damaged line further up
-may be mended or deleted.
+would give a run whose totals begin again. The last line is compared, not the length, so a damaged line before it can
+still be repaired or deleted.
 """
 
 from __future__ import annotations
