@@ -55,6 +55,8 @@ def test_killed_in_a_step_and_in_a_save_then_resumed(options: list[str], tmp_pat
     # before the first checkpoint
     kill_when(lambda: size(killed / "rollouts.jsonl") > 0, *options, "--out", str(killed))
     assert latest_complete(killed / "checkpoints") is None
+    with open(killed / "config.yaml", "a") as file:
+        file.write("abort: null\n")  # as in the runs of versions that had a training-time abort
     # while checkpoint 4 is being written: weights there, seal not
     saving = killed / "checkpoints/checkpoint-4"
     kill_when(lambda: (saving / "model.safetensors").exists(), "train", "--resume", str(killed))

@@ -10,8 +10,9 @@ import torch
 from toys import Traced, flat_parameters, make_trainer, toy_dataset, toy_model
 
 import rollwise as rw
+from rollwise.state import load_state, save_state
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
-from rollwise.training.checkpoint import SEAL, flaw, latest_complete
+from rollwise.training.checkpoint import SEAL, flaw, latest_complete, seal
 
 CASES = [
     pytest.param(CurriculumGRPOTrainer, {"save_steps": 3}, id="grpo"),
@@ -121,6 +122,17 @@ def test_a_foreign_or_damaged_curriculum_state_stops_the_resume(tmp_path: Path) 
         trainer.train(resume_from_checkpoint=True)
     seal = json.loads((tmp_path / "checkpoint-6" / SEAL).read_text())
     assert "rollwise_state.json" in seal["files"]
+
+
+def test_a_checkpoint_that_aborted_rollouts_is_refused(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=3)
+    checkpoint = tmp_path / "checkpoint-3"
+    file = checkpoint / "rollwise_state.json"
+    state = load_state(file)
+    save_state(file, {**state, "abort": {"generations": 3}})
+    seal(checkpoint)
+    with pytest.raises(rw.StateError, match="training-time abort, which was removed; pass the checkpoint as the model"):
+        run(tmp_path, resume=str(checkpoint), save_steps=3)
 
 
 def test_between_two_steps_on_the_same_rollouts_the_rhythm_must_be_the_same(tmp_path: Path) -> None:

@@ -106,6 +106,14 @@ def test_bad_options_are_named(options: dict) -> None:
         TrainConfig.from_dict({"stesp": 3})
 
 
+def test_a_run_of_before_loads_unless_it_aborted_rollouts() -> None:
+    assert TrainConfig.from_dict({"steps": 3, "abort": None}) == TrainConfig(steps=3)
+    with pytest.raises(
+        rw.ConfigError, match=r"^abort \{.head.: .h.\}: training-time abort was removed.*train anew without"
+    ):
+        TrainConfig.from_dict({"steps": 3, "abort": {"head": "h"}})
+
+
 def test_a_users_own_script_gets_a_run_folder_and_a_report(tmp_path: Path) -> None:
     from toys import PROMPTS, make_trainer, toy_dataset
 

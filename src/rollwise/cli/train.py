@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from argparse import SUPPRESS
 from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
@@ -24,8 +25,6 @@ examples:
   rollwise train --resume runs/first --steps 120     extend a finished run
   rollwise train --model path/or/hub-id --learning_rate 1e-6 --prompts_per_step 16 --max_completion_length 512
   torchrun --nproc_per_node 2 -m rollwise train      two processes, one choice of prompts
-  rollwise train --trainer rloo --abort.head head.safetensors --abort.chance 1
-                                                     would aborting doomed rollouts pay? measures, aborts nothing
 """
 
 
@@ -45,6 +44,7 @@ def build_parser() -> ArgumentParser:
         help="Folder of a run to go on with; --steps and --max_tokens extend it.",
     )
     parser.add_class_arguments(TrainConfig, as_group=False)
+    parser.add_argument("--abort", help=SUPPRESS)  # stands in the config.yaml of older runs; `from_dict` says the rest
     return parser
 
 

@@ -15,19 +15,17 @@ from typing import TYPE_CHECKING, Any
 from rollwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
-    from rollwise.training.abort_options import AbortOptions
     from rollwise.training.recorder import Recorder
     from rollwise.training.run_folder import RunFolder
     from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 _HOMES = {
-    "AbortOptions": "abort_options",
     "CurriculumGRPOTrainer": "trainers",
     "CurriculumRLOOTrainer": "trainers",
     "Recorder": "recorder",
     "RunFolder": "run_folder",
 }
-__all__ = ["AbortOptions", "CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]
+__all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]
 
 
 def __getattr__(name: str) -> Any:

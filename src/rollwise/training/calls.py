@@ -73,29 +73,6 @@ class Judgment:
 
 
 @dataclass(frozen=True, slots=True)
-class Drawn:
-    """What the roulette of the training-time abort did to the N rollouts of a call, the same on every rank.
-
-    Attributes:
-        values: (N,) V at the abort point; NaN where a rollout ended before.
-        chances: (N,) that it would go on; 1 where it was not put to the roulette.
-        kept: (N,) bool, whether it was run to its end.
-        told: (N,) bool, whether the curriculum is told of it.
-        whole: (N,) bool, whether its group was left out of the roulette, whatever V says.
-    """
-
-    values: np.ndarray
-    chances: np.ndarray
-    kept: np.ndarray
-    told: np.ndarray
-    whole: np.ndarray
-
-    def take(self, index: np.ndarray) -> Drawn:
-        """The draws of some rollouts, in the shape of `index`; or of some groups, of what `take` has put in groups."""
-        return Drawn(**{name: getattr(self, name)[index] for name in self.__slots__})
-
-
-@dataclass(frozen=True, slots=True)
 class Call:
     """M groups of n rollouts of one call to the trainer's generation, the same on every rank but for `output`.
 
@@ -109,7 +86,6 @@ class Call:
         labels: M n kinds of failure; None if nobody names them.
         padding: so many groups, the last ones, are of no ticket: they give every rank an equal share.
         whole: whether `output` holds every rank's rows.
-        drawn: what the roulette did; None if rollouts are not aborted.
     """
 
     n: int
@@ -121,7 +97,6 @@ class Call:
     labels: list[str | None] | None = None
     padding: int = 0
     whole: bool = False
-    drawn: Drawn | None = None
 
     @property
     def spare(self) -> slice:

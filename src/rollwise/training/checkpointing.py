@@ -20,7 +20,6 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import StateError, StateFileError
 from rollwise.gates import DynamicSampling
 from rollwise.state import load_state, naming, save_state, write_atomically
-from rollwise.training.aborting import Aborting
 from rollwise.training.calls import Screened
 from rollwise.training.checkpoint import (
     checkpoints,
@@ -66,7 +65,6 @@ class CheckpointMixin(TrlTrainer):
 
     curriculum: Curriculum
     gate: DynamicSampling | None
-    _abort: Aborting | None
     _screens: bool
     _screened: Screened
     _judge_batches: list[JudgeBatch | ExpectedBatch | None]
@@ -115,10 +113,7 @@ class CheckpointMixin(TrlTrainer):
             torch.save(self._screened.state(), folder / _SCREENED)
         if (reference := self._moving_reference()) is not None:
             torch.save(reference.state_dict(), folder / _REFERENCE)
-        state = {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer}
-        if self._abort is not None:
-            state["abort"] = self._abort.state_dict()
-        save_state(folder / _STATE, state)
+        save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer})
         self.curriculum.save_files(folder / _FILES)
         if self.run_log is not None:
             write_atomically(folder / RECORD, json.dumps(self.run_log.record()).encode())
@@ -204,17 +199,16 @@ class CheckpointMixin(TrlTrainer):
             return
         state = load_state(Path(checkpoint) / _STATE)
         trainer = state["trainer"]
-        for name, own, what in (("gate", self.gate, "a gate"), ("abort", self._abort, "abort")):
-            if (state.get(name) is None) != (own is None):
-                with_, now = ("without", "with") if own is not None else ("with", "without")
-                raise StateError(
-                    f"{checkpoint!r} was trained {with_} {what}, this trainer is {now}; give it the same, or pass the "
-                    "checkpoint as the model, to start anew from its weights"
-                )
+        anew = "pass the checkpoint as the model, to start anew from its weights"
+        if state.get("abort") is not None:
+            raise StateError(f"{checkpoint!r} was trained with training-time abort, which was removed; {anew}")
+        if (state["gate"] is None) != (self.gate is None):
+            with_, now = ("with", "without") if self.gate is None else ("without", "with")
+            raise StateError(
+                f"{checkpoint!r} was trained {with_} a gate, this trainer is {now}; give it the same, or {anew}"
+            )
         if self.gate is not None:
             self.gate.load_state_dict(state["gate"])
-        if self._abort is not None:
-            self._abort.load_state_dict(state["abort"])
         self.curriculum.load_state_dict(state["curriculum"])
         self.curriculum.load_files(Path(checkpoint) / _FILES)
         self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))

@@ -15,7 +15,6 @@ from rollwise.curricula import curriculum_options
 from rollwise.errors import ConfigError
 from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
-from rollwise.training.abort_options import AbortOptions
 
 NO_GATE = "none"
 
@@ -62,8 +61,6 @@ class TrainConfig:
         eval_samples: Rollouts of each held-out prompt.
         save_every: Steps between checkpoints. A killed run loses no more than these.
         keep_checkpoints: How many of the newest to keep.
-        abort: Experimental: stop doomed rollouts early, without bias, for example `--abort.head head.safetensors`;
-            needs trainer "rloo". `--abort.help` lists its options.
         seed: Root of everything random. The same seed, machine and versions give the same run.
         out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
         report_to: Where TRL logs as well: none, tensorboard, trackio, wandb, ...
@@ -97,7 +94,6 @@ class TrainConfig:
     eval_samples: int = 4
     save_every: int = 10
     keep_checkpoints: int = 2
-    abort: AbortOptions | None = None
     seed: int = 0
     out: str | None = None
     report_to: str = "none"
@@ -122,8 +118,6 @@ class TrainConfig:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
         if self.trainer not in ("grpo", "rloo"):
             raise ConfigError(f"trainer must be 'grpo' or 'rloo', got {self.trainer!r}")
-        if self.abort is not None:
-            self._check_abort()
         if self.advantages not in ("centred", "std"):
             raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
 
@@ -145,16 +139,6 @@ class TrainConfig:
         if given := sorted({"seed", "reward_spec"} & self.curriculum_options.keys()):
             raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
 
-    def _check_abort(self) -> None:
-        """What the trainer would refuse as well, but only once the model has been loaded."""
-        for wrong, remedy in (
-            (self.trainer != "rloo", 'needs RLOO\'s leave-one-out advantages: use trainer "rloo"'),
-            (self.advantages == "std", 'is biased by a standard deviation: use advantages "centred"'),
-            (self.gate != NO_GATE, 'can\'t be used with a gate: use gate "none"'),
-        ):
-            if wrong:
-                raise ConfigError(f"abort {remedy}, or train without abort")
-
     @property
     def folder(self) -> Path:
         """The run's folder."""
@@ -171,13 +155,18 @@ class TrainConfig:
 
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
-        """The config that `to_dict` wrote; `ConfigError` for a name that is not an option."""
+        """The config that `to_dict` wrote, now or before; `ConfigError` for a name that is not an option."""
+        values = dict(values)
+        if (abort := values.pop("abort", None)) is not None:
+            raise ConfigError(
+                f"abort {abort!r}: training-time abort was removed, as it never paid (docs/inference.md); train anew "
+                "without it, or go on with the version that began the run"
+            )
         known = {f.name for f in fields(cls)}
         unknown = sorted(set(values) - known)
         if unknown:
             raise ConfigError(f"unknown option {unknown[0]!r}; known are {sorted(known)}")
-        abort = values.get("abort")
-        return cls(**values) if abort is None else cls(**{**values, "abort": _abort_options(abort)})
+        return cls(**values)
 
     def batch(self, processes: int) -> tuple[int, int]:
         """Rollouts of one process in one pass, and passes a step, for so many processes.
@@ -193,13 +182,3 @@ class TrainConfig:
         share = rollouts // processes
         passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= self.micro_batch)
         return share // passes, passes
-
-
-def _abort_options(given: Any) -> AbortOptions:
-    if isinstance(given, AbortOptions):
-        return given
-    known = [f.name for f in fields(AbortOptions)]
-    unknown = sorted(set(given) - set(known)) if isinstance(given, dict) else [given]
-    if unknown:
-        raise ConfigError(f"abort has no option {unknown[0]!r}; it takes {known}")
-    return AbortOptions(**given)

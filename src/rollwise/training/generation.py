@@ -277,7 +277,6 @@ class Generation:
             curriculum=self.curriculum.metrics(),
             ask_seconds=self.ask_seconds,
             tell_seconds=self.tell_seconds,
-            drawn=parts[0].drawn if len(parts) == 1 else None,
         )
 
     def _finder(self, dataset: Any) -> Callable[[Ticket], dict[str, Any]]:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from rollwise.evidence import Evidence
 from rollwise.ticket import Ticket
-from rollwise.training.calls import Drawn
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +70,6 @@ class Groups:
         curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.
         ask_seconds: time the curriculum took to choose.
         tell_seconds: time it took to learn.
-        drawn: (P, G) what the roulette did; None if rollouts are not aborted.
-        abort: measures of the training-time abort; empty without.
     """
 
     step: int
@@ -96,8 +93,6 @@ class Groups:
     curriculum: dict[str, float]
     ask_seconds: float
     tell_seconds: float
-    drawn: Drawn | None = None
-    abort: dict[str, float] = field(default_factory=dict)
 
     def spent(self) -> tuple[int, int]:
         """Rollouts made by this generation, of whatever kind, and their tokens, those of judgments included."""

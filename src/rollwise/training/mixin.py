@@ -10,7 +10,6 @@ from __future__ import annotations
 import inspect
 import time
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,8 +19,6 @@ from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything, Gate
-from rollwise.training.abort_options import AbortOptions
-from rollwise.training.aborting import Aborting
 from rollwise.training.callbacks import NoOpAlarm
 from rollwise.training.calls import Call, Inquiry, Judgment, Order, Screened
 from rollwise.training.checkpointing import CheckpointMixin
@@ -58,7 +55,6 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             the judgment's format needs.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
             solved; told as `Outcome.labels`. Called once for each rollout.
-        abort: experimental, RLOO alone: abort doomed rollouts while they are generated; see `rollwise.training.abort`.
         **kwargs: the trainer's.
 
     Raises:
@@ -77,7 +73,6 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         failure_of: FailureOf | None = None,
         probe_batch: int | None = None,
         max_judgment_length: int | None = None,
-        abort: AbortOptions | None = None,
         **kwargs: Any,
     ) -> None:
         if not isinstance(curriculum, Curriculum):
@@ -105,7 +100,6 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         self._screened = Screened()
         if self._screens:
             self._check_screening()
-        self._abort = None if abort is None else self._prepare_abort(abort)
         self._id_column = id_column
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
@@ -195,11 +189,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
 
     def _observe(self, generation: Generation) -> None:
         groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
-        if self._abort is not None:
-            groups = replace(groups, abort=self._abort.metrics())
-        for name, value in {**groups.metrics(), **groups.curriculum}.items():
-            self._metrics["train"][f"curriculum/{name}"].append(value)
-        for prefix, values in (("gate", groups.gate), ("abort", groups.abort)):
+        for prefix, values in (("curriculum", {**groups.metrics(), **groups.curriculum}), ("gate", groups.gate)):
             for name, value in values.items():
                 self._metrics["train"][f"{prefix}/{name}"].append(value)
         for observer in self.group_observers:
@@ -248,13 +238,6 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
                 'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
             )
         return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
-
-    def _prepare_abort(self, options: AbortOptions) -> Aborting:
-        raise ConfigError(
-            f"{type(self).__name__} can't abort rollouts: a group's own mean, or its standard deviation, depends on "
-            "which of them were aborted, and that biases the gradient; use CurriculumRLOOTrainer (trainer 'rloo'), or "
-            "train without abort"
-        )
 
     def _check_screening(self) -> None:
         """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""

@@ -80,7 +80,7 @@ class Recorder(TrainerCallback):
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
         scored = groups.rewards[~np.isnan(groups.rewards)]
-        mean = {"reward": groups.abort.get("reward", float(scored.mean()))} if scored.size else {}
+        mean = {"reward": float(scored.mean())} if scored.size else {}
         means = {**mean, **groups.metrics(), "completion_length": float(groups.lengths.mean())}
         counts = {name: means.pop(name) for name in _COUNTS if name in means}
         if groups.curriculum.get("probed"):
@@ -95,7 +95,6 @@ class Recorder(TrainerCallback):
         line |= {name: line.get(name, 0) + more for name, more in counts.items()}
         new, all_ = len(groups.tickets), self._groups + len(groups.tickets)
         line |= {name: line.get(name, own) + (own - line.get(name, own)) * new / all_ for name, own in means.items()}
-        line |= {f"abort/{k}": v for k, v in groups.abort.items() if k != "reward"}
         line |= {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         self._groups = all_
 

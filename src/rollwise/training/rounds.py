@@ -64,8 +64,6 @@ class Round:
         self.advantages = scaled.float().cpu().numpy().reshape(-1, group)
         texts = [text for call in every for text in call.texts]
         self.texts = [[texts[i] for i in own] for own in local]
-        draws = [call.drawn for call in every if call.drawn is not None]
-        self.drawn = draws[0].take(local) if draws else None  # without gates and screening there is one call
         named = [label for call in every for label in call.labels or []]
         self.labels = [[named[i] for i in own] for own in local] if len(named) == self.size else []
 
@@ -75,8 +73,6 @@ class Round:
             return
         for name in ("index", "rewards", "lengths", "advantages"):
             setattr(self, name, getattr(self, name)[order])
-        if self.drawn is not None:
-            self.drawn = self.drawn.take(np.array(order))
         for name in ("tickets", "screenings", "texts", "labels"):
             values = getattr(self, name)
             setattr(self, name, [values[i] for i in order] if values else values)
@@ -86,12 +82,8 @@ class Round:
         ticket, screening = self.tickets[i], self.screenings[i]
         start = 0 if screening is None else screening.rollouts
         own = slice(start, None if ticket.n_rollouts is None else start + ticket.n_rollouts)
-        rewards = self.rewards[i, own]
-        if self.drawn is not None:  # see `aborting`
-            rewards = np.where(self.drawn.told[i, own], rewards, np.nan)
-        weighted = self.drawn is not None and not self.drawn.whole.all()
-        advantages = None if weighted else self.advantages[i, own]
-        return outcome_of(ticket, rewards, self.labels[i][own] if self.labels else None, advantages)
+        labels = self.labels[i][own] if self.labels else None
+        return outcome_of(ticket, self.rewards[i, own], labels, self.advantages[i, own])
 
     def whole_evidence(self, curriculum: Curriculum, evidence: Evidence) -> Evidence:
         """The evidence of the whole groups: what was told, unless some had been screened."""

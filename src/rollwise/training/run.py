@@ -255,7 +255,6 @@ def _make_trainer(
         probe_batch=config.probe_batch,
         max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,
-        abort=config.abort,
         **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
     )
 

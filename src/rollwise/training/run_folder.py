@@ -188,7 +188,6 @@ def _totals(line: Mapping[str, Any]) -> Totals:
 def group_lines(groups: Groups) -> list[dict[str, Any]]:
     """One line for each ticket: those that were measured or screened, then the groups in the order asked.
 
-    Where rollouts may be aborted, `values`, `chances` and `whole` are the roulette's; who was aborted has no reward.
     `rewards`, `tokens`, `texts` and `failures` are of the ticket's own rollouts. Where a group has screened ones too,
     `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
     """
@@ -217,9 +216,6 @@ def group_lines(groups: Groups) -> list[dict[str, Any]]:
             "admitted": bool(groups.admitted[i]),
             "advantages": advantages[own],
         }
-        if groups.drawn is not None:
-            values, chances = groups.drawn.values[i].tolist(), groups.drawn.chances[i].tolist()
-            line |= {"values": values, "chances": chances, "whole": bool(groups.drawn.whole[i].all())}
         if screening is not None:
             line["screened"] = {
                 "ticket": screening.ticket,

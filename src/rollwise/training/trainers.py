@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from trl import GRPOTrainer, RLOOTrainer
 
-from rollwise.training.abort import AbortMixin
 from rollwise.training.mixin import CurriculumMixin
 
 
@@ -14,7 +13,7 @@ class CurriculumGRPOTrainer(CurriculumMixin, GRPOTrainer):
     _tag_names = [*GRPOTrainer._tag_names, "rollwise"]
 
 
-class CurriculumRLOOTrainer(AbortMixin, CurriculumMixin, RLOOTrainer):
+class CurriculumRLOOTrainer(CurriculumMixin, RLOOTrainer):
     """`trl.RLOOTrainer` whose prompts a curriculum chooses; see `CurriculumMixin` for the added arguments."""
 
     _tag_names = [*RLOOTrainer._tag_names, "rollwise"]
