@@ -59,7 +59,7 @@ ALLOWED: dict[str, set[str]] = {
     "sampling": CORE | {"tasks", "models", "sampling"},
     "profiling": CORE | {"answers", "curricula", "models", "sampling", "profiling"},
     "training": CORE
-    | {"curricula", "gates", "judges", "tasks", "models", "sampling", "profiling", "inference", "training"},
+    | {"curricula", "evaluation", "gates", "judges", "tasks", "models", "sampling", "profiling", "training"},
     "inference": CORE | {"answers", "judges", "tasks", "models", "sampling", "evaluation", "inference"},
     "comparing": CORE | {"curricula", "gates", "models", "tasks", "training", "comparing"},
     "evaluation": {"errors", "outcome", "yaml_file", "evaluation"},

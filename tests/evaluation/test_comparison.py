@@ -15,6 +15,7 @@ from rollwise.evaluation import RunData, read_run
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison import compare_runs
 from rollwise.evaluation.comparison_results import Comparison
+from rollwise.reports.comparison_table import measure_tables
 
 SHIFTS = (0.0, 0.1, 0.2)
 Rows = list[dict[str, Any]]
@@ -282,7 +283,7 @@ def test_costs_are_summed_and_averaged(tmp_path: Path) -> None:
     assert math.isnan(measures["effective_task_ratio"].sd)
 
 
-def test_best_and_last_of_the_widest_pass_at_k(tmp_path: Path) -> None:
+def test_best_and_last_of_each_pass_at_k(tmp_path: Path) -> None:
     rows = lines((0.1, 0.3, 0.2))
     for row, wide in zip(rows, (0.4, 0.8, 0.6), strict=True):
         row |= {"eval/pass@2": 0.9, "eval/pass@4": wide}
@@ -290,7 +291,22 @@ def test_best_and_last_of_the_widest_pass_at_k(tmp_path: Path) -> None:
     measures = compare_runs(runs, baseline="uniform").method("uniform").measures
     assert (measures["best_pass@1"].mean, measures["final_pass@1"].mean) == (0.3, 0.2)
     assert (measures["best_pass@4"].mean, measures["final_pass@4"].mean) == (0.8, 0.6)
-    assert "best_pass@2" not in measures
+    assert measures["final_pass@2"].mean == 0.9
+
+
+def test_the_table_has_pass_at_1_16_and_the_widest_and_the_mean_reward(tmp_path: Path) -> None:
+    """Table 1 of the Frontier paper; the other k are for the figure, and narrow samples keep the table they had."""
+    ks = (2, 4, 8, 16, 32, 64, 128)
+    heads = {}
+    for name, shown in (("wide", ks), ("narrow", (2, 4))):
+        rows = lines((0.1, 0.3))
+        for row in rows:
+            row |= {f"eval/pass@{k}": 0.5 for k in shown} | {"eval/reward": 0.2}
+        comparison = compare_runs(write_runs(tmp_path / name, {"uniform": [rows]}), baseline="uniform")
+        heads[name] = [label for label in measure_tables(comparison)[0].head if label.startswith("final")]
+        assert comparison.pass_at_ks == [1, *shown]
+    assert heads["wide"] == ["final pass@1", "final pass@16", "final pass@128", "final reward"]
+    assert heads["narrow"] == ["final pass@1", "final pass@4"]
 
 
 def test_effective_ratio_curve_averages_parts_then_seeds(tmp_path: Path) -> None:

@@ -49,6 +49,19 @@ def test_each_line_says_all_that_a_head_needs(toy: Path, rolled: Path) -> None:
     assert str(toy / "one") in (rolled / "config.yaml").read_text()
 
 
+def test_a_summary_of_the_folder_by_hand(rolled: Path) -> None:
+    """pass@1 and pass@2 of 4 rollouts: with c right ones c / 4, and 1 - C(4 - c, 2) / C(4, 2)."""
+    found = json.loads((rolled / "summary.json").read_text())
+    rewards = [group["rewards"] for group in lines(rolled)]
+    right = [own.count(1.0) for own in rewards if None not in own]
+    assert found["pass_at"]["1"] == pytest.approx(sum(right) / (4 * len(right)))
+    assert found["pass_at"]["2"] == pytest.approx(sum((0, 1 / 2, 5 / 6, 1, 1)[c] for c in right) / len(right))
+    assert found["pass_at"]["4"] == sum(c > 0 for c in right) / len(right)
+    every = [reward for own in rewards for reward in own if reward is not None]
+    assert found["mean_reward"] == pytest.approx(np.mean(every))
+    assert found["failed"] == sum(reward < 1 for reward in every)
+
+
 def test_killed_anywhere_it_ends_the_same(
     options: dict[str, Any], rolled: Path, tmp_path: Path, interrupted_at: Any
 ) -> None:

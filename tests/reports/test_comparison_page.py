@@ -364,3 +364,14 @@ def test_a_run_with_several_problems_is_one_run(tmp_path: Path) -> None:
     assert "missing, unfinished" not in " ".join(verdict(comparison))
     (tmp_path / "runs/sec/seed0/metrics.jsonl").write_text("torn\n" + path.read_text())
     assert "1 run missing, unfinished or unreadable" in " ".join(verdict(compare_set(read_comparison(tmp_path))))
+
+
+def test_pass_at_k_has_a_figure_where_there_are_three_k(tmp_path: Path) -> None:
+    folder = write_whole(tmp_path, methods=("uniform", "oracle"), seeds=2)
+    for path in folder.glob("runs/*/*/metrics.jsonl"):
+        rows = [json.loads(line) for line in path.read_text().splitlines()]
+        wide = {f"eval/pass@{k}": 0.1 * i + 0.3 for i, k in enumerate((2, 4, 8))}
+        path.write_text("\n".join(json.dumps({**row, **wide}) for row in rows) + "\n")
+    text = write_comparison(folder).read_text()
+    assert (folder / "figures/pass_at_k.svg").exists()
+    assert "all k from one sample of 8 completions" in text

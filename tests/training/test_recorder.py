@@ -1,5 +1,6 @@
 """The recorder in scripts of one's own: several evaluation sets, generations and trainings."""
 
+import itertools
 import json
 from pathlib import Path
 from typing import Any
@@ -30,6 +31,21 @@ def test_of_several_evaluation_sets_each_has_its_score(tmp_path: Path) -> None:
         assert line["wall_s"] > 0
         assert line["eval/pass@1"] == pytest.approx((line["eval/all/pass@1"] + line["eval/easy/pass@1"]) / 2, abs=1e-6)
     assert lines_of(tmp_path / "run")[-1]["eval/all/pass@1"] < 1
+
+
+def test_pass_at_k_for_every_power_of_two_from_one_sample(tmp_path: Path) -> None:
+    """Of 6 rollouts those with an even number in their place are solved: 3 of 6, for each prompt."""
+    turn = itertools.count()
+
+    def reward(completions: list[Any], **_: Any) -> list[float]:
+        return [float(next(turn) % 2 == 0) for _ in completions]
+
+    trainer = recorded(
+        tmp_path, reward=reward, eval_dataset=toy_dataset(4), num_generations_eval=6, per_device_eval_batch_size=24
+    )
+    found = trainer.evaluate()
+    ours = {name.removeprefix("eval_pass@"): value for name, value in found.items() if "pass@" in name}
+    assert ours == pytest.approx({"1": 1 / 2, "2": 1 - 1 / 5, "4": 1.0, "6": 1.0})
 
 
 def test_the_folder_says_what_counts_as_solved(tmp_path: Path) -> None:

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
@@ -17,6 +20,8 @@ examples:
                                                                    held-out prompts, to evaluate the head on
   rollwise rollouts countdown --model runs/mine/checkpoints/checkpoint-100 --task_options.style compact
                                                                    a checkpoint that began as the embedded policy
+  rollwise rollouts countdown --split eval --prompts 50 --rollouts 128 --out rollouts/many
+                                                                   pass@1 to pass@128, and failures by kind
   rollwise rollouts my.jsonl --model path/or/hub-id --reward rewards.py:accuracy --split train --out rollouts/train
   rollwise rollouts my.jsonl --model path/or/hub-id --reward rewards.py:accuracy --split eval --out rollouts/eval
                                                                    one file: four fifths of its prompts, the others
@@ -41,27 +46,29 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Roll out what is missing, and say what came of it."""
-    import numpy as np
-
     from rollwise.inference.rollouts import run_rollouts
+    from rollwise.inference.rollouts_summary import SUMMARY_FILE
 
     values = options.as_dict()
     values.pop("config", None)
     config = RolloutsConfig(**values)
     try:
-        groups = run_rollouts(config)
+        run_rollouts(config)
     except KeyboardInterrupt:
         say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
-    rewards = [[reward for reward in group["rewards"] if reward is not None] for group in groups]
-    scored = [reward for some in rewards for reward in some]
-    tokens = [n for group in groups for n in group["tokens"]]
-    cut = [was for group in groups for was in group["truncated"]]
-    mixed = np.mean([len(set(some)) > 1 for some in rewards])
-    mean = f"{np.mean(scored):.3f}" if scored else "none"
+    found = json.loads((Path(config.folder) / SUMMARY_FILE).read_text(encoding="utf-8"))
+    mean = "none" if found["mean_reward"] is None else f"{found['mean_reward']:.3f}"
+    tokens = found["tokens"]
     say(
-        f"{len(groups):,} prompts x {config.rollouts}: mean reward {mean}, rewards differ within {mixed:.0%} of the "
-        f"prompts; {np.mean(tokens):.1f} tokens a rollout, longest {max(tokens)}, truncated {np.mean(cut):.1%}\n"
-        f"{config.folder}: config.yaml, model.json, rollouts.jsonl\n"
+        f"{found['prompts']:,} prompts x {config.rollouts}: mean reward {mean}, rewards differ within "
+        f"{found['mixed']:.0%} of the prompts; {tokens['mean']:.1f} tokens a rollout, longest {tokens['most']}, "
+        f"truncated {found['truncated']:.1%}\n"
     )
+    if found["pass_at"]:
+        say("pass@k: " + "  ".join(f"{k}: {share:.3f}" for k, share in found["pass_at"].items()) + "\n")
+    if found["failures"]:
+        shares = ", ".join(f"{name} {n / found['failed']:.0%}" for name, n in found["failures"].items())
+        say(f"{found['failed']:,} rollouts failed: {shares}\n")
+    say(f"{config.folder}: config.yaml, model.json, rollouts.jsonl, summary.json\n")
     return 0

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -12,7 +12,7 @@ from rollwise.errors import StateFileError
 from rollwise.evaluation.comparison_results import Budget
 from rollwise.evaluation.curves import AXES, Curve, FloatArray, on_common_grid, run_curve, spending
 from rollwise.evaluation.run_files import RunData
-from rollwise.evaluation.run_measures import score_column, widest_pass_at
+from rollwise.evaluation.run_measures import REWARD, pass_at_columns, score_column
 from rollwise.evaluation.run_sets import Problem
 
 Runs = Mapping[str, Mapping[int, RunData]]
@@ -89,6 +89,10 @@ def _evaluations(run: RunData, score: str | None) -> int:
     return 0 if score is None else int(np.isfinite(run.column(score)).sum())
 
 
+def _rewarded(runs: Iterable[RunData]) -> bool:
+    return any(np.isfinite(run.column(REWARD)).any() for run in runs)
+
+
 def _spent(run: RunData, budget: object) -> bool:
     tokens = run.column("tokens")
     return isinstance(budget, int | float) and bool((tokens[np.isfinite(tokens)] >= budget).any())
@@ -100,7 +104,7 @@ class ComparedRuns:
 
     Attributes:
         runs: The compared runs.
-        columns: The evaluated columns that are summarised: the score first, then the widest pass@k.
+        columns: The evaluated columns that are summarised: the score, each pass@k by k, the reward.
         curves: By axis; a run without a curve is absent.
         budgets: By axis.
         starts: By axis: where the latest of the curves begins, 0 where all were evaluated before training.
@@ -130,7 +134,9 @@ class ComparedRuns:
                     curves[axis][pair] = curve
         curves = {axis: found for axis, found in curves.items() if found}
         budgets = {axis: _budget(found, budget if axis == "tokens" else None) for axis, found in curves.items()}
-        columns = [column for column in (sorting.score, widest_pass_at(runs.values())) if column is not None]
+        columns = [] if sorting.score is None else [sorting.score]
+        more = [*pass_at_columns(runs.values()), *([REWARD] if _rewarded(runs.values()) else [])]
+        columns += [column for column in more if column not in columns]
         headline = _headline(budgets)
         ends = {
             axis: {

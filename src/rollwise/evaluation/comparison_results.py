@@ -221,6 +221,12 @@ class Comparison:
     provisional: bool
     resamples: int
 
+    @property
+    def pass_at_ks(self) -> list[int]:
+        """The k of the evaluations' pass@k, rising."""
+        prefix = "final_pass@"
+        return sorted(int(name.removeprefix(prefix)) for name in self.measures if name.startswith(prefix))
+
     def method(self, name: str) -> MethodResult:
         """The method of that name."""
         return next(method for method in self.methods if method.name == name)

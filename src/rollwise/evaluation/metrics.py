@@ -133,6 +133,23 @@ def pass_at_k(n: ArrayLike, c: ArrayLike, k: ArrayLike) -> FloatArray:
     return np.asarray(1.0 - all_wrong, dtype=np.float64)
 
 
+def pass_at_curve(n: int, right: ArrayLike) -> dict[int, float]:
+    """pass@k of a data set for k = 1, 2, 4, 8, ... and n, from one sample of n completions a prompt.
+
+    Args:
+        n: Completions drawn of each prompt.
+        right: (P,) right ones among them, one entry a prompt; at least one prompt.
+
+    Raises:
+        ConfigError: As for `pass_at_k`.
+
+    >>> {k: round(share, 3) for k, share in pass_at_curve(6, [0, 1, 6]).items()}
+    {1: 0.389, 2: 0.444, 4: 0.556, 6: 0.667}
+    """
+    ks = sorted({2**i for i in range(n.bit_length())} | {n})
+    return {k: float(pass_at_k(n, right, k).mean()) for k in ks}
+
+
 def time_to_baseline(steps: ArrayLike, scores: ArrayLike, target: float) -> float:
     """The step at which the scores first reach `target`, interpolated linearly between evaluations.
 

@@ -15,7 +15,8 @@ from rollwise.evaluation.judgments import judgment_costs, prediction_scores, pre
 from rollwise.evaluation.run_files import RunData
 
 # The column that counts as the score: the first that any run has.
-SCORES = ("eval/pass@1", "eval/reward")
+REWARD = "eval/reward"
+SCORES = ("eval/pass@1", REWARD)
 _PASS_AT = "eval/pass@"
 
 
@@ -72,8 +73,8 @@ def score_column(runs: Iterable[RunData]) -> str | None:
     return next((column for column in SCORES if column in columns), None)
 
 
-def widest_pass_at(runs: Iterable[RunData]) -> str | None:
-    """The `eval/pass@k` with the greatest k > 1 that all the runs have; None where there is none."""
+def pass_at_columns(runs: Iterable[RunData]) -> list[str]:
+    """The `eval/pass@k` with k > 1 that all the runs have, by k."""
     shared: set[int] | None = None
     for run in runs:
         ks = {
@@ -82,8 +83,7 @@ def widest_pass_at(runs: Iterable[RunData]) -> str | None:
             if name.startswith(_PASS_AT) and name.removeprefix(_PASS_AT).isdigit() and np.isfinite(values).any()
         }
         shared = ks if shared is None else shared & ks
-    widest = max((shared or set()) - {1}, default=None)
-    return None if widest is None else f"{_PASS_AT}{widest}"
+    return [f"{_PASS_AT}{k}" for k in sorted((shared or set()) - {1})]
 
 
 def short_name(column: str) -> str:

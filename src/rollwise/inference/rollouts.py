@@ -1,12 +1,13 @@
 """Rollouts with their tokens, in a folder: what a success head is fitted on, scored on and evaluated on.
 
 `config.yaml` holds the options that decide them, `model.json` facts of the model and tokenizer, `rollouts.jsonl` a line
-for each prompt. Killed at any moment, the same command goes on where it was.
+for each prompt, `summary.json` what they show as a whole. Killed at any moment, the same command goes on where it was.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import logging
 from collections.abc import Collection, Iterator, Sequence
 from functools import partial
@@ -19,12 +20,14 @@ from rollwise.inference.groups import TRUNCATED, Result
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.rollout_folder import keep_facts, rollouts_folder
 from rollwise.inference.rollouts_config import RolloutsConfig
+from rollwise.inference.rollouts_summary import SUMMARY_FILE, summarise
 from rollwise.models.identity import MODEL_FILE, made_by
 from rollwise.models.sampling import Rollouts, SamplingOptions, encode
 from rollwise.sampling.data import load_data, sampling_order
 from rollwise.sampling.folder import Group, sample_into
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.state import write_atomically
 from rollwise.terminal import make_console
 
 logger = logging.getLogger(__name__)
@@ -92,9 +95,12 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
 
     drawing = partial(draw, stop=config.stop)
     with SamplingBar(console) as bar:
-        return sample_into(
+        groups = sample_into(
             folder, data, rows, scorer, options, policy, progress=bar.sampled, keep_ids=True, draw=drawing
         )
+    summary = json.dumps(summarise(groups, scorer.spec.threshold), indent=1)
+    write_atomically(folder.path / SUMMARY_FILE, summary.encode())
+    return groups
 
 
 def _warn_of_unknown_characters(tokenizer: Any, prompts: Sequence[Any]) -> None:

@@ -14,7 +14,15 @@ from rollwise.evaluation.comparison_results import AxisResult, Comparison, Metho
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.json_lines import enumeration
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison_panels import Style, draw_bars, draw_curves, draw_dots, draw_legend, draw_pair
+from rollwise.reports.comparison_panels import (
+    Style,
+    draw_bars,
+    draw_curves,
+    draw_dots,
+    draw_legend,
+    draw_pair,
+    draw_pass_at,
+)
 from rollwise.reports.comparison_words import amount, contenders
 from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
 
@@ -23,6 +31,8 @@ MOST_COLOURED = len(PALETTE)
 BEST_COLOURED = 3
 # With more methods than this in all, bands are drawn for the baseline, the oracle and the best alone.
 MOST_BANDS = 4
+# With fewer k than this pass@k is no curve.
+FEWEST_KS = 3
 # Panels in a file, the legend's among them.
 FILE_PANELS = 6
 DOT_WIDTH = 4.8
@@ -59,6 +69,7 @@ def build_figures(comparison: Comparison) -> list[ComparisonFigure]:
         relative_figure(comparison, styles),
         share_figure(comparison, styles),
         ratio_figure(comparison, styles),
+        pass_at_figure(comparison, styles),
         each_figure(comparison, styles),
         cost_figure(comparison, styles),
     ]
@@ -123,6 +134,19 @@ def ratio_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
     return ComparisonFigure(
         FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels), _legend(styles)
     )
+
+
+def pass_at_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """pass@k against k at the end of the runs; None for fewer than three k."""
+    ks = comparison.pass_at_ks
+    if len(ks) < FEWEST_KS:
+        return None
+    caption = (
+        f"pass@k of each run's last evaluation, all k from one sample of {ks[-1]} completions a held-out prompt, so "
+        f"that it shows whether few samples gained, or many. Means over seeds. {_bands(comparison, styles)}"
+    )
+    panel = partial(draw_pass_at, comparison, styles)
+    return ComparisonFigure(FigureSpec("pass_at_k", "pass@k", caption, (panel,)), _legend(styles))
 
 
 def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:

@@ -111,6 +111,21 @@ def draw_dots(
     _name_rows(ax, styles, names, label)
 
 
+def draw_pass_at(comparison: Comparison, styles: Mapping[str, Style], ax: Axes) -> None:
+    """Every method's last pass@k against k."""
+    ks = comparison.pass_at_ks
+    for method in reversed(comparison.methods):  # the best on top
+        found = [method.measures.get(f"final_pass@{k}") for k in ks]
+        if all(found):
+            mean, sd = (np.array([getattr(one, name) for one in found]) for name in ("mean", "sd"))
+            curve = MeanCurve(x=tuple(ks), mean=tuple(mean), sd=tuple(sd))
+            _draw_curve(ax, curve, 1.0, styles[method.name])
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(ks, [str(k) for k in ks])
+    ax.set_xlabel("k")
+    ax.set_ylabel("pass@k")
+
+
 def draw_bars(styles: Mapping[str, Style], rows: Mapping[str, float], label: str, ax: Axes) -> None:
     """A bar for each method."""
     names = list(rows)

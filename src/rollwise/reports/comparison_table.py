@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rollwise.evaluation.comparison_results import Comparison, Difference, MethodResult, Relative, Share, Summary
 from rollwise.evaluation.curves import AXES
-from rollwise.evaluation.run_measures import Measure, short_name
+from rollwise.evaluation.run_measures import REWARD, Measure, short_name
 from rollwise.reports.comparison_words import (
     NOTHING,
     amount,
@@ -36,6 +36,8 @@ _OFTEN_ZERO = frozenset(
     {"probe_rollouts", "probe_tokens", "refill_rollouts", "uncharged_rollouts", "uncharged_tokens", "uncharged_s"}
     | set(_JUDGMENTS)
 )
+# pass@16 stands between pass@1 and pass@128 in the Frontier paper.
+_PAPERS_K = 16
 # A name that is longer than this may be broken on a narrow terminal.
 _NARROW_NAME = 14
 # Problems that the terminal lists.
@@ -198,8 +200,9 @@ def _cut_cell(cut: float, axis: str) -> Cell:
 def measure_tables(comparison: Comparison) -> list[Table]:
     """Whole runs: what was reached, and what it cost."""
     shown = [key for key in comparison.measures if key not in _OFTEN_ZERO or _any_spent(comparison, key)]
-    reached = [key for key in shown if comparison.measures[key].kind == "score"]
-    spent = [key for key in shown if key not in reached]
+    scores = [key for key in shown if comparison.measures[key].kind == "score"]
+    spent = [key for key in shown if key not in scores]
+    reached = [key for key in scores if key not in _left_to_the_figure(comparison)]
     note = f"Mean ± standard deviation over seeds; below, the paired difference from {comparison.baseline}"
     charged = (
         "Whole runs, not cut. Rollouts to probe and to refill are part of the rollouts, tokens and time of a method; "
@@ -215,6 +218,16 @@ def measure_tables(comparison: Comparison) -> list[Table]:
         _measure_table(comparison, "What whole runs reached", reached, told),
         _measure_table(comparison, "What whole runs cost", spent, charged),
     ]
+
+
+def _left_to_the_figure(comparison: Comparison) -> set[str]:
+    """Of pass@k the table has k = 1 and the widest; from 16 up also 16 and the mean reward, as Frontier's Table 1."""
+    ks = comparison.pass_at_ks
+    wide = bool(ks) and ks[-1] > _PAPERS_K
+    names = {f"pass@{k}" for k in ks if k not in (1, ks[-1]) and not (wide and k == _PAPERS_K)}
+    if not wide and comparison.score != REWARD:
+        names.add(short_name(REWARD))
+    return {f"{which}_{name}" for which in ("best", "final") for name in names}
 
 
 def _any_spent(comparison: Comparison, key: str) -> bool:

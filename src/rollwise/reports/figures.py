@@ -15,8 +15,10 @@ from rollwise.reports.figures_judgments import judge_figure, judged_outcomes_fig
 from rollwise.reports.figures_pool import coverage_figure, outcomes_of_pool_figure, pools_figure
 from rollwise.reports.figures_run import (
     advantage_figure,
+    has_pass_at_curve,
     overhead_figure,
     parts_figure,
+    pass_at_figure,
     ratio_figure,
     score_figure,
 )
@@ -29,6 +31,7 @@ def build_figures(run: RunData, digest: RolloutDigest) -> tuple[list[FigureSpec]
     groups = digest.table
     builders: list[Builder] = [
         ("score (needs eval/pass@k, eval/reward, success or reward)", lambda: score_figure(run)),
+        *([("pass@k", lambda: pass_at_figure(run))] if has_pass_at_curve(run) else []),
         ("effective task ratio (needs frac_mixed)", lambda: ratio_figure(run)),
         ("success rates of the sampled prompts (needs rollouts.jsonl with step and rewards)",
          lambda: heatmap_figure(groups)),

@@ -35,6 +35,8 @@ from rollwise.reports.drawing import (
 from rollwise.reports.series import FloatArray, finite_pair
 
 WIDE = 4.4
+# With fewer k than this pass@k is no curve.
+FEWEST_KS = 3
 # More evaluations than this get small markers, which then merge into a line.
 MOST_MARKERS = 50
 
@@ -69,6 +71,30 @@ def score_figure(run: RunData) -> FigureSpec | None:
         f"whose prompts the curriculum chose, so that they also show how hard those were{smoothing(success, reward)}."
     )
     return FigureSpec("score", "Score", caption, tuple(partial(draw, budget=b) for b in axes), WIDE, _tabs(axes))
+
+
+def has_pass_at_curve(run: RunData) -> bool:
+    """Whether its evaluations drew enough samples for pass@k at three k or more."""
+    return len(evaluation_columns(run)) >= FEWEST_KS
+
+
+def pass_at_figure(run: RunData) -> FigureSpec | None:
+    """pass@k against k, of the first and the last evaluation; None where none has every k."""
+    keys = evaluation_columns(run)
+    ks = [int(key.rpartition("@")[2]) for key in keys]
+    steps, scores = complete(run, keys)
+    if not len(steps):
+        return None
+
+    def draw(ax: Axes) -> None:
+        for i, color in {0: SKY, len(steps) - 1: BLUE}.items():
+            ax.plot(ks, scores[i], color=color, marker="o", markersize=4.0, label=f"step {steps[i]:.0f}")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(ks, [str(k) for k in ks])
+        finish_axes(ax, "k", "pass@k", legend=True)
+
+    caption = f"pass@k of the first and the last evaluation, all k from one sample of {ks[-1]} completions a prompt."
+    return FigureSpec("pass_at_k", "pass@k", caption, (draw,), WIDE)
 
 
 def ratio_figure(run: RunData) -> FigureSpec | None:

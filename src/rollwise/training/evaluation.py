@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from rollwise.curricula import Curriculum
+from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.training.isolation import isolated_rng
 
 if TYPE_CHECKING:
@@ -64,6 +65,10 @@ class EvaluationMixin(TrlTrainer):
             rewards = self._total_rewards(captured).double().cpu().numpy()
             solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
             self._metrics["eval"]["pass@1"].append(float(solved.mean()))
-            if self.num_generations_eval > 1:
-                self._metrics["eval"][f"pass@{self.num_generations_eval}"].append(float(solved.any(axis=1).mean()))
+            n = self.num_generations_eval
+            for k, share in pass_at_curve(n, solved.sum(axis=1)).items():
+                if 1 < k < n:
+                    self._metrics["eval"][f"pass@{k}"].append(share)
+            if n > 1:
+                self._metrics["eval"][f"pass@{n}"].append(float(solved.any(axis=1).mean()))
         return output
