@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.inference.bestof_config import BestOfConfig
 from rollwise.terminal import say
+
+if TYPE_CHECKING:
+    from rollwise.inference.server_decoder import Spent
 
 HELP = "answer prompts by best-of-N that gives up hopeless candidates early"
 
@@ -28,6 +33,9 @@ examples:
                                                                    the paper's blend by V(x), not value_q25 as in B.7:
                                                                    hard prompts get more candidates
   rollwise bestof my.jsonl --model path/or/hub-id --head head.safetensors --policy early-stop --stop '["</answer>"]'
+  vllm serve exported --served-model-name m, then:
+  rollwise bestof my.jsonl --base_url http://localhost:8000/v1 --model m --head exported --policy sequential
+                                                                   on a server; `rollwise head export` makes the folder
 
 Which policy, and how much it saves at what accuracy: rollwise head evaluate. A head: rollwise head fit.
 Killed or interrupted, the same command goes on where it stopped.
@@ -62,13 +70,30 @@ def run(options: Namespace) -> int:
         say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
         return 130
     lines = answers.lines
+    for id_, why in list(answers.failures.items())[:8]:
+        say(f"{id_}: {why}\n", error=True)
+    if answers.failures:
+        say(f"rollwise: {len(answers.failures):,} prompts have no answer; the same command asks again\n", error=True)
+    if not lines:
+        return 1
     mean = {name: np.mean([line[name] for line in lines]) for name in ("row_forwards", "steps", "k", "complete")}
     scored = "" if answers.accuracy is None else f"mean reward {answers.accuracy:.3f}; "
+    notes = "".join(f"note: {note}\n" for note in answers.notes)
     took = f"; {answers.decoded / answers.wall_s:.1f} prompts a second" if answers.decoded else ""
     say(
         f"{len(lines):,} prompts by {config.policy} of {mean['k']:.1f} candidates: {scored}"
         f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
-        f"candidates carried to the end{took}\n{''.join(f'note: {note}' + chr(10) for note in answers.notes)}"
+        f"candidates carried to the end{took}\n{_spent(answers.spent)}{notes}"
         f"{answers.path}: config.yaml, model.json, answers.jsonl\n"
     )
-    return 0
+    return 1 if answers.failures else 0
+
+
+def _spent(spent: Spent | None) -> str:
+    if spent is None:
+        return ""
+    closed = f" ({spent.uncounted:,} closed before the server counted: as they came)" if spent.uncounted else ""
+    return (
+        f"server: {spent.wall_s:.1f} s, {spent.requests:,} requests, {spent.tokens_in:,} tokens in, "
+        f"{spent.tokens_out:,} out{closed}\n"
+    )

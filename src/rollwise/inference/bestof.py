@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.allocation import allocate
 from rollwise.inference.bench import source_of
 from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.inference.bestof_server import exported_head, served_facts, server_decoder
 from rollwise.inference.candidates import Policy
 from rollwise.inference.confidence import TokenConfidence
 from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
@@ -31,6 +32,7 @@ from rollwise.inference.head import SuccessHead
 from rollwise.inference.policies import BestOfN
 from rollwise.inference.rollout_folder import keep_facts
 from rollwise.inference.selection import answer_key, choose
+from rollwise.inference.server_decoder import ServerDecoder, Spent
 from rollwise.inference.text_check import TextCheck, check_for
 from rollwise.inference.until import UntilChecked
 from rollwise.models import is_embedded
@@ -62,6 +64,8 @@ class Answers:
         wall_s: Seconds of decoding in this call.
         decoded: Prompts decoded in this call.
         notes: What one should know of them, in sentences.
+        spent: What a server took in this call; None without one.
+        failures: Prompt id -> why it has no answer; the same command asks again.
     """
 
     path: Path
@@ -69,6 +73,8 @@ class Answers:
     wall_s: float
     decoded: int
     notes: tuple[str, ...] = ()
+    spent: Spent | None = None
+    failures: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def accuracy(self) -> float | None:
@@ -99,7 +105,10 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         )
     if scored:
         scorer.check(data.rows[0])
-    head = None if config.head is None else SuccessHead.load(config.head, without_facts=config.transfer)
+    served = config.base_url is not None
+    head = None
+    if config.head is not None:
+        head = SuccessHead.load(exported_head(config.head) if served else config.head, without_facts=config.transfer)
     options = DecodingOptions(
         temperature=config.temperature,
         top_p=config.top_p,
@@ -124,14 +133,20 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
     done = folder.read_groups()
     missing = [row for row in rows if data.ids[row] not in done]
-    wall, notes = 0.0, []
+    wall, notes, spent = 0.0, list[str](), None
+    failures: Mapping[str, str] = {}
     if missing:
         with SamplingBar(console) as bar:
-            decoder = _decoder(config, task, head, options, bar)
-            facts = made_by(decoder.model, decoder.tokenizer)  # the same path may hold other weights by now
+            decoder: AdaptiveDecoder | ServerDecoder
+            if served:
+                decoder, facts = server_decoder(config, options.max_new_tokens), served_facts(config)
+                counts: Mapping[int, int] = dict.fromkeys(rows, config.k)
+            else:
+                decoder = _decoder(config, task, head, options, bar)
+                facts = made_by(decoder.model, decoder.tokenizer)  # the same path may hold other weights by now
+                counts = _counts(config, decoder, data, rows)
             keep_facts(folder.path / MODEL_FILE, facts, resumed=folder.groups.exists())
-            notes = _before(config, decoder, head, data, rows, facts)
-            counts = _counts(config, decoder, data, rows)
+            notes = _before(config, options.max_new_tokens, decoder.tokenizer, head, data, rows, facts)
             answers = _answer(decoder, config, data, missing, counts, scorer if scored else None, policy, check)
             tokens = 0
             bar.sampled(len(rows) - len(missing), len(rows), 0)
@@ -141,13 +156,17 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
                 tokens += line["row_forwards"]
                 bar.sampled(at, len(rows), tokens)
             wall = decoder.stats.wall_s
-    lines = [done[data.ids[row]] for row in rows]
-    return Answers(folder.path, lines, wall, len(missing), (*notes, *_after(config, policy, lines)))
+            if isinstance(decoder, ServerDecoder):
+                spent, failures = decoder.stats, decoder.failures
+    lines = [done[data.ids[row]] for row in rows if data.ids[row] in done]
+    after = _after(config, policy, lines) if lines else []
+    return Answers(folder.path, lines, wall, len(missing) - len(failures), (*notes, *after), spent, failures)
 
 
 def _before(
     config: BestOfConfig,
-    decoder: AdaptiveDecoder,
+    limit: int,
+    tokenizer: Any,
     head: SuccessHead | None,
     data: PromptData,
     rows: list[int],
@@ -160,7 +179,7 @@ def _before(
             "head": None if head is None else head.digest,
             "data_hash": data.fingerprint(),
             "source": source_of(config),
-            "limit": decoder.options.max_new_tokens,
+            "limit": limit,
             "temperature": config.temperature,
             "top_p": config.top_p,
         }
@@ -168,7 +187,7 @@ def _before(
             logger.warning("setting %r was chosen on something else: %s", config.chosen.name, said)
     if head is None:
         return []
-    prompts = [encode(decoder.tokenizer, data.prompts[row]) for row in rows]
+    prompts = [encode(tokenizer, data.prompts[row]) for row in rows]
     return [overlap_words(fitted_among(head, prompts), len(prompts))]
 
 
@@ -209,7 +228,7 @@ def _counts(config: BestOfConfig, decoder: AdaptiveDecoder, data: PromptData, ro
 
 
 def _answer(
-    decoder: AdaptiveDecoder,
+    decoder: AdaptiveDecoder | ServerDecoder,
     config: BestOfConfig,
     data: PromptData,
     rows: list[int],
@@ -246,6 +265,7 @@ def _line(
         "row_forwards": result.row_forwards,
         "steps": result.steps,
         "prompt_tokens": result.prompt_tokens,
+        **({} if config.base_url is None else {"late_tokens": result.late_tokens}),
         "rewards": rewards,
     }
     if config.chosen is not None:

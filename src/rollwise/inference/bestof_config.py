@@ -14,6 +14,7 @@ from rollwise.inference.consistency import EarlyStopping
 from rollwise.inference.policies import PEERS, POLICIES, BestOfN, make_policy
 from rollwise.inference.selection import CHECKED, CHOICES, CONFIDENT, LIVE_RULES
 from rollwise.inference.until import UntilChecked
+from rollwise.models import EMBEDDED
 from rollwise.sampling.config import DataConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
@@ -52,7 +53,15 @@ class BestOfConfig(DataConfig):
         top_k: So many of the likeliest tokens are drawn from; 0 for all.
         stop: Texts with which a candidate ends, besides the end of text.
         max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
-        slots: Candidates in the batch at once; smaller needs less memory.
+        slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.
+        base_url: Instead of loading the model, ask a server that speaks OpenAI's routes, up to and with its version, as
+            in http://localhost:8000/v1. Each candidate is a streamed request, closed to give it up. `model` is then the
+            name by which the server knows it. `head` is a folder of `rollwise head export`, which the server (vLLM)
+            serves; policies that need no head run on any server.
+        route: "completions" or "chat"; by default completions with a head or policy deepconf, which need it, else chat.
+        timeout: Seconds of silence of a server after which a request is given up and tried again.
+        retries: How often a request to a server that fails (429, 5xx, a lost connection, silence) is tried again.
+        api_key_env: Environment variable that holds the server's key; local servers mostly need none.
         keep: "chosen" for the chosen text alone, "all" for every candidate's text, tokens and values.
         out: The folder; by default bestof/NAME-POLICY.
 
@@ -75,6 +84,11 @@ class BestOfConfig(DataConfig):
     top_k: int = 0
     stop: list[str] = field(default_factory=list)
     slots: int = 64
+    base_url: str | None = None
+    route: Literal["completions", "chat"] | None = None
+    timeout: float = 120.0
+    retries: int = 5
+    api_key_env: str = "OPENAI_API_KEY"
     keep: Literal["chosen", "all"] = "chosen"
     out: str | None = None
 
@@ -103,7 +117,22 @@ class BestOfConfig(DataConfig):
             raise ConfigError(f"select {self.select!r} goes by a success head: add --head, or --select majority")
         if self.mean_k is not None:
             check_number("mean_k", self.mean_k, low=1, high=self.k)
+        self._check_server()
         super().__post_init__()
+
+    def _check_server(self) -> None:
+        if self.base_url is None:
+            if self.route is not None:
+                raise ConfigError(f"route {self.route!r} is a server's: add --base_url")
+            return
+        if self.model == EMBEDDED:
+            raise ConfigError("base_url needs the name by which the server knows the model: add --model NAME")
+        if self.mean_k is not None:
+            raise ConfigError("mean_k reads all prompts before the first candidate, which a server can't; leave it out")
+        if self.route == "chat" and (self.head is not None or self.policy == DeepConfPolicy.name):
+            raise ConfigError("a head, and policy deepconf, need --route completions; leave out --route chat")
+        if self.keep == "all" and self.head is None:
+            raise ConfigError("keep 'all' keeps tokens, which are known with a head alone here; leave it out")
 
     def _take_setting(self) -> Chosen | None:
         if self.evaluation is None:
@@ -139,4 +168,5 @@ class BestOfConfig(DataConfig):
     def deciding(self) -> dict[str, Any]:
         """The options that decide the answers: a folder goes on with the same ones only."""
         free = {"slots", "out", "answer", "evaluation", "setting", "transfer"}
+        free |= {"base_url", "timeout", "retries", "api_key_env"}
         return {name: value for name, value in asdict(self).items() if name not in free}

@@ -58,7 +58,7 @@ class Endpoint:
         """
         chat, base_url = self.config.route == "chat", self.config.base_url
         try:
-            raw = await self._send(prompt, n, seed)
+            raw = await self.open(prompt, n, seed)
         except asyncio.CancelledError:
             reply.began = True  # it may have read the prompt by now
             raise
@@ -67,7 +67,7 @@ class Endpoint:
             if "text/event-stream" not in raw.headers.get("content-type", ""):  # not all servers stream
                 reply.add_whole(await self._whole(raw), n, chat=chat, base_url=base_url)
                 return
-            async for chunk in self._chunks(raw):
+            async for chunk in self.chunks(raw):
                 reply.add_chunk(chunk, n, chat=chat, base_url=base_url)
         finally:
             await raw.http_response.aclose()
@@ -78,8 +78,8 @@ class Endpoint:
         """Close the connections."""
         await self.client.close()
 
-    async def _send(self, prompt: Any, n: int, seed: int | None) -> Any:
-        """The reply as soon as it begins, its body unread."""
+    async def open(self, prompt: Any, n: int, seed: int | None) -> Any:
+        """The reply as soon as it begins, its body unread; errors as for `ask`."""
         config = self.config
         options: dict[str, Any] = {
             "model": config.model,
@@ -127,8 +127,8 @@ class Endpoint:
         except ValueError as error:
             raise self._no_json(error) from error
 
-    async def _chunks(self, raw: Any) -> AsyncIterator[Any]:
-        """A stream's chunks, as JSON gives them."""
+    async def chunks(self, raw: Any) -> AsyncIterator[Any]:
+        """A stream's chunks, as JSON gives them; `BrokenReplyError` if it breaks off."""
         stream = self.openai.AsyncStream(cast_to=object, response=raw.http_response, client=self.client)
         try:
             async for chunk in stream:

@@ -56,11 +56,11 @@ class Reply:
         self._count(chunk)
         if self.prompt_tokens is not None and not _get(chunk, "choices"):
             return  # the last chunk holds the usage alone
-        for choice in _choices(chunk, base_url, least=0):
+        for choice in choices_of(chunk, base_url, least=0):
             at = _get(choice, "index") or 0
             if not isinstance(at, int) or not 0 <= at < n:
                 continue
-            text = _text(choice, "delta" if chat else "", base_url=base_url)
+            text = text_of(choice, "delta" if chat else "", base_url=base_url)
             parts = self._parts.setdefault(at, [])
             if text:
                 parts.append(text)
@@ -76,10 +76,10 @@ class Reply:
         Raises:
             BadReplyError: there is no sample, or one that can't be read.
         """
-        choices = list(_choices(given, base_url, least=1))[:n]
+        choices = list(choices_of(given, base_url, least=1))[:n]
         samples = [
             Sample(
-                _text(choice, "message" if chat else "", base_url=base_url),
+                text_of(choice, "message" if chat else "", base_url=base_url),
                 _get(choice, "finish_reason") == "length",
             )
             for choice in choices
@@ -100,7 +100,8 @@ class Reply:
                 setattr(self, name, count)
 
 
-def _choices(given: Any, base_url: str, *, least: int) -> Iterator[Any]:
+def choices_of(given: Any, base_url: str, *, least: int) -> Iterator[Any]:
+    """The samples of a reply or of a chunk; `BadReplyError` if it is an error, or holds fewer than `least`."""
     told = _get(given, "error")
     if told:  # some gateways send errors with status 200
         said = _get(told, "message")
@@ -114,7 +115,7 @@ def _choices(given: Any, base_url: str, *, least: int) -> Iterator[Any]:
     yield from choices
 
 
-def _text(choice: Any, holder: str, *, base_url: str) -> str:
+def text_of(choice: Any, holder: str, *, base_url: str) -> str:
     """A sample's text, or the next part of it; empty where there is none. Parts of a message are joined.
 
     Args:
