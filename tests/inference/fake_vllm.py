@@ -11,7 +11,8 @@ An abort takes effect after the step that is under way: one more output of an ab
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import SimpleNamespace
@@ -37,6 +38,8 @@ class SamplingParams:
     max_tokens: int = 16
     seed: int | None = None
     stop_token_ids: list[int] | None = None
+    stop: list[str] | None = None
+    include_stop_str_in_output: bool = False
     logprobs: int | None = None
     logprob_token_ids: list[int] | None = None
     logit_bias: dict[int, float] | None = None
@@ -80,6 +83,8 @@ class FakeEngine:
         logprobs_mode: As vLLM's option.
     """
 
+    kind = RequestOutputKind.CUMULATIVE
+
     def __init__(
         self,
         model: Any,
@@ -100,7 +105,7 @@ class FakeEngine:
 
     def add_request(self, request_id: str, prompt: dict[str, list[int]], params: SamplingParams) -> None:
         assert request_id not in self.requests
-        assert params.output_kind is RequestOutputKind.CUMULATIVE
+        assert params.output_kind is self.kind
         assert params.n == 1
         assert params.seed is not None
         generator = torch.Generator().manual_seed(params.seed)
@@ -164,3 +169,42 @@ class FakeEngine:
             token_ids=list(request.out), logprobs=list(request.logprobs) if asked else None, finish_reason=reason
         )
         return SimpleNamespace(request_id=request.name, outputs=[completion], finished=reason is not None)
+
+
+class FakeAsyncLLM(FakeEngine):
+    """`AsyncLLM`: runs while anybody listens, gives what is new since the last output, ends what nobody listens to.
+
+    Args:
+        model: As above.
+        tokenizer: For texts and stop strings.
+        **options: As above.
+    """
+
+    kind = RequestOutputKind.DELTA
+
+    def __init__(self, model: Any, tokenizer: Any, **options: Any) -> None:
+        super().__init__(model, **options)
+        self.tokenizer = tokenizer
+
+    async def generate(
+        self, prompt: dict[str, list[int]], params: SamplingParams, request_id: str
+    ) -> AsyncGenerator[Any, None]:
+        self.add_request(request_id, prompt, params)
+        request, said = self.requests[request_id], ""
+        try:
+            reason = None
+            while reason is None:
+                await asyncio.sleep(0)
+                reason = self._advance(request)
+                now = self.tokenizer.decode(request.out, skip_special_tokens=True)
+                if any(stop in now for stop in params.stop or []):
+                    reason = "stop"
+                output = self._output(request, reason)
+                output.outputs[0].token_ids = request.out[-1:]
+                output.outputs[0].logprobs = output.outputs[0].logprobs and request.logprobs[-1:]
+                output.outputs[0].text, said = now[len(said) :], now
+                yield output
+        finally:
+            if reason is None:
+                self.aborts += 1
+            del self.requests[request_id]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,12 +71,20 @@ class ServerSource:
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):
                 raise ConfigError(f"{self.endpoint.config.base_url} does not stream its replies; bestof needs streams")
+            last: Chunk | None = None
             async for given in self.endpoint.chunks(raw):
                 usage = (given.get("usage") if isinstance(given, Mapping) else None) or usage
                 chunk = self._chunk(given)
-                if chunk is not None:
-                    came += len(chunk.tokens)
+                if chunk is None:
+                    continue
+                came += len(chunk.tokens)
+                if self.signal is None and chunk.finish is not None:
+                    last = chunk  # held back until the server has counted: a chunk of text may be many tokens
+                else:
                     yield chunk
+            if last is not None:
+                more = max(0, int(usage.get("completion_tokens", came)) - came)
+                yield replace(last, tokens=[*last.tokens, *[0] * more])
         finally:
             await raw.http_response.aclose()
             self.uncounted += not usage

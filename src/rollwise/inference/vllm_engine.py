@@ -95,7 +95,7 @@ class VLLMDecoder:
         self.temperature = check_number("temperature", temperature, low=0.0, high=10.0, open_low=True)
         self.top_p = check_number("top_p", top_p, low=0.0, high=1.0, open_low=True)
         self.top_k = check_whole("top_k", top_k, least=0)
-        self.vllm = _import_vllm() if vllm is None else vllm
+        self.vllm = import_vllm() if vllm is None else vllm
         self.late_tokens = 0
         self._live: dict[str, _Live] = {}
         self._abandoned: dict[str, int] = {}  # name -> tokens that are accounted for
@@ -272,7 +272,8 @@ def stream_seed(seed: int, id_: str, index: int) -> int:
     return int(stream_generator(seed, f"vllm/{id_}/{index}").integers(2**31))
 
 
-def _import_vllm() -> Any:
+def import_vllm() -> Any:
+    """The module with `SamplingParams`; `MissingExtraError` where vLLM is not installed."""
     try:
         return importlib.import_module("vllm.sampling_params")
     except ModuleNotFoundError as error:
