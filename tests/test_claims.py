@@ -2,6 +2,7 @@
 
 import csv
 import functools
+import importlib
 import math
 import re
 import statistics
@@ -169,3 +170,12 @@ def test_the_papers_methods_are_of_their_runs(page: str, n: int, plans: list[str
             if name != "uniform":
                 mean, low, high = t_interval(differences(f"papers/{plan}", name))
                 assert difference == f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", (plan, name)
+
+
+@pytest.mark.parametrize("task", ["compact", "reversal", "search", "letters"])
+def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "examples"))
+    study = importlib.import_module("head_study")
+    page = (DOCS / "inference.md").read_text()
+    assert study.known_table(task) in page
+    assert study.policy_table(task) in page
