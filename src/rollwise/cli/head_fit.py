@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
+from rollwise.errors import ConfigError
 from rollwise.terminal import say
 
 if TYPE_CHECKING:
@@ -22,7 +23,8 @@ _EXAMPLES = """
 examples:
   rollwise head fit rollouts/train --out head.safetensors
   rollwise head fit rollouts/a rollouts/b --out head.safetensors      several folders of the same tokenizer
-  rollwise head fit rollouts/train --rewards [0,0.1,1] --edges paper --out structured.safetensors
+  rollwise head fit rollouts/train --rewards [0,0.1,1] --edges paper --out three.safetensors
+  rollwise head fit rollouts/train --states structured --out structured.safetensors     incoherent, coherent, correct
   rollwise head fit rollouts/train --verdict false --out head.safetensors     the paper's head, without our verdict
   rollwise head fit rollouts/train --method paper --out paper.safetensors     the paper's optimiser, to compare with
   rollwise head fit rollouts/train --max_positions 20000 --out head.safetensors     less memory and time
@@ -48,6 +50,12 @@ def build_parser() -> ArgumentParser:
         "--rewards", type=list[float] | None, default=None,
         help="reward states, rising; by default the distinct rewards there are",
     )  # fmt: skip
+    add(
+        "--states", type=Literal["rewards", "structured"], default="rewards",
+        help="what the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1 "
+        "(Countdown alone)",
+    )  # fmt: skip
+    add("--least_share", type=float, default=0.15, help="of the rollouts that each structured state must hold")
     add(
         "--edges", type=list[int] | Literal["paper"] | None, default=None,
         help="edges of the bins of remaining tokens; by default 7 bins up to the longest rollout",
@@ -76,10 +84,16 @@ def run(options: Namespace) -> int:
     from rollwise.inference.kept_batches import KeptBatches, pass_facts
     from rollwise.inference.rollout_set import RolloutSet
     from rollwise.inference.sources import model_of
+    from rollwise.inference.structured import LEAST_SHARE, STATES, structured
     from rollwise.inference.verdict import window_means
     from rollwise.models.identity import made_by
 
     rollouts = RolloutSet.read(options.rollouts)
+    if options.get("states", "rewards") == "structured":
+        if options.get("rewards") is not None:
+            raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
+        options.rewards = list(STATES)
+        rollouts = structured(rollouts, least_share=options.get("least_share", LEAST_SHARE))
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
     method, weighting = options.get("method", "convex"), options.get("weighting", "position")
     judging = method == "convex" and options.get("verdict", True)

@@ -33,6 +33,7 @@ class RolloutSet:
         configs: Options of the folders that they are from.
         facts: `made_by` of the model that made them; empty where the folder does not say.
         unscored: Rollouts left out because they have no reward.
+        failures: (N,) kinds of failure, None of those that are solved; empty where a folder does not name them.
     """
 
     ids: list[str]
@@ -45,6 +46,7 @@ class RolloutSet:
     configs: list[dict[str, Any]] = field(repr=False, default_factory=list)
     facts: dict[str, Any] = field(repr=False, default_factory=dict)
     unscored: int = 0
+    failures: list[str | None] = field(repr=False, default_factory=list)
 
     def __len__(self) -> int:
         return len(self.token_ids)
@@ -70,6 +72,7 @@ class RolloutSet:
         return RolloutSet(
             **(vars(self) | {name: getattr(self, name)[some] for name in ("prompt", "number", "rewards", "truncated")})
             | {"token_ids": [self.token_ids[i] for i in some]}
+            | {"failures": [self.failures[i] for i in some] if self.failures else []}
         )
 
     def check(self, model: Any, tokenizer: Any) -> None:
@@ -137,6 +140,7 @@ def _collected(
     token_ids: list[list[int]] = []
     rewards: list[float] = []
     truncated: list[bool] = []
+    failures: list[str | None] = []
     unscored = 0
     for group, path in lines:
         if not isinstance(group.get("token_ids"), list) or not group.get("prompt_ids"):
@@ -152,6 +156,8 @@ def _collected(
             token_ids.append(tokens)
             rewards.append(float(reward))
             truncated.append(bool(cut))
+            if group.get("failures"):
+                failures.append(group["failures"][j])
     if not token_ids:
         raise ConfigError(f"none of the {unscored} rollouts has a reward; nothing can be learnt from them")
     return RolloutSet(
@@ -165,4 +171,5 @@ def _collected(
         configs=configs,
         facts=facts,
         unscored=unscored,
+        failures=failures if len(failures) == len(rewards) else [],
     )
