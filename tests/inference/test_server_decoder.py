@@ -22,8 +22,8 @@ from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, Policy, Sequential, SuccessHead
 from rollwise.inference.bestof import run_bestof
 from rollwise.inference.bestof_config import BestOfConfig
-from rollwise.inference.bestof_server import HEAD_FILE, server_decoder
-from rollwise.inference.export import export_head
+from rollwise.inference.bestof_server import server_decoder
+from rollwise.inference.export import HEAD_FILE, export_head
 from rollwise.inference.groups import ABANDONED, Result
 from rollwise.inference.until import Until
 from rollwise.inference.verdict import Verdict

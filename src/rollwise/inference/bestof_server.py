@@ -10,13 +10,11 @@ from rollwise.errors import ConfigError
 from rollwise.inference.bestof_config import BestOfConfig
 from rollwise.inference.confidence import DeepConfPolicy
 from rollwise.inference.endpoint_config import EndpointConfig
+from rollwise.inference.export import HEAD_FILE, SERVING_FILE
 from rollwise.inference.server_decoder import ServerDecoder
 from rollwise.inference.server_stream import request_options
 from rollwise.inference.vllm_signals import HeadSlice, Signal, TopLogprobs
 from rollwise.models.extras import need
-
-# As `inference.export` names them; that module imports torch.
-SERVING_FILE, HEAD_FILE = "serving.json", "success_head/head.safetensors"
 
 
 def exported_head(folder: str | Path) -> Path:
