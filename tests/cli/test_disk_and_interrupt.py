@@ -42,7 +42,9 @@ def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str],
 def test_after_ctrl_c_the_line_names_what_goes_on(options: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = subprocess.Popen(
-        [sys.executable, "-m", "rollwise", *options, "--out", str(run)], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "rollwise", *options, "--steps", "400", "--out", str(run)],  # it must not end before
+        stderr=subprocess.PIPE,
+        text=True,
     )
     deadline = time.monotonic() + 120
     while not (run / "rollouts.jsonl").exists():
