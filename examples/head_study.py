@@ -203,7 +203,9 @@ def known_table(task: str) -> str:
     """What the head knows: a row for each measure, mean ± standard deviation over seeds."""
     own = [row for row in read("heads.csv") if row["task"] == task]
     rows = [f"| {title} | {spread([row.get(column) for row in own])} |" for column, title in KNOWN.items()]
-    return "\n".join([f"| {len(own)} seeds | |", "|---|--:|", *(row for row in rows if "- |" not in row)])
+    return "\n".join(
+        [f"| {len(own)} seed{'s' if len(own) > 1 else ''} | |", "|---|--:|", *(row for row in rows if "- |" not in row)]
+    )
 
 
 def policy_table(task: str) -> str:

@@ -179,3 +179,20 @@ def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypat
     page = (DOCS / "inference.md").read_text()
     assert study.known_table(task) in page
     assert study.policy_table(task) in page
+
+
+def test_the_table_of_frontier_is_that_of_the_csv_file() -> None:
+    found: dict[str, list[dict[str, str]]] = {}
+    with (DOCS / "results/frontier.csv").open() as file:
+        for line in csv.DictReader(file):
+            found.setdefault(line["method"], []).append(line)
+    page = (DOCS / "results.md").read_text().partition("## Frontier in its paper's regime")[2]
+    for method, own in found.items():
+        cells = next(row for row in page.splitlines() if row.startswith(f"| {method} |")).split(" | ")[1:]
+        for column, (at, difference_at) in {"pass@1": (1, 2), "pass@16": (3, 4), "pass@128": (5, 6)}.items():
+            values = [float(line[column]) for line in own]
+            assert cells[at].strip() == f"{statistics.mean(values):.3f} ± {statistics.stdev(values):.3f}"
+            if method != "uniform":
+                pairs = [value - float(line[column]) for value, line in zip(values, found["uniform"], strict=True)]
+                mean, low, high = t_interval(pairs)
+                assert cells[difference_at].removesuffix(" |") == f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
