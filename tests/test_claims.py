@@ -172,7 +172,7 @@ def test_the_papers_methods_are_of_their_runs(page: str, n: int, plans: list[str
                 assert difference == f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", (plan, name)
 
 
-@pytest.mark.parametrize("task", ["compact", "reversal", "search"])
+@pytest.mark.parametrize("task", ["compact", "reversal", "search", "letters"])
 def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     study = importlib.import_module("head_study")
