@@ -66,3 +66,6 @@ def test_the_command_fits_three_states(
     )
     assert status != 0
     assert "leave out --rewards" in error
+    status, _, error = command("head", "fit", folder, "--least_share", "0", "--out", tmp_path / "c.safetensors")
+    assert status != 0
+    assert "add --states structured" in error

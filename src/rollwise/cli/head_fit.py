@@ -55,7 +55,10 @@ def build_parser() -> ArgumentParser:
         help="what the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1 "
         "(Countdown alone)",
     )  # fmt: skip
-    add("--least_share", type=float, default=0.15, help="of the rollouts that each structured state must hold")
+    add(
+        "--least_share", type=float | None, default=None,
+        help="of the rollouts that each structured state must hold; 0.15 by default",
+    )  # fmt: skip
     add(
         "--edges", type=list[int] | Literal["paper"] | None, default=None,
         help="edges of the bins of remaining tokens; by default 7 bins up to the longest rollout",
@@ -93,7 +96,10 @@ def run(options: Namespace) -> int:
         if options.get("rewards") is not None:
             raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
         options.rewards = list(STATES)
-        rollouts = structured(rollouts, least_share=options.get("least_share", LEAST_SHARE))
+        least = options.get("least_share")
+        rollouts = structured(rollouts, least_share=LEAST_SHARE if least is None else least)
+    elif options.get("least_share") is not None:
+        raise ConfigError("least_share is of structured states: add --states structured, or leave it out")
     spec = _spec(rollouts, options.get("rewards"), options.get("edges"))
     method, weighting = options.get("method", "convex"), options.get("weighting", "position")
     judging = method == "convex" and options.get("verdict", True)
