@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 RUN ?= runs/demo
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
-.PHONY: demo test lint bench compare clean
+.PHONY: demo test lint bench compare golden clean
 
 demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with prioritized replay; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
@@ -19,6 +19,9 @@ lint: $(VENV)/.installed
 compare: $(VENV)/.installed  ## Methods x seeds on the tasks that tell them apart (hours; PLANS=FILE for one); goes on where it was
 	@$(BIN)/python examples/compare/references.py
 	@for plan in $(PLANS); do $(BIN)/rollwise compare $$plan || exit 1; done
+
+golden: $(VENV)/.installed  ## What the commands write, against tests/golden/hashes.json (recorded on one machine; record first on another)
+	$(BIN)/python tests/golden/golden.py check
 
 bench: $(VENV)/.installed  ## Speed and memory at a thousand to a million prompts (minutes)
 	$(BIN)/python benchmarks/scale.py

@@ -22,9 +22,9 @@ import numpy as np
 
 from rollwise.columns import Columns
 from rollwise.estimators import Belief, BetaBelief, PooledBelief
-from rollwise.evaluation.group_table import group_table
-from rollwise.evaluation.json_lines import Faults
-from rollwise.evaluation.run_files import read_run
+from rollwise.runs.group_table import group_table
+from rollwise.runs.lines import Faults
+from rollwise.runs.reading import read_run
 
 log_gamma = np.vectorize(math.lgamma, otypes=[np.float64])
 Step = tuple[np.ndarray, np.ndarray, np.ndarray]

@@ -18,9 +18,9 @@ import torch
 from transformers import GenerationConfig
 
 from rollwise.inference import BestOfN, HeadSpec, SuccessHead
-from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.models import load_policy, policy_source, task_for
-from rollwise.models.sampling import encode, end_tokens
+from rollwise.models.sampler import encode, end_tokens
 
 
 def main() -> None:

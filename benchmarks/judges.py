@@ -22,7 +22,7 @@ import torch
 import rollwise as rw
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, roc_auc
 from rollwise.models import ValueModelJudge, add_features, embedded_policy, load_policy
-from rollwise.models.sampling import SamplingOptions, sample_prompts
+from rollwise.models.sampler import SamplingOptions, sample_prompts
 from rollwise.tasks import Task, make_task
 
 MARKS = (5, 15, 60)

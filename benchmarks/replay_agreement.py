@@ -21,7 +21,7 @@ from scipy.stats import spearmanr
 from rollwise.comparing.plan import PLAN_FILE, Plan, read_plan
 from rollwise.errors import ConfigError
 from rollwise.evaluation import read_comparison
-from rollwise.reports.comparison import compare_set
+from rollwise.reports.comparison.report import compare_set
 from rollwise.simulation.config import Method, SimulateConfig
 from rollwise.simulation.runs import check, run_all
 

@@ -14,9 +14,9 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from rollwise.evaluation import read_comparison
-from rollwise.evaluation.comparison_results import Comparison
-from rollwise.reports.comparison import compare_set
-from rollwise.reports.comparison_panels import Style, draw_curves, draw_legend
+from rollwise.evaluation.comparison.results import Comparison
+from rollwise.reports.comparison.panels import Style, draw_curves, draw_legend
+from rollwise.reports.comparison.report import compare_set
 from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, save_figure
 
 OTHERS = "all others"

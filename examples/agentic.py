@@ -16,8 +16,8 @@ from rollwise.models import load_policy
 from rollwise.models.tool_policy import tool_policy
 from rollwise.tasks import make_task
 from rollwise.training import CurriculumGRPOTrainer
-from rollwise.training.environments import environment_arguments, environment_options
-from rollwise.training.groups import Groups
+from rollwise.training.generation.groups import Groups
+from rollwise.training.trainer.environments import environment_arguments, environment_options
 
 
 def main() -> None:

@@ -527,7 +527,7 @@ def test_marin_8765_the_alarm_is_sounded(caplog: pytest.LogCaptureFixture) -> No
 
 @pytest.mark.parametrize("name", NAMES)
 def test_marin_8765_every_method_can_have_rails(name: str) -> None:
-    """Those with a paper's name have none unless asked for; which have: tests/curricula/test_rails.py."""
+    """Those with a paper's name have none unless asked for; which have: tests/curricula/seam/test_rails.py."""
     assert make(name, rails="on").guard is not None
 
 

@@ -193,3 +193,15 @@ def _parse_header(head: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
     if not isinstance(header.get("bytes"), int) or not isinstance(header.get("sha256"), str):
         raise StateFileError(f"state file {str(path)!r} has a damaged header; {_REMEDY}")
     return header
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write so that a reader sees the old file or the new one, never half of one."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    part = path.with_name(f"{path.name}.{os.getpid()}.part")
+    try:
+        # A completion can hold half a surrogate pair, which UTF-8 can't: it becomes "?".
+        part.write_bytes(text.encode("utf-8", errors="replace"))
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)

@@ -13,12 +13,11 @@ import pytest
 import yaml
 
 from rollwise.cli import main
-from rollwise.cli.commands import COMMANDS
-from rollwise.cli.head import SUBCOMMANDS
+from rollwise.cli.commands import COMMANDS, SUBCOMMANDS, find_command
 from rollwise.curricula import CURRICULA
 from rollwise.gates import GATES
+from rollwise.runs.folder import RunFolder
 from rollwise.tasks import TASKS
-from rollwise.training.run_folder import RunFolder
 
 
 def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
@@ -33,7 +32,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize("command", [*COMMANDS, *(f"head {name}" for name in SUBCOMMANDS)])
 def test_help_explains_every_option(command: str) -> None:
     group, _, name = command.partition(" ")
-    parser = (SUBCOMMANDS[name] if name else COMMANDS[group]).build_parser()
+    parser = find_command(group, name or None).build_parser()
     assert [action.dest for action in parser._actions if not action.help] == []
 
 

@@ -7,9 +7,9 @@ import pytest
 
 from rollwise.cli import main
 from rollwise.curricula import CURRICULA, make_curriculum
+from rollwise.runs.folder import RunFolder
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import left_out
-from rollwise.training.run_folder import RunFolder
 
 
 def test_a_gated_run_resumes_with_its_gate(options: list[str], tmp_path: Path) -> None:

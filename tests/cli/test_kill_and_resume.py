@@ -10,7 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from rollwise.training.checkpoint import SEAL, latest_complete
+from rollwise.training.trainer.checkpoint import SEAL, latest_complete
 
 TIMED = {"time", "wall_s", "ask_s", "tell_s"}
 

@@ -10,7 +10,7 @@ import yaml
 
 from rollwise.comparing import read_plan
 from rollwise.curricula import CURRICULA, make_curriculum
-from rollwise.curricula.rails import Rails
+from rollwise.curricula.seam.rails import Rails
 from rollwise.simulation.config import SimulateConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -2,6 +2,7 @@
 
 import ast
 import itertools
+import re
 import subprocess
 import sys
 import textwrap
@@ -24,51 +25,29 @@ HEAVY = [
     "scipy",
     "sklearn",
 ]
-CORE = {
-    "errors",
-    "checks",
-    "pool",
-    "stream",
-    "ticket",
-    "outcome",
-    "evidence",
-    "ledger",
-    "state",
-    "rng",
-    "columns",
-    "yaml_file",
-    "progress_bar",
-    "terminal",
-    "child_process",
-}
-# One import goes by name alone: `judges.registry` holds "module:maker" for judges that need an extra, which are in
-# `models` and `inference`, and imports them when they are first used.
-ALLOWED: dict[str, set[str]] = {
-    "core": CORE,
-    "estimators": CORE | {"estimators"},  # these four never import one another
-    "acquisition": {"acquisition"},
-    "draws": {"draws"},
-    "gates": CORE | {"gates"},
-    "judges": CORE | {"judges"},
-    "curricula": CORE | {"estimators", "acquisition", "draws", "judges", "curricula"},
-    "testing": CORE | {"curricula", "testing"},
-    "simulation": CORE | {"curricula", "gates", "evaluation", "reports", "simulation"},
-    "answers": {"answers"},
-    "tasks": {"checks", "errors", "rng", "tasks"},
-    "models": {"checks", "errors", "pool", "rng", "state", "judges", "tasks", "models"},
-    "sampling": CORE | {"tasks", "models", "sampling"},
-    "profiling": CORE | {"answers", "curricula", "models", "sampling", "profiling"},
-    "training": CORE
-    | {"curricula", "evaluation", "gates", "judges", "tasks", "models", "sampling", "profiling", "training"},
-    "inference": CORE | {"answers", "judges", "tasks", "models", "sampling", "evaluation", "inference"},
-    "comparing": CORE | {"curricula", "gates", "models", "tasks", "training", "comparing"},
-    "evaluation": {"errors", "outcome", "yaml_file", "evaluation"},
-    "reports": {"errors", "evaluation", "reports"},
-    "watching": {"errors", "checks", "yaml_file", "evaluation", "watching"},
-    "cli": CORE
-    | {"comparing", "curricula", "evaluation", "gates", "profiling", "reports", "simulation", "tasks", "training"}
-    | {"watching", "inference", "models", "sampling", "cli", "__version__"},
-}
+TABLE = (Path(__file__).parents[2] / "docs/design.md").read_text()
+
+
+def rules() -> dict[str, set[str]]:
+    """Room -> rooms it may import, from the table in docs/design.md. A room is a folder in src/rollwise, or the core.
+
+    One import goes by name alone: `judges.registry` holds "module:maker" for judges that need an extra, which are in
+    `models` and `inference`, and imports them when they are first used.
+    """
+    found: dict[str, set[str]] = {}
+    for line in TABLE.splitlines():
+        cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
+        named = re.findall(r"`([a-z/]+)/`", cells[0]) if len(cells) == 3 else []
+        named = ["core"] if cells[0].startswith("core: ") else named
+        allowed = {room.strip() for room in cells[-1].split(",")} - {""}
+        found |= {room: allowed | {room} for room in named}
+    return {room: set(found) | {"__version__"} if "all" in allowed else allowed for room, allowed in found.items()}
+
+
+CORE = set(
+    re.findall(r"`(\w+)`", next(line for line in TABLE.splitlines() if line.startswith("| core: ")).split("|")[1])
+)
+ALLOWED = rules()
 
 
 def test_importing_rollwise_needs_numpy_alone() -> None:
@@ -86,19 +65,29 @@ def test_importing_rollwise_needs_numpy_alone() -> None:
     subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
 
+def room_of(module: str) -> str:
+    """The room of a module under rollwise: the deepest folder with a rule, or the core; else its first name."""
+    parts = module.split(".")[1:]
+    folders = ["/".join(parts[:depth]) for depth in range(len(parts), 0, -1)]
+    if parts and parts[0] in CORE:
+        return "core"
+    return next((folder for folder in folders if folder in ALLOWED), folders[-1] if folders else "rollwise")
+
+
 def imports_of(path: Path, source: Path = SOURCE) -> set[str]:
-    """The folders and modules right under rollwise that a file imports, however it writes that.
+    """The rooms that a file imports, however it writes that.
 
     `from rollwise import x` counts as `x`, and `import rollwise` as `rollwise`: either imports the whole package.
     """
     parts = ["rollwise", *path.relative_to(source).parts[:-1]]
-    found = set()
-    for node in ast.walk(ast.parse(path.read_text())):
-        for name in _modules(node, parts):
-            top, _, rest = name.partition(".")
-            if top == "rollwise":
-                found.add(rest.split(".")[0] or "rollwise")
-    return found
+    found = {
+        room_of(name)
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in _modules(node, parts)
+        if name.split(".")[0] == "rollwise"
+    }
+    own = "/".join(parts[1:])
+    return {room for room in found if not (path.name == "__init__.py" and room.startswith(f"{own}/"))}
 
 
 def _modules(node: ast.AST, parts: list[str]) -> list[str]:
@@ -118,7 +107,12 @@ def _modules(node: ast.AST, parts: list[str]) -> list[str]:
 
 
 def files_of(room: str, source: Path = SOURCE) -> list[Path]:
-    return [source / f"{name}.py" for name in sorted(CORE)] if room == "core" else sorted((source / room).rglob("*.py"))
+    """The files of a room, without those of the rooms in it."""
+    if room == "core":
+        return [source / f"{name}.py" for name in sorted(CORE)]
+    inner = [source / other for other in ALLOWED if other.startswith(f"{room}/")]
+    found = sorted((source / room).rglob("*.py"))
+    return [path for path in found if not any(folder in path.parents for folder in inner)]
 
 
 @pytest.mark.parametrize("room", sorted(ALLOWED))
@@ -129,10 +123,21 @@ def test_imports_point_one_way(room: str) -> None:
         assert imports_of(path) <= ALLOWED[room], path
 
 
-def test_every_file_has_its_rule() -> None:
+def test_every_folder_has_its_rule() -> None:
     """`rollwise/__init__.py` may import what it likes that needs numpy alone, which the first test holds."""
-    ruled = {path for room in ALLOWED for path in files_of(room)}
-    assert set(SOURCE.rglob("*.py")) - ruled == {SOURCE / "__init__.py", SOURCE / "__main__.py"}
+    folders = {str(path.parent.relative_to(SOURCE)) for path in SOURCE.rglob("*.py")} - {"."}
+    assert folders == set(ALLOWED) - {"core"}
+    assert {path.stem for path in SOURCE.glob("*.py")} == CORE | {"__init__", "__main__"}
+
+
+def test_no_room_imports_one_that_imports_it() -> None:
+    """Rooms can be put in an order in which each imports only those before it."""
+    left = {room: allowed - {room} for room, allowed in ALLOWED.items() if room != "cli"}
+    while left:
+        free = [room for room, allowed in left.items() if not allowed & left.keys()]
+        assert free, f"a circle among {sorted(left)}"
+        for room in free:
+            del left[room]
 
 
 PLACES = ("draws/planted.py", "draws/deep/planted.py", "draws/deep/__init__.py")

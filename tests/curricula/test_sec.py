@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.curricula import grouping
-from rollwise.curricula.arms import absolute_advantage, belief_sd, boltzmann
+from rollwise.curricula.families.arms import absolute_advantage, belief_sd, boltzmann
 from rollwise.testing import CurriculumConformance
 
 

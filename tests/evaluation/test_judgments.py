@@ -11,7 +11,6 @@ import numpy as np
 import pytest
 
 from rollwise.evaluation import RunData, compare_runs, read_run
-from rollwise.evaluation.group_table import GroupTable, group_table
 from rollwise.evaluation.judgments import (
     CLUSTERED,
     SATURATED,
@@ -31,6 +30,7 @@ from rollwise.evaluation.judgments import (
     variance_predictions,
 )
 from rollwise.evaluation.run_measures import judgment_measures
+from rollwise.runs.group_table import GroupTable, group_table
 
 ALL, HALF, NONE = [1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]  # variances 0, 1/4 and 0
 Row = dict[str, Any]

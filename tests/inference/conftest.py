@@ -73,8 +73,8 @@ def rolled(options: dict[str, Any], tmp_path_factory: pytest.TempPathFactory) ->
     """Four rollouts of each prompt, in a folder."""
     from rich.console import Console
 
-    from rollwise.inference.rollouts import run_rollouts
-    from rollwise.inference.rollouts_config import RolloutsConfig
+    from rollwise.inference.decoding.rollouts_config import RolloutsConfig
+    from rollwise.inference.decoding.sample_rollouts import run_rollouts
 
     folder = tmp_path_factory.mktemp("rolled") / "all"
     run_rollouts(RolloutsConfig(**options, out=str(folder)), console=Console(file=io.StringIO()))

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.inference.candidates import Policy
-from rollwise.inference.groups import CandidateGroup, Result
+from rollwise.inference.policies.candidate_group import CandidateGroup, Result
+from rollwise.inference.policies.candidates import Policy
 
 LIMIT, STATES = 48, (0.0, 1.0)
 

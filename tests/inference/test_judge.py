@@ -17,11 +17,11 @@ from toys import PROMPTS, flat_parameters, make_trainer, toy_model, toy_tokenize
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.inference import HeadSpec, SuccessHead, SuccessHeadJudge
+from rollwise.inference.head.recalibration import Recalibration
 from rollwise.inference.judge import REMEMBERED, moments, with_mean
-from rollwise.inference.recalibration import Recalibration
 from rollwise.models.identity import model_facts
 from rollwise.models.loading import save_policy
-from rollwise.models.sampling import SamplingOptions, encode, end_tokens, sample_prompts
+from rollwise.models.sampler import SamplingOptions, encode, end_tokens, sample_prompts
 from rollwise.testing import CurriculumConformance
 from rollwise.training import CurriculumRLOOTrainer, Recorder, RunFolder
 

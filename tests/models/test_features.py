@@ -9,7 +9,7 @@ import rollwise as rw
 from rollwise.models import EmbeddedConfig, add_features, prompt_features
 from rollwise.models.embedded import build_policy
 from rollwise.models.features import at_last_token
-from rollwise.models.sampling import encode
+from rollwise.models.sampler import encode
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
@@ -91,7 +91,7 @@ def test_of_a_prompt_beyond_the_context_the_end_is_kept(
 
 def test_a_pool_and_a_data_set_get_a_column(policy: tuple[Any, Any]) -> None:
     datasets = pytest.importorskip("datasets")
-    from rollwise.training.dataset import pool_from_dataset
+    from rollwise.training.trainer.dataset import pool_from_dataset
 
     expected = prompt_features(*policy, PROMPTS)
     pool = rw.PromptPool(ids=list("abcde"), prompts=PROMPTS, columns={"difficulty": range(5)})

@@ -24,7 +24,7 @@ from rollwise.models import (
 )
 from rollwise.models.embedded import recipe_of
 from rollwise.models.judging import in_batches
-from rollwise.models.sampling import SamplingOptions, sample_prompts
+from rollwise.models.sampler import SamplingOptions, sample_prompts
 from rollwise.tasks import Countdown, Reversal, Task
 
 torch = pytest.importorskip("torch")

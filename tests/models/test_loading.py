@@ -10,8 +10,7 @@ import pytest
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
-from rollwise.models.extras import need
-from rollwise.models.loading import _give_pad_token, save_policy
+from rollwise.models.loading import _give_pad_token, need, save_policy
 
 torch = pytest.importorskip("torch")
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, intermediate_size=32)

@@ -1,6 +1,6 @@
 """The document around a page's sections."""
 
-from rollwise.reports.document import html_page
+from rollwise.reports.html import html_page
 
 
 def test_a_page_holds_its_parts_in_order_and_asks_for_nothing() -> None:

@@ -44,7 +44,7 @@ def test_three_kinds_of_files_hold_the_same(tmp_path: Path) -> None:
 def test_ids_are_those_that_training_gives(tmp_path: Path) -> None:
     datasets = pytest.importorskip("datasets")
     pytest.importorskip("torch")
-    from rollwise.training.dataset import pool_from_dataset
+    from rollwise.training.trainer.dataset import pool_from_dataset
 
     rows = [*ROWS, ROWS[0]]  # a prompt that is there twice is numbered
     for own in (rows, [row | {"id": i} for i, row in enumerate(rows)]):

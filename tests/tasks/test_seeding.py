@@ -8,7 +8,7 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import Task
-from rollwise.tasks.countdown import Countdown
+from rollwise.tasks.countdown.task import Countdown
 from rollwise.tasks.reversal import Reversal
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 

@@ -10,7 +10,7 @@ from toys import GROUP, make_trainer, toy_dataset
 
 import rollwise as rw
 from rollwise.evaluation import read_run
-from rollwise.evaluation.group_table import group_table
+from rollwise.runs.group_table import group_table
 from rollwise.training import Recorder, RunFolder
 
 

@@ -16,7 +16,7 @@ HERE = Path(__file__).parent
 
 def torchrun(*arguments: str, script: str = "two_ranks.py") -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
-    path = os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")])
+    path = os.pathsep.join([*map(str, (HERE, HERE / "generation", HERE / "trainer")), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "ACCELERATE_USE_CPU": "true"}
     done = subprocess.run(
         [*command, str(HERE / script), *arguments], env=environment, capture_output=True, text=True, timeout=600

@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from rollwise.evaluation.solved import SolvedRule
+from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_state

@@ -1,11 +1,45 @@
 """Pure functions from belief to score."""
 
+from __future__ import annotations
+
 from collections.abc import Callable
 
 import numpy as np
 
-from rollwise.acquisition.target import nearness
-from rollwise.acquisition.variance import bernoulli_variance, moment_variance, success_bias
+
+def bernoulli_variance(p: np.ndarray) -> np.ndarray:
+    """Omega = p(1-p), (K,); Prioritized Replay, section 2.
+
+    >>> bernoulli_variance(np.array([0.75, 0.25])).tolist()
+    [0.1875, 0.1875]
+    """
+    return np.asarray(p * (1.0 - p))
+
+
+def moment_variance(mean: np.ndarray, square: np.ndarray) -> np.ndarray:
+    """E[r^2] - E[r]^2, (K,), from first and second moments of scores; equals p(1-p) when scores are 0 or 1.
+
+    >>> moment_variance(np.array([0.75, 0.1]), np.array([0.75, 0.01])).round(12).tolist()
+    [0.1875, 0.0]
+    """
+    return np.asarray(np.maximum(square - mean * mean, 0.0))
+
+
+def success_bias(mean: np.ndarray, bias: float) -> np.ndarray:
+    """`bias` where the mean score is at least a half, else 0, (K,); Prioritized Replay, section 4.4."""
+    return np.where(mean >= 0.5, bias, 0.0)
+
+
+def nearness(rates: np.ndarray, target: float) -> np.ndarray:
+    """1 - |p - p*|, (K,), the greatest for the rate nearest to the target; BOTS, section 3.4, the right way round.
+
+    The Gaussian belief's samples can lie outside [0, 1]; what is 1 or more away from the target scores 0.
+
+    >>> nearness(np.array([0.25, 0.5, 1.0]), 0.5).tolist()
+    [0.75, 1.0, 0.5]
+    """
+    return np.maximum(1.0 - np.abs(rates - target), 0.0)
+
 
 ACQUISITIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
     "target": lambda mean, uncertainty, variance: nearness(mean, 0.5),

@@ -7,13 +7,11 @@ from typing import TYPE_CHECKING
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.inference.bestof_config import BestOfConfig
+from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.terminal import say
 
 if TYPE_CHECKING:
-    from rollwise.inference.server_decoder import Spent
-
-HELP = "answer prompts by best-of-N that gives up hopeless candidates early"
+    from rollwise.inference.serving.server_decoder import Spent
 
 _EXAMPLES = """
 examples:
@@ -59,7 +57,7 @@ def run(options: Namespace) -> int:
     """Answer what is missing, and say what it cost."""
     import numpy as np
 
-    from rollwise.inference.bestof import run_bestof
+    from rollwise.inference.bestof.run import run_bestof
 
     values = options.as_dict()
     values.pop("config", None)

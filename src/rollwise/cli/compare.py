@@ -12,8 +12,6 @@ from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.terminal import make_console, say
 
-HELP = "train several methods with several seeds, and compare them at equal compute"
-
 _EXAMPLES = """
 examples:
   rollwise compare examples/compare/reversal-hopeless.yaml              all methods, all seeds; begin or go on
@@ -76,8 +74,8 @@ def run(options: Namespace) -> int:
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
         )
     from rollwise.evaluation import read_comparison
-    from rollwise.reports.comparison import compare_set, write_results
-    from rollwise.reports.comparison_table import format_table
+    from rollwise.reports.comparison.report import compare_set, write_results
+    from rollwise.reports.comparison.tables import format_table
 
     comparison = compare_set(read_comparison(folder))
     page = write_results(comparison, folder)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.inference.endpoint_config import EndpointConfig
+from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.terminal import make_console, say
-
-HELP = "majority votes over any OpenAI-compatible endpoint, that stop once the answers agree"
 
 _EXAMPLES = """
 examples:
@@ -43,8 +41,8 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Answer what is missing, and show what it cost."""
-    from rollwise.inference.consistency_run import run_consistency
-    from rollwise.inference.consistency_summary import show_summary, summarise
+    from rollwise.inference.endpoint.run import run_consistency
+    from rollwise.inference.endpoint.summary import show_summary, summarise
 
     values = options.as_dict()
     values.pop("config", None)

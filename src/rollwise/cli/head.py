@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from jsonargparse import ArgumentParser
 
-from jsonargparse import ArgumentParser, Namespace
-
-from rollwise.cli import head_evaluate, head_export, head_fit, head_score
 from rollwise.cli.formatting import command_parser
-
-HELP = "fit, score, evaluate and export a success head: reward and remaining length, read while generating"
 
 _EXAMPLES = """
 from rollouts to a server, in this order:
@@ -22,13 +16,6 @@ from rollouts to a server, in this order:
   rollwise head export head.safetensors --rollouts rollouts/train --out served --resize
 """
 
-SUBCOMMANDS: Mapping[str, Any] = {
-    "fit": head_fit,
-    "score": head_score,
-    "evaluate": head_evaluate,
-    "export": head_export,
-}
-
 
 def build_parser() -> ArgumentParser:
     """The parser of `rollwise head`, still without its subcommands."""
@@ -37,16 +24,3 @@ def build_parser() -> ArgumentParser:
         "succeed and how many tokens are still to come (ZIP-RC-Lite).",
         epilog=_EXAMPLES,
     )
-
-
-def add_subcommands(parser: ArgumentParser) -> None:
-    """Add fit, score, evaluate and export, once `parser` has its place in that of `rollwise`."""
-    commands = parser.add_subcommands(required=True)
-    for name, command in SUBCOMMANDS.items():
-        commands.add_subcommand(name, command.build_parser(), help=command.HELP)
-
-
-def run(options: Namespace) -> int:
-    """Do what the subcommand says; the exit status."""
-    status: int = SUBCOMMANDS[options.subcommand].run(options[options.subcommand])
-    return status

@@ -8,10 +8,8 @@ from typing import Any
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.inference.settings import EvaluationConfig
+from rollwise.inference.evaluation.settings import EvaluationConfig
 from rollwise.terminal import make_console, say
-
-HELP = "what is saved at what accuracy: every policy, on held-out prompts, with tables and figures"
 
 _EXAMPLES = """
 examples:
@@ -72,19 +70,19 @@ def run(options: Namespace) -> int:
 def _evaluate(own: dict[str, Any], values: dict[str, Any]) -> Path:
     from rollwise.cli.progress import Bars
     from rollwise.errors import ConfigError
-    from rollwise.inference.bench import auc_steps, bench_of, decode_on, judge_on, scored_of
-    from rollwise.inference.calibration import calibration_report
-    from rollwise.inference.confidence import TokenConfidence
-    from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
-    from rollwise.inference.evaluation import Evaluation
-    from rollwise.inference.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
-    from rollwise.inference.head import SuccessHead
-    from rollwise.inference.rollout_set import RolloutSet
-    from rollwise.inference.sources import model_of
-    from rollwise.inference.text_check import load_check
+    from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
+    from rollwise.inference.evaluation.bench import auc_steps, bench_of, decode_on, judge_on, scored_of
+    from rollwise.inference.evaluation.calibration import calibration_report
+    from rollwise.inference.evaluation.study import Evaluation
+    from rollwise.inference.evaluation.text_check import load_check
+    from rollwise.inference.files.model_of_rollouts import model_of
+    from rollwise.inference.files.rollout_set import RolloutSet
+    from rollwise.inference.head.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
+    from rollwise.inference.head.head import SuccessHead
+    from rollwise.inference.policies.confidence import TokenConfidence
     from rollwise.models.identity import weights_digest
-    from rollwise.reports.inference import read_evaluation, write_inference_report
-    from rollwise.reports.inference_tables import verdict
+    from rollwise.reports.inference.report import read_evaluation, write_inference_report
+    from rollwise.reports.inference.tables import verdict
 
     head, rollouts = SuccessHead.load(own["head"]), RolloutSet.read(own["rollouts"])
     bench = bench_of(own["rollouts"], own["prompts"])

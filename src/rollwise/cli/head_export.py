@@ -7,8 +7,6 @@ from jsonargparse import ArgumentParser, Namespace
 from rollwise.cli.formatting import command_parser
 from rollwise.terminal import say
 
-HELP = "write a head into free rows of a model's vocabulary, for an unmodified server"
-
 _EXAMPLES = """
 examples:
   rollwise head export head.safetensors --rollouts rollouts/train --out served
@@ -48,11 +46,11 @@ def run(options: Namespace) -> int:
     """Write the folder, and say what it holds."""
     from rollwise.cli.progress import Bar
     from rollwise.errors import ConfigError
-    from rollwise.inference.export import export_head
-    from rollwise.inference.fitted_on import check_weights
-    from rollwise.inference.head import SuccessHead
-    from rollwise.inference.rollout_set import RolloutSet
-    from rollwise.inference.sources import model_of
+    from rollwise.inference.files.model_of_rollouts import model_of
+    from rollwise.inference.files.rollout_set import RolloutSet
+    from rollwise.inference.head.fitted_on import check_weights
+    from rollwise.inference.head.head import SuccessHead
+    from rollwise.inference.serving.export import export_head
     from rollwise.models import is_embedded
     from rollwise.sampling.setting import load_model
 

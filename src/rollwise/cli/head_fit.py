@@ -13,11 +13,9 @@ from rollwise.terminal import say
 if TYPE_CHECKING:
     import torch
 
-    from rollwise.inference.rollout_set import RolloutSet
-    from rollwise.inference.spec import HeadSpec
-    from rollwise.inference.verdict import Verdict
-
-HELP = "fit a head on rollouts; the model itself is not touched"
+    from rollwise.inference.files.rollout_set import RolloutSet
+    from rollwise.inference.head.spec import HeadSpec
+    from rollwise.inference.head.verdict import Verdict
 
 _EXAMPLES = """
 examples:
@@ -80,15 +78,15 @@ def build_parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Fit, save and say how good it is."""
     from rollwise.cli.progress import Bar
-    from rollwise.inference.fitted_on import PROMPT_HASHES, prompt_hashes, prompts_of
-    from rollwise.inference.fitting import fit_head, fit_paper, position_weights
-    from rollwise.inference.head import SuccessHead
-    from rollwise.inference.hidden import gather_states
-    from rollwise.inference.kept_batches import KeptBatches, pass_facts
-    from rollwise.inference.rollout_set import RolloutSet
-    from rollwise.inference.sources import model_of
-    from rollwise.inference.structured import LEAST_SHARE, STATES, structured
-    from rollwise.inference.verdict import window_means
+    from rollwise.inference.files.kept_batches import KeptBatches, pass_facts
+    from rollwise.inference.files.model_of_rollouts import model_of
+    from rollwise.inference.files.rollout_set import RolloutSet
+    from rollwise.inference.head.fitted_on import PROMPT_HASHES, prompt_hashes, prompts_of
+    from rollwise.inference.head.fitting import fit_head, fit_paper, position_weights
+    from rollwise.inference.head.head import SuccessHead
+    from rollwise.inference.head.hidden import gather_states
+    from rollwise.inference.head.structured import LEAST_SHARE, STATES, structured
+    from rollwise.inference.head.verdict import window_means
     from rollwise.models.identity import made_by
 
     rollouts = RolloutSet.read(options.rollouts)
@@ -166,7 +164,7 @@ def _verdict(
     ends: list[torch.Tensor], rollouts: RolloutSet, spec: HeadSpec
 ) -> tuple[Verdict | None, dict[str, Any], str]:
     """The verdict, if it foretells anything on prompts held out; its numbers; and what to say of it."""
-    from rollwise.inference.verdict import why_not_held_out
+    from rollwise.inference.head.verdict import why_not_held_out
 
     if why := why_not_held_out(rollouts.rewards, rollouts.prompt, spec):
         said = "finished candidates go by value_end; more prompts would help"
@@ -174,7 +172,7 @@ def _verdict(
     import torch
 
     from rollwise.cli.progress import Bar
-    from rollwise.inference.verdict import choose_l2, fit_verdict
+    from rollwise.inference.head.verdict import choose_l2, fit_verdict
 
     means = torch.stack(ends)
     with Bar("fits of the verdict, cross-validated") as bar:
@@ -192,7 +190,7 @@ def _verdict(
 
 
 def _spec(rollouts: RolloutSet, rewards: list[float] | None, edges: list[int] | str | None) -> HeadSpec:
-    from rollwise.inference.spec import PAPER_EDGES, HeadSpec, edges_for, reward_states_of
+    from rollwise.inference.head.spec import PAPER_EDGES, HeadSpec, edges_for, reward_states_of
 
     states = reward_states_of(rollouts.rewards.tolist(), most=8 if rewards is None else len(rollouts))
     if edges == "paper":

@@ -12,11 +12,9 @@ from rollwise.cli.formatting import command_parser
 from rollwise.terminal import make_console, say
 
 if TYPE_CHECKING:
-    from rollwise.inference.head import SuccessHead
-    from rollwise.inference.rollout_set import RolloutSet
-    from rollwise.inference.scoring import Score
-
-HELP = "read a head along rollouts: values at every position, and a short calibration table"
+    from rollwise.inference.files.rollout_set import RolloutSet
+    from rollwise.inference.head.head import SuccessHead
+    from rollwise.inference.head.scoring import Score
 
 _EXAMPLES = """
 examples:
@@ -48,12 +46,12 @@ def build_parser() -> ArgumentParser:
 def run(options: Namespace) -> int:
     """Score, write the lines, and show the table."""
     from rollwise.cli.progress import Bar
-    from rollwise.inference.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
-    from rollwise.inference.head import SuccessHead
-    from rollwise.inference.kept_batches import remove_kept
-    from rollwise.inference.rollout_set import RolloutSet
-    from rollwise.inference.scoring import score_rollouts
-    from rollwise.inference.sources import model_of
+    from rollwise.inference.files.kept_batches import remove_kept
+    from rollwise.inference.files.model_of_rollouts import model_of
+    from rollwise.inference.files.rollout_set import RolloutSet
+    from rollwise.inference.head.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
+    from rollwise.inference.head.head import SuccessHead
+    from rollwise.inference.head.scoring import score_rollouts
     from rollwise.state import write_atomically
 
     head, rollouts = SuccessHead.load(options.head), RolloutSet.read(options.rollouts)

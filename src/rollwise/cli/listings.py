@@ -19,7 +19,7 @@ from rollwise.terminal import say
 
 @dataclass(frozen=True)
 class Listing:
-    """A command that lists one kind of thing: a module's `HELP`, `build_parser` and `run`, in an object.
+    """A command that lists one kind of thing: a command's `build_parser` and `run`, in an object.
 
     Args:
         what: the things, in words.
@@ -30,11 +30,6 @@ class Listing:
     what: str
     kinds: Mapping[str, type]
     find: Callable[[str], dict[str, Any]]
-
-    @property
-    def HELP(self) -> str:  # noqa: N802 - as in the other commands' modules
-        """One line for `rollwise --help`."""
-        return f"list the {self.what} and their options"
 
     def build_parser(self) -> ArgumentParser:
         """The command's options."""
@@ -60,6 +55,8 @@ class Listing:
         return textwrap.dedent("\n".join(lines)) + "\n"
 
 
-CURRICULA_LISTING = Listing("methods", CURRICULA, curriculum_options)
-GATES_LISTING = Listing("gates", GATES, gate_options)
-TASKS_LISTING = Listing("tasks", TASKS, task_options)
+LISTINGS = {
+    "curricula": Listing("methods", CURRICULA, curriculum_options),
+    "gates": Listing("gates", GATES, gate_options),
+    "tasks": Listing("tasks", TASKS, task_options),
+}

@@ -24,13 +24,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         try:
-            from rollwise.cli.commands import build_parser, run_command
+            from rollwise.cli.commands import COMMANDS, build_parser, run_command, show_overview
+
+            if not given or given[0] not in COMMANDS:
+                show_overview(given)
             from rollwise.cli.formatting import underscored
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        status = run_command(build_parser().parse_args(underscored(given), defaults=False))
+        status = run_command(build_parser(given).parse_args(underscored(given), defaults=False))
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1

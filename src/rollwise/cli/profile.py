@@ -8,8 +8,6 @@ from rollwise.cli.formatting import command_parser
 from rollwise.profiling.config import ProfileConfig
 from rollwise.terminal import make_console, say
 
-HELP = "is my data worth a curriculum, and which one? rolls out a sample of it"
-
 _EXAMPLES = """
 examples:
   rollwise profile countdown                                       a task, with its embedded policy: seconds

@@ -10,8 +10,6 @@ from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.terminal import say
 
-HELP = "write the HTML report of a run, or of several runs compared"
-
 _EXAMPLES = """
 examples:
   rollwise report runs/first                         what a run did and why: runs/first/report.html

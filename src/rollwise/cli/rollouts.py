@@ -8,10 +8,8 @@ from pathlib import Path
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.inference.rollouts_config import RolloutsConfig
+from rollwise.inference.decoding.rollouts_config import RolloutsConfig
 from rollwise.terminal import say
-
-HELP = "sample K completions per prompt, scored: what a success head is fitted on"
 
 _EXAMPLES = """
 examples:
@@ -46,8 +44,8 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Roll out what is missing, and say what came of it."""
-    from rollwise.inference.rollouts import run_rollouts
-    from rollwise.inference.rollouts_summary import SUMMARY_FILE
+    from rollwise.inference.decoding.rollouts_summary import SUMMARY_FILE
+    from rollwise.inference.decoding.sample_rollouts import run_rollouts
 
     values = options.as_dict()
     values.pop("config", None)

@@ -11,8 +11,6 @@ from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.terminal import make_console, say
 
-HELP = "compare curricula on a SIMULATED learner, without a model"
-
 _DESCRIPTION = """Compare curricula on a SIMULATED learner (item response theory), or on the log of a uniform run:
 ten methods on a million prompts in minutes. It shows how methods behave, not what they are worth for a language
 model; docs/simulate.md says where it agreed with real runs and where it did not."""

@@ -13,8 +13,6 @@ from rollwise.errors import ConfigError
 from rollwise.terminal import say
 from rollwise.training.config import TrainConfig
 
-HELP = "train a policy with a curriculum"
-
 _EXAMPLES = """
 examples:
   rollwise train                                     the embedded policy on Countdown: minutes on two cores

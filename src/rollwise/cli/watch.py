@@ -9,8 +9,6 @@ from jsonargparse import ArgumentParser, Namespace
 from rollwise.cli.formatting import command_parser
 from rollwise.terminal import make_console
 
-HELP = "watch runs in the terminal while they go on"
-
 _EXAMPLES = """
 examples:
   rollwise watch runs/first                 in another terminal, or over ssh; the run need not have begun

@@ -12,12 +12,11 @@ from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
+from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
 from rollwise.state import make_folder
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.yaml_file import read_yaml, write_yaml
 
-PLAN_FILE = "comparison.yaml"
-RUN_FILE = "config.yaml"
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
 _PATHS = ("model", "profile")  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
 
@@ -147,9 +146,9 @@ class Plan:
             StateFileError: the folder can't be made, or a run's options can't be read.
         """
         for run in self.runs(folder):
-            if (path := run.folder / RUN_FILE).exists():
+            if (path := run.folder / CONFIG_FILE).exists():
                 _check_same(run, read_yaml(path))
-        write_yaml(make_folder(folder) / PLAN_FILE, self.to_dict())
+        write_yaml(make_folder(folder) / COMPARISON_FILE, self.to_dict())
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -207,7 +206,9 @@ def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
 def _check_same(run: Run, saved: Any) -> None:
     """Whether the run in its folder was begun with the options that it would be now."""
     if not isinstance(saved, dict):
-        raise ConfigError(f"{str(run.folder / RUN_FILE)!r} holds no options; delete that folder to have it run again")
+        raise ConfigError(
+            f"{str(run.folder / CONFIG_FILE)!r} holds no options; delete that folder to have it run again"
+        )
     before, now = TrainConfig.from_dict(saved).to_dict(), run.config.to_dict()
     for key in now:
         if key != "out" and _told(key, before[key]) != _told(key, now[key]):

@@ -15,17 +15,18 @@ from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
-from rollwise.comparing.plan import RUN_FILE, Plan, Run
+from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import check_model_folder
 from rollwise.progress_bar import progress_bar
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.state import make_folder
 from rollwise.tasks import Task
-from rollwise.training.checkpoint import latest_complete, step_of
-from rollwise.training.environments import check_trainer
 from rollwise.training.run import check_trainer_options, curriculum_of, is_over, make_embedded, task_of
-from rollwise.training.run_folder import RunFolder
+from rollwise.training.trainer.checkpoint import latest_complete, step_of
+from rollwise.training.trainer.environments import check_trainer
 
 _POLL_SECONDS = 0.5
 
@@ -96,7 +97,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
             tasks[key] = tasks.get(key) or task_of(config)
             check_trainer(tasks[key], config.trainer)
             curriculum_of(config, tasks[key])
-            check_trainer_options(config, begun=(run.folder / RUN_FILE).exists())
+            check_trainer_options(config, begun=(run.folder / CONFIG_FILE).exists())
             if config.profile is not None and not Path(config.profile).exists():
                 raise ConfigError(
                     f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "
@@ -108,7 +109,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
 
 def is_done(run: Run) -> bool:
     """Whether a run has done all its steps or used up its budget."""
-    if not (run.folder / RUN_FILE).exists():
+    if not (run.folder / CONFIG_FILE).exists():
         return False
     folder = RunFolder(run.folder)
     checkpoint = latest_complete(folder.checkpoints, hashes=False)  # nothing is resumed here
@@ -125,7 +126,7 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
             tasks[run.name] = bar.add_task(escape(run.name), total=run.config.max_tokens or run.config.steps, what="")
         time.sleep(_POLL_SECONDS)
         for run in list(workers.active.values()):
-            last = _last_line(run.folder / "metrics.jsonl")
+            last = _last_line(run.folder / METRICS_FILE)
             at = last.get("tokens" if run.config.max_tokens else "step", 0)
             bar.update(tasks[run.name], completed=at, what=f"step {last.get('step', 0)}")
         for run, status in workers.ended():
@@ -164,7 +165,7 @@ class _Workers:
     def start(self, run: Run) -> None:
         options = self.logs / f"{run.method}-seed{run.seed}.json"
         options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
-        command = [sys.executable, "-m", "rollwise.comparing.cell", str(options), str(os.getpid())]
+        command = [sys.executable, "-m", "rollwise.comparing.worker", str(options), str(os.getpid())]
         with open(self.log(run), "ab") as log:
             process = subprocess.Popen(
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
@@ -215,7 +216,7 @@ def _last_line(path: Path) -> dict[str, Any]:
 
 
 def _result(run: Run) -> str:
-    last = _last_line(run.folder / "metrics.jsonl")
+    last = _last_line(run.folder / METRICS_FILE)
     score = last.get("eval/pass@1")
     scored = "" if score is None else f"pass@1 {score:.3f}, "
     return f"{scored}{last.get('step', 0)} steps, {last.get('tokens', 0):,} tokens"

@@ -10,29 +10,29 @@ from typing import Any
 
 from rollwise.curricula.adarft import AdaRFT
 from rollwise.curricula.adcl import ADCL
-from rollwise.curricula.base import CoreOptions, Curriculum
 from rollwise.curricula.bots import BOTS
-from rollwise.curricula.bots_settings import DOTS, MoPPS
+from rollwise.curricula.dots import DOTS
 from rollwise.curricula.dump import DUMP
 from rollwise.curricula.embedding_judged import EmbeddingJudged
-from rollwise.curricula.empirical_bayes import EmpiricalBayes
+from rollwise.curricula.empirical_bayes import EmpiricalBayes, Recommended
+from rollwise.curricula.families.judged import Judged
+from rollwise.curricula.families.rotation import Ordered, Uniform
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.greso import GRESO
-from rollwise.curricula.judged import Judged
-from rollwise.curricula.learnability import LILO, SFL
 from rollwise.curricula.metis import METIS
 from rollwise.curricula.mixture import Mixture
+from rollwise.curricula.mopps import MoPPS
 from rollwise.curricula.nested import Nested
 from rollwise.curricula.oracle import Oracle
 from rollwise.curricula.pcl import PCL
-from rollwise.curricula.picks import JoinReport, Picks
-from rollwise.curricula.presets import Presets
 from rollwise.curricula.prioritized import PrioritizedReplay
-from rollwise.curricula.rails import Rails
-from rollwise.curricula.recommended import Recommended
-from rollwise.curricula.rotation import Ordered, Uniform
+from rollwise.curricula.seam.base import CoreOptions, Curriculum
+from rollwise.curricula.seam.picks import JoinReport, Picks
+from rollwise.curricula.seam.presets import Presets
+from rollwise.curricula.seam.rails import Rails
 from rollwise.curricula.sec import SEC
 from rollwise.curricula.selector import Selector
+from rollwise.curricula.sfl import LILO, SFL
 from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError

@@ -8,8 +8,8 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.checks import check_number
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.ranked import Ranked
+from rollwise.curricula.families.ranked import Ranked
+from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool

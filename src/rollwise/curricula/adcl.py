@@ -8,8 +8,8 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.checks import check_whole
-from rollwise.curricula.base import CoreOptions, Curriculum
-from rollwise.curricula.picks import Picks
+from rollwise.curricula.seam.base import CoreOptions, Curriculum
+from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence

@@ -11,9 +11,8 @@ import numpy as np
 
 from rollwise.acquisition import ACQUISITIONS, nearness
 from rollwise.checks import check_number
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.believing import Believing
-from rollwise.curricula.ranked import Draw
+from rollwise.curricula.families.ranked import Believing, Draw
+from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError
 from rollwise.estimators import Adaptation, Conjugate, Features, Interpolation, Kernel, make_conjugate
 from rollwise.pool import PromptPool

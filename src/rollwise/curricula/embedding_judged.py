@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Unpack
 
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.judged import Judged
+from rollwise.curricula.families.judged import Judged
+from rollwise.curricula.seam.base import CoreOptions
 from rollwise.judges import EmbeddingJudge, Predicts
 from rollwise.pool import PromptPool
 

@@ -9,11 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.checks import check_number, check_whole
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.believing import Believing
-from rollwise.curricula.grouping import check_columns, columns_to_group_by, group_prompts
-from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import Rails
+from rollwise.curricula.families.ranked import Believing
+from rollwise.curricula.families.strata import check_columns, columns_to_group_by, group_prompts
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import StateError
 from rollwise.estimators import PooledBelief
 from rollwise.pool import PromptPool
@@ -267,3 +267,18 @@ class EmpiricalBayes(Believing):
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]
         self.step_size = int(state.get("step_size", 0))
         super().load_own_state(state, added)
+
+
+class Recommended(EmpiricalBayes):
+    """What we would choose: at present `EmpiricalBayes`, with its options and their defaults.
+
+    See there for what they mean (`rollwise curricula empirical-bayes`). It needs nothing, and uses `category` and
+    `reference_pass_rates`, else `difficulty`, else `embedding`. Why it, in the measurements of docs/results.md and
+    docs/measurements.md: what ranks single prompts knows nothing of those it has not seen, and a bandit over categories
+    can't tell a category's hopeless prompts from its good ones.
+
+    >>> from rollwise.pool import PromptPool
+    >>> recommended = Recommended(PromptPool(ids=[f"p{i}" for i in range(8)]), seed=0)
+    >>> sorted({t.lane for t in recommended.ask(8)})
+    ['untried']
+    """

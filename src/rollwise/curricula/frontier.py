@@ -9,10 +9,10 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.checks import check_number, check_whole
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.frontier_bank import Bank, sample_bank
-from rollwise.curricula.picks import Picks
-from rollwise.curricula.rotation import Uniform
+from rollwise.curricula.families.embedding_bank import Bank, sample_bank
+from rollwise.curricula.families.rotation import Uniform
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence

@@ -8,9 +8,9 @@ from typing import Any, Literal, Unpack, cast
 import numpy as np
 
 from rollwise.checks import check_number
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.judged import JUDGED, Judged
-from rollwise.curricula.picks import Picks
+from rollwise.curricula.families.judged import JUDGED, Judged
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question

@@ -9,11 +9,11 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.checks import check_number
-from rollwise.curricula.base import CoreOptions, Curriculum
-from rollwise.curricula.composite import Composite
-from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import ROTATING_RAILS, Rails
-from rollwise.curricula.rotation import Uniform
+from rollwise.curricula.families.composite import Composite
+from rollwise.curricula.families.rotation import Uniform
+from rollwise.curricula.seam.base import CoreOptions, Curriculum
+from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.rails import ROTATING_RAILS, Rails
 from rollwise.errors import ConfigError
 from rollwise.pool import PromptPool
 
@@ -28,7 +28,7 @@ class Mixture(Composite):
         pool: needs whatever the lanes' curricula need.
         lanes: name -> (weight, curriculum); the curricula unbound, see `Composite`.
 
-    >>> from rollwise.curricula.rotation import Uniform
+    >>> from rollwise.curricula.families.rotation import Uniform
     >>> from rollwise.curricula.prioritized import PrioritizedReplay
     >>> pool = PromptPool(ids=[f"p{i}" for i in range(100)])
     >>> mixture = Mixture(pool, lanes={"replay": (3, PrioritizedReplay()), "uniform": (1, Uniform())})

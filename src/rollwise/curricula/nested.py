@@ -6,12 +6,12 @@ from typing import Unpack
 
 import numpy as np
 
-from rollwise.curricula.arms import ArmBandit
-from rollwise.curricula.base import CoreOptions, Curriculum
-from rollwise.curricula.composite import Composite
-from rollwise.curricula.picks import Picks
-from rollwise.curricula.rails import Rails
-from rollwise.curricula.ranked import Ranked
+from rollwise.curricula.families.arms import ArmBandit
+from rollwise.curricula.families.composite import Composite
+from rollwise.curricula.families.ranked import Ranked
+from rollwise.curricula.seam.base import CoreOptions, Curriculum
+from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.pool import PromptPool
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import ClassVar, Unpack
 
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.learnability import LILO
-from rollwise.curricula.rails import Rails
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.rails import Rails
+from rollwise.curricula.sfl import LILO
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, Literal, Unpack
 
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.judged import Judged
+from rollwise.curricula.families.judged import Judged
+from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.judges import Judge, Predicts, make_judge
 from rollwise.pool import PromptPool

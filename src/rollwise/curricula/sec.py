@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 import numpy as np
 
 from rollwise.checks import check_number, check_whole
-from rollwise.curricula.arms import (
+from rollwise.curricula.families.arms import (
     ArmBandit,
     belief_sd,
     boltzmann,
@@ -18,10 +18,10 @@ from rollwise.curricula.arms import (
     pay_of,
     upper_bounds,
 )
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.grouping import sample_of
-from rollwise.curricula.members import ArmMembers, ArmRounds
-from rollwise.curricula.presets import Presets
+from rollwise.curricula.families.members import ArmMembers, ArmRounds
+from rollwise.curricula.families.strata import sample_of
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.evidence import Evidence

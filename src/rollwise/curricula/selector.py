@@ -10,10 +10,9 @@ import numpy as np
 
 from rollwise.acquisition import ACQUISITIONS
 from rollwise.checks import check_number
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.believing import Believing
-from rollwise.curricula.rails import Rails
-from rollwise.curricula.ranked import Draw
+from rollwise.curricula.families.ranked import Believing, Draw
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
 from rollwise.pool import PromptPool

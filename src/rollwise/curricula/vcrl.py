@@ -8,9 +8,9 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.checks import check_number, check_whole
-from rollwise.curricula.base import CoreOptions
-from rollwise.curricula.picks import Picks
-from rollwise.curricula.rotation import Uniform
+from rollwise.curricula.families.rotation import Uniform
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_scores
 from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool

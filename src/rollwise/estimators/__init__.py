@@ -1,10 +1,9 @@
 """What we believe about a prompt."""
 
 from rollwise.estimators.adaptation import Adaptation, drift_share
-from rollwise.estimators.average import AverageBelief
+from rollwise.estimators.average import AverageBelief, ema
 from rollwise.estimators.belief import Belief
 from rollwise.estimators.conjugate import BetaBelief, Conjugate, DirichletBelief, GaussianBelief, bots_update
-from rollwise.estimators.ema import ema
 from rollwise.estimators.families import BELIEFS, make_belief, make_conjugate
 from rollwise.estimators.implicit import (
     Features,

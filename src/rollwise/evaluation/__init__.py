@@ -1,8 +1,7 @@
 """What a run achieved: reading a run's folder, and the field's measures of it. Needs numpy alone."""
 
-from rollwise.evaluation.comparison import compare_runs
-from rollwise.evaluation.comparison_results import Comparison
-from rollwise.evaluation.json_lines import Faults, read_json_lines
+from rollwise.evaluation.comparison.compare import compare_runs
+from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.metrics import (
     GroupOutcomes,
     baseline_target,
@@ -14,9 +13,10 @@ from rollwise.evaluation.metrics import (
     relative_time_to_baseline,
     time_to_baseline,
 )
-from rollwise.evaluation.run_files import RunData, read_run
-from rollwise.evaluation.run_groups import group_runs
-from rollwise.evaluation.run_sets import read_comparison
+from rollwise.runs.by_method import group_runs
+from rollwise.runs.lines import Faults, read_json_lines
+from rollwise.runs.reading import RunData, read_run
+from rollwise.runs.sets import read_comparison
 
 __all__ = [
     "Comparison",

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import StateFileError
-from rollwise.evaluation.run_files import RunData
+from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
 

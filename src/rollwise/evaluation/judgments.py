@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, roc_auc
-from rollwise.evaluation.group_table import NO_NAME, GroupTable
-from rollwise.evaluation.run_files import RunData
+from rollwise.runs.group_table import NO_NAME, GroupTable
+from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]

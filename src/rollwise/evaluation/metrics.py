@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError, RewardError
 from rollwise.evaluation.curves import first_reaching, targets_of
-from rollwise.evaluation.solved import SAME_REWARD
+from rollwise.runs.solved import SAME_REWARD
 
 FloatArray = NDArray[np.float64]
 

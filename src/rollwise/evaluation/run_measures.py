@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.evaluation.curves import FloatArray
-from rollwise.evaluation.group_table import group_table
-from rollwise.evaluation.json_lines import Faults
 from rollwise.evaluation.judgments import judgment_costs, prediction_scores, predictions_of
-from rollwise.evaluation.run_files import RunData
+from rollwise.runs.group_table import group_table
+from rollwise.runs.lines import Faults
+from rollwise.runs.reading import RunData
 
 # The column that counts as the score: the first that any run has.
 REWARD = "eval/reward"

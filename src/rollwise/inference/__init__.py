@@ -3,13 +3,13 @@
 Importing this package is cheap; torch and transformers are imported when something here needs them.
 """
 
-from rollwise.inference.candidates import Candidates, Decision, Policy
-from rollwise.inference.confidence import DeepConfPolicy, TokenConfidence
-from rollwise.inference.head import SuccessHead
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.spec import HeadSpec, edges_for
 from rollwise.inference.judge import SuccessHeadJudge
-from rollwise.inference.policies import POLICIES, BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
-from rollwise.inference.spec import HeadSpec, edges_for
-from rollwise.inference.until import Until, UntilChecked
+from rollwise.inference.policies.candidates import Candidates, Decision, Policy
+from rollwise.inference.policies.confidence import DeepConfPolicy, TokenConfidence
+from rollwise.inference.policies.policies import POLICIES, BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
+from rollwise.inference.policies.until import Until, UntilChecked
 
 __all__ = [
     "POLICIES",

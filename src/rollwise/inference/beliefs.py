@@ -10,14 +10,14 @@ from typing import Any
 import numpy as np
 import torch
 
-from rollwise.inference.candidates import FloatArray
-from rollwise.inference.decoder import AdaptiveDecoder, DecodingOptions
-from rollwise.inference.groups import SMOOTHING, TRUNCATED, Candidate
-from rollwise.inference.head import SuccessHead
-from rollwise.inference.policies import BestOfN
-from rollwise.inference.prompts import LastHidden
-from rollwise.models.modes import evaluating
-from rollwise.models.sampling import context_length, plan_batches, tokens_of
+from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.decoding.prefill import LastHidden
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.policies.candidate_group import SMOOTHING, TRUNCATED, Candidate
+from rollwise.inference.policies.candidates import FloatArray
+from rollwise.inference.policies.policies import BestOfN
+from rollwise.models.loading import evaluating
+from rollwise.models.sampler import context_length, plan_batches, tokens_of
 from rollwise.tasks.base import Text
 
 

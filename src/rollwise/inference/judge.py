@@ -14,13 +14,12 @@ from numpy.typing import ArrayLike
 
 from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
-from rollwise.inference.candidates import FloatArray
-from rollwise.inference.head import SuccessHead
-from rollwise.inference.recalibration import Recalibration
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.recalibration import Recalibration
+from rollwise.inference.policies.candidates import FloatArray
 from rollwise.judges import Judge, Predicts, Prompts
 from rollwise.judges.base import check_predicts
-from rollwise.models.extras import need
-from rollwise.models.loading import load_policy
+from rollwise.models.loading import load_policy, need
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
 from rollwise.state import decode_array, encode_array
@@ -181,7 +180,7 @@ class SuccessHeadJudge(Judge):
         source = self._source
         if source.beliefs is None:
             from rollwise.inference.beliefs import Beliefs
-            from rollwise.inference.decoder import DecodingOptions
+            from rollwise.inference.decoding.decoder import DecodingOptions
 
             probing = DecodingOptions(
                 temperature=self.temperature, max_new_tokens=self.probe_tokens, slots=max(self.slots, self.probes)

@@ -17,8 +17,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.models.cache import cache_root, cached
-from rollwise.models.extras import need
-from rollwise.models.loading import save_policy
+from rollwise.models.loading import need, save_policy
 from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import ALPHABET, TAGS, character_tokenizer
 from rollwise.rng import check_seed

@@ -10,9 +10,8 @@ import numpy as np
 
 from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
-from rollwise.models.extras import need
-from rollwise.models.modes import evaluating
-from rollwise.models.sampling import context_length, encode, plan_batches
+from rollwise.models.loading import evaluating, need
+from rollwise.models.sampler import context_length, encode, plan_batches
 from rollwise.pool import PromptPool
 from rollwise.tasks.base import Text
 

@@ -6,9 +6,6 @@ import hashlib
 import json
 from typing import Any
 
-MODEL_FILE = "model.json"
-"""In a folder of rollouts, of answers or of a run: what `made_by` says of the model."""
-
 
 def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
     """What a model and its success head must agree on, JSON-safe: architecture, width, layers, a hash of token ids."""

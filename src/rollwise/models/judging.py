@@ -13,8 +13,7 @@ from rollwise.errors import TaskError
 from rollwise.judges import MAX_VARIANCE, CompactFormat, Exemplar
 from rollwise.models.cache import cache_root, cached
 from rollwise.models.embedded import EmbeddedConfig, embedded_policy, embedding_rows, recipe_of
-from rollwise.models.extras import need
-from rollwise.models.loading import load_policy, save_policy
+from rollwise.models.loading import load_policy, need, save_policy
 from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import alphabet_of, character_tokenizer
 from rollwise.rng import check_seed, stream_generator

@@ -2,11 +2,45 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-from rollwise.errors import ConfigError
-from rollwise.models.extras import need
+from rollwise.errors import ConfigError, MissingExtraError
+
+
+@contextmanager
+def evaluating(model: Any) -> Iterator[None]:
+    """Inside, the model evaluates (no dropout); afterwards it is back in the mode in which it was."""
+    was_training = model.training
+    model.eval()
+    try:
+        yield
+    finally:
+        model.train(was_training)
+
+
+def checkpoints_activations(model: Any) -> bool:
+    """Whether a model computes activations again in the backward pass; while it trains, it then keeps no cache."""
+    name = "is_activation_checkpointing"  # transformers 5.23 renamed it
+    return bool(getattr(model, name if hasattr(model, name) else "is_gradient_checkpointing", False))
+
+
+def need(module: str, purpose: str) -> ModuleType:
+    """The module called `module`, imported now.
+
+    Raises:
+        MissingExtraError: it, or something it imports, is not installed.
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        raise MissingExtraError(f'{purpose} needs {missing}; pip install "rollwise[train]"') from error
+
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase

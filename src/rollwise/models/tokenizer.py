@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rollwise.errors import ConfigError
-from rollwise.models.extras import need
+from rollwise.models.loading import need
 
 if TYPE_CHECKING:
     from transformers import PreTrainedTokenizerFast

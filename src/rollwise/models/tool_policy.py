@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 from rollwise.errors import TaskError
 from rollwise.models.cache import cache_root, cached
 from rollwise.models.embedded import EmbeddedConfig, recipe_of, untrained
-from rollwise.models.extras import need
-from rollwise.models.loading import save_policy
+from rollwise.models.loading import need, save_policy
 from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import PAD, UNK
 from rollwise.models.warm_start import warm_start_rows

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.errors import TaskError
-from rollwise.models.extras import need
+from rollwise.models.loading import need
 
 if TYPE_CHECKING:
     from rollwise.models.embedded import EmbeddedConfig

@@ -1,6 +1,6 @@
 """Figures and HTML reports of runs, read from their files. Needs matplotlib: `pip install "rollwise[report]"`."""
 
-from rollwise.reports.comparison import write_comparison, write_run_comparison
-from rollwise.reports.report import write_report
+from rollwise.reports.comparison.report import write_comparison, write_run_comparison
+from rollwise.reports.run.report import write_report
 
 __all__ = ["write_comparison", "write_report", "write_run_comparison"]

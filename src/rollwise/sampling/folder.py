@@ -13,9 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import RewardError, StateFileError
-from rollwise.models.sampling import Rollouts, SamplingOptions, encode, sample_prompts
+from rollwise.models.sampler import Rollouts, SamplingOptions, encode, sample_prompts
+from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
+from rollwise.runs.names import CONFIG_FILE
 from rollwise.sampling.data import PromptData
-from rollwise.sampling.line_file import append_lines, check_same_options, read_lines
 from rollwise.sampling.scoring import Scorer
 from rollwise.state import make_folder
 from rollwise.yaml_file import read_yaml, write_yaml
@@ -41,7 +42,7 @@ class SampleFolder:
 
     def __init__(self, path: str | os.PathLike[str], *, lines: str, what: str) -> None:
         self.path, self.what = Path(path), what
-        self.config = self.path / "config.yaml"
+        self.config = self.path / CONFIG_FILE
         self.groups = self.path / lines
 
     def begin(self, options: Mapping[str, Any]) -> None:
@@ -74,7 +75,7 @@ class SampleFolder:
         Raises:
             StateFileError: a line before the last is damaged.
         """
-        return read_lines(self.groups, "rewards", mend=mend)
+        return lines_by_id(self.groups, "rewards", mend=mend)
 
     def append(self, groups: Iterable[Group]) -> None:
         """Append lines in one write, and make them durable."""

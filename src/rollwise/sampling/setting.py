@@ -8,8 +8,8 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded, load_policy, policy_source, task_for
-from rollwise.models.extras import need
-from rollwise.models.sampling import SamplingOptions
+from rollwise.models.loading import need
+from rollwise.models.sampler import SamplingOptions
 from rollwise.outcome import RewardSpec
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.scoring import Scorer, load_reward, task_scorer

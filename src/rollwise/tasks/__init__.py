@@ -8,10 +8,10 @@ from typing import Any
 from rollwise.checks import did_you_mean
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import Task
-from rollwise.tasks.bfcl import BFCL
-from rollwise.tasks.countdown import Countdown
+from rollwise.tasks.bfcl.task import BFCL
+from rollwise.tasks.boxes.task import Boxes
+from rollwise.tasks.countdown.task import Countdown
 from rollwise.tasks.reversal import Reversal
-from rollwise.tasks.tool_boxes import Boxes
 from rollwise.tasks.tool_conversation import Conversation, ToolError, ToolTask
 
 TASKS: dict[str, type[Task]] = {

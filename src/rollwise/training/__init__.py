@@ -15,15 +15,15 @@ from typing import TYPE_CHECKING, Any
 from rollwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
+    from rollwise.runs.folder import RunFolder
     from rollwise.training.recorder import Recorder
-    from rollwise.training.run_folder import RunFolder
-    from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+    from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 _HOMES = {
-    "CurriculumGRPOTrainer": "trainers",
-    "CurriculumRLOOTrainer": "trainers",
-    "Recorder": "recorder",
-    "RunFolder": "run_folder",
+    "CurriculumGRPOTrainer": "rollwise.training.trainer.trainers",
+    "CurriculumRLOOTrainer": "rollwise.training.trainer.trainers",
+    "Recorder": "rollwise.training.recorder",
+    "RunFolder": "rollwise.runs.folder",
 }
 __all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]
 
@@ -32,7 +32,7 @@ def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"rollwise.training.{_HOMES[name]}"), name)
+        return getattr(import_module(_HOMES[name]), name)
     except ModuleNotFoundError as error:
         if (error.name or "").startswith("rollwise"):
             raise

@@ -10,7 +10,7 @@ from transformers import TrainerCallback
 
 from rollwise.progress_bar import progress_bar
 from rollwise.terminal import make_console
-from rollwise.training.groups import Groups
+from rollwise.training.generation.groups import Groups
 
 _POOLS = ("heap", "solved", "unsolved", "unseen")
 

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rollwise.pool import PromptPool
-from rollwise.training.run_folder import RunFolder, read_lines
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.lines import read_log
 
 LONGEST_TEXT = 80
 """Texts longer than this are answers or solutions, not names of something."""
@@ -30,7 +31,7 @@ class PromptLog:
 
     def resume(self) -> None:
         """Go on after what the file holds, once it has been rolled back."""
-        self._written = {line["prompt_id"] for _, line in read_lines(self.folder.prompts)}
+        self._written = {line["prompt_id"] for _, line in read_log(self.folder.prompts)}
 
     def add(self, step: int, prompt_ids: Iterable[str], pool: PromptPool) -> None:
         """Write those of the prompts that are new and in the pool."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -10,10 +11,11 @@ from typing import Any
 import numpy as np
 from transformers import TrainerCallback
 
-from rollwise.training.groups import Groups
-from rollwise.training.log_ends import read_record
+from rollwise.runs.folder import RunFolder, Totals
+from rollwise.runs.log_ends import read_record
+from rollwise.ticket import Ticket
+from rollwise.training.generation.groups import Groups
 from rollwise.training.prompt_log import PromptLog
-from rollwise.training.run_folder import RunFolder, Totals, group_lines
 
 _COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
 _FROM_TRAINER = {
@@ -192,3 +194,76 @@ class Recorder(TrainerCallback):
         line, self.line = self.line, {}
         if line and self._trainer.is_world_process_zero():
             self.folder.append(self.folder.metrics, [line])
+
+
+def group_lines(groups: Groups) -> list[dict[str, Any]]:
+    """One line for each ticket: those that were measured or screened, then the groups in the order asked.
+
+    `rewards`, `tokens`, `texts` and `failures` are of the ticket's own rollouts. Where a group has screened ones too,
+    `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
+    """
+    lines = [
+        _line(groups.step, p.ticket, p.row, p.rewards, p.lengths, p.texts, p.labels, trained=False)
+        for p in groups.probes
+    ]
+    for i, ticket in enumerate(groups.tickets):
+        screening = groups.screenings[i]
+        before = 0 if screening is None else screening.rollouts
+        own = slice(before, None)
+        labels = None if groups.labels is None else groups.labels[i][own]
+        advantages = groups.advantages[i].round(6).tolist()
+        line = _line(
+            groups.step,
+            ticket,
+            groups.rows[i],
+            groups.rewards[i, own],
+            groups.lengths[i, own],
+            groups.texts[i][own],
+            labels,
+            trained=bool(groups.trained[i]),
+        )
+        line |= {
+            "round": int(groups.round[i]),
+            "admitted": bool(groups.admitted[i]),
+            "advantages": advantages[own],
+        }
+        if screening is not None:
+            line["screened"] = {
+                "ticket": screening.ticket,
+                "step": screening.step,
+                "rewards": groups.rewards[i, :before].tolist(),
+                "advantages": advantages[:before],
+            }
+        lines.append(line)
+    return lines
+
+
+def _line(
+    step: int,
+    ticket: Ticket,
+    row: Mapping[str, Any],
+    rewards: np.ndarray,
+    lengths: np.ndarray,
+    texts: list[Any],
+    labels: list[str | None] | None,
+    *,
+    trained: bool,
+) -> dict[str, Any]:
+    category = {"category": row["category"]} if isinstance(row.get("category"), str) else {}
+    return {
+        "step": step,
+        "ticket": ticket.id,
+        "prompt_id": ticket.prompt_id,
+        "lane": ticket.lane,
+        "purpose": ticket.purpose,
+        "trained": trained,
+        "predicted": ticket.predicted,
+        **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
+        "propensity": ticket.propensity,
+        "rewards": rewards.tolist(),
+        "tokens": lengths.tolist(),
+        "prompt": ticket.prompt,
+        "texts": texts,
+        **({} if labels is None else {"failures": labels}),
+        **category,
+    }

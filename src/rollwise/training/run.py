@@ -26,18 +26,19 @@ from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
 from rollwise.models.identity import made_by
 from rollwise.profiling import add_pass_rates
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, METRICS_FILE
 from rollwise.sampling.scoring import reward_spec_of
 from rollwise.tasks import Task
 from rollwise.terminal import make_console
 from rollwise.training.budget import TokenBudget
-from rollwise.training.checkpoint import newest_usable, step_of
-from rollwise.training.checkpointing import on_main
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.environments import check_trainer, environment_arguments, environment_options
 from rollwise.training.recorder import Recorder
-from rollwise.training.run_folder import RunFolder
-from rollwise.training.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+from rollwise.training.trainer.checkpoint import newest_usable, step_of
+from rollwise.training.trainer.checkpoint_mixin import on_main
+from rollwise.training.trainer.environments import check_trainer, environment_arguments, environment_options
+from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 _TRAINERS: dict[str, tuple[type, type]] = {
     "grpo": (CurriculumGRPOTrainer, GRPOConfig),
@@ -54,11 +55,11 @@ def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
     Raises:
         ConfigError: the folder holds a run already, or what is left of one, or an option does not fit.
     """
-    if (config.folder / "config.yaml").exists():
+    if (config.folder / CONFIG_FILE).exists():
         raise ConfigError(
             f"{str(config.folder)!r} holds a run already: go on with --resume {config.folder}, or choose another --out"
         )
-    left = [path for path in (config.folder / "metrics.jsonl", *config.folder.glob("checkpoints/*")) if path.exists()]
+    left = [path for path in (config.folder / METRICS_FILE, *config.folder.glob(f"{CHECKPOINTS}/*")) if path.exists()]
     if left:
         raise ConfigError(
             f"there is no config.yaml, but {str(left[0])!r} is there, of another run: put its config.yaml back to go "
@@ -87,7 +88,7 @@ def resume_run(
     Raises:
         StateFileError: there is no run in that folder, or its files are damaged: every checkpoint, say.
     """
-    if not (Path(path) / "config.yaml").exists():
+    if not (Path(path) / CONFIG_FILE).exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
     values = {**RunFolder(path).read_config(), "out": str(path)}
     values |= {key: given for key, given in (("steps", steps), ("max_tokens", max_tokens)) if given is not None}

@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from rollwise.errors import StateFileError
-from rollwise.evaluation.json_lines import parse_line
-from rollwise.evaluation.run_files import CONFIG_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE, read_rewards
-from rollwise.evaluation.solved import SolvedRule
+from rollwise.runs.lines import parse_line
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
+from rollwise.runs.reading import read_rewards
+from rollwise.runs.solved import SolvedRule
 from rollwise.watching.history import History
 from rollwise.yaml_file import read_yaml
 

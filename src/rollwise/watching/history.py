@@ -8,8 +8,8 @@ from collections import Counter, deque
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.evaluation.run_files import is_training_line
-from rollwise.evaluation.solved import SolvedRule
+from rollwise.runs.reading import is_training_line
+from rollwise.runs.solved import SolvedRule
 
 # Groups kept: enough for the shares of the last steps, and to judge predictions by.
 MOST_GROUPS = 4096

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.evaluation.solved import SolvedRule
+from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import Calibration, calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_alarms, judge_state

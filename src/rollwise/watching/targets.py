@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
+from rollwise.runs.names import COMPARISON_FILE
 from rollwise.watching.follow import RunFollower
 from rollwise.watching.state import Snapshot, take_snapshot
 from rollwise.yaml_file import read_yaml
 
-COMPARISON_FILE = "comparison.yaml"
 RUNS_FOLDER = "runs"
 
 

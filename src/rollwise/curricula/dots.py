@@ -1,0 +1,82 @@
+"""DOTS, as a setting of BOTS (section 4.4 and appendix B.6)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, Self, Unpack
+
+from rollwise.curricula.bots import BOTS, Implicit
+from rollwise.curricula.families.ranked import Draw
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.presets import Presets
+from rollwise.estimators import Features
+from rollwise.pool import PromptPool
+
+
+class DOTS(Presets, BOTS):
+    """Takes what the last batch implies of every prompt, and draws near the target by a softmax.
+
+    Sun et al. 2025, *Improving Data Efficiency for LLM Reinforcement Fine-tuning Through Difficulty-targeted Online
+    Data Selection and Rollout Replay* (arXiv 2506.05316). A prompt's success rate is an attention-weighted mean of the
+    batch's, over standardised embeddings: softmax(<e, e'> / sqrt(d) / kernel_temperature). A batch is drawn without
+    replacement by softmax(-|p~ - target| / temperature).
+
+    Where it departs from the paper:
+
+    - The training batch is the reference set, as in BOTS, which costs no further rollouts.
+    - The embeddings are the pool's. The paper trains an adapter of them and fits a line to the predictions; here the
+      kernel's temperature is fitted to each batch instead, as in BOTS. At the release's 1, embeddings without the
+      adapter that share a direction imply the same rate for every prompt.
+    - It is written as the setting of BOTS with lambda = rho = 1 and no posterior sampling, in which a belief is one
+      batch's evidence. So p~ is the mean of a belief of n rollouts and the prior, (1 + n p) / (2 + n): a little nearer
+      to a half than p.
+    - Its rollout replay is a trainer's affair.
+
+    `DOTS.bots` is BOTS's proxy for it.
+
+    Args:
+        pool: needs `embedding`, or `reference_pass_rates` for "interpolation".
+        implicit: "kernel" (DOTS) or "interpolation".
+        target: alpha = 0.5.
+        draw: "softmax" (DOTS), or "top": the nearest.
+        temperature: tau of the selection (release: 1e-3).
+        kernel_temperature: tau of the kernel: "fit", as in BOTS, or a number (release: 1, on features of the adapter).
+        features: "layer-norm" (release), "unit" or "given", as in BOTS; in few dimensions take "unit".
+    """
+
+    presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"bots": {"implicit": "interpolation", "draw": "top"}}
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        implicit: Implicit = "kernel",
+        target: float = 0.5,
+        draw: Draw = "softmax",
+        temperature: float = 1e-3,
+        kernel_temperature: float | Literal["fit"] = "fit",
+        features: Features = "layer-norm",
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        super().__init__(
+            pool,
+            forgetting=1.0,
+            implicit_weight=1.0,
+            sampling="mean",
+            implicit=implicit,
+            target=target,
+            draw=draw,
+            temperature=temperature,
+            kernel_temperature=kernel_temperature,
+            features=features,
+            **core,
+        )
+
+    @classmethod
+    def bots(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:
+        """The proxy for DOTS of BOTS (section 4.4, appendix B.6); any option may be given otherwise.
+
+        Lambda = rho = 1 without posterior sampling, evidence "from our estimator", which is the interpolation of
+        section 3.3, and BOTS's own selection: the nearest to the target.
+        """
+        return cls(pool, **cls.with_preset("bots", overrides))

@@ -1,0 +1,191 @@
+"""What bandits over groups of prompts share: the arms, their shares, their pay, and prompts drawn within them."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from rollwise.curricula.families.members import ArmMembers
+from rollwise.curricula.seam.base import Curriculum
+from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.saving import rows_by_name
+from rollwise.errors import ConfigError
+from rollwise.evidence import Evidence
+
+ARMS_SHOWN = 50
+"""How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""
+
+
+def boltzmann(values: np.ndarray, temperature: float) -> np.ndarray:
+    """p(c) = exp(Q(c) / tau) / sum of the same, (C,); SEC, section 2.3.
+
+    >>> boltzmann(np.array([0.0, np.log(3.0)]), 1.0).round(12).tolist()
+    [0.25, 0.75]
+    """
+    weights = np.exp((values - values.max()) / temperature)
+    return np.asarray(weights / weights.sum())
+
+
+def boltzmann_among(values: np.ndarray, temperature: float, left: np.ndarray) -> np.ndarray:
+    """`boltzmann` over the arms that have a prompt left, (C,): the others' share is divided among them."""
+    share = np.where(left > 0, boltzmann(values, temperature), 0.0)
+    if not share.any():  # values so far apart that only arms without a prompt have weight
+        share = (left > 0).astype(np.float64)
+    return np.asarray(share / share.sum())
+
+
+def draw_arms(rng: np.random.Generator, share: np.ndarray, k: int) -> np.ndarray:
+    """K arms drawn with probabilities `share` (C,), one after another; never one without a share."""
+    ends = np.cumsum(share)
+    arms = np.searchsorted(ends, rng.random(k) * ends[-1], side="right")
+    return np.asarray(np.minimum(arms, np.flatnonzero(share)[-1]))
+
+
+def upper_bounds(values: np.ndarray, counts: np.ndarray, scale: float, total: float) -> np.ndarray:
+    """Q(c) + scale sqrt(ln total / n(c)), (C,); infinite where n(c) = 0. Discounted UCB (Garivier and Moulines 2008).
+
+    >>> upper_bounds(np.array([0.5, 0.25, 0.0]), np.array([4.0, 1.0, 0.0]), 0.5, np.e).tolist()
+    [0.75, 0.75, inf]
+    """
+    bonus = scale * np.sqrt(np.log(total) / np.maximum(counts, 1e-12))
+    return np.asarray(np.where(counts > 0, values + bonus, np.inf))
+
+
+def belief_sd(counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, *, prior_sd: float) -> np.ndarray:
+    """The standard deviation (C,) of the belief about an arm's value, after n groups whose pays sum to `sums`.
+
+    `sqrt((prior_sd^2 + n var) / (1 + n)^2)`: the variance of one pay, in which the prior counts as one group, over
+    1 + n groups.
+
+    >>> belief_sd(np.array([0.0, 3.0]), np.array([0.0, 1.5]), np.array([0.0, 0.75]), prior_sd=0.5).tolist()
+    [0.5, 0.125]
+    """
+    scatter = np.maximum(squares - sums * sums / np.maximum(counts, 1e-300), 0.0)  # n var
+    return np.asarray(np.sqrt(prior_sd**2 + scatter) / (1.0 + counts))
+
+
+def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
+    """Mean |A| of one group (k,), with A = r - mean(r), over std(r) if `normalised`; SEC, equations 3 and 4.
+
+    >>> scores = np.array([1.0, 0.0, 0.0, 0.0])                 # sqrt(p (1-p)) = sqrt(3) / 4; |A| = 2 p (1-p) = 0.375
+    >>> absolute_advantage(scores, normalised=False), round(absolute_advantage(scores, normalised=True), 3)
+    (0.375, 0.866)
+    """
+    centred = np.abs(scores - scores.mean())
+    std = scores.std()
+    return float(centred.mean() / std) if normalised and std > 0 else float(centred.mean())
+
+
+def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
+    """Mean |advantage| of each judged group, (M,): "told" as in the evidence, "centred" or "std" from its scores.
+
+    A group whose scores differ by rounding alone earns nothing: over its std it would earn as much as any.
+    """
+    if advantage == "told":
+        return judged.abs_advantage
+    normalised = advantage == "std"
+    pay = np.array([absolute_advantage(s, normalised=normalised) for s in judged.scores], dtype=np.float64)
+    return np.where(judged.mixed, pay, 0.0)
+
+
+def check_arm_options(columns: str | Sequence[str], advantage: str) -> tuple[str, ...]:
+    """The names of the columns; `ConfigError` unless they are names and `advantage` is one of the three ways."""
+    names = tuple(columns) if isinstance(columns, list | tuple) else (columns,)
+    if not names or not all(isinstance(name, str) for name in names):
+        raise ConfigError(f"columns must be the name of a column or several, got {columns!r}")
+    if advantage not in ("told", "centred", "std"):
+        raise ConfigError(f"advantage must be 'told', 'centred' or 'std', got {advantage!r}")
+    return names
+
+
+class ArmBandit(Curriculum):
+    """Chooses arms by the method's rule, then prompts uniformly within each. A method gives `divide` and `choose`."""
+
+    lane = "category"
+    pool_multiplier: int | None = None
+    one_category = False
+
+    # ---- what a method implements ----
+
+    @abstractmethod
+    def divide(self) -> tuple[list[str], np.ndarray]:
+        """The arms' names and each prompt's arm (N,)."""
+
+    @abstractmethod
+    def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Arms for up to k prompts, at least one.
+
+        Args:
+            k: how many are wanted.
+            left: (C,) how many prompts of each arm can be had; k or more in all.
+            flying: (C,) how many of each arm are in flight or in this batch already.
+
+        Returns:
+            arms: (K,) one for each prompt; an arm named more often than it has prompts left gives those it has.
+            chances: (K,) the arm's probability at its turn; NaN where unknown.
+        """
+
+    # ---- shared ----
+
+    def build(self) -> None:
+        self.divide_into(*self.divide())
+
+    def divide_into(self, arms: list[str], arm_of: np.ndarray) -> None:
+        """Make these the arms, with no prompt free yet."""
+        self.arms, self.arm_of = arms, arm_of
+        self.members = self.members_of(arm_of, len(arms))
+
+    def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
+        """How prompts are drawn within the arms."""
+        return ArmMembers(arm_of, n_arms)
+
+    def arms_in_columns(self, columns: Sequence[str], remedy: str) -> tuple[list[str], np.ndarray]:
+        """The arms that the pool's columns make; `MissingColumnError` with the remedy where one is not there."""
+        for name in columns:
+            self.pool.require(name, type(self).__name__, remedy)
+        return self.pool.codes(*columns)
+
+    def select(self, k: int) -> Picks:
+        if self.pool_multiplier is None or self.one_category:  # k of m k drawn uniformly of one arm: k drawn uniformly
+            return self._fill(k, self.members)
+        candidates = self.members.draw_any(self.rng["pool"], self.pool_multiplier * k)
+        members = ArmMembers(self.arm_of[candidates], len(self.arms))
+        members.set(np.arange(len(candidates)), True)
+        self.members.set(candidates, True)
+        picks = self._fill(k, members)
+        unknown = np.full(len(picks), np.nan)  # given the candidates it is known, but not over all that might have been
+        return replace(picks, slots=candidates[picks.slots], propensity=unknown)
+
+    def _fill(self, k: int, members: ArmMembers) -> Picks:
+        flying = self.members.sizes - self.members.left
+        parts: list[Picks] = []
+        while k > 0:
+            arms, chances = self.choose(k, members.left, flying)
+            order = np.argsort(arms, kind="stable")
+            named, starts = np.unique(arms[order], return_index=True)
+            for arm, its in zip(named.tolist(), np.split(chances[order], starts[1:]), strict=True):
+                slots, within = members.draw(self.rng["prompt"], arm, len(its))
+                propensity = its[: len(slots)] * within
+                parts.append(Picks.of(slots, f"{self.lane}:{self.arms[arm]}", propensity=propensity))
+                flying[arm] += len(slots)
+                k -= len(slots)
+        return Picks.join(parts)
+
+    def hold(self, slots: np.ndarray) -> None:
+        self.members.set(slots, False)
+
+    def release(self, slots: np.ndarray) -> None:
+        self.members.set(slots, True)
+
+    def arm_metrics(self, by: np.ndarray, **numbers: np.ndarray) -> dict[str, float]:
+        """`name/arm` for each of the numbers (C,): of every arm, or of the `ARMS_SHOWN` that are greatest `by` (C,)."""
+        shown = np.sort(np.argsort(-by, kind="stable")[:ARMS_SHOWN]).tolist()
+        per_arm = {f"{name}/{self.arms[a]}": float(of[a]) for name, of in numbers.items() for a in shown}
+        return {"arms": float(len(self.arms)), **per_arm}
+
+    def rows_of(self, saved_arms: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:
+        """Which saved arms are which of the present ones: rows (K,) of the saved, and arms (K,)."""
+        return rows_by_name(saved_arms, self.arms)

@@ -1,0 +1,227 @@
+"""A curriculum that has a judge predict a few candidates for each prompt wanted, and takes the best."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.acquisition import nearness
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.seam.base import CoreOptions, Curriculum
+from rollwise.curricula.seam.picks import Picks
+from rollwise.draws import ties
+from rollwise.errors import ConfigError, StateError
+from rollwise.evidence import Evidence
+from rollwise.judges import Judge, Prompts
+from rollwise.judges.base import highest, middle_of
+from rollwise.pool import PromptPool
+
+IDLE, WAITS, JUDGED = 0, 1, 2
+
+
+class Judged(Curriculum):
+    """Draws m times as many candidates as prompts are wanted, has a judge predict each, and takes the best.
+
+    The judge's predictions hold for one step: the policy, and what the judge knows, are others in the next. Asked
+    several times within a step, it draws only as many candidates as the prompts of all these calls need, and what was
+    judged and not taken stays a candidate. After a step the judge learns once from all that was told in it.
+
+    Args:
+        pool: whatever the judge needs.
+        judge: what predicts; a curriculum works with a fresh one.
+        candidate_multiplier: m, candidates for each prompt wanted.
+        target: of a judge that predicts pass rates, the best one; of one that predicts variances, the greatest is best.
+        explore: share of the prompts that are drawn from the candidates whatever was predicted, 0 by default as in the
+            papers. A judge that learns only from what it recommends never finds out that it was wrong of the others.
+        default: what an absent prediction counts as, in the judge's own numbers. By default the middle of the range of
+            variances; of pass rates, whose middle is the best there is, a prompt without one is ranked as the median
+            of the other candidates. So such prompts come neither first nor last. (`METIS` takes 0, as its paper does.)
+        **core: see `CoreOptions`.
+    """
+
+    columns_spec = {
+        "candidate": (np.int8, IDLE),
+        "prediction": (np.float64, np.nan),  # of this step's candidates
+        "told_count": (np.int64, 0),  # rollouts told in this step, their scores' sum and that of their squares
+        "told_sum": (np.float64, 0.0),
+        "told_square": (np.float64, 0.0),
+    }
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        judge: Judge,
+        candidate_multiplier: int = 8,
+        target: float = 0.5,
+        explore: float = 0.0,
+        default: float | None = None,
+        options: Mapping[str, Any] | None = None,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        if not isinstance(judge, Judge):
+            raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
+        self.maker = judge
+        self.high = highest(judge.predicts)
+        self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
+        self.target = check_number("target", target, low=0.0, high=1.0)
+        self.explore = check_number("explore", explore, low=0.0, high=1.0)
+        if default is None and judge.predicts == "variance":
+            default = middle_of(judge.predicts)
+        self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
+        described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
+        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore")}
+        own["default"] = self.default  # None is the median of the others, not the middle of the range
+        super().__init__(pool, options={**own, **described, **(options or {})}, **core)
+
+    def build(self) -> None:
+        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.judge = self.maker.fresh()
+        self.judge.bind(self.pool, int(self.rng["judge"].integers(2**63)))
+        self.drawn = self.taken = 0  # in the step `drawn_at`: candidates, and prompts taken of them
+        self.drawn_at = -1
+        self.owed = 0.0  # prompts to be explored that did not make a whole one yet
+
+    # ---- candidates ----
+
+    def draw(self, k: int) -> None:
+        """Draw what `k` more prompts need, C_t of m B in all (METIS, Algorithm 1, line 3)."""
+        if self.drawn_at != self.step:
+            self.drawn_at, self.drawn, self.taken = self.step, 0, 0
+            self.columns["candidate"][:] = IDLE
+            self.columns["prediction"][:] = np.nan
+        others = np.flatnonzero(self.free & (self.columns["candidate"] == IDLE))
+        here = int(np.count_nonzero(self.free)) - len(others)
+        wanted = max(self.candidate_multiplier * (self.taken + k) - self.drawn, k - here)
+        chosen = self.rng["candidates"].choice(others, size=max(0, min(wanted, len(others))), replace=False)
+        self.columns["candidate"][chosen] = WAITS
+        self.drawn += len(chosen)
+
+    def waiting(self) -> np.ndarray:
+        """Slots of the candidates that are still to be judged."""
+        return np.flatnonzero(self.columns["candidate"] == WAITS)
+
+    def judge_waiting(self) -> None:
+        """Have every candidate judged that is not yet."""
+        slots = self.waiting()
+        if len(slots):
+            self.columns["prediction"][slots] = self.checked(self.judge.predict(Prompts(self.pool, slots)), len(slots))
+            self.columns["candidate"][slots] = JUDGED
+
+    def checked(self, predictions: Any, n: int) -> np.ndarray:
+        """Predictions (n,) as numbers in the judge's range, NaN where it has none."""
+        values = np.asarray(predictions, dtype=np.float64)
+        if values.shape != (n,):
+            raise ConfigError(f"{type(self.judge).__name__} gave predictions of shape {values.shape} for {n} prompts")
+        return np.asarray(np.clip(values, 0.0, self.high))
+
+    # ---- choosing ----
+
+    def ranked_by(self, slots: np.ndarray) -> np.ndarray:
+        """What candidates (K,) are ranked by, in the judge's own numbers; NaN without a prediction."""
+        return np.asarray(self.columns["prediction"][slots])
+
+    def scores(self, predictions: np.ndarray) -> np.ndarray:
+        """What the batch is ranked by, (K,): the variance predicted, or nearness to the target."""
+        unknown = np.isnan(predictions)
+        values = np.where(unknown, np.nan if self.default is None else self.default, predictions)
+        scores = values if self.maker.predicts == "variance" else nearness(values, self.target)
+        if self.default is None and unknown.any():  # the median of those that are known, whatever it is
+            scores[unknown] = 0.0 if unknown.all() else np.median(scores[~unknown])
+        return scores
+
+    def ties_now(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 tie-breakers (K,) of this step's own: who lost a tie may win it in the next, visited or not."""
+        visits = self.columns["asked"][slots] + (np.int64(self.step) << 32)
+        return ties(self.rng.seed, self.id_hashes[slots], visits)
+
+    def select(self, k: int) -> Picks:
+        self.draw(k)
+        self.judge_waiting()
+        candidates = np.flatnonzero(self.free & (self.columns["candidate"] != IDLE))
+        self.owed += self.explore * k
+        n = int(self.owed + 1e-9)
+        self.owed -= n
+        by_chance = self.rng["explore"].choice(candidates, size=n, replace=False)
+        others = np.setdiff1d(candidates, by_chance)
+        scores = self.scores(self.ranked_by(others))
+        best = others[np.lexsort((self.ties_now(others), -scores))[: k - n]]
+        self.taken += k
+        self.columns["candidate"][best] = self.columns["candidate"][by_chance] = IDLE
+        return Picks.join([self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")])
+
+    def _picks(self, slots: np.ndarray, lane: str, without: str) -> Picks:
+        """Slots with what was predicted of them; the lane of those of which nothing was is `without`."""
+        predicted = self.columns["prediction"][slots]
+        variance = self.maker.predicts == "variance"
+        picks = Picks.of(slots, lane, variance=predicted) if variance else Picks.of(slots, lane, predicted=predicted)
+        picks.lanes[:] = [without if unknown else lane for unknown in np.isnan(predicted).tolist()]
+        return picks
+
+    def hold(self, slots: np.ndarray) -> None:
+        self.free[slots] = False
+
+    def release(self, slots: np.ndarray) -> None:
+        self.free[slots] = True
+
+    # ---- learning ----
+
+    def observe(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        count = judged.count.astype(np.float64)
+        self.columns["told_count"][judged.slots] += judged.count
+        self.columns["told_sum"][judged.slots] += judged.mean * count
+        self.columns["told_square"][judged.slots] += judged.square * count
+
+    def end_step(self) -> None:
+        """The judge's one update a step."""
+        slots = np.flatnonzero(self.columns["told_count"])
+        slots = slots[np.argsort(self.ties_now(slots), kind="stable")]  # neither the tells' order nor the pool's
+        count = self.columns["told_count"][slots]
+        mean = self.columns["told_sum"][slots] / count
+        variance = np.maximum(self.columns["told_square"][slots] / count - mean**2, 0.0)
+        if len(slots):
+            self.judge.learn(Prompts(self.pool, slots), mean, variance, count)
+        for name in ("told_count", "told_sum", "told_square"):
+            self.columns[name][slots] = 0
+
+    # ---- looking, saving ----
+
+    def own_metrics(self) -> dict[str, float]:
+        predictions = self.columns["prediction"]
+        known = predictions[~np.isnan(predictions)]
+        spread = {"prediction_mean": float(known.mean()), "prediction_std": float(known.std())} if len(known) else {}
+        return {"candidates": float(self.drawn), **spread, **self.judge.metrics()}
+
+    def own_state(self) -> dict[str, Any]:
+        numbers = {"drawn": self.drawn, "taken": self.taken, "drawn_at": self.drawn_at, "owed": self.owed}
+        return {**numbers, "judge": self.judge.state_dict()}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.drawn, self.taken, self.drawn_at = (int(state[name]) for name in ("drawn", "taken", "drawn_at"))
+        self.owed = float(state["owed"])
+        if not isinstance(state["judge"], Mapping):
+            raise StateError(f"the judge's state must be a mapping, got {state['judge']!r:.80}")
+        self.judge.load_state_dict(state["judge"])
+
+    def start_from(self, source: str) -> None:
+        self.maker = self.maker.starting_from(source)
+        if self._pool is not None:
+            self.judge = self.judge.starting_from(source)
+
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:
+        self.maker = self.maker.follow(model, tokenizer, sharded=sharded)
+        if self._pool is not None:
+            self.judge = self.judge.follow(model, tokenizer, sharded=sharded)
+
+    def take_costs(self) -> dict[str, float]:
+        return self.judge.take_costs()
+
+    def save_files(self, folder: Path) -> None:
+        self.judge.save_files(Path(folder))
+
+    def load_files(self, folder: Path) -> None:
+        self.judge.load_files(Path(folder))

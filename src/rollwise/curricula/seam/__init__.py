@@ -1,0 +1,1 @@
+"""What every method shares: ask, tell, probe, consult, saving, rails."""

@@ -1,0 +1,119 @@
+"""What a method is asked for by the seam: it implements some of these, and `Curriculum` calls them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
+
+import numpy as np
+
+from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.rails import Rails
+from rollwise.evidence import Evidence
+from rollwise.ticket import Purpose
+
+
+class Method(ABC):
+    """The hooks. Only `select`, `hold` and `release` have no use as they stand here."""
+
+    columns_spec: Mapping[str, tuple[type, Any]] = MappingProxyType({})
+    """What the method remembers of each prompt: name -> (dtype, default)."""
+
+    default_rails: ClassVar[Rails | None] = None
+    """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
+
+    rotates: ClassVar[bool] = False
+    """Whether it serves every prompt in its turn and nothing else: then none is set aside, and none is starved."""
+
+    paper_gate: ClassVar[tuple[str, dict[str, Any]] | None] = None
+    """Dynamic sampling that the method's paper includes: a name in `GATES` and the options that it needs."""
+
+    paper_trainer: ClassVar[str | None] = None
+    """The trainer that the method's paper is about ("rloo"); None where it fits any."""
+
+    def build(self) -> None:  # noqa: B027 - optional
+        """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
+
+    probe_rollouts: int | None = None
+    """Rollouts of a probe, where the method insists on a number."""
+
+    probe_purpose: Purpose = "measure"
+    """What the rollouts of a probe are for."""
+
+    next_ask: int | None = None
+    """How many prompts the next `ask` will want, while `select_probes` chooses; None if the caller did not say."""
+
+    @abstractmethod
+    def select(self, k: int) -> Picks:
+        """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
+
+    @property
+    def wants_probes(self) -> bool:
+        """Whether `probe` can ever give anything."""
+        return type(self).select_probes is not Method.select_probes
+
+    def select_probes(self, k: int) -> Picks:
+        """Choose up to `k` distinct slots of those not in flight, to be measured."""
+        return Picks.join([])
+
+    def awaited(self) -> np.ndarray:
+        """Slots that were screened and wait to be gone on with: whoever keeps their rollouts keeps them still."""
+        return np.empty(0, dtype=np.int64)
+
+    def observe_probes(self, evidence: Evidence) -> None:  # noqa: B027 - optional
+        """Learn from measured groups of distinct prompts, all of them on hold."""
+
+    def observe(self, evidence: Evidence) -> None:  # noqa: B027 - optional
+        """Update beliefs from groups of distinct prompts, all of them on hold."""
+
+    def end_step(self) -> None:  # noqa: B027 - optional
+        """Do what is done once a step: one in which something was told, in however many tells, is over."""
+
+    def hold(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
+        """These slots may not be chosen until released; some may be on hold already."""
+
+    def release(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
+        """These slots may be chosen (again), ranked by the present belief."""
+
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
+        """Another curriculum of the same composite chose these, or its rails did: `mark` was not called for them."""
+
+    def expected(self, slots: np.ndarray) -> np.ndarray:
+        """The mean score believed of each of the slots, (K,); NaN where there is no belief."""
+        return np.full(len(slots), np.nan)
+
+    def own_metrics(self) -> dict[str, float]:
+        """Numbers of the method's own, for `metrics`."""
+        return {}
+
+    def own_state(self) -> dict[str, Any]:
+        """What the method must save beyond its columns, JSON-safe."""
+        return {}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:  # noqa: B027 - optional
+        """Take back `own_state`, on a fresh build whose columns are loaded; `added` are slots of new prompts."""
+
+    # ---- models of the method's own ----
+
+    def start_from(self, source: str) -> None:  # noqa: B027 - optional
+        """Know the folder or hub id that the policy's weights come from; a trainer says it before it binds."""
+
+    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:  # noqa: B027 - optional
+        """Know the policy that is trained, for judges that read it; see `Judge.follow`. A trainer says it at once."""
+
+    def take_costs(self) -> dict[str, float]:
+        """What its judge has cost since this was last called; see `Judge.take_costs`."""
+        return {}
+
+    def save_files(self, folder: Path) -> None:  # noqa: B027 - optional
+        """Write what is too big for `state_dict` (a value model's weights) into `folder`; mostly there is nothing."""
+
+    def load_files(self, folder: Path) -> None:  # noqa: B027 - optional
+        """Take back what `save_files` wrote, after `load_state_dict` of the same moment.
+
+        Raises:
+            StateError: the files are of another moment, damaged, or not there.
+        """

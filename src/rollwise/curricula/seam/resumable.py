@@ -1,0 +1,165 @@
+"""Saving a curriculum, going on from a saved state, and going on with another pool."""
+
+from __future__ import annotations
+
+import copy
+import logging
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.columns import Columns
+from rollwise.curricula.seam import saving
+from rollwise.curricula.seam.method import Method
+from rollwise.curricula.seam.picks import JoinReport
+from rollwise.curricula.seam.rails import Guard
+from rollwise.curricula.seam.starvation import StarvationAlarm
+from rollwise.curricula.seam.unscored import Unscored
+from rollwise.errors import PoolError, StateError
+from rollwise.ledger import Ledger
+from rollwise.pool import PromptPool
+from rollwise.rng import RngStreams
+
+logger = logging.getLogger(__name__)
+
+COUNTERS = (
+    *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
+    *("probed", "probe_rollouts"),
+    *("state_added", "state_dropped"),  # prompts that were new, or gone, when a saved state or another pool was joined
+)
+
+
+class Resumable(Method):
+    """Everything of a curriculum that changes, packed, unpacked and joined to a pool by prompt id."""
+
+    options: dict[str, Any]
+    ledger: Ledger
+    columns: Columns
+    rng: RngStreams
+    guard: Guard | None
+    unscored: Unscored | None
+    alarm: StarvationAlarm | None
+    counters: dict[str, int]
+    step: int
+    told_step: int
+    step_begun: bool
+
+    @property
+    @abstractmethod
+    def pool(self) -> PromptPool: ...
+
+    @abstractmethod
+    def _start(
+        self, pool: PromptPool, *, ledger: Ledger | None = None, id_hashes: np.ndarray | None = None
+    ) -> None: ...
+
+    @abstractmethod
+    def _hold(self, slots: np.ndarray) -> None: ...
+
+    @abstractmethod
+    def _eligible(self, n: int) -> int: ...
+
+    @abstractmethod
+    def _release(self, slots: np.ndarray) -> None: ...
+
+    # ---- the whole ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets."""
+        return {
+            **saving.header(type(self).__name__, self.options),
+            "ids": self.pool.encoded_ids,
+            "ledger": self.ledger.state_dict(),
+            "body": self.body_state(),
+        }
+
+    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> JoinReport:
+        """Go on from a saved state, joined to the present pool by prompt id.
+
+        Args:
+            state: what `state_dict` returned.
+            strict: whether options that differ from the saved ones raise; if not, the present ones hold, and what
+                they need that the saved ones did not begins as for a new prompt.
+
+        Raises:
+            StateError: another method or version, options that differ, no prompt in common, or damaged contents.
+                Nothing has changed then.
+        """
+        saving.check_header(state, type(self).__name__, self.options, strict=strict)
+        return self._join(self.pool, state, "the data set has changed since the state was saved: %s", strict=strict)
+
+    def rebind(self, pool: PromptPool) -> JoinReport:
+        """Go on with another pool: beliefs, open tickets and random streams stay with the prompts found in both.
+
+        So a pool grows and shrinks while training. Late evidence on prompts that are gone raises `TicketError`.
+
+        Raises:
+            PoolError: it has none of the present prompts, or is not a pool.
+            MissingColumnError: it lacks a column that the method needs. Nothing has changed in either case.
+        """
+        if not isinstance(pool, PromptPool):
+            raise PoolError(f"a curriculum goes on with a PromptPool, got {type(pool).__name__}")
+        if not any(id_ in pool for id_ in self.pool.ids):
+            raise PoolError("none of the present prompts is in the new pool: bind a new curriculum to it instead")
+        return self._join(pool, self.state_dict(), "the pool has changed: %s")
+
+    def _join(self, pool: PromptPool, state: Mapping[str, Any], message: str, *, strict: bool = True) -> JoinReport:
+        try:
+            old_rows, new_rows, saved = saving.join(state["ids"], pool)
+            fresh = copy.copy(self)
+            fresh._start(pool)
+            dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
+            fresh.load_body(state["body"], old_rows, new_rows, strict=strict)
+        except (StateError, PoolError):
+            raise
+        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+            raise StateError(f"the state is damaged: {error!r}") from error
+        matched = len(old_rows)
+        report = JoinReport(matched, len(pool) - matched, saved - matched, dropped_tickets)
+        fresh.counters["state_added"] += report.added
+        fresh.counters["state_dropped"] += report.dropped
+        self.__dict__ = fresh.__dict__
+        if report.added or report.dropped:
+            logger.warning(message, report)
+        return report
+
+    # ---- its parts, also used by curricula of curricula ----
+
+    def body_state(self) -> dict[str, Any]:
+        """All that is saved of this curriculum besides the ids and the tickets."""
+        return {
+            "step": self.step,
+            "step_begun": self.step_begun,
+            "told_step": self.told_step,
+            "rng": self.rng.state_dict(),
+            "counters": dict(self.counters),
+            "columns": self.columns.state_dict(),
+            "own": self.own_state(),
+            "rails": None if self.guard is None else self.guard.state_dict(),
+            "unscored": None if self.unscored is None else self.unscored.state_dict(),
+            "alarm": None if self.alarm is None else self.alarm.state_dict(),
+        }
+
+    def load_body(
+        self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
+    ) -> None:
+        """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
+        everything = np.arange(len(self.pool))
+        self._hold(everything)
+        self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
+        self.rng.load_state_dict(body["rng"])
+        self.counters = {name: int(body["counters"][name]) for name in COUNTERS}
+        self.columns.load(body["columns"], old_rows, new_rows, strict=strict)
+        unseen = np.ones(len(self.pool), dtype=bool)
+        unseen[new_rows] = False
+        added = np.flatnonzero(unseen)
+        self.load_own_state(body["own"], added)
+        if self.guard is not None and body["rails"] is not None:
+            self.guard.load(body["rails"], old_rows, new_rows, added)
+        if self.unscored is not None and body.get("unscored") is not None:  # states of version 0.1 have none
+            self.unscored.load(body["unscored"], old_rows, new_rows)
+        if self.alarm is not None and body.get("alarm") is not None:
+            self.alarm.load(body["alarm"])
+        self._release(everything[~self.ledger.open])

@@ -1,0 +1,209 @@
+"""SFL and LILO: prompts are measured first, and those of the greatest learnability p(1-p) are trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal, Unpack
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.curricula.families.rotation import Uniform
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
+from rollwise.errors import ConfigError
+from rollwise.evidence import Evidence
+from rollwise.pool import PromptPool
+
+IDLE, WANTED, MEASURED = 0, 1, 2
+_OPTIONS = ("candidates", "buffer", "refresh_every", "share", "probe_rollouts")
+
+
+class SFL(Uniform):
+    """Every `refresh_every` steps measures random candidates and keeps the most learnable; batches draw on these.
+
+    Sampling For Learnability: Rutherford et al. 2024, *No Regrets* (arXiv 2408.15099), and its release. The measuring
+    rollouts come by `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`).
+
+    Args:
+        pool: any prompts.
+        candidates: N, prompts measured at a refresh (release, JaxNav: 5000); the whole pool if it is smaller.
+        buffer: K, how many of the most learnable are kept (100).
+        refresh_every: T, steps between refreshes (50).
+        share: rho, the share of a batch that comes from the buffer (0.5); the others are uniform.
+        order: "uniform" draws from the buffer at random, "best" takes the most learnable first.
+        probe_rollouts: rollouts of each candidate (8; the release measures episodes for a fixed time).
+
+    Where it departs:
+
+    - Prompts without any learnability are not kept, though the buffer be not full; uniform ones come in their place.
+    - No prompt is twice in a batch, though the release draws with replacement.
+    - Learnability is the measured variance of the scores, which is p(1-p) for rewards 0 and 1.
+    - A refresh that nobody measured for (`probe` is not called) takes what was trained on: the buffer holds the most
+      learnable of the prompts rolled out since the last refresh.
+
+    >>> sfl = SFL(PromptPool(ids=["a", "b", "c"]), candidates=2, seed=0)
+    >>> len(sfl.probe(8)), sfl.probe(8)
+    (2, [])
+    """
+
+    rotates = False
+    columns_spec = {
+        **Uniform.columns_spec,
+        "candidate": (np.int8, IDLE),
+        "learnability": (np.float64, np.nan),  # as measured for the refresh to come
+        "buffered": (np.float64, np.nan),  # learnability of those in the buffer; NaN outside it
+    }
+    extra_lanes = frozenset({"buffer"})
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        candidates: int = 5000,
+        buffer: int = 100,
+        refresh_every: int = 50,
+        share: float = 0.5,
+        order: Literal["uniform", "best"] = "uniform",
+        probe_rollouts: int = 8,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.candidates = check_whole("candidates", candidates, least=1)
+        self.buffer = check_whole("buffer", buffer, least=1)
+        self.refresh_every = check_whole("refresh_every", refresh_every, least=1)
+        self.share = check_number("share", share, low=0.0, high=1.0)
+        self.probe_rollouts = check_whole("probe_rollouts", probe_rollouts, least=2)
+        if order not in ("uniform", "best"):
+            raise ConfigError(f"order must be 'uniform' or 'best', got {order!r}")
+        self.buffer_order = order
+        super().__init__(pool, **core)
+        self.options.update({name: getattr(self, name) for name in _OPTIONS}, order=order)
+
+    def build(self) -> None:
+        super().build()
+        self.free = np.zeros(len(self.pool), dtype=bool)
+        self.wanted = self.kept = np.empty(0, dtype=np.int64)  # slots still to be measured, and those of the buffer
+        self.refreshed = -self.refresh_every  # the step of the last refresh
+        self.measuring = False
+        self.owed = 0.0
+
+    # ---- measuring ----
+
+    @property
+    def due(self) -> bool:
+        """Whether the buffer is to be refreshed in this step."""
+        return self.step - self.refreshed >= self.refresh_every
+
+    def select_probes(self, k: int) -> Picks:
+        if self.due and not self.measuring:
+            self._begin_measuring()
+        can = np.flatnonzero(self.free[self.wanted])[:k]
+        chosen = self.wanted[can]
+        self.wanted = np.delete(self.wanted, can)
+        self.columns["candidate"][chosen] = MEASURED
+        return Picks.of(chosen, "probe")
+
+    def _begin_measuring(self) -> None:
+        self.measuring = True
+        self.columns["learnability"][:] = np.nan
+        self.columns["candidate"][:] = IDLE
+        everyone = np.flatnonzero(self.free)
+        self.wanted = self.rng["candidates"].choice(everyone, size=min(self.candidates, len(everyone)), replace=False)
+        self.wanted.sort()
+        self.columns["candidate"][self.wanted] = WANTED
+
+    def observe_probes(self, evidence: Evidence) -> None:
+        if self.measuring:  # what comes after the refresh is old news at the next
+            self._measure(evidence)
+
+    def observe(self, evidence: Evidence) -> None:
+        if not self.measuring:
+            self._measure(evidence)
+
+    def _measure(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        self.columns["learnability"][judged.slots] = judged.variance
+
+    def _refresh(self) -> None:
+        """The K most learnable of those measured become the buffer; equal ones by chance."""
+        learnability = np.nan_to_num(self.columns["learnability"])
+        some = np.flatnonzero(learnability > 0)
+        best = some[np.lexsort((self.ties(some), -learnability[some]))[: self.buffer]]
+        self.columns["buffered"][:] = np.nan
+        self.columns["buffered"][best] = learnability[best]
+        self.columns["learnability"][:] = np.nan
+        self.columns["candidate"][:] = IDLE
+        self.wanted, self.kept = np.empty(0, dtype=np.int64), np.sort(best)
+        self.refreshed, self.measuring = self.step, False
+
+    # ---- choosing ----
+
+    def select(self, k: int) -> Picks:
+        if self.measuring or self.due:
+            self._refresh()
+        kept = self.kept[self.free[self.kept]]
+        self.owed += self.share * k
+        n = int(self.owed + 1e-9)
+        self.owed -= n  # a fraction waits for the next ask; what the buffer can't give is not owed
+        chosen = self._from_buffer(kept, min(n, len(kept)))
+        self.hold(chosen)
+        return Picks.join([Picks.of(chosen, "buffer"), super().select(k - len(chosen))])
+
+    def _from_buffer(self, kept: np.ndarray, n: int) -> np.ndarray:
+        if self.buffer_order == "best":
+            return np.asarray(kept[np.lexsort((self.ties(kept), -self.columns["buffered"][kept]))[:n]])
+        return np.asarray(self.rng["buffer"].choice(kept, size=n, replace=False))
+
+    def hold(self, slots: np.ndarray) -> None:
+        super().hold(slots)
+        self.free[slots] = False
+
+    def release(self, slots: np.ndarray) -> None:
+        super().release(slots)
+        self.free[slots] = True
+
+    def own_metrics(self) -> dict[str, float]:
+        mean = {"buffer_learnability": float(self.columns["buffered"][self.kept].mean())} if len(self.kept) else {}
+        return {**super().own_metrics(), "buffer": float(len(self.kept)), **mean}
+
+    def own_state(self) -> dict[str, Any]:
+        return {"refreshed": self.refreshed, "measuring": self.measuring, "owed": self.owed}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        super().load_own_state(state, added)
+        self.refreshed, self.measuring = int(state["refreshed"]), bool(state["measuring"])
+        self.owed = float(state["owed"])
+        self.wanted = np.flatnonzero(self.columns["candidate"] == WANTED)
+        self.kept = np.flatnonzero(~np.isnan(self.columns["buffered"]))
+
+
+class LILO(SFL):
+    """Measures several times as many candidates as a batch needs at every step, and trains on the most learnable.
+
+    Foster et al. 2025, *LILO: Learning to Reason at the Frontier of Learnability* (arXiv 2502.12272, version 6): SFL
+    with a refresh at every step and batches from the buffer alone. Nothing is remembered from one step to the next.
+
+    Args:
+        pool: any prompts.
+        candidates: prompts measured at each step; the paper measures four times the batch, so 256 for a batch of 64.
+        probe_rollouts: rollouts of each (8). They are not trained on, as the paper counts them apart.
+    """
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        candidates: int = 256,
+        probe_rollouts: int = 8,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        super().__init__(
+            pool,
+            candidates=candidates,
+            buffer=candidates,
+            refresh_every=1,
+            share=1.0,
+            order="best",
+            probe_rollouts=probe_rollouts,
+            **core,
+        )

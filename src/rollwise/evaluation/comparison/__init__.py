@@ -1,0 +1,1 @@
+"""Methods x seeds compared at equal compute."""

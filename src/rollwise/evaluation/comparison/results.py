@@ -1,0 +1,279 @@
+"""What a comparison found, as plain records that go into JSON and CSV."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import io
+import math
+import os
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollwise.evaluation.bootstrap import Interval
+from rollwise.evaluation.run_measures import Measure
+from rollwise.runs.sets import Problem
+
+NEVER = "never"
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A method's values less the baseline's of the same seeds.
+
+    Attributes:
+        mean: The mean over the seeds that both have.
+        sd: The standard deviation over them; NaN for one.
+        interval: The paired bootstrap interval of the mean; None for too few seeds.
+        better: In how many seeds the method did better; None for a measure of which neither more nor less is better.
+        n: How many seeds both have.
+    """
+
+    mean: float
+    sd: float
+    interval: Interval | None
+    better: int | None
+    n: int
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A measure of a method: mean and standard deviation over its seeds, and its difference from the baseline."""
+
+    mean: float
+    sd: float
+    n: int
+    difference: Difference | None
+
+
+@dataclass(frozen=True)
+class Relative:
+    """TTB or BSF of a method: of the curves averaged over seeds, and of each seed by itself.
+
+    Attributes:
+        value: Of the averaged curves, over the seeds that method and baseline both have; infinity where the method
+            never gets there, NaN where there is nothing to get to.
+        interval: Its paired bootstrap interval, whose ends may be infinite; None for too few seeds.
+        median: Of the single seeds, each with its own baseline run; a seed that never gets there counts as infinite, so
+            the median is finite where more than half get there.
+        reached: How many seeds get there.
+        n: How many seeds have something to get to.
+    """
+
+    value: float
+    interval: Interval | None
+    median: float
+    reached: int
+    n: int
+
+
+@dataclass(frozen=True)
+class MeanCurve:
+    """A curve averaged over seeds: x, mean and standard deviation, equally long; no deviation for one seed."""
+
+    x: tuple[float, ...]
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class AxisResult:
+    """A method on one axis.
+
+    Attributes:
+        score: The score at that axis' budget.
+        area: The mean score over the budget: the area under the curve divided by its length, from where the latest of
+            all curves begins.
+        effective_task_ratio: The mean over the steps that began before the headline's budget was spent.
+        cut: Where TTB and BSF cut the method's curves and the baseline's: how far all of them came by the headline's
+            budget, so on the headline's axis that budget itself. NaN without a seed in common.
+        ttb: Time to baseline by percent of the baseline's rise.
+        bsf: Best so far by percent of `cut`.
+        curve: The mean score, as far as all of the method's runs came by the headline's budget.
+        ratio: The mean effective task ratio, likewise; None where it was not recorded.
+    """
+
+    score: Summary
+    area: Summary
+    effective_task_ratio: Summary
+    cut: float
+    ttb: dict[int, Relative]
+    bsf: dict[int, Relative]
+    curve: MeanCurve
+    ratio: MeanCurve | None
+
+
+@dataclass(frozen=True)
+class Share:
+    """A method's gain over the baseline as a share of the oracle's, with its paired bootstrap interval."""
+
+    value: float
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class MethodResult:
+    """One method.
+
+    Attributes:
+        name: Its name.
+        seeds: Those of its runs that are compared.
+        paired: Those of them that the baseline has too.
+        measures: Whole-run measures by name.
+        axes: By axis; an axis that some run of the method did not record is absent.
+        shares: Its share of the oracle's gain in "score" and "area"; None where that can't be told.
+    """
+
+    name: str
+    seeds: tuple[int, ...]
+    paired: tuple[int, ...]
+    measures: dict[str, Summary]
+    axes: dict[str, AxisResult]
+    shares: dict[str, Share | None]
+
+
+@dataclass(frozen=True)
+class Budget:
+    """Where the curves of one axis are cut.
+
+    Attributes:
+        value: In steps, rollouts, tokens or seconds.
+        set_by: The run that had spent least by its last evaluation; `""` where the budget was given.
+        wanted: The given budget, if there is one; more than `value` where `set_by` did not get there.
+    """
+
+    value: float
+    set_by: str
+    wanted: float | None
+
+
+@dataclass(frozen=True)
+class OracleGain:
+    """Whether the task can tell methods apart: the oracle's gain over the baseline, and whether it is one."""
+
+    difference: Difference | None
+    tells_apart: bool
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """One run.
+
+    Attributes:
+        method: Its method.
+        seed: Its seed.
+        path: Its folder.
+        status: "compared", "unfinished" or "not evaluated".
+        step: Its last step.
+        planned: How many steps it is to have; None where its config does not say.
+        measures: Whole-run measures by name.
+        axes: Axis to "score", "area", "ttb_50", "bsf_25", ...; infinity where a score is never reached.
+    """
+
+    method: str
+    seed: int
+    path: str
+    status: str
+    step: int
+    planned: int | None
+    measures: dict[str, float]
+    axes: dict[str, dict[str, float]]
+
+    def value(self, key: str, axis: str | None = None) -> float:
+        """A whole-run measure, or one on an axis; NaN where it is not known."""
+        found = self.measures if axis is None else self.axes.get(axis, {})
+        return found.get(key, math.nan)
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Methods compared at equal budgets, over seeds.
+
+    Attributes:
+        name: What it is called.
+        baseline: The method that the others are compared with.
+        oracle: The method whose gain the others are shown as a share of; None for none.
+        score: The evaluated column that is compared, `eval/pass@1` or `eval/reward`; None where no run was evaluated.
+        headline_axis: The axis of the verdict: "tokens", or "steps" where tokens were not recorded.
+        budgets: By axis.
+        measures: What each whole-run measure is.
+        methods: By gain over the baseline at the headline budget, the greatest first; those that have no seed in
+            common with it after them, and those without a compared run last.
+        runs: Every run that could be read.
+        oracle_gains: "score" and "area"; empty without an oracle.
+        problems: What is wrong with some of the runs.
+        provisional: No run has finished, so those that have begun are compared as far as they got.
+        resamples: Random resamples for more than five seeds; up to five all n^n are used.
+    """
+
+    name: str
+    baseline: str
+    oracle: str | None
+    score: str | None
+    headline_axis: str
+    budgets: dict[str, Budget]
+    measures: dict[str, Measure]
+    methods: tuple[MethodResult, ...]
+    runs: tuple[RunResult, ...]
+    oracle_gains: dict[str, OracleGain]
+    problems: tuple[Problem, ...]
+    provisional: bool
+    resamples: int
+
+    @property
+    def pass_at_ks(self) -> list[int]:
+        """The k of the evaluations' pass@k, rising."""
+        prefix = "final_pass@"
+        return sorted(int(name.removeprefix(prefix)) for name in self.measures if name.startswith(prefix))
+
+    def method(self, name: str) -> MethodResult:
+        """The method of that name."""
+        return next(method for method in self.methods if method.name == name)
+
+    def on_headline(self, method: MethodResult) -> AxisResult | None:
+        """The method on the verdict's axis; None where none of its runs is compared there."""
+        return method.axes.get(self.headline_axis)
+
+    def to_dict(self, root: str | Path | None = None) -> dict[str, Any]:
+        """Plain values for JSON: NaN as None, an infinite time as "never".
+
+        Args:
+            root: Runs' paths are given from here; by default as they were read.
+        """
+        plain: dict[str, Any] = _plain(self)
+        if root is not None:
+            for row in plain["runs"]:
+                row["path"] = os.path.relpath(row["path"], root)
+        return plain
+
+    def to_csv(self, root: str | Path | None = None) -> str:
+        """One line a run, with all its measures; empty for what is not known, "never" for an infinite time."""
+        names = list(self.measures)
+        places = [(axis, key) for axis in self.budgets for key in _axis_keys(self.runs, axis)]
+        head = ["method", "seed", "status", "step", *names, *(f"{key}/{axis}" for axis, key in places), "path"]
+        buffer = io.StringIO()
+        writer = csv.writer(buffer, lineterminator="\n")
+        writer.writerow(head)
+        for run in self.runs:
+            values = [run.value(name) for name in names] + [run.value(key, axis) for axis, key in places]
+            path = run.path if root is None else os.path.relpath(run.path, root)
+            cells = ["" if (cell := _plain(v)) is None else cell for v in values]
+            writer.writerow([run.method, run.seed, run.status, run.step, *cells, path])
+        return buffer.getvalue()
+
+
+def _axis_keys(runs: tuple[RunResult, ...], axis: str) -> list[str]:
+    return list(dict.fromkeys(key for run in runs for key in run.axes.get(axis, {})))
+
+
+def _plain(value: Any) -> Any:
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+    if isinstance(value, dict):
+        return {str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(item) for item in value]
+    if isinstance(value, float):
+        return None if math.isnan(value) else NEVER if math.isinf(value) else float(f"{value:.10g}")
+    return value

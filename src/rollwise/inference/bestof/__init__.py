@@ -1,0 +1,1 @@
+"""The command `bestof`: options, settings taken from an evaluation, the run."""

@@ -1,0 +1,172 @@
+"""Every option of `rollwise bestof`, in one dataclass. Imports nothing heavy, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from dataclasses import MISSING, asdict, dataclass, field, fields
+from pathlib import Path
+from typing import Any, Literal
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.bestof.chosen import Chosen, setting_of
+from rollwise.inference.policies.agreement import EarlyStopping
+from rollwise.inference.policies.confidence import DeepConfPolicy
+from rollwise.inference.policies.policies import PEERS, POLICIES, BestOfN, make_policy
+from rollwise.inference.policies.selection import CHECKED, CHOICES, CONFIDENT, LIVE_RULES
+from rollwise.inference.policies.until import UntilChecked
+from rollwise.models import EMBEDDED
+from rollwise.sampling.config import DataConfig
+
+HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
+"""Policies that need no success head."""
+
+
+@dataclass(kw_only=True)
+class BestOfConfig(DataConfig):
+    """Options of `rollwise bestof`.
+
+    Args:
+        head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc,
+            adaptive-consistency and check, chosen by vote: confident for deepconf and checked for check, as by default,
+            or majority.
+        transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
+        policy: none (full best-of-N), prune, early-stop, utility, sequential, until; without a head deepconf, esc
+            (early-stopping self-consistency), adaptive-consistency or check.
+        policy_options: Its own options, for example `--policy_options.threshold 0.4`; warmup and interval follow from
+            the limit of tokens by default, an eighth and a 32nd of it.
+        check: `file.py:function`, text -> bool, for policy check: one candidate after another until one passes. By
+            default the task's own, if it has one.
+        evaluation: A folder of `rollwise head evaluate`, or its evaluation.json: policy, its options, k, mean_k and
+            select are those of its cheapest setting within its tolerance. Warns where model, data or pass rate are not
+            the evaluation's.
+        setting: The name of another setting of that evaluation.
+        k: Candidates of each prompt.
+        mean_k: Adaptive K: so many candidates on average, more for prompts that look hard, by the percentile rank of
+            V(x); at most `k` each.
+        select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority; with policy
+            deepconf, confident, its own: those vote that are as confident as its threshold; with policy check, checked:
+            those vote whose text passes, or all if none does.
+        task: The task whose verifier scores the file's prompts. Without one, and without a reward, nothing is scored.
+        split: "eval" for a task's held-out prompts, as by default, "train" for its training ones. A file is taken whole
+            by default.
+        temperature: Of the softmax.
+        top_k: So many of the likeliest tokens are drawn from; 0 for all.
+        stop: Texts with which a candidate ends, besides the end of text.
+        max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
+        slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.
+        base_url: Instead of loading the model, ask a server that speaks OpenAI's routes, up to and with its version, as
+            in http://localhost:8000/v1. Each candidate is a streamed request, closed to give it up. `model` is then the
+            name by which the server knows it. `head` is a folder of `rollwise head export`, which the server (vLLM)
+            serves; policies that need no head run on any server.
+        route: "completions" or "chat"; by default completions with a head or policy deepconf, which need it, else chat.
+        timeout: Seconds of silence of a server after which a request is given up and tried again.
+        retries: How often a request to a server that fails (429, 5xx, a lost connection, silence) is tried again.
+        api_key_env: Environment variable that holds the server's key; local servers mostly need none.
+        keep: "chosen" for the chosen text alone, "all" for every candidate's text, tokens and values.
+        out: The folder; by default bestof/NAME-POLICY.
+
+    Raises:
+        ConfigError: an option is out of its range.
+    """
+
+    head: str | None = None
+    transfer: bool = False
+    policy: str = "none"
+    policy_options: dict[str, Any] = field(default_factory=dict)
+    check: str | None = None
+    evaluation: str | None = None
+    setting: str | None = None
+    k: int = 8
+    mean_k: int | None = None
+    select: str | None = None
+    split: Literal["train", "eval"] | None = None
+    prompts: int = 100
+    top_k: int = 0
+    stop: list[str] = field(default_factory=list)
+    slots: int = 64
+    base_url: str | None = None
+    route: Literal["completions", "chat"] | None = None
+    timeout: float = 120.0
+    retries: int = 5
+    api_key_env: str = "OPENAI_API_KEY"
+    keep: Literal["chosen", "all"] = "chosen"
+    out: str | None = None
+
+    def __post_init__(self) -> None:
+        check_whole("k", self.k, least=1)
+        check_whole("slots", self.slots, least=1)
+        self.chosen: Chosen | None = self._take_setting()
+        if self.policy not in POLICIES:
+            raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
+        policy = make_policy(self.policy, **self.policy_options)
+        if isinstance(policy, EarlyStopping):
+            policy.check_fits(self.k, "policy_options.window")
+        own = {DeepConfPolicy.name: CONFIDENT, UntilChecked.name: CHECKED} if self.head is None else {}
+        self.select = self.select or own.get(self.policy, LIVE_RULES[0])
+        if self.select not in CHOICES:
+            raise ConfigError(f"select must be one of {', '.join(CHOICES)}, got {self.select!r}")
+        for rule, whose in ((CONFIDENT, DeepConfPolicy.name), (CHECKED, UntilChecked.name)):
+            if self.select == rule and self.policy != whose:
+                raise ConfigError(f"select {rule!r} is the vote of policy {whose}, got policy {self.policy!r}")
+        if self.check is not None and self.policy != UntilChecked.name:
+            raise ConfigError(f"check {self.check!r} is for policy check, got policy {self.policy!r}")
+        if self.head is None and (self.policy not in HEADLESS or self.mean_k is not None):
+            what = f"policy {self.policy!r}" if self.policy not in HEADLESS else "mean_k"
+            raise ConfigError(f"{what} goes by a success head: add --head, which `rollwise head fit` makes")
+        if self.head is None and self.select not in ("majority", CONFIDENT, CHECKED):
+            raise ConfigError(f"select {self.select!r} goes by a success head: add --head, or --select majority")
+        if self.mean_k is not None:
+            check_number("mean_k", self.mean_k, low=1, high=self.k)
+        self._check_server()
+        super().__post_init__()
+
+    def _check_server(self) -> None:
+        if self.base_url is None:
+            if self.route is not None:
+                raise ConfigError(f"route {self.route!r} is a server's: add --base_url")
+            return
+        if self.model == EMBEDDED:
+            raise ConfigError("base_url needs the name by which the server knows the model: add --model NAME")
+        if self.mean_k is not None:
+            raise ConfigError("mean_k reads all prompts before the first candidate, which a server can't; leave it out")
+        if self.route == "chat" and (self.head is not None or self.policy == DeepConfPolicy.name):
+            raise ConfigError("a head, and policy deepconf, need --route completions; leave out --route chat")
+        if self.keep == "all" and self.head is None:
+            raise ConfigError("keep 'all' keeps tokens, which are known with a head alone here; leave it out")
+
+    def _take_setting(self) -> Chosen | None:
+        if self.evaluation is None:
+            if self.setting is not None:
+                raise ConfigError(f"setting {self.setting!r} is one of an evaluation: add --evaluation FOLDER")
+            return None
+        chosen = setting_of(self.evaluation, self.setting)
+        for option in fields(self):
+            if option.name not in chosen.options:
+                continue
+            name, value = option.name, chosen.options[option.name]
+            default = option.default if option.default_factory is MISSING else option.default_factory()
+            if getattr(self, name) not in (default, value):
+                raise ConfigError(
+                    f"{name} is {value!r} in setting {chosen.name!r} of {self.evaluation!r}, and "
+                    f"{getattr(self, name)!r} is given; leave out one of --evaluation and --{name}"
+                )
+            setattr(self, name, value)
+        if chosen.headless and self.head is not None:
+            raise ConfigError(f"setting {chosen.name!r} needs no success head; leave out --head")
+        return chosen
+
+    @property
+    def rule(self) -> str:
+        """How the answer is chosen."""
+        return str(self.select)
+
+    @property
+    def folder(self) -> Path:
+        """Where the answers go."""
+        return Path(self.out or f"bestof/{Path(self.data).stem}-{self.policy}")
+
+    def deciding(self) -> dict[str, Any]:
+        """The options that decide the answers: a folder goes on with the same ones only."""
+        free = {"slots", "out", "answer", "evaluation", "setting", "transfer"}
+        free |= {"base_url", "timeout", "retries", "api_key_env"}
+        return {name: value for name, value in asdict(self).items() if name not in free}

@@ -1,0 +1,71 @@
+"""`rollwise bestof --base_url`: what stands for the model and the decoder where a server has the model."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.endpoint.config import EndpointConfig
+from rollwise.inference.policies.confidence import DeepConfPolicy
+from rollwise.inference.serving.export import HEAD_FILE, SERVING_FILE
+from rollwise.inference.serving.server_decoder import ServerDecoder
+from rollwise.inference.serving.server_stream import request_options
+from rollwise.inference.serving.vllm_signals import HeadSlice, Signal, TopLogprobs
+from rollwise.models.loading import need
+
+
+def exported_head(folder: str | Path) -> Path:
+    """The head's own file in a folder of `rollwise head export`; `ConfigError` if it is no such folder."""
+    path = Path(folder) / HEAD_FILE
+    if not path.exists() or not (Path(folder) / SERVING_FILE).exists():
+        raise ConfigError(
+            f"{str(folder)!r} is no folder of `rollwise head export`, which --head must be with --base_url: the server "
+            "reads the head from rows of the model that it serves"
+        )
+    return path
+
+
+def server_decoder(config: BestOfConfig, limit: int) -> ServerDecoder:
+    """Reads the server as `config` says.
+
+    Args:
+        config: Its `base_url` is given.
+        limit: Most tokens of a candidate.
+
+    Raises:
+        ConfigError: an option that can't be sent.
+        MissingExtraError: the `serve` extra is not installed; with a head, transformers.
+    """
+    signal: Signal | None = TopLogprobs() if config.policy == DeepConfPolicy.name and config.head is None else None
+    unnamed, tokenizer = [], None
+    if config.head is not None:
+        serving = json.loads((Path(config.head) / SERVING_FILE).read_text(encoding="utf-8"))
+        signal, unnamed = HeadSlice.of(serving), serving["unnamed_ids"]
+        # The tokens that the head was fitted on, whatever a server makes of text.
+        tokenizer = need("transformers", "a head's tokenizer").AutoTokenizer.from_pretrained(config.head)
+    endpoint = EndpointConfig(
+        base_url=str(config.base_url),
+        model=config.model,
+        rule="full",
+        route=config.route or ("chat" if signal is None else "completions"),
+        temperature=config.temperature,
+        top_p=config.top_p,
+        max_tokens=limit,
+        concurrency=config.slots,
+        timeout=config.timeout,
+        retries=config.retries,
+        api_key_env=config.api_key_env,
+        extra=request_options(signal, unnamed, config.stop, config.top_k),
+    )
+    return ServerDecoder(endpoint, signal, unnamed, tokenizer, config.seed)
+
+
+def served_facts(config: BestOfConfig) -> dict[str, Any]:
+    """What is known of the model: a server says its name alone."""
+    facts: dict[str, Any] = {"served": config.model, "weights_digest": None}
+    if config.head is not None:
+        facts |= json.loads((Path(config.head) / SERVING_FILE).read_text(encoding="utf-8"))["model"]
+    return facts

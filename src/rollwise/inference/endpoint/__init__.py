@@ -1,0 +1,1 @@
+"""Self-consistency over any OpenAI-compatible endpoint: the command `consistency`."""

@@ -1,0 +1,65 @@
+"""Finds a completion's answer, and writes answers that are the same in one way."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from functools import lru_cache
+from typing import Any
+
+from rollwise.answers import final_answer, normalised, same_answer
+from rollwise.errors import ConfigError, RewardError, RollwiseError
+from rollwise.inference.policies.agreement import Answer
+from rollwise.sampling.scoring import load_reward
+
+
+class Extractor:
+    """Finds a completion's answer: by the usual marks, or by a user's function.
+
+    Args:
+        where: `file.py:function` or `package.module:function`; None for the usual marks.
+    """
+
+    def __init__(self, where: str | None = None) -> None:
+        self.where, self.hash = where, ""
+        self.function: Callable[[str], Any] = final_answer
+        if where is not None:
+            try:
+                self.function, self.hash = load_reward(where)
+            except ConfigError as error:
+                raise ConfigError(f"--answer: {error}") from error
+
+    def __call__(self, text: str) -> Answer:
+        """The answer as text; None where there is none. Numbers count as text: 4 is "4"."""
+        try:
+            found = self.function(text)
+        except RollwiseError:
+            raise
+        except Exception as error:
+            raise RewardError(f"{self.where} raised {error!r} for the completion {text!r:.80}; mend it") from error
+        if found is not None and not isinstance(found, str | int | float):
+            raise RewardError(f"{self.where} must give an answer as text, or None, got {found!r:.80}")
+        answer = None if found is None else str(found).strip()
+        return answer or None
+
+
+def unified(answers: Iterable[Answer]) -> list[Answer]:
+    """The answers, each written as the first that is the same.
+
+    Answers that differ only in case, spaces, commas, dollar signs or as 4 and 4.0 are one answer.
+
+    >>> unified(["4", None, "5", "4.0"])
+    ['4', None, '5', '4']
+    """
+    written: list[Answer] = []
+    firsts: dict[str, str] = {}
+    for answer in answers:
+        if answer is not None and answer not in firsts:
+            first = next((known for known in dict.fromkeys(firsts.values()) if _same(known, answer)), answer)
+            firsts[answer] = first
+        written.append(None if answer is None else firsts[answer])
+    return written
+
+
+@lru_cache(maxsize=2**16)  # answers are compared again with every sample that comes
+def _same(one: str, other: str) -> bool:
+    return bool(normalised(one)) and same_answer(one, other)

@@ -1,0 +1,108 @@
+"""Answers many prompts over one endpoint; a prompt's failure is its own."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from rollwise.answers import recorded_answer, same_answer
+from rollwise.errors import ConfigError
+from rollwise.inference.endpoint.client import import_openai
+from rollwise.inference.endpoint.config import EndpointConfig
+from rollwise.inference.endpoint.drawing import Desk, Drawing
+from rollwise.inference.endpoint.replies import BadReplyError, Watch, one_line
+from rollwise.inference.endpoint.samples import Drawn, Line
+
+
+class _NotAskedError(Exception):
+    """The endpoint counts as down."""
+
+
+async def answer_all(
+    ids: Sequence[str],
+    rows: Sequence[Mapping[str, Any]],
+    drawn: Mapping[str, Drawn],
+    desk: Desk,
+    keep: Callable[[Line], None],
+    *,
+    resumed: bool = False,
+) -> dict[str, str]:
+    """Answer N prompts, several at once; each line goes to `keep` as soon as it is there.
+
+    Args:
+        ids: The prompts' ids.
+        rows: Their rows of the data, each with a `prompt`.
+        drawn: What is there already of some of them.
+        desk: How they are asked.
+        keep: Takes a line.
+        resumed: Whether other prompts are done: should the endpoint be down, the rest is left instead of an error.
+
+    Returns:
+        Of prompts that failed, or were not asked any more: id -> what went wrong.
+
+    Raises:
+        ConfigError: the endpoint refuses everything, or nothing but failures comes from it.
+        RewardError: the user's function that extracts answers fails.
+    """
+    config, passing = desk.config, (import_openai().APIError, BadReplyError)
+    at_work = asyncio.Semaphore(config.concurrency)  # each prompt at work has a sample in flight, or waits for a slot
+    failures: dict[str, str] = {}
+    watch = Watch(len(ids), done=resumed)
+
+    def hopeless() -> str:
+        return f"nothing but failures from {config.base_url}, the last: {watch.last}; look at the server"
+
+    def admit(at: int) -> None:
+        if watch.down():
+            raise _NotAskedError
+        watch.begin(at)
+
+    def give_up(at: int, error: Exception) -> None:
+        if isinstance(error, passing) and ids[at] not in failures:  # one of a prompt's requests is enough
+            failures[ids[at]] = one_line(error)
+            watch.failed(at, error)
+
+    async def one(at: int) -> None:
+        id_, hooks = ids[at], {"admit": partial(admit, at), "give_up": partial(give_up, at)}
+        seed = None if config.seed is None else seed_of(config.seed, id_)
+        drawing = Drawing(desk, id_, rows[at]["prompt"], drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
+        try:
+            async with at_work:
+                line = await drawing.run()
+        except _NotAskedError:
+            failures[id_] = f"not asked: {hopeless()}"
+        except passing as error:
+            if watch.down() and not resumed:
+                raise ConfigError(hopeless()) from error
+        else:
+            failures.pop(id_, None)  # it did without what failed
+            keep(_finished(line, id_, rows[at], config))
+            watch.succeeded()
+
+    tasks = [asyncio.create_task(one(at)) for at in range(len(ids))]
+    try:
+        await asyncio.gather(*tasks)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    return failures
+
+
+def seed_of(seed: int, id_: str) -> int:
+    """A prompt's first seed, its own and below 2^31; its samples count on from there.
+
+    >>> seed_of(0, "a") == seed_of(0, "a"), seed_of(0, "a") == seed_of(0, "b")
+    (True, False)
+    """
+    return int.from_bytes(hashlib.sha256(f"{seed}/{id_}".encode("utf-8", "surrogatepass")).digest()[:4], "big") >> 2
+
+
+def _finished(line: Line, id_: str, row: Mapping[str, Any], config: EndpointConfig) -> Line:
+    recorded = recorded_answer(dict(row), config.answer_column)
+    if recorded is not None:
+        line["correct"] = line["chosen"] is not None and same_answer(line["chosen"], recorded)
+    return {"id": id_, **line}

@@ -1,0 +1,151 @@
+"""Every option of `rollwise consistency`, in one dataclass. Imports nothing heavy, so that `--help` is quick."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
+
+ROUTES = ("chat", "completions")
+
+_FREE = (
+    *("out", "limit", "base_url", "api_key_env", "price_in", "price_out"),
+    *("concurrency", "n", "ahead", "stream", "timeout", "retries"),
+)
+"""Options that do not decide the results."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class EndpointConfig:
+    r"""Options of `rollwise consistency`.
+
+    Args:
+        data: A .jsonl, .json or .parquet file with a column `prompt`, text or chat messages.
+        base_url: The endpoint, up to and with its version, as in http://localhost:8000/v1.
+        model: The name by which it knows the model.
+        out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
+        rule: "adaptive" stops once the majority is safe, "esc" once all answers of a window agree, "full" never.
+        k: Most samples of a prompt.
+        window: Samples between two looks at the rule; by default 1 for adaptive, 5 for esc (at most k), all for full.
+        threshold: For adaptive: how sure the majority must be; by default 0.95.
+        answer: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last number):
+            a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
+        route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
+        system: A system message before each prompt, with route chat.
+        temperature: Of the samples; they must differ, or agreement means nothing.
+        top_p: The least set of tokens with this probability is drawn from.
+        max_tokens: Most tokens of a sample; one that is cut off counts as having no answer.
+        seed: Sent along, another for each request of each prompt, if given; not all endpoints heed it.
+        extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
+        id: The file's column of ids; without one a prompt's id is the hash of its content.
+        answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
+            `ground_truth` or the like, if there is one.
+        limit: Only the first so many prompts.
+        concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.
+        n: Most samples asked for in one request, which share the prompt's tokens; by default as many as are wanted at
+            once. 1 for a server that refuses more, or gives one whatever is asked.
+        ahead: Samples of a prompt asked for beyond those that the rule can't do without, so that they are under way
+            should they be needed: less time, more tokens. What is not needed is cancelled.
+        stream: Ask for streams. Without, a reply comes whole: a cancelled one is paid for, and a long one is silent.
+        timeout: Seconds of silence after which a request is given up and tried again.
+        retries: How often a request that fails (429, 5xx, a lost connection, silence) is tried again, with growing
+            waits.
+        price_in: Price of a million input tokens, to show what was paid and saved.
+        price_out: Price of a million output tokens; give both or none.
+        api_key_env: Environment variable that holds the key; local servers mostly need none.
+        keep_texts: Keep the completions in the file, not their answers alone.
+
+    Raises:
+        ConfigError: an option is missing or out of its range.
+    """
+
+    data: str = ""
+    base_url: str = ""
+    model: str = ""
+    out: str | None = None
+    rule: str = "adaptive"
+    k: int = 40
+    window: int | None = None
+    threshold: float | None = None
+    answer: str | None = None
+    route: str = "chat"
+    system: str | None = None
+    temperature: float = 0.7
+    top_p: float = 1.0
+    max_tokens: int = 1024
+    seed: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+    id: str = "id"
+    answer_column: str | None = None
+    limit: int | None = None
+    concurrency: int = 64
+    n: int | None = None
+    ahead: int = 0
+    stream: bool = True
+    timeout: float = 120.0
+    retries: int = 5
+    price_in: float | None = None
+    price_out: float | None = None
+    api_key_env: str = "OPENAI_API_KEY"
+    keep_texts: bool = True
+
+    def __post_init__(self) -> None:
+        for name, example in (("base_url", "http://localhost:8000/v1"), ("model", "Qwen/Qwen2.5-0.5B-Instruct")):
+            if not getattr(self, name):
+                raise ConfigError(f"{name} is missing; for example --{name} {example}")
+        for name in ("base_url", "model", "system", "extra"):
+            _check_sendable(name, getattr(self, name))
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ConfigError(f"base_url must begin with http:// or https://, got {self.base_url!r}")
+        if self.route not in ROUTES:
+            raise ConfigError(f"route must be one of {', '.join(ROUTES)}, got {self.route!r}")
+        if self.system is not None and self.route != "chat":
+            raise ConfigError("a system message goes with --route chat; write it into the prompts, or leave it out")
+        for name in ("k", "max_tokens", "concurrency"):
+            check_whole(name, getattr(self, name), least=1)
+        for name in ("retries", "ahead"):
+            check_whole(name, getattr(self, name), least=0)
+        for name in ("limit", "n", "seed"):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=0 if name == "seed" else 1)
+        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
+        self._check_prices()
+        rule = self.stopping_rule()
+        if isinstance(rule, EarlyStopping) and self.window is not None:
+            rule.check_fits(self.k, "window")
+
+    def stopping_rule(self) -> StoppingRule:
+        """The rule, made of its options."""
+        window = self.window
+        if window is None and self.rule == "esc":
+            window = min(EarlyStopping.window, max(2, self.k))
+        return make_rule(self.rule, window=window, threshold=self.threshold)
+
+    def per_request(self) -> int:
+        """Most samples that one request may ask for."""
+        window = self.window if self.rule == "full" else None
+        return min(self.n or self.k, window or self.k, self.k, self.concurrency)
+
+    def deciding(self) -> dict[str, Any]:
+        """The options that decide the results; a file goes on with the same ones only."""
+        return {name: value for name, value in asdict(self).items() if name not in _FREE}
+
+    def _check_prices(self) -> None:
+        if (self.price_in is None) != (self.price_out is None):
+            raise ConfigError("price_in and price_out go together; give both, 0 for what costs nothing")
+        for name in ("price_in", "price_out"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), low=0.0, high=1e9)
+
+
+def _check_sendable(name: str, value: Any) -> None:
+    try:
+        json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
+    except ValueError as error:  # bytes that are no UTF-8 come in as half characters
+        raise ConfigError(f"{name} can't be sent to an endpoint: {error}; mend {value!r:.80}") from error

@@ -1,0 +1,1 @@
+"""Replay, matched cost, calibration and tables: the command `head evaluate`."""

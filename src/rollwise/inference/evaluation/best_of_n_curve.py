@@ -1,0 +1,158 @@
+"""Best-of-n for every n up to K, from one full run of K: what a policy must beat at its own cost. numpy alone."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from rollwise.errors import ConfigError
+from rollwise.inference.evaluation.pareto import PolicyRun
+from rollwise.inference.policies.candidates import BoolArray, FloatArray
+from rollwise.inference.policies.selection import CHECKED, select
+from rollwise.rng import stream_generator
+
+
+@dataclass(frozen=True)
+class BestOfCurve:
+    """Best-of-n for n = 1 ... K on N prompts: expectations over all subsets of n of the K candidates.
+
+    Attributes:
+        accuracy: (K, N).
+        row_forwards: (K, N).
+        steps: (K, N).
+    """
+
+    accuracy: FloatArray
+    row_forwards: FloatArray
+    steps: FloatArray
+
+
+def best_of_curve(
+    values_end: ArrayLike,
+    rewards: ArrayLike,
+    lengths: ArrayLike,
+    *,
+    answers: Sequence[Sequence[str | None]] | None = None,
+    passed: ArrayLike | None = None,
+    rule: str = "value-end",
+    states: Sequence[float] = (0.0, 1.0),
+    subsets: int = 64,
+    seed: int = 0,
+) -> BestOfCurve:
+    """What best-of-n would have reached for every n, from the candidates of one full run.
+
+    Exact for `value-end`: with the candidates in order of value, the r-th (from 0) of K is the best of n when it is
+    drawn and the r better ones are not, with chance C(K - 1 - r, n - 1) / C(K, n). Other rules: the mean over `subsets`
+    random subsets of each n, or over all where there are no more.
+
+    Args:
+        values_end: (N, K).
+        rewards: (N, K), 1 for a success and 0 else.
+        lengths: (N, K) tokens.
+        answers: (N, K) keys, for votes.
+        passed: (N, K) whose text passes a check, for the rule `checked`.
+        rule: One of `selection.LIVE_RULES`, or `checked`: of those that pass, or of all if none does, the majority.
+        states: Rewards of the states that the values are means of, for votes.
+        subsets: For votes.
+        seed: For votes.
+    """
+    values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
+    tokens = np.asarray(lengths, dtype=np.float64)
+    if values.ndim != 2 or values.shape != earned.shape or values.shape != tokens.shape:
+        raise ConfigError(f"values_end, rewards and lengths must be (N, K), got {values.shape} and {earned.shape}")
+    k = values.shape[1]
+    chances = _chances_of_first(k)
+    # Stable, so that the first of equal values comes first, as in `select`.
+    ranked = np.take_along_axis(earned, np.argsort(-np.nan_to_num(values, nan=-np.inf), axis=1, kind="stable"), axis=1)
+    longest = -np.sort(-tokens, axis=1)
+    votes = rule != "value-end" or bool(np.isnan(values).all())
+    if votes and answers is None:
+        raise ConfigError(f"rule {rule!r} needs answers")
+    good = np.zeros(values.shape, dtype=bool)
+    if rule == CHECKED:
+        if passed is None:
+            raise ConfigError("rule 'checked' needs passed, whose texts pass")
+        good, values, rule = np.asarray(passed, dtype=bool), np.full_like(values, np.nan), "majority"
+    accuracy = _voted(values, earned, answers or [], good, rule, states, subsets, seed) if votes else chances @ ranked.T
+    cost = np.arange(1, k + 1)[:, None] * tokens.mean(axis=1)
+    return BestOfCurve(np.asarray(accuracy), np.asarray(cost), np.asarray(chances @ longest.T))
+
+
+def perfect_judge(rewards: ArrayLike, lengths: ArrayLike) -> tuple[FloatArray, FloatArray]:
+    """Whether a candidate was right, and tokens until then, (N,) each, for who draws one after another and knows.
+
+    Of each prompt's K candidates in their order the first success is the answer, and the rest are not drawn; if none
+    succeeds, all are. A verdict on finished candidates can't save more without giving up on prompts.
+
+    Args:
+        rewards: (N, K), 1 for a success and 0 else.
+        lengths: (N, K) tokens.
+
+    >>> right, tokens = perfect_judge([[0, 1, 1], [0, 0, 0]], [[5, 7, 9], [1, 2, 3]])
+    >>> right.tolist(), tokens.tolist()
+    ([1.0, 0.0], [12.0, 6.0])
+    """
+    earned, tokens = np.asarray(rewards, dtype=np.float64) > 0, np.asarray(lengths, dtype=np.float64)
+    if earned.ndim != 2 or earned.shape != tokens.shape:
+        raise ConfigError(f"rewards and lengths must be (N, K), got {earned.shape} and {tokens.shape}")
+    before: FloatArray = np.cumsum(earned, axis=1) - earned.astype(np.float64)  # successes before each
+    return np.asarray(earned.any(axis=1), dtype=np.float64), np.asarray(np.where(before == 0, tokens, 0.0).sum(axis=1))
+
+
+def _chances_of_first(k: int) -> FloatArray:
+    """(K, K): for n = 1 ... K, the chance that the r-th in some order is the first of a random subset of n."""
+    return np.array([[math.comb(k - 1 - r, n - 1) / math.comb(k, n) for r in range(k)] for n in range(1, k + 1)])
+
+
+def _voted(
+    values: FloatArray,
+    earned: FloatArray,
+    answers: Sequence[Sequence[str | None]],
+    good: BoolArray,
+    rule: str,
+    states: Sequence[float],
+    subsets: int,
+    seed: int,
+) -> FloatArray:
+    prompts, k = values.shape
+    rng, accuracy = stream_generator(seed, "subsets"), np.zeros((k, prompts))
+    for n in range(1, k + 1):
+        if math.comb(k, n) <= subsets:
+            drawn = [list(one) for one in combinations(range(k), n)]
+        else:
+            drawn = [sorted(rng.choice(k, n, replace=False).tolist()) for _ in range(subsets)]
+        for i in range(prompts):
+            among = [[j for j in s if good[i, j]] or s for s in drawn] if good[i].any() else drawn
+            won = [earned[i, s[select(values[i, s], [answers[i][j] for j in s], rule, states=states)]] for s in among]
+            accuracy[n - 1, i] = np.mean(won)
+    return accuracy
+
+
+def matched_cost(curve: BestOfCurve, cost: float) -> PolicyRun:
+    """Best-of-n at a mean cost for each prompt: a mixture of the two whole n around it, for each prompt.
+
+    Below the cost of one candidate it is best-of-1, which costs more than the policy, and beyond that of K it is
+    best-of-K.
+    """
+    costs = curve.row_forwards.mean(axis=1)
+    at = float(np.interp(cost, costs, np.arange(len(costs))))
+    low = math.floor(at)
+    high, part = min(low + 1, len(costs) - 1), at - low
+    accuracy, row_forwards, steps = (
+        (1 - part) * each[low] + part * each[high] for each in (curve.accuracy, curve.row_forwards, curve.steps)
+    )
+    return PolicyRun(f"best-of-{1 + at:.2f}", -1, accuracy, row_forwards, steps)
+
+
+def mean_curve(curves: Sequence[BestOfCurve]) -> BestOfCurve:
+    """The mean over seeds."""
+    return BestOfCurve(
+        np.mean([curve.accuracy for curve in curves], axis=0),
+        np.mean([curve.row_forwards for curve in curves], axis=0),
+        np.mean([curve.steps for curve in curves], axis=0),
+    )

@@ -1,0 +1,205 @@
+"""Which settings of which policies an evaluation compares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.evaluation.pareto import FEWEST_SEEDS, RESAMPLES
+from rollwise.inference.evaluation.text_check import TextCheck
+from rollwise.inference.policies.candidates import Policy
+from rollwise.inference.policies.confidence import DeepConfPolicy
+from rollwise.inference.policies.defaults import rhythm, with_defaults
+from rollwise.inference.policies.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
+from rollwise.inference.policies.selection import CHECKED, CONFIDENT, LIVE_RULES
+from rollwise.inference.policies.until import Until, UntilChecked
+from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+
+BASELINE = "none"
+HEAD, CONFIDENCE, NOTHING = "head", "confidence", "nothing"
+LIVE = ("front", "all", "no")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A policy with its options, for all K candidates of a prompt, or for as many as adaptive K gives it.
+
+    Attributes:
+        name: In tables.
+        family: Which settings it is one of; a colour in the figures.
+        policy: What the decoder asks.
+        mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
+        rule: How the answer is chosen; None for the evaluation's rule.
+        signal: What policy and choice see: `head`; `confidence`, the tokens' own; or `nothing` but answers.
+        check: Of a text, by which policy and choice go; None for those that go by none.
+    """
+
+    name: str
+    family: str
+    policy: Policy
+    mean_k: int | None = None
+    rule: str | None = None
+    signal: str = HEAD
+    check: TextCheck | None = None
+
+    @property
+    def key(self) -> str:
+        """What it does, to the last option: runs of equal keys are equal."""
+        own = "" if self.rule is None else f" rule={self.rule} signal={self.signal}"
+        own += "" if self.check is None else f" check={self.check.digest}"
+        return f"{self.policy!r} mean_k={self.mean_k}{own}"
+
+    @property
+    def headless(self) -> bool:
+        """Whether it is one of the peers that need no success head."""
+        return self.signal != HEAD
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationConfig:
+    """What `rollwise head evaluate` compares, and how.
+
+    Args:
+        limit: Most tokens of a candidate.
+        k: Candidates of best-of-N.
+        seeds: At least 3.
+        rule: How the answer is chosen: value-end, majority or weighted-majority.
+        warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
+        interval: Steps between; a 32nd of the limit.
+        thresholds: Of `prune`.
+        keep: Candidates that `prune` keeps.
+        taus: Of `early-stop`.
+        betas: Of `utility`, one by one and at once.
+        sequential_betas: Of `sequential`, one candidate at a time, and two.
+        untils: Thresholds of `until`, one candidate at a time.
+        mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1; K and more,
+            where nothing is left to allot, are left out.
+        windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
+        confidences: Thresholds of the peer `adaptive-consistency`.
+        keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates set its
+            threshold, and a group of tokens is `warmup` long.
+        tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
+        resamples: Of the bootstrap over prompts.
+        live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
+            families' operating points, `all`, `no`, or names of settings, separated by commas.
+    """
+
+    limit: int
+    k: int = 8
+    seeds: tuple[int, ...] = (0, 1, 2)
+    rule: str = "value-end"
+    warmup: int | None = None
+    interval: int | None = None
+    thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)
+    keep: int = 2
+    taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
+    betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+    sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
+    untils: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
+    mean_ks: tuple[int, ...] = (4, 6)
+    windows: tuple[int, ...] = (2, 3, 4)
+    confidences: tuple[float, ...] = (0.8, 0.9, 0.95)
+    keeps: tuple[float, ...] = (10.0, 50.0, 90.0)
+    tolerance: float = 0.01
+    resamples: int = RESAMPLES
+    live: str = "front"
+
+    def __post_init__(self) -> None:
+        check_whole("limit", self.limit, least=1)
+        check_whole("k", self.k, least=1)
+        check_whole("keep", self.keep, least=1)
+        check_whole("resamples", self.resamples, least=1)
+        check_number("tolerance", self.tolerance, low=0.0, high=1.0)
+        if len(set(self.seeds)) < FEWEST_SEEDS or len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(f"seeds must be {FEWEST_SEEDS} distinct numbers or more, got {list(self.seeds)}")
+        if self.rule not in LIVE_RULES:
+            raise ConfigError(f"rule must be one of {', '.join(LIVE_RULES)}, got {self.rule!r}")
+        for mean in self.mean_ks:
+            check_whole("mean_ks", mean, least=1)
+        if self.warmup is not None and check_whole("warmup", self.warmup, least=1) >= self.limit:
+            raise ConfigError(f"warmup must be below the limit of {self.limit} tokens to act, got {self.warmup}")
+        for name, scaled in rhythm(self.limit).items():
+            if getattr(self, name) is None:
+                object.__setattr__(self, name, scaled)
+            check_whole(name, getattr(self, name), least=1)
+
+
+def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
+    """The grid, none first: prune, early stop, utility both ways, sequential, until, adaptive K, the blend, the peers.
+
+    >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][:4]
+    ['none', 'prune 0.5', 'utility 0.02', 'utility-at-once 0.02']
+    """
+    warmup, interval = int(config.warmup or 1), int(config.interval or 1)
+    prunes = {t: Prune(warmup=warmup, interval=interval, threshold=t, keep=config.keep) for t in config.thresholds}
+    found = [Setting(BASELINE, BASELINE, BestOfN())]
+    found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
+    found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
+    for family, at_once in (("utility", False), ("utility-at-once", True)):
+        found += [
+            Setting(
+                f"{family} {beta:g}", family, Utility(beta=beta, warmup=warmup, interval=interval, simultaneous=at_once)
+            )
+            for beta in config.betas
+        ]
+    for family, width in (("sequential", 1), ("sequential-pairs", 2)):
+        found += [
+            Setting(f"{family} {beta:g}", family, Sequential(beta=beta, width=width))
+            for beta in config.sequential_betas
+        ]
+    found += [Setting(f"until {t:g}", "until", Until(threshold=t)) for t in config.untils]
+    for mean in config.mean_ks:
+        if mean < config.k:  # with all K there is nothing to allocate
+            found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
+            found += [Setting(f"blend {mean}/{t:g}", "blend", policy, mean) for t, policy in prunes.items()]
+    return found + peers_of(config, check)
+
+
+def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
+    """What can be had without a head: majorities, of all K or fewer; confidence's own vote; a check of the text."""
+    voting: dict[str, Any] = {"rule": "majority", "signal": NOTHING}
+    found = [Setting("majority", "majority", BestOfN(), **voting)]
+    found += [Setting(f"esc {window}", "esc", EarlyStoppingVote(window=window), **voting) for window in config.windows]
+    found += [
+        Setting(
+            f"adaptive-consistency {threshold:g}",
+            "adaptive-consistency",
+            AdaptiveConsistencyVote(threshold=threshold),
+            **voting,
+        )
+        for threshold in config.confidences
+    ]
+    if check is not None:
+        found.append(Setting("check", "check", UntilChecked(), rule=CHECKED, signal=NOTHING, check=check))
+    given = {"window": config.warmup, "interval": config.interval}
+    return found + [
+        Setting(
+            f"deepconf {keep:g}",
+            "deepconf",
+            DeepConfPolicy(
+                **with_defaults(DeepConfPolicy.name, {**given, "keep": keep}, k=config.k, limit=config.limit)
+            ),
+            rule=CONFIDENT,
+            signal=CONFIDENCE,
+        )
+        for keep in config.keeps
+    ]
+
+
+def live_names(config: EvaluationConfig, settings: Sequence[Setting]) -> set[str] | None:
+    """The names that `live` gives, and the baseline; None for `front`, which is known only after the replays.
+
+    Raises:
+        ConfigError: a name is no setting's.
+    """
+    if config.live in ("front", "no"):
+        return None if config.live == "front" else set()
+    known = [setting.name for setting in settings]
+    wanted = known if config.live == "all" else [name.strip() for name in config.live.split(",")]
+    for name in wanted:
+        if name not in known:
+            raise ConfigError(f"live names no setting {name!r}; give {', '.join(LIVE)}, or some of {', '.join(known)}")
+    return {BASELINE, *wanted}

@@ -1,0 +1,224 @@
+"""What an evaluation's runs say, as plain numbers: `evaluation.json`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
+from typing import Any, cast
+
+import numpy as np
+
+from rollwise.inference.evaluation.best_of_n_curve import (
+    BestOfCurve,
+    best_of_curve,
+    matched_cost,
+    mean_curve,
+    perfect_judge,
+)
+from rollwise.inference.evaluation.pareto import (
+    Estimate,
+    HeldOut,
+    PolicyRun,
+    PolicySummary,
+    front,
+    held_out,
+    paired_bootstrap,
+    summarise,
+)
+from rollwise.inference.evaluation.settings import BASELINE, EvaluationConfig, Setting
+from rollwise.inference.evaluation.text_check import TextCheck
+from rollwise.inference.policies.selection import CHECKED
+
+FORMAT = "rollwise-inference-evaluation-1"
+OBJECTIVES = ("row_forwards", "steps")
+EVERY = "any"
+"""In place of a family: the operating point is chosen among all settings that go by the head."""
+
+
+def summary_of(
+    config: EvaluationConfig,
+    settings: Sequence[Setting],
+    replayed: Mapping[str, Sequence[PolicyRun]],
+    live: Mapping[str, Sequence[PolicyRun]],
+    full: Sequence[Mapping[str, Any]],
+    *,
+    calibration: Mapping[str, Any] | None = None,
+    about: Mapping[str, Any] | None = None,
+    check: TextCheck | None = None,
+) -> dict[str, Any]:
+    """Everything that tables and figures show.
+
+    Args:
+        config: The evaluation's.
+        settings: The grid, the baseline first.
+        replayed: Each setting's runs, one a seed.
+        live: Those of settings that were run live; an empty list for others.
+        full: For each seed the arguments of `best_of_curve`.
+        calibration: What `calibration_report` said.
+        about: What was evaluated.
+        check: Of a text, if there is one.
+    """
+    summaries = {setting.name: summarise(replayed[setting.name]) for setting in settings}
+    curves = [best_of_curve(**given, rule=config.rule) for given in full]
+    curve = mean_curve(curves)
+    voted = mean_curve([best_of_curve(**given, rule="majority") for given in full])
+    checked = None if check is None else mean_curve([best_of_curve(**given, rule=CHECKED) for given in full])
+    points = _operating_points(config, settings, summaries, curve)
+    saving = [point for point in points if point["objective"] == OBJECTIVES[0]]
+    chosen = {fold["setting"] for point in saving for fold in point["folds"]}
+    ends = _on_fronts(settings, summaries)
+    policies = []
+    for setting in settings:
+        found = _policy(config, setting, summaries, curve)
+        found |= {"on_front": setting.name in ends, "notable": setting.name in ends | chosen}
+        policies.append(found | {"live": _live(setting.name, replayed, live)})
+    return {
+        "format": FORMAT,
+        "about": dict(about or {}),
+        "config": asdict(config),
+        "check": None if check is None else {"name": check.name, "digest": check.digest},
+        "prompts": len(summaries[BASELINE].by_prompt.accuracy),
+        "policies": policies,
+        "best_of": _best_of(curves, voted, checked),
+        "ceiling": _ceiling(full),
+        "held_out": points,
+        "calibration": None if calibration is None else dict(calibration),
+    }
+
+
+def _policy(
+    config: EvaluationConfig, setting: Setting, summaries: Mapping[str, PolicySummary], curve: BestOfCurve
+) -> dict[str, Any]:
+    mine, baseline = summaries[setting.name], summaries[BASELINE].by_prompt
+    paired = paired_bootstrap(mine.by_prompt, baseline, resamples=config.resamples)
+    return {
+        "name": setting.name,
+        "family": setting.family,
+        "baseline": setting.name == BASELINE,
+        "policy": repr(setting.policy),
+        "options": {"policy": setting.policy.name, "policy_options": asdict(cast("Any", setting.policy))},
+        "acted": bool((mine.by_prompt.row_forwards != baseline.row_forwards).any()),
+        "mean_k": setting.mean_k,
+        "rule": setting.rule or config.rule,
+        "headless": setting.headless,
+        "seeds": list(mine.seeds),
+        **{name: asdict(getattr(mine, name)) for name in ("accuracy", "row_forwards", "steps")},
+        "accuracy_difference": _estimate(paired.accuracy),
+        "saving": _estimate(paired.saving),
+        "steps_saving": _estimate(paired.steps_saving),
+        "matched": _matched(config, mine.by_prompt, curve),
+    }
+
+
+def _matched(config: EvaluationConfig, run: PolicyRun, curve: BestOfCurve) -> dict[str, Any]:
+    """Best-of-n at the run's cost, and how much better the run is."""
+    equal = matched_cost(curve, float(run.row_forwards.mean()))
+    against = paired_bootstrap(run, equal, resamples=config.resamples)
+    return {
+        "name": equal.setting,
+        "accuracy": float(equal.accuracy.mean()),
+        "row_forwards": float(equal.row_forwards.mean()),
+        "difference": _estimate(against.accuracy),
+    }
+
+
+def _estimate(found: Estimate) -> dict[str, float]:
+    low, high = (math.nan, math.nan) if found.interval is None else (found.interval.low, found.interval.high)
+    return {"value": found.value, "low": low, "high": high}
+
+
+def _live(
+    name: str, replayed: Mapping[str, Sequence[PolicyRun]], live: Mapping[str, Sequence[PolicyRun]]
+) -> dict[str, Any] | None:
+    """Seconds, and whether the live runs spent and answered as the replayed ones."""
+    mine, baseline = {run.seed: run for run in live[name]}, {run.seed: run for run in live[BASELINE]}
+    if len(mine) < len(replayed[name]):
+        return None
+    found: dict[str, Any] = {}
+    for seconds in ("wall_s", "cpu_s"):
+        took = np.array([getattr(run, seconds) for run in mine.values()])
+        ratios = [getattr(run, seconds) / getattr(baseline[seed], seconds) for seed, run in mine.items()
+                  if seed in baseline]  # fmt: skip
+        found[seconds] = {"mean": float(took.mean()), "sd": float(took.std(ddof=1))}
+        # Ratios of the same seed, as machine and samples are the same there.
+        found[f"{seconds}_saving"] = {
+            "mean": float(1 - np.mean(ratios)) if ratios else math.nan,
+            "sd": float(np.std(ratios, ddof=1)) if len(ratios) > 1 else math.nan,
+        }
+    pairs = [(run, mine[run.seed]) for run in replayed[name]]
+    same = [np.mean((a.row_forwards == b.row_forwards) & (a.accuracy == b.accuracy)) for a, b in pairs]
+    found["accuracy"] = float(np.mean([run.accuracy.mean() for run in mine.values()]))
+    found["row_forwards"] = float(np.mean([run.row_forwards.mean() for run in mine.values()]))
+    found["as_replayed"] = float(np.mean(same))
+    return found
+
+
+def _best_of(curves: Sequence[BestOfCurve], voted: BestOfCurve, checked: BestOfCurve | None) -> list[dict[str, Any]]:
+    rows = []
+    for n in range(len(curves[0].accuracy)):
+        right = [float(curve.accuracy[n].mean()) for curve in curves]
+        rows.append(
+            {
+                "n": n + 1,
+                "accuracy": {"mean": float(np.mean(right)), "sd": float(np.std(right, ddof=1))},
+                "majority": float(voted.accuracy[n].mean()),
+                "checked": None if checked is None else float(checked.accuracy[n].mean()),
+                "row_forwards": float(np.mean([curve.row_forwards[n].mean() for curve in curves])),
+                "steps": float(np.mean([curve.steps[n].mean() for curve in curves])),
+            }
+        )
+    return rows
+
+
+def _ceiling(full: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+    """What a judge that is never wrong would reach and save, one candidate after another; the mean over seeds."""
+    runs = [perfect_judge(given["rewards"], given["lengths"]) for given in full]
+    spent = float(np.mean([tokens.sum() for _, tokens in runs]))
+    whole = float(np.mean([np.sum(given["lengths"]) for given in full]))
+    return {"accuracy": float(np.mean([right.mean() for right, _ in runs])), "saving": 1 - spent / whole}
+
+
+def _operating_points(
+    config: EvaluationConfig,
+    settings: Sequence[Setting],
+    summaries: Mapping[str, PolicySummary],
+    curve: BestOfCurve,
+) -> list[dict[str, Any]]:
+    """For each objective the point chosen among all settings with a head, and among each family's."""
+    baseline = summaries[BASELINE].by_prompt
+    families = list(dict.fromkeys(setting.family for setting in settings if setting.name != BASELINE))
+    own = [setting.name for setting in settings if not setting.headless]
+    points = []
+    if len(baseline.accuracy) < 2:
+        return []
+    for objective in OBJECTIVES:
+        for family in (EVERY, *families):
+            names = own if family == EVERY else [setting.name for setting in settings if setting.family == family]
+            among = {name: summaries[name].by_prompt for name in names}
+            found = held_out(
+                among, baseline, tolerance=config.tolerance, objective=objective, resamples=config.resamples
+            )
+            matched = _matched(config, found.run, curve)
+            points.append({"objective": objective, "family": family, **_held_out(found), "matched": matched})
+    return points
+
+
+def _held_out(found: HeldOut) -> dict[str, Any]:
+    return {
+        "folds": [{name: value for name, value in asdict(fold).items() if name != "prompts"} for fold in found.folds],
+        "accuracy": float(found.run.accuracy.mean()),
+        "accuracy_difference": _estimate(found.paired.accuracy),
+        "saving": _estimate(found.paired.saving),
+        "steps_saving": _estimate(found.paired.steps_saving),
+    }
+
+
+def _on_fronts(settings: Sequence[Setting], summaries: Mapping[str, PolicySummary]) -> set[str]:
+    names = [setting.name for setting in settings if not setting.headless]
+    right = [summaries[name].accuracy.mean for name in names]
+    found = set()
+    for objective in OBJECTIVES:
+        costs = [getattr(summaries[name], objective).mean for name in names]
+        found |= {names[i] for i in front(costs, right)}
+    return found

@@ -1,0 +1,1 @@
+"""Rollouts, arrays and kept batches on disk."""

@@ -1,0 +1,175 @@
+"""Rollouts read back from folders of `rollwise rollouts`, as arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollwise.errors import ConfigError
+from rollwise.inference.files.rollout_folder import read_facts, rollouts_folder
+from rollwise.models.identity import model_facts
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class RolloutSet:
+    """N scored rollouts of Q prompts.
+
+    Attributes:
+        ids: (Q,) of the prompts.
+        prompt_ids: (Q,) lists of their tokens.
+        prompt: (N,) which prompt each rollout is of.
+        number: (N,) its number among its prompt's, in its folder.
+        token_ids: (N,) lists of the tokens generated, at least one, the end of text included.
+        rewards: (N,) finite.
+        truncated: (N,) whether it was cut off at the token limit.
+        configs: Options of the folders that they are from.
+        facts: `made_by` of the model that made them; empty where the folder does not say.
+        unscored: Rollouts left out because they have no reward.
+        failures: (N,) kinds of failure, None of those that are solved; empty where a folder does not name them.
+    """
+
+    ids: list[str]
+    prompt_ids: list[list[int]] = field(repr=False)
+    prompt: IntArray = field(repr=False)
+    number: IntArray = field(repr=False)
+    token_ids: list[list[int]] = field(repr=False)
+    rewards: FloatArray = field(repr=False)
+    truncated: NDArray[np.bool_] = field(repr=False)
+    configs: list[dict[str, Any]] = field(repr=False, default_factory=list)
+    facts: dict[str, Any] = field(repr=False, default_factory=dict)
+    unscored: int = 0
+    failures: list[str | None] = field(repr=False, default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.token_ids)
+
+    @property
+    def lengths(self) -> IntArray:
+        """(N,) tokens generated."""
+        return np.array([len(ids) for ids in self.token_ids], dtype=np.int64)
+
+    @property
+    def sequences(self) -> list[list[int]]:
+        """(N,) prompt and completion, as the model read them."""
+        return [self.prompt_ids[q] + ids for q, ids in zip(self.prompt, self.token_ids, strict=True)]
+
+    @property
+    def prompt_lengths(self) -> IntArray:
+        """(N,) tokens of each rollout's prompt."""
+        return np.array([len(self.prompt_ids[q]) for q in self.prompt], dtype=np.int64)
+
+    def select(self, rollouts: Sequence[int]) -> RolloutSet:
+        """Some of the rollouts, in that order; all prompts stay, so that `prompt` keeps its meaning."""
+        some = np.asarray(rollouts, dtype=np.int64)
+        return RolloutSet(
+            **(vars(self) | {name: getattr(self, name)[some] for name in ("prompt", "number", "rewards", "truncated")})
+            | {"token_ids": [self.token_ids[i] for i in some]}
+            | {"failures": [self.failures[i] for i in some] if self.failures else []}
+        )
+
+    def check(self, model: Any, tokenizer: Any) -> None:
+        """Refuse a model whose tokens mean something else.
+
+        Raises:
+            ConfigError: another tokenizer made these rollouts.
+        """
+        made, given = self.facts.get("tokenizer"), model_facts(model, tokenizer)["tokenizer"]
+        if made is not None and made != given:
+            raise ConfigError(
+                f"the rollouts were made with another tokenizer ({made}) than this model's ({given}): their tokens "
+                "mean nothing to it; give the model that made them, or roll out with this one"
+            )
+
+    @classmethod
+    def read(cls, folders: str | Path | Sequence[str | Path]) -> RolloutSet:
+        """The rollouts of one or several folders; a prompt that is in several is one prompt.
+
+        Raises:
+            ConfigError: no rollouts, no token ids, folders of different tokenizers, or the same rollouts twice.
+            StateFileError: a damaged file.
+        """
+        paths = [Path(path) for path in ([folders] if isinstance(folders, str | Path) else folders)]
+        if not paths:
+            raise ConfigError("no folder of rollouts is given; make one with `rollwise rollouts`")
+        configs: list[dict[str, Any]] = []
+        facts: dict[str, Any] = {}
+        lines: list[tuple[Mapping[str, Any], str]] = []
+        for path in paths:
+            groups = _lines(path)
+            config = rollouts_folder(path).read_config()
+            if config in configs:
+                raise ConfigError(f"{str(path)!r} holds the same rollouts as a folder before it; give it once")
+            facts = _same_tokenizer(facts, read_facts(path), path)
+            configs.append(config)
+            lines += [(group, str(path)) for group in groups]
+        return _collected(lines, configs, facts)
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    folder = rollouts_folder(path)
+    if not folder.groups.is_file():
+        other = (path / "groups.jsonl").is_file()
+        what = "is a profile, without token ids" if other else "does not exist" if not path.exists() else "has none"
+        raise ConfigError(f"rollouts are wanted, but {str(path)!r} {what}; make some with `rollwise rollouts`")
+    groups = list(folder.read_groups(mend=False).values())
+    if not groups:
+        raise ConfigError(f"{str(folder.groups)!r} holds no rollouts yet; run its `rollwise rollouts` again")
+    return groups
+
+
+def _same_tokenizer(before: dict[str, Any], facts: dict[str, Any], path: Path) -> dict[str, Any]:
+    if before and facts and before.get("tokenizer") != facts.get("tokenizer"):
+        raise ConfigError(f"the rollouts in {str(path)!r} were made with another tokenizer than those before it")
+    return before or facts
+
+
+def _collected(
+    lines: Sequence[tuple[Mapping[str, Any], str]], configs: list[dict[str, Any]], facts: dict[str, Any]
+) -> RolloutSet:
+    place: dict[tuple[str, tuple[int, ...]], int] = {}
+    prompt: list[int] = []
+    number: list[int] = []
+    token_ids: list[list[int]] = []
+    rewards: list[float] = []
+    truncated: list[bool] = []
+    failures: list[str | None] = []
+    unscored = 0
+    for group, path in lines:
+        if not isinstance(group.get("token_ids"), list) or not group.get("prompt_ids"):
+            raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
+        at = place.setdefault((group["id"], tuple(group["prompt_ids"])), len(place))
+        columns = (group["token_ids"], group["rewards"], group["truncated"])
+        for j, (tokens, reward, cut) in enumerate(zip(*columns, strict=True)):
+            if reward is None or not tokens:
+                unscored += 1
+                continue
+            prompt.append(at)
+            number.append(j)
+            token_ids.append(tokens)
+            rewards.append(float(reward))
+            truncated.append(bool(cut))
+            if group.get("failures"):
+                failures.append(group["failures"][j])
+    if not token_ids:
+        raise ConfigError(f"none of the {unscored} rollouts has a reward; nothing can be learnt from them")
+    return RolloutSet(
+        ids=[id_ for id_, _ in place],
+        prompt_ids=[list(ids) for _, ids in place],
+        prompt=np.array(prompt, dtype=np.int64),
+        number=np.array(number, dtype=np.int64),
+        token_ids=token_ids,
+        rewards=np.array(rewards, dtype=np.float64),
+        truncated=np.array(truncated, dtype=np.bool_),
+        configs=configs,
+        facts=facts,
+        unscored=unscored,
+        failures=failures if len(failures) == len(rewards) else [],
+    )

@@ -1,0 +1,1 @@
+"""The success head: spec, fit, read, verdict, recalibration."""

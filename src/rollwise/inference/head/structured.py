@@ -1,0 +1,56 @@
+"""The paper's structured reward states: incoherent, coherent but wrong, correct.
+
+Source: `frontier-and-zip-rc-lite`, section 3.2, Table 7 and appendix A.3. There a language model judged whether a
+failure is coherent; here the rules of appendix B.4 do, by which Countdown names failures
+(`countdown_failures.incoherent`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from rollwise.checks import check_number
+from rollwise.errors import ConfigError
+from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.tasks.countdown.failures import CATEGORIES
+
+STATES = (0.0, 0.1, 1.0)
+"""Rewards of incoherent, coherent and correct rollouts (Table 7)."""
+
+NAMES = ("incoherent", "coherent", "correct")
+
+LEAST_SHARE = 0.15
+"""Share of the rollouts that each state must hold (the gate of appendix A.3)."""
+
+_INCOHERENT = "repetitive"
+
+
+def structured(rollouts: RolloutSet, *, least_share: float = LEAST_SHARE) -> RolloutSet:
+    """The rollouts with structured rewards in place of their own.
+
+    Args:
+        rollouts: Of Countdown, whose lines name each failure.
+        least_share: Refuse where a state holds a smaller share; 0 to take them as they are.
+
+    Raises:
+        ConfigError: failures are not named as Countdown names them, or a state holds too few rollouts.
+    """
+    check_number("least_share", least_share, low=0.0, high=1.0)
+    unknown = sorted({name for name in rollouts.failures if name is not None} - set(CATEGORIES))
+    if len(rollouts.failures) < len(rollouts) or unknown:
+        what = f"names failures as {unknown[0]!r}" if unknown else "does not name failures"
+        raise ConfigError(
+            f"states 'structured' tells incoherent failures from coherent ones, as Countdown names them, and a folder "
+            f"{what}; leave --states out"
+        )
+    rewards = np.array([1.0 if name is None else STATES[name != _INCOHERENT] for name in rollouts.failures])
+    shares = [float((rewards == state).mean()) for state in STATES]
+    if min(shares) < least_share:
+        said = ", ".join(f"{name} {share:.1%}" for name, share in zip(NAMES, shares, strict=True))
+        raise ConfigError(
+            f"states 'structured' needs {least_share:.0%} of the rollouts in each, as the paper's gate, and has "
+            f"{said}; fit without --states, or with --least_share 0"
+        )
+    return replace(rollouts, rewards=rewards)

@@ -1,0 +1,1 @@
+"""What to do with candidates: policies, selection, votes, confidence. Pure functions, numpy alone."""

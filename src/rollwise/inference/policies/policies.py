@@ -1,0 +1,313 @@
+"""The decoder's policies: which candidates of best-of-N are worth carrying on. Pure functions; numpy alone.
+
+Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All but `Sequential`, which is ours, are the paper's.
+`warmup` and `interval` are by default those of its 1024 tokens; the commands scale them to theirs (`defaults.py`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rollwise.checks import check_number, check_whole
+from rollwise.errors import ConfigError
+from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
+from rollwise.inference.policies.confidence import DeepConfPolicy
+from rollwise.inference.policies.registry import make_named
+from rollwise.inference.policies.until import Until, UntilChecked
+from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+
+
+@dataclass(frozen=True, kw_only=True)
+class BestOfN:
+    """Carry all candidates to the end: the fixed-budget baseline."""
+
+    name = "none"
+    needs_signal = False
+
+    def first(self, k: int) -> int:
+        return k
+
+    def due(self, step: int) -> bool:
+        return False
+
+    def decide(self, candidates: Candidates) -> Decision:
+        return CARRY_ON
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Periodic:
+    """Begins with all candidates, and looks at them every `interval` steps from `warmup` on."""
+
+    warmup: int = 128
+    interval: int = 32
+
+    def __post_init__(self) -> None:
+        check_whole("warmup", self.warmup, least=1)
+        check_whole("interval", self.interval, least=1)
+
+    def first(self, k: int) -> int:
+        return k
+
+    def due(self, step: int) -> bool:
+        return step >= self.warmup and (step - self.warmup) % self.interval == 0
+
+    def warm(self, candidates: Candidates) -> BoolArray:
+        """(K,) which running candidates have `warmup` tokens: a server may begin some later than others."""
+        return candidates.running & (candidates.tokens >= self.warmup)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Prune(_Periodic):
+    """Every `interval` steps from `warmup` on abandon those valued below `threshold`, lowest first; keep some.
+
+    Those that are finished count among those kept. Defaults: Table 7, for responses of some 300 tokens.
+
+    Args:
+        warmup: First step at which candidates are abandoned, in tokens.
+        interval: Steps between.
+        keep: k_min, candidates that are kept whatever their value.
+        threshold: Only candidates below are abandoned.
+    """
+
+    name = "prune"
+    keep: int = 2
+    threshold: float = 0.5
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("keep", self.keep, least=1)
+        check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
+
+    def decide(self, candidates: Candidates) -> Decision:
+        if not self.due(candidates.step):
+            return CARRY_ON
+        return Decision(losers(candidates, self.warm(candidates), self.threshold, self.keep))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyStop(_Periodic):
+    """Once the best value reaches `threshold`, commit to that candidate and abandon the others.
+
+    A finished one may be the best too: then all that run are abandoned.
+
+    Args:
+        threshold: tau; the paper sweeps 0.7 to 0.95 and reports 0.8.
+        warmup: First step at which it may commit.
+        interval: Steps between.
+    """
+
+    name = "early-stop"
+    threshold: float = 0.8
+    warmup: int = 1
+    interval: int = 1
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
+
+    def decide(self, candidates: Candidates) -> Decision:
+        if candidates.step < self.warmup:
+            return CARRY_ON
+        there = np.flatnonzero(self.warm(candidates) | candidates.finished)
+        values = candidates.values[there]
+        best = there[np.argmax(values)]
+        if values.max() < self.threshold:
+            return CARRY_ON
+        others = candidates.running.copy()
+        others[best] = False
+        return Decision(tuple(np.flatnonzero(others).tolist()), stop=True)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utility(_Periodic):
+    """Abandon whom the expected best reward can spare: U(S) = E[max r] - beta * sum E[l] - gamma * max E[l].
+
+    The paper keeps candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max. That is the
+    exact marginal of E[max] for rewards 0 and 1, but said of all candidates at once it drops every one of several
+    winners, each for the sake of the others; and gamma, though it stands in U, is not in the rule. So we remove one at
+    a time, the one whose removal raises U most, and recompute; finished candidates count at no cost; the last is kept;
+    other reward states are dealt with by the product of their distributions. `simultaneous` is the literal rule.
+
+    Args:
+        beta: Charge on all remaining tokens; the paper sweeps 0.002 to 0.1.
+        gamma: Charge on the longest candidate's.
+        normalise_by: Tokens are counted in units of `typical`, what the head expects of a whole candidate (appendix
+            B.5), or of `limit`, l_max (section 3.2).
+        warmup: First step at which candidates are abandoned.
+        interval: Steps between.
+        simultaneous: The paper's rule to the letter, but for the best candidate, which stays if all would go.
+    """
+
+    name = "utility"
+    beta: float = 0.02
+    gamma: float = 0.0
+    normalise_by: str = "typical"
+    simultaneous: bool = False
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_number("beta", self.beta, low=0.0, high=np.inf)
+        check_number("gamma", self.gamma, low=0.0, high=np.inf)
+        if self.normalise_by not in ("typical", "limit"):
+            raise ConfigError(f"normalise_by must be 'typical' or 'limit', got {self.normalise_by!r}")
+
+    def decide(self, candidates: Candidates) -> Decision:
+        if not self.due(candidates.step):
+            return CARRY_ON
+        unit = candidates.typical if self.normalise_by == "typical" else float(candidates.limit)
+        costs = candidates.remaining / max(unit, 1.0)
+        rule = self._at_once if self.simultaneous else self._one_by_one
+        return Decision(tuple(rule(candidates, costs)))
+
+    def _one_by_one(self, candidates: Candidates, costs: FloatArray) -> list[int]:
+        kept, warm = np.flatnonzero(candidates.running | candidates.finished), self.warm(candidates)
+        removed: list[int] = []
+        while len(kept) > 1:
+            now = utility(candidates.chances[kept], candidates.states, costs[kept], self.beta, self.gamma)
+            gains = [
+                utility(candidates.chances[rest], candidates.states, costs[rest], self.beta, self.gamma) - now
+                if warm[j]
+                else -np.inf
+                for j, rest in ((j, kept[kept != j]) for j in kept)
+            ]
+            best = int(np.argmax(gains))
+            if gains[best] <= 0:
+                break
+            removed.append(int(kept[best]))
+            kept = np.delete(kept, best)
+        return removed
+
+    def _at_once(self, candidates: Candidates, costs: FloatArray) -> list[int]:
+        there = np.flatnonzero(candidates.running | candidates.finished)
+        values, warm = candidates.values, self.warm(candidates)
+        gone = [
+            int(j)
+            for j in there
+            if warm[j] and not values[j] * np.prod(1 - values[there[there != j]]) > self.beta * costs[j]
+        ]
+        if len(gone) == len(there):
+            gone.remove(int(there[np.argmax(values[there])]))
+        return gone
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sequential(_Periodic):
+    """Ours: begin with a few candidates, and another only while it is expected to pay (Weitzman 1979, "Pandora's box").
+
+    A new candidate's expected gain over the best finished one, which has value v, is E[max(r, v)] - v: for rewards 0
+    and 1, p * (1 - v). It is launched while that exceeds `beta` times its expected tokens, in units of a typical
+    candidate's. p begins as V(x) and moves with what came of this prompt's candidates:
+    p = (prior * V(x) + sum of their values) / (prior + their number). Running candidates whose value is below `below`
+    are abandoned from `warmup` on, if one is waiting to take their place. Saves most of the row-forwards; one prompt
+    takes longer, as its candidates run one after another, so that it shortens a batch's time, not a single answer's.
+
+    Args:
+        beta: Gain in reward that one more typical candidate must be worth.
+        width: Candidates that run at a time.
+        prior: How many candidates V(x) counts for. With less, two failures are enough to give a prompt up.
+        below: Value under which a running candidate is given up for another; 0 for never.
+        warmup: First step at which it may be, in tokens of that candidate.
+        interval: Steps between.
+    """
+
+    name = "sequential"
+    beta: float = 0.05
+    width: int = 1
+    prior: float = 4.0
+    below: float = 0.0
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        check_whole("width", self.width, least=1)
+        for name in ("beta", "prior", "below"):
+            check_number(name, getattr(self, name), low=0.0, high=np.inf)
+
+    def first(self, k: int) -> int:
+        return min(k, self.width)
+
+    def due(self, step: int) -> bool:
+        return self.below > 0 and super().due(step)
+
+    def decide(self, candidates: Candidates) -> Decision:
+        values, waiting = candidates.values, int(candidates.waiting.sum())
+        abandon = np.zeros(len(values), dtype=bool)
+        if self.below > 0:
+            doomed = np.flatnonzero(self.warm(candidates) & (values < self.below))
+            abandon[doomed[np.argsort(values[doomed], kind="stable")][:waiting]] = True
+        running = candidates.running & ~abandon
+        seen = ~candidates.waiting & ~running
+        best = float(values[candidates.finished].max()) if candidates.finished.any() else -np.inf
+        p = (self.prior * candidates.prompt_value + values[seen].sum()) / max(self.prior + seen.sum(), 1e-12)
+        free = self.width - int(running.sum())
+        gone = tuple(np.flatnonzero(abandon).tolist())
+        if best == -np.inf and not running.any():
+            return Decision(gone, launch=min(waiting, max(free, 1)))
+        if best > -np.inf and not launch_gain(p, best, candidates.states) > self.beta:
+            return Decision(gone, stop=not running.any())
+        return Decision(gone, launch=min(waiting, max(free, 0)))
+
+
+PEERS = (DeepConfPolicy, EarlyStoppingVote, AdaptiveConsistencyVote, UntilChecked)
+"""Those that need no success head."""
+
+POLICIES: dict[str, type[Any]] = {
+    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, Until, *PEERS)
+}
+
+
+def make_policy(name: str, **options: Any) -> Policy:
+    """A policy by its name in `POLICIES`; `ConfigError` for an unknown name or option, or a value out of range.
+
+    >>> make_policy("prune", keep=1).keep
+    1
+    """
+    policy: Policy = make_named("policy", POLICIES, name, options)
+    return policy
+
+
+# ---- equations ----
+
+
+def losers(candidates: Candidates, among: BoolArray, threshold: float, keep: int) -> tuple[int, ...]:
+    """Of some (K,) running ones those valued below `threshold`, lowest first: as many as leave `keep` or finished."""
+    there = int((candidates.running | candidates.finished).sum())
+    low = np.flatnonzero(among & (candidates.values < threshold))
+    order = low[np.argsort(candidates.values[low], kind="stable")]
+    return tuple(order[: max(0, there - keep)].tolist())
+
+
+def expected_max(chances: FloatArray, states: FloatArray) -> float:
+    """E[max of K independent rewards], from (K, R) chances of R rising states: the product of their distributions.
+
+    For states 0 and 1 it is 1 - prod(1 - v).
+
+    >>> expected_max(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0, 1.0]))
+    0.75
+    """
+    cumulative = np.prod(np.cumsum(chances, axis=1), axis=0)
+    return float(np.diff(cumulative, prepend=0.0) @ states)
+
+
+def utility(chances: FloatArray, states: FloatArray, costs: FloatArray, beta: float, gamma: float) -> float:
+    """U(S) of a set of K candidates: E[max r] - beta * sum E[l] - gamma * max E[l], section 3.2.
+
+    >>> utility(np.array([[0.5, 0.5], [0.5, 0.5]]), np.array([0.0, 1.0]), np.array([1.0, 2.0]), 0.1, 0.01)
+    0.43
+    """
+    return round(expected_max(chances, states) - beta * float(costs.sum()) - gamma * float(costs.max()), 12)
+
+
+def launch_gain(mean: float, best: float, states: FloatArray) -> float:
+    """What a candidate of expected reward `mean` adds to the best one there is, of value `best`.
+
+    As though its reward were the lowest or the highest state: exact for two states, an upper bound for more.
+
+    >>> round(launch_gain(0.5, 0.9, np.array([0.0, 1.0])), 3)
+    0.05
+    """
+    low, high = float(states[0]), float(states[-1])
+    chance = float(np.clip((mean - low) / (high - low), 0.0, 1.0))
+    return chance * max(high - best, 0.0) + (1 - chance) * max(low - best, 0.0)

@@ -1,0 +1,1 @@
+"""A head in a server: export, vLLM, streams of an endpoint."""

@@ -1,0 +1,123 @@
+"""Candidates from an OpenAI-compatible server: a streamed request each, its log-probabilities read chunk by chunk."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from types import SimpleNamespace
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.inference.endpoint.client import Endpoint
+from rollwise.inference.endpoint.replies import choices_of, text_of
+from rollwise.inference.serving.streamed import Chunk
+from rollwise.inference.serving.vllm_signals import Signal, TopLogprobs, VLLMRequest
+
+_TOKEN = "token_id:"
+"""How vLLM names a token with `return_tokens_as_token_ids`."""
+
+
+def request_options(
+    signal: Signal | None, unnamed_ids: Sequence[int], stop: Sequence[str], top_k: int
+) -> dict[str, Any]:
+    """What a request carries besides the usual: vLLM's way to ask for the head's rows, and to mask them.
+
+    >>> request_options(None, (), ("</answer>",), 0)
+    {'stop': ['</answer>']}
+    """
+    options: dict[str, Any] = {"stop": list(stop)} if stop else {}
+    if top_k:
+        options["top_k"] = top_k
+    if signal is None:
+        return options
+    if stop:
+        options["include_stop_str_in_output"] = True  # as the decoder does, and the tag is a part of the answer
+    if unnamed_ids:
+        options["logit_bias"] = {str(i): -100.0 for i in sorted(unnamed_ids)}
+    # `logprobs` must be there; with `logprob_token_ids` its number counts for nothing.
+    return {**options, "logprobs": 0, **signal.options(), "return_tokens_as_token_ids": True, "return_token_ids": True}
+
+
+@dataclass
+class ServerSource:
+    """Streams of an endpoint, for `StreamedDecoder`.
+
+    Args:
+        endpoint: Where, with the options of `request_options` as its `extra`.
+        prompts: Prompt id -> text, chat messages or token ids.
+        signal: What is read.
+
+    Attributes:
+        tokens_in: Prompt tokens of all requests, as the server counted them, or as they were sent.
+        tokens_out: Completion tokens likewise, or those that came.
+        uncounted: Requests whose tokens the server did not count, as they were closed.
+    """
+
+    endpoint: Endpoint
+    prompts: Mapping[str, Any]
+    signal: Signal | None
+    tokens_in: int = 0
+    tokens_out: int = 0
+    uncounted: int = 0
+    requests: int = field(default=0)
+
+    async def stream(self, request: VLLMRequest, index: int, seed: int) -> AsyncGenerator[Chunk, None]:
+        """The chunks of one request; closed, the server stops generating."""
+        usage: Mapping[str, Any] = {}
+        came = 0
+        self.requests += 1
+        raw = await self.endpoint.open(self.prompts[request.id], 1, seed)
+        try:
+            if "text/event-stream" not in raw.headers.get("content-type", ""):
+                raise ConfigError(f"{self.endpoint.config.base_url} does not stream its replies; bestof needs streams")
+            last: Chunk | None = None
+            async for given in self.endpoint.chunks(raw):
+                usage = (given.get("usage") if isinstance(given, Mapping) else None) or usage
+                chunk = self._chunk(given)
+                if chunk is None:
+                    continue
+                came += len(chunk.tokens)
+                if self.signal is None and chunk.finish is not None:
+                    last = chunk  # held back until the server has counted: a chunk of text may be many tokens
+                else:
+                    yield chunk
+            if last is not None:
+                more = max(0, int(usage.get("completion_tokens", came)) - came)
+                yield replace(last, tokens=[*last.tokens, *[0] * more])
+        finally:
+            await raw.http_response.aclose()
+            self.uncounted += not usage
+            self.tokens_in += int(usage.get("prompt_tokens", len(request.prompt_ids)))
+            self.tokens_out += int(usage.get("completion_tokens", came))
+
+    def _chunk(self, given: Any) -> Chunk | None:
+        """What a chunk says of the candidate; None if nothing."""
+        config = self.endpoint.config
+        chat = config.route == "chat"
+        choices = list(choices_of(given, config.base_url, least=0))
+        if not choices:
+            return None
+        choice = choices[0]
+        text = text_of(choice, "delta" if chat else "", base_url=config.base_url)
+        finish = choice.get("finish_reason")
+        if self.signal is None:
+            return Chunk([0] if text else [], None, text, finish)
+        tokens, found = choice.get("token_ids") or [], (choice.get("logprobs") or {}).get("top_logprobs")
+        if tokens and (not isinstance(found, list) or len(found) != len(tokens)):
+            raise ConfigError(
+                f"{config.base_url} gave no log-probabilities with its tokens; a head, and policy deepconf, need "
+                "vLLM's `logprob_token_ids` and `return_token_ids` (0.32 was tried)"
+            )
+        if text and not tokens:
+            raise ConfigError(f"{config.base_url} does not say its tokens; a head needs vLLM's `return_token_ids`")
+        named = isinstance(self.signal, TopLogprobs)
+        return Chunk(tokens, [_position(one, any_name=named) for one in found or []], text, finish)
+
+
+def _position(found: Mapping[str, float], *, any_name: bool) -> dict[Any, Any]:
+    """Token id -> an object with `logprob`, as vLLM's own. DeepConf's needs no ids."""
+    return {
+        name if any_name else int(name.removeprefix(_TOKEN)): SimpleNamespace(logprob=value)
+        for name, value in found.items()
+        if any_name or name.startswith(_TOKEN)
+    }

@@ -1,0 +1,67 @@
+"""Modules that have moved: for one release their old names work, and warn with what to write instead."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import warnings
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+
+MOVED = {
+    f"rollwise.{old}": f"rollwise.{new}"
+    for old, new in {
+        "curricula.arms": "curricula.families.arms",
+        "curricula.base": "curricula.seam.base",
+        "curricula.composite": "curricula.families.composite",
+        "curricula.grouping": "curricula.families.strata",
+        "curricula.judged": "curricula.families.judged",
+        "curricula.learnability": "curricula.sfl",
+        "curricula.method": "curricula.seam.method",
+        "curricula.picks": "curricula.seam.picks",
+        "curricula.rails": "curricula.seam.rails",
+        "curricula.ranked": "curricula.families.ranked",
+        "curricula.recommended": "curricula.empirical_bayes",
+        "curricula.rotation": "curricula.families.rotation",
+        "inference.consistency": "inference.policies.agreement",
+        "inference.decoder": "inference.decoding.decoder",
+        "inference.export": "inference.serving.export",
+        "inference.vllm_async": "inference.serving.vllm_async",
+        "inference.vllm_engine": "inference.serving.vllm_engine",
+        "inference.vllm_signals": "inference.serving.vllm_signals",
+        "models.sampling": "models.sampler",
+        "tasks.bfcl_environment": "tasks.bfcl.environment",
+        "training.environments": "training.trainer.environments",
+        "training.groups": "training.generation.groups",
+        "training.run_folder": "runs.folder",
+        "training.trainers": "training.trainer.trainers",
+    }.items()
+}
+
+
+class _OldNames(MetaPathFinder, Loader):
+    """Finds a module by its old name. It is asked last, when no file has that name."""
+
+    def find_spec(
+        self, fullname: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        return ModuleSpec(fullname, self) if fullname in MOVED else None
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType:
+        new = MOVED[spec.name]
+        message = f"{spec.name} has moved, and its old name goes with the next release: import {new}"
+        warnings.warn(message, FutureWarning, stacklevel=2)
+        module = importlib.import_module(new)
+        self._own = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self._own  # the import system has put the old name's there
+
+
+def install() -> None:
+    """Let old names be found."""
+    if not any(isinstance(finder, _OldNames) for finder in sys.meta_path):
+        sys.meta_path.append(_OldNames())

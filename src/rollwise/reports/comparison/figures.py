@@ -1,0 +1,288 @@
+"""A comparison's figures, readable with two methods and with twenty-five."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from functools import partial
+
+from matplotlib.axes import Axes
+
+from rollwise.evaluation.bootstrap import Interval
+from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
+from rollwise.evaluation.curves import AXES
+from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.comparison.panels import (
+    Style,
+    draw_bars,
+    draw_curves,
+    draw_dots,
+    draw_legend,
+    draw_pair,
+    draw_pass_at,
+)
+from rollwise.reports.comparison.sentences import amount, contenders
+from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
+from rollwise.runs.lines import enumeration
+
+# With more methods than this besides baseline and oracle, only the best few have a colour.
+MOST_COLOURED = len(PALETTE)
+BEST_COLOURED = 3
+# With more methods than this in all, bands are drawn for the baseline, the oracle and the best alone.
+MOST_BANDS = 4
+# With fewer k than this pass@k is no curve.
+FEWEST_KS = 3
+# Panels in a file, the legend's among them.
+FILE_PANELS = 6
+DOT_WIDTH = 4.8
+
+Draw = Callable[[Axes], None]
+
+
+@dataclass(frozen=True)
+class ComparisonFigure:
+    """A figure, and the styles that its legend explains; none where its axes name the methods."""
+
+    spec: FigureSpec
+    legend: tuple[Style, ...]
+
+    def files(self) -> list[FigureSpec]:
+        """As it is saved: the legend as a last panel, and no more than a few panels in a file."""
+        panels = list(self.spec.panels)
+        if self.legend:
+            panels.append(partial(draw_legend, self.legend))
+        files = [panels[i : i + FILE_PANELS] for i in range(0, len(panels), FILE_PANELS)]
+        if len(files) == 1:
+            return [replace(self.spec, panels=tuple(files[0]))]
+        return [replace(self.spec, name=f"{self.spec.name}_{i}", panels=tuple(file)) for i, file in enumerate(files, 1)]
+
+
+def build_figures(comparison: Comparison) -> list[ComparisonFigure]:
+    """The figures that the comparison has the data for, in the page's order."""
+    if not any(method.axes for method in comparison.methods):
+        return []
+    styles = method_styles(comparison)
+    built = [
+        score_figure(comparison, styles),
+        difference_figure(comparison, styles),
+        relative_figure(comparison, styles),
+        share_figure(comparison, styles),
+        ratio_figure(comparison, styles),
+        pass_at_figure(comparison, styles),
+        each_figure(comparison, styles),
+        cost_figure(comparison, styles),
+    ]
+    return [figure for figure in built if figure is not None]
+
+
+def method_styles(comparison: Comparison) -> dict[str, Style]:
+    """How each method is drawn: baseline and oracle in ink, a colour for each other, or for the best few of many."""
+    ranked = [method.name for method in comparison.methods]
+    others = [name for name in ranked if name not in (comparison.baseline, comparison.oracle)]
+    best = [method.name for method, _ in contenders(comparison)]
+    coloured = others if len(others) <= MOST_COLOURED else (best or others)[:BEST_COLOURED]
+    colours = dict(zip(coloured, PALETTE, strict=False))
+    all_bands = len(ranked) <= MOST_BANDS
+    styles = {}
+    for name in ranked:
+        if name == comparison.baseline:
+            styles[name] = Style(_with_role(name, "baseline"), INK, "-", 2.0, True)
+        elif name == comparison.oracle:
+            styles[name] = Style(_with_role(name, "oracle"), INK, ":", 1.8, True)
+        elif name in colours:
+            band = all_bands or name in (best or others)[:1]
+            styles[name] = Style(name, colours[name], "-", 1.6, band)
+        else:
+            styles[name] = Style(name, GREY, "-", 0.8, False)
+    return styles
+
+
+def _with_role(name: str, role: str) -> str:
+    return name if name == role else f"{name} ({role})"
+
+
+def score_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure:
+    """Mean score against each budget."""
+    score = short_name(str(comparison.score))
+    panels = tuple(
+        partial(draw_curves, comparison, styles, axis, score, lambda found: found.curve) for axis in comparison.budgets
+    )
+    axes = ", ".join(AXES[axis] for axis in comparison.budgets)
+    caption = (
+        f"{score} against {axes}: means over seeds, each as far as all of the method's runs came by "
+        f"{amount(comparison.budgets[comparison.headline_axis].value, comparison.headline_axis)}. "
+        f"{'Grey ones may go on beyond the edge. ' if _has_grey(styles) else ''}{_bands(comparison, styles)}"
+    )
+    return ComparisonFigure(FigureSpec("score", "Score", caption, panels), _legend(styles))
+
+
+def ratio_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """Mean effective task ratio."""
+    axes = [axis for axis in ("steps", "tokens") if axis in comparison.budgets]
+    if not any(found.ratio for method in comparison.methods for found in method.axes.values()):
+        return None
+    panels = tuple(
+        partial(draw_curves, comparison, styles, axis, "effective task ratio", lambda found: found.ratio)
+        for axis in axes
+    )
+    caption = (
+        "Effective task ratio: the share of rollout groups whose rewards differ, so that they teach something; "
+        f"averaged over parts of the run, then over seeds. {_bands(comparison, styles)} A high ratio is a means: "
+        "whether it pays is what the scores say."
+    )
+    return ComparisonFigure(
+        FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels), _legend(styles)
+    )
+
+
+def pass_at_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """pass@k against k at the end of the runs; None for fewer than three k."""
+    ks = comparison.pass_at_ks
+    if len(ks) < FEWEST_KS:
+        return None
+    caption = (
+        f"pass@k of each run's last evaluation, all k from one sample of {ks[-1]} completions a held-out prompt, so "
+        f"that it shows whether few samples gained, or many. Means over seeds. {_bands(comparison, styles)}"
+    )
+    panel = partial(draw_pass_at, comparison, styles)
+    return ComparisonFigure(FigureSpec("pass_at_k", "pass@k", caption, (panel,)), _legend(styles))
+
+
+def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """Differences from the baseline, with intervals."""
+    score = short_name(str(comparison.score))
+    rows: dict[str, dict[str, tuple[float, Interval | None]]] = {"at the budget": {}, "mean over the budget": {}}
+    for method, _ in _others(comparison):
+        found = comparison.on_headline(method)
+        for label, summary in (
+            ("at the budget", found and found.score),
+            ("mean over the budget", found and found.area),
+        ):
+            if summary and summary.difference:
+                rows[label][method.name] = summary.difference.mean, summary.difference.interval
+    rows = {label: found for label, found in rows.items() if found}
+    if not rows:
+        return None
+    panels = tuple(
+        partial(draw_dots, styles, list(found), found, 0.0, f"{score} {label}, from {comparison.baseline}")
+        for label, found in rows.items()
+    )
+    caption = (
+        f"Paired differences from {comparison.baseline} at equal {AXES[comparison.headline_axis]}, with 95 % bootstrap "
+        "intervals over seeds; an open dot has too few seeds for one. The vertical line is no difference."
+    )
+    return ComparisonFigure(FigureSpec("difference", "Difference from the baseline", caption, panels, DOT_WIDTH), ())
+
+
+def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """TTB and BSF with intervals."""
+    times: dict[str, tuple[float, Interval | None]] = {}
+    bests: dict[str, tuple[float, Interval | None]] = {}
+    for method, _ in _others(comparison):
+        found = comparison.on_headline(method)
+        if found is not None:
+            times[method.name] = found.ttb[100].value, found.ttb[100].interval
+            bests[method.name] = found.bsf[100].value, found.bsf[100].interval
+    times = {name: row for name, row in times.items() if not math.isnan(row[0])}
+    bests = {name: row for name, row in bests.items() if not math.isnan(row[0])}
+    unit = AXES[comparison.headline_axis]
+    labels = (f"TTB(100 %) in {unit}", f"BSF(100 %) in {unit}")
+    panels = tuple(
+        partial(draw_dots, styles, list(found), found, 1.0, label)
+        for label, found in zip(labels, (times, bests), strict=True)
+        if found
+    )
+    if not panels:
+        return None
+    caption = (
+        f"Time to reach {comparison.baseline}'s best score (left of the line is faster; an arrow goes on to never), "
+        "and best score (right of the line is better), as ratios; of the curves averaged over seeds, with 95 % "
+        "bootstrap intervals."
+    )
+    return ComparisonFigure(FigureSpec("ttb_bsf", "Time to baseline, best so far", caption, panels, DOT_WIDTH), ())
+
+
+def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """Each method's share of the oracle's gain, where the oracle gains."""
+    labels = {"score": "at the budget", "area": "mean over the budget"}
+    panels = []
+    for key, label in labels.items():
+        rows = {m.name: (share.value, share.interval) for m, _ in _others(comparison) if (share := m.shares.get(key))}
+        if rows:
+            panels.append(partial(draw_dots, styles, list(rows), rows, 1.0, f"share of the gain {label}", percent=True))
+    if not panels:
+        return None
+    caption = (
+        f"Each method's gain over {comparison.baseline} as a share of the oracle's, with 95 % bootstrap intervals over "
+        "seeds. An oracle at a pass rate of 0.5 is the limit of the frontier idea, not of learning: 100 % is no bound."
+    )
+    return ComparisonFigure(
+        FigureSpec("oracle_share", "Share of the oracle's gain", caption, tuple(panels), DOT_WIDTH), ()
+    )
+
+
+def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """Time in ask and tell, and rollouts that were not chosen to be trained on."""
+    overhead: dict[str, float] = {}
+    extra: dict[str, float] = {}
+    judging: dict[str, float] = {}
+    for method in comparison.methods:
+        if "overhead" in method.measures and math.isfinite(method.measures["overhead"].mean):
+            overhead[method.name] = method.measures["overhead"].mean
+        if "rollouts" in method.measures and method.measures["rollouts"].mean > 0:
+            more = method.measures["probe_rollouts"].mean + method.measures["refill_rollouts"].mean
+            extra[method.name] = more / method.measures["rollouts"].mean
+        if "judgment_tokens" in method.measures and math.isfinite(method.measures["judgment_tokens"].mean):
+            judging[method.name] = method.measures["judgment_tokens"].mean
+    bars = [(overhead, "time in ask and tell, of the training time")]
+    bars += [(extra, "rollouts to probe and refill, of all")] if any(extra.values()) else []
+    bars += [(judging, "tokens for judgments, of all")] if judging else []
+    panels = tuple(partial(draw_bars, styles, rows, label) for rows, label in bars if rows)
+    if not panels:
+        return None
+    caption = (
+        "What choosing costs: the share of the training time that is spent in the curriculum, and of the rollouts that "
+        "are spent to measure prompts or in place of groups that a gate rejected. Both are charged to the method."
+    )
+    if judging:
+        caption += " So are the tokens of the policy's judgments."
+    return ComparisonFigure(FigureSpec("overhead", "Overhead", caption, panels, DOT_WIDTH), ())
+
+
+def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """Each method beside the baseline, where they are too many for one figure."""
+    axis, score = comparison.headline_axis, short_name(str(comparison.score))
+    shown = [method for method, found in _others(comparison) if found is not None]
+    if not _has_grey(styles):
+        return None
+    panels = tuple(partial(draw_pair, comparison, styles, method, axis, score) for method in shown)
+    caption = (
+        f"Each method's mean {score} with its standard deviation over seeds, beside {comparison.baseline}'s (dashed)."
+    )
+    return ComparisonFigure(FigureSpec("score_each", "Each method beside the baseline", caption, panels), ())
+
+
+def _others(comparison: Comparison) -> list[tuple[MethodResult, AxisResult | None]]:
+    found = [(method, comparison.on_headline(method)) for method in comparison.methods]
+    return [(method, result) for method, result in found if method.name != comparison.baseline]
+
+
+def _has_grey(styles: Mapping[str, Style]) -> bool:
+    return any(style.color == GREY for style in styles.values())
+
+
+def _legend(styles: Mapping[str, Style]) -> tuple[Style, ...]:
+    """The styles that differ; all grey methods share one entry."""
+    coloured = [style for style in styles.values() if style.color != GREY]
+    grey = len(styles) - len(coloured)
+    return (*coloured, Style(f"{grey} others", GREY, "-", 0.8, False)) if grey else tuple(coloured)
+
+
+def _bands(comparison: Comparison, styles: Mapping[str, Style]) -> str:
+    banded = [name for name, style in styles.items() if style.band]
+    whose = "" if len(banded) == len(comparison.methods) else f", of {enumeration(banded)}"
+    said = f"Bands are one standard deviation over seeds{whose}."
+    if len({method.seeds for method in comparison.methods if method.seeds}) > 1:
+        said += " Methods have different seeds here, so curves can differ by these; the differences below are paired."
+    return said

@@ -1,0 +1,1 @@
+"""The report of an evaluation of best-of-N."""

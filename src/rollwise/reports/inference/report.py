@@ -1,0 +1,99 @@
+"""Writing what an evaluation of the adaptive decoder found, from its `evaluation.json` alone: page, tables, figures."""
+
+from __future__ import annotations
+
+import csv
+import importlib.util
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.reports.inference.tables import all_tables, markdown, verdict
+from rollwise.runs.names import EVALUATION_FILE, REPORT_FILE
+from rollwise.state import write_whole
+
+FIGURES_FOLDER = "figures"
+FORMAT = "rollwise-inference-evaluation-1"
+
+
+def write_inference_report(folder: str | Path, out: str | Path | None = None) -> Path:
+    """Write `report.html`, `table.md`, `policies.csv` and `figures/` of an evaluation.
+
+    Args:
+        folder: The evaluation's folder.
+        out: Where to write; the same folder unless given.
+
+    Returns:
+        The page's path.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed.
+        StateFileError: There is no readable `evaluation.json`.
+    """
+    found = read_evaluation(folder)
+    target = Path(out if out is not None else folder)
+    write_whole(target / "table.md", markdown(found))
+    write_whole(target / "policies.csv", policies_csv(found))
+    if importlib.util.find_spec("matplotlib") is None:
+        raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
+    # Only now, so that the tables can be had without matplotlib.
+    from rollwise.reports.drawing import inline_panels, save_figure
+    from rollwise.reports.inference.figures import build_figures
+    from rollwise.reports.inference.page import render_inference
+
+    figures = build_figures(found)
+    (target / FIGURES_FOLDER).mkdir(parents=True, exist_ok=True)
+    for spec in figures:
+        save_figure(spec, target / FIGURES_FOLDER)
+    drawn = [(spec, inline_panels(spec)) for spec in figures]
+    page = render_inference(found, verdict(found), all_tables(found), drawn)
+    write_whole(target / REPORT_FILE, page)
+    return target / REPORT_FILE
+
+
+def read_evaluation(folder: str | Path) -> dict[str, Any]:
+    """The contents of `evaluation.json`.
+
+    Raises:
+        StateFileError: There is none, or it is another program's.
+    """
+    path = Path(folder) / EVALUATION_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StateFileError(f"{str(path)!r} can't be read ({error.strerror}); run `rollwise head evaluate`") from error
+    except ValueError as error:
+        raise StateFileError(f"{str(path)!r} is not JSON ({error}); run `rollwise head evaluate` again") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise StateFileError(f"{str(path)!r} holds no evaluation of the adaptive decoder")
+    return found
+
+
+def policies_csv(found: Mapping[str, Any]) -> str:
+    """A row for each setting; nested numbers as `saving.low`."""
+    rows = [_flat(policy) for policy in found["policies"]]
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    buffer = io.StringIO()
+    writer = csv.DictWriter(buffer, names, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return buffer.getvalue()
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Nested mappings with dotted names; null is left empty.
+
+    >>> _flat({"a": {"b": 1, "c": None}, "d": [0, 1]})
+    {'a.b': 1, 'a.c': '', 'd': '0 1'}
+    """
+    flat: dict[str, Any] = {}
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            plain = " ".join(map(str, value)) if isinstance(value, list) else value
+            flat[prefix + name] = "" if plain is None else plain
+    return flat

@@ -1,0 +1,270 @@
+"""What a report takes from a run's files: the rollouts in one streaming pass, and the headline numbers."""
+
+from __future__ import annotations
+
+import json
+from collections import deque
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from rollwise.evaluation import RunData
+from rollwise.evaluation.curves import cumulative
+from rollwise.evaluation.dynamics import sums_by_step
+from rollwise.reports.run.budgets import evaluation_columns
+from rollwise.reports.series import FloatArray
+from rollwise.reports.words import count
+from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable, group_table, is_real
+from rollwise.runs.solved import SolvedRule
+
+# Less than one prompt of any pool.
+LEAST_COVERAGE = 1e-12
+
+
+def pool_size(run: RunData, groups: GroupTable) -> int | None:
+    """The pool's size; None where the files don't tell.
+
+    From the last `curriculum/coverage`, the share of the pool that was asked for by that step, and the prompts that
+    were; else the config's `train_prompts`. Never less than the prompts that were asked for. While a run goes on, and
+    after a kill, `rollouts.jsonl` is a step ahead of that line.
+    """
+    asked = int(np.unique(groups.prompt[groups.train]).size)
+    coverage = run.column("curriculum/coverage")
+    known = np.flatnonzero(np.isfinite(coverage) & (coverage > LEAST_COVERAGE))
+    if known.size and asked:
+        by_then = np.unique(groups.prompt[groups.train & (groups.step <= run.steps[known[-1]])]).size
+        return max(asked, round(by_then / float(coverage[known[-1]])))
+    said = run.config.get("train_prompts")
+    if isinstance(said, int) and not isinstance(said, bool) and said > 0:
+        return max(asked, said)
+    return None
+
+
+LAST_GROUPS = 6
+# Characters kept of a prompt and of a completion: enough to judge it, short enough for a phone.
+LONGEST_PROMPT = 300
+LONGEST_COMPLETION = 400
+MOST_LINES = 10
+MOST_LANES = 6
+OTHER_LANES = "other"
+
+
+@dataclass(frozen=True)
+class Group:
+    """One rollout group, cut to what a table row shows."""
+
+    step: int | None
+    prompt: str
+    lane: str
+    predicted: float | None
+    rewards: tuple[float | None, ...]
+    completion: str
+
+
+@dataclass
+class RolloutDigest:
+    """The rollouts in small: every group's numbers as columns, and the last few groups as they are.
+
+    What was measured or screened, and not trained on by itself, is counted apart, in `probes`.
+    """
+
+    table: GroupTable = field(default_factory=lambda: group_table([]))
+    last: list[Group] = field(default_factory=list)
+
+    @property
+    def groups(self) -> int:
+        """How many groups were asked for to train on."""
+        return int(np.count_nonzero(self.table.train))
+
+    @property
+    def probes(self) -> int:
+        """How many were asked for to measure or screen."""
+        return len(self.table) - self.groups
+
+    def lane_shares(self) -> tuple[list[str], FloatArray, FloatArray]:
+        """Lanes by size (L,), the steps (S,), and each lane's share of the step's groups (S, L)."""
+        table = self.table
+        kept = table.train & (table.step != NO_STEP) & (table.lane != NO_NAME)
+        totals = np.bincount(table.lane[kept], minlength=len(table.lanes))
+        order = sorted(np.flatnonzero(totals).tolist(), key=lambda i: (-totals[i], table.lanes[i]))
+        shown = order if len(order) <= MOST_LANES else order[: MOST_LANES - 1]
+        place = np.full(len(table.lanes), len(shown))
+        place[shown] = np.arange(len(shown))
+        names = [table.lanes[i] for i in shown] + ([OTHER_LANES] if len(shown) < len(order) else [])
+        steps, counts = sums_by_step(table.step[kept], place[table.lane[kept]], len(names))
+        return names, steps.astype(np.float64), counts / np.maximum(counts.sum(axis=1, keepdims=True), 1)
+
+
+def digest_rollouts(rows: Iterable[Mapping[str, Any]]) -> RolloutDigest:
+    """Read the groups once, holding their numbers and the last few alone, so that 10^6 lines need little memory."""
+    return digest_lines(enumerate(rows, start=1))
+
+
+def digest_lines(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRule | None = None) -> RolloutDigest:
+    """As `digest_rollouts`, from (line number, group) pairs, so that lines can be found again.
+
+    Args:
+        lines: The pairs.
+        known: What counts as solved, as the run says; None to guess.
+    """
+    last: deque[Mapping[str, Any]] = deque(maxlen=LAST_GROUPS)
+
+    def watched() -> Iterator[tuple[int, Mapping[str, Any]]]:
+        for number, row in lines:
+            if row.get("purpose", "train") == "train":
+                last.append(row)
+            yield number, row
+
+    table = group_table(watched(), known)
+    return RolloutDigest(table, [_as_group(row) for row in last])
+
+
+def _as_group(row: Mapping[str, Any]) -> Group:
+    step, predicted = row.get("step"), row.get("predicted")
+    texts = [text for text in _as_list(row.get("texts")) if isinstance(text, str)]
+    lane = row.get("lane")
+    return Group(
+        step=step if isinstance(step, int) else None,
+        prompt=cut(prompt_text(row.get("prompt", row.get("prompt_id"))), LONGEST_PROMPT),
+        lane="" if lane is None else str(lane),
+        predicted=float(predicted) if is_real(predicted) else None,
+        rewards=tuple(float(r) if is_real(r) else None for r in _as_list(row.get("rewards"))),
+        completion=cut(texts[0], LONGEST_COMPLETION) if texts else "",
+    )
+
+
+def prompt_text(prompt: object) -> str:
+    """A prompt as readable text: itself, or its chat messages one after another as `role: content`."""
+    if prompt is None:
+        return ""
+    if isinstance(prompt, str):
+        return prompt
+    if isinstance(prompt, list) and all(isinstance(message, dict) and "content" in message for message in prompt):
+        return "\n".join(f"{message.get('role', '?')}: {_content(message['content'])}" for message in prompt)
+    return json.dumps(prompt, ensure_ascii=False)
+
+
+def _content(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    if isinstance(content, list):  # parts, as in {"type": "text", "text": ...}
+        return " ".join(str(part.get("text", f"[{part.get('type')}]")) for part in content if isinstance(part, dict))
+    return json.dumps(content, ensure_ascii=False)
+
+
+def _as_list(value: object) -> list[Any]:
+    return value if isinstance(value, list) else []
+
+
+def cut(text: str, longest: int) -> str:
+    """The beginning of a text, in few lines, with an ellipsis where it goes on."""
+    lines = text[: longest + 1].split("\n")
+    if len(text) <= longest and len(lines) <= MOST_LINES:
+        return text
+    return "\n".join(lines[:MOST_LINES])[:longest].rstrip() + " …"
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One row of the table of headline numbers: what, how much, and how it was computed."""
+
+    label: str
+    value: str
+    note: str
+
+
+def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
+    """The run's headline numbers; a number whose columns are absent is left out."""
+    steps = run.metrics["step"]
+    rows = [*_evaluations(run), *_task_ratio(run)]
+    for key, label, note in [
+        ("rollouts", "rollouts", "completions generated"),
+        ("tokens", "generated tokens", "over all completions"),
+    ]:
+        total = cumulative(steps, run.column(key))
+        if total is not None:
+            rows.append(Headline(label, f"{total[-1]:,.0f}", note))
+    if digest.groups:
+        rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
+        rows.append(_solved(digest.table.rule))
+    rows += _probes(run, digest)
+    rows += _clock(run)
+    coverage = _finite(run.column("curriculum/coverage"))
+    if coverage.size:
+        rows.append(Headline("coverage of the pool", _percent(coverage[-1]), "prompts asked for, to train on them"))
+    return rows
+
+
+def _evaluations(run: RunData) -> list[Headline]:
+    return [_evaluation(run, key) for key in evaluation_columns(run)]
+
+
+def _evaluation(run: RunData, key: str) -> Headline:
+    label = "evaluation reward" if key == "eval/reward" else key.removeprefix("eval/")
+    scores = run.column(key)
+    steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
+    if scores.size == 1:
+        return Headline(label, f"{scores[0]:.3f}", f"the only evaluation, at step {steps[0]:.0f}")
+    best = int(np.argmax(scores))
+    note = f"step {steps[0]:.0f} → step {steps[-1]:.0f}; best {scores[best]:.3f} at step {steps[best]:.0f}"
+    return Headline(label, f"{scores[0]:.3f} → {scores[-1]:.3f}", note)
+
+
+def _task_ratio(run: RunData) -> list[Headline]:
+    ratio = run.column("frac_mixed")
+    steps, ratio = run.metrics["step"][np.isfinite(ratio)], _finite(ratio)
+    if not ratio.size:
+        return []
+    rows = [Headline("effective task ratio", _percent(ratio.mean()), "groups whose rewards differ, mean over steps")]
+    if ratio.size >= 4:
+        late = ratio[steps > steps[0] + 0.75 * (steps[-1] - steps[0])]
+        note = f"mean over the last {count(late.size, 'step')}"
+        rows.append(Headline("… in the last quarter", _percent(late.mean()), note))
+    return rows
+
+
+def _solved(rule: SolvedRule) -> Headline:
+    said = "guessed, as the folder has no rewards.json: 1, or the greatest reward there is"
+    return Headline("solved from", f"reward {rule.at:g}", said if rule.guessed else "as the curriculum had it")
+
+
+def _probes(run: RunData, digest: RolloutDigest) -> list[Headline]:
+    """What the curriculum spent to choose by."""
+    spent, total = np.nansum(run.column("probe_rollouts")), _finite(run.column("rollouts"))
+    if not spent or not total.size:
+        return []
+    note = f"{_percent(spent / total[-1])} of all rollouts, to measure or screen {count(digest.probes, 'group')}"
+    return [Headline("probe rollouts", f"{spent:,.0f}", note)]
+
+
+def _clock(run: RunData) -> list[Headline]:
+    wall = cumulative(run.metrics["step"], run.column("wall_s"))
+    if wall is None:
+        return []
+    rows = [Headline("training time", duration(float(wall[-1])), "wall-clock, over all resumes")]
+    spent = _finite(run.column("ask_s")).sum() + _finite(run.column("tell_s")).sum()
+    recorded = _finite(run.column("ask_s")).size + _finite(run.column("tell_s")).size
+    if recorded and wall[-1] > 0:
+        note = f"time in ask and tell ({duration(float(spent))}) over training time"
+        rows.append(Headline("curriculum overhead", f"{100 * spent / wall[-1]:.2g} %", note))
+    return rows
+
+
+def duration(seconds: float) -> str:
+    """Seconds as people say them: `0.8 s`, `75 s`, `12.5 min`, `3.2 h`."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    if seconds < 120:
+        return f"{seconds:.0f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def _percent(share: float | np.floating[Any]) -> str:
+    return f"{100 * float(share):.1f} %"
+
+
+def _finite(values: NDArray[np.float64]) -> FloatArray:
+    return values[np.isfinite(values)]

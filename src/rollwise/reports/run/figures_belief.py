@@ -1,0 +1,102 @@
+"""Figures of belief against outcome: the reliability curve, and correlation and AUC over the steps."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
+
+from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
+from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, FigureSpec, finish_axes
+from rollwise.reports.run.belief import FEWEST_BELIEFS, beliefs_of
+from rollwise.reports.run.budgets import any_finite
+from rollwise.reports.run.figures_run import WIDE
+from rollwise.reports.series import FloatArray
+from rollwise.runs.group_table import NO_STEP, GroupTable
+
+BINS = 10
+# The steps are cut into so many spans at most; each measure is taken within a span.
+MOST_SPANS = 20
+# A span with fewer groups than this gives a correlation that is mostly noise.
+FEWEST_IN_SPAN = 30
+
+
+def reliability_figure(groups: GroupTable) -> FigureSpec | None:
+    """Mean outcome by belief, and how many groups each belief had."""
+    beliefs = beliefs_of(groups)
+    if beliefs is None:
+        return None
+    curve = reliability_curve(beliefs.predicted, beliefs.outcome, bins=BINS)
+    known = curve.count > 0
+
+    def draw_curve(ax: Axes) -> None:
+        ax.plot([0, 1], [0, 1], color=GREY, linestyle="--", linewidth=1.0, label="calibrated")
+        ax.plot(curve.predicted[known], curve.outcome[known], color=BLUE, marker="o", markersize=4, label="groups")
+        ax.axhline(float(beliefs.outcome.mean()), color=INK, linestyle=":", linewidth=1.0, label="base rate")
+        ax.set_xlim(0, 1)
+        ax.set_ylim(0, 1.02)
+        finish_axes(ax, "mean score expected at ask", "mean score that came", legend=True)
+
+    def draw_counts(ax: Axes) -> None:
+        ax.bar((curve.edges[:-1] + curve.edges[1:]) / 2, curve.count, 0.86 / BINS, color=BLUE)
+        ax.set_xlim(0, 1)
+        ax.yaxis.set_major_formatter(EngFormatter(sep=""))
+        finish_axes(ax, "mean score expected at ask", "groups")
+
+    caption = (
+        f"Reliability: groups in {BINS} bins by the mean score that the curriculum expected when it asked (predicted), "
+        f"against the mean score of their rollouts; n = {len(beliefs.predicted):,} groups. On the dashed line beliefs "
+        "are right on average. Then how many groups each bin has."
+    )
+    return FigureSpec("reliability", "Belief against outcome", caption, (draw_curve, draw_counts), WIDE)
+
+
+def tracking_figure(groups: GroupTable) -> FigureSpec | None:
+    """Pearson's correlation and ROC AUC within spans of steps, as in BOTS's Figure 5."""
+    beliefs = beliefs_of(groups)
+    if beliefs is None:
+        return None
+    placed = np.argsort(beliefs.step, kind="stable")
+    placed = placed[beliefs.step[placed] != NO_STEP]
+    step, predicted, outcome = beliefs.step[placed], beliefs.predicted[placed], beliefs.outcome[placed]
+    spans = span_starts(step)
+    if len(spans) < 3:
+        return None
+    parts = [slice(a, b) for a, b in pairwise(spans)]
+    at = np.array([step[part].mean() for part in parts])
+    pearson = np.array([pearson_correlation(predicted[part], outcome[part]) for part in parts])
+    mixed = beliefs.mixed[placed]
+    auc = np.array([roc_auc(expected_contrast(predicted[part]), mixed[part]) for part in parts])
+    if not (any_finite(pearson) or any_finite(auc)):
+        return None
+
+    def draw(ax: Axes) -> None:
+        for values, color, label in [(pearson, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
+            ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
+        ax.axhline(0.5, color=GREY, linestyle="--", linewidth=1.0)
+        ax.set_ylim(min(0.0, _least(pearson)), 1.02)
+        finish_axes(ax, "training step", "", legend=True)
+
+    caption = (
+        f"As BOTS's Figure 5, within {len(parts)} spans of steps: Pearson's correlation of expected and realised mean "
+        "score, and ROC AUC of telling prompts whose rewards differ from the others by how near to 0.5 the "
+        "expectation was (0.5, dashed, is chance)."
+    )
+    return FigureSpec("belief_over_steps", "Belief over the steps", caption, (draw,), WIDE)
+
+
+def span_starts(step: np.ndarray) -> list[int]:
+    """Where spans of about as many groups begin, and the end, in (B,) steps that don't decrease; no step is split."""
+    spans = min(MOST_SPANS, len(step) // max(FEWEST_IN_SPAN, FEWEST_BELIEFS))
+    if spans < 1:
+        return [0]
+    wanted = np.linspace(0, len(step), spans + 1).round().astype(int)
+    cuts = [0, *np.searchsorted(step, step[wanted[1:-1]], side="left").tolist(), len(step)]
+    return sorted(set(cuts))
+
+
+def _least(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return 1.06 * float(finite.min()) if finite.size else 0.0

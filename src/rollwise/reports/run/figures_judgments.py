@@ -1,0 +1,175 @@
+"""Figures of a judge: its reward, failures and predictions by step, and predicted against realised variance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import pairwise
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter
+
+from rollwise.evaluation import RunData
+from rollwise.evaluation.calibration import reliability_curve
+from rollwise.evaluation.judgments import (
+    MAX_VARIANCE,
+    Predictions,
+    curriculum_column,
+    predictions_of,
+    predicts_variances,
+    scores_within,
+)
+from rollwise.reports.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    INK,
+    ORANGE,
+    PURPLE,
+    VERMILLION,
+    FigureSpec,
+    draw_trend,
+    finish_axes,
+)
+from rollwise.reports.run.budgets import any_finite, smoothing
+from rollwise.reports.run.figures_belief import span_starts
+from rollwise.reports.run.figures_run import WIDE
+from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
+from rollwise.runs.group_table import NO_STEP, GroupTable
+from rollwise.runs.lines import enumeration
+
+BINS = 10
+TICKS = np.linspace(0, MAX_VARIANCE, 6)
+Panel = Callable[[Axes], None]
+
+
+def judge_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+    """Judge reward with its baseline, failure rate, and mean and spread of the predictions over the candidates."""
+    drawn = [_reward_panel(run), _failure_panel(run), _spread_panel(run, predicts_variances(run, groups))]
+    shown = [part for part in drawn if part is not None]
+    if not shown:
+        return None
+    columns = [curriculum_column(run, name) for name in ("judge_reward", "judge_failure_rate", "prediction_mean")]
+    said = enumeration([words for words, _ in shown])
+    caption = f"{said[0].upper()}{said[1:]}{smoothing(*columns)}."
+    return FigureSpec("judgments", "Judgments", caption, tuple(panel for _, panel in shown))
+
+
+def _reward_panel(run: RunData) -> tuple[str, Panel] | None:
+    reward, baseline = curriculum_column(run, "judge_reward"), curriculum_column(run, "judge_baseline")
+    if not any_finite(reward):
+        return None
+
+    def draw(ax: Axes) -> None:
+        draw_trend(ax, run.metrics["step"], reward, color=GREEN, label="judge reward")
+        if any_finite(baseline):
+            draw_trend(ax, run.metrics["step"], baseline, color=INK, label="baseline", linestyle="--")
+        ax.set_ylim(0, 1.02)
+        finish_axes(ax, "training step", "judge reward", legend=True)
+
+    return "the judge reward, 1 - (4 (predicted - realised))² (METIS, equation 8), with its moving baseline", draw
+
+
+def _failure_panel(run: RunData) -> tuple[str, Panel] | None:
+    rate = curriculum_column(run, "judge_failure_rate")
+    if not any_finite(rate):
+        return None
+
+    def draw(ax: Axes) -> None:
+        draw_trend(ax, run.metrics["step"], rate, color=VERMILLION)
+        ax.set_ylim(0, 1.02)
+        finish_axes(ax, "training step", "answers not readable")
+
+    return "the share of the step's answers that hold no prediction", draw
+
+
+def _spread_panel(run: RunData, variances: bool) -> tuple[str, Panel] | None:
+    mean, spread = curriculum_column(run, "prediction_mean"), curriculum_column(run, "prediction_std")
+    known = np.isfinite(mean) & np.isfinite(spread)
+    if not known.any():
+        return None
+    steps, mean, spread = run.metrics["step"][known], mean[known], spread[known]
+
+    def draw(ax: Axes) -> None:
+        window = smoothing_window(len(steps))
+        x, band = thin_evenly(steps, moving_mean(np.stack([mean - spread, mean + spread], axis=1), window))
+        ax.fill_between(x, band[:, 0], band[:, 1], color=PURPLE, alpha=0.25, linewidth=0, label="± 1 deviation")
+        draw_trend(ax, steps, mean, color=PURPLE, label="mean")
+        if variances:
+            ax.axhline(MAX_VARIANCE, color=INK, linestyle="--", linewidth=1.0, label="ceiling")
+        ax.set_ylim(0, 1.08 * MAX_VARIANCE if variances else 1.02)
+        finish_axes(ax, "training step", f"predicted {'variance' if variances else 'pass rate'}", legend=True)
+
+    ceiling = ", under the ceiling of 0.25" if variances else ""
+    return f"mean and standard deviation of the predictions over the step's candidates{ceiling}", draw
+
+
+def judged_outcomes_figure(groups: GroupTable) -> FigureSpec | None:
+    """Realised variance by predicted variance, how many groups each prediction had, and both measures over steps."""
+    found = predictions_of(groups)
+    if found is None:
+        return None
+    curve = reliability_curve(found.predicted / MAX_VARIANCE, found.realised / MAX_VARIANCE, bins=BINS)
+    known = curve.count > 0
+    middle = MAX_VARIANCE * (curve.edges[:-1] + curve.edges[1:]) / 2
+
+    def draw_curve(ax: Axes) -> None:
+        ends = [0, MAX_VARIANCE]
+        ax.plot(ends, ends, color=GREY, linestyle="--", linewidth=1.0, label="as predicted")
+        x, y = MAX_VARIANCE * curve.predicted[known], MAX_VARIANCE * curve.outcome[known]
+        ax.plot(x, y, color=BLUE, marker="o", markersize=4, label="groups")
+        ax.axhline(float(found.realised.mean()), color=INK, linestyle=":", linewidth=1.0, label="mean")
+        ax.set_xlim(0, 1.02 * MAX_VARIANCE)
+        ax.set_ylim(0, 1.02 * MAX_VARIANCE)
+        finish_axes(ax, "predicted variance", "realised variance", legend=True)
+        ax.set_xticks(TICKS)
+
+    def draw_counts(ax: Axes) -> None:
+        ax.bar(middle, curve.count, 0.86 * MAX_VARIANCE / BINS, color=BLUE)
+        ax.set_xlim(0, 1.02 * MAX_VARIANCE)
+        ax.yaxis.set_major_formatter(EngFormatter(sep=""))
+        finish_axes(ax, "predicted variance", "groups")
+        ax.set_xticks(TICKS)
+
+    caption = (
+        f"The groups that were trained on with a prediction, n = {len(found):,}, in {BINS} bins by predicted variance: "
+        "the mean variance of their rewards, on the dashed line where predictions are right on average; and how many "
+        "groups each bin has."
+    )
+    panels: tuple[Panel, ...] = (draw_curve, draw_counts)
+    over_steps = _tracking_panel(found)
+    if over_steps is not None:
+        panels += (over_steps,)
+        caption += (
+            " Then, within spans of steps, Pearson's correlation of predicted and realised variance, and ROC AUC of "
+            "telling groups whose rewards differ from the others (0.5, dashed, is chance)."
+        )
+    return FigureSpec("judged_outcomes", "Judgments against outcomes", caption, panels, WIDE)
+
+
+def _tracking_panel(found: Predictions) -> Panel | None:
+    placed = np.argsort(found.step, kind="stable")
+    ordered = found.at(placed[found.step[placed] != NO_STEP])
+    starts = span_starts(ordered.step)
+    if len(starts) < 3:
+        return None
+    scores = scores_within(ordered, starts)
+    at = np.array([ordered.step[a:b].mean() for a, b in pairwise(starts)])
+    correlation, auc = np.array([s.correlation for s in scores]), np.array([s.auc for s in scores])
+    if not (any_finite(correlation) or any_finite(auc)):
+        return None
+
+    def draw(ax: Axes) -> None:
+        for values, color, label in [(correlation, BLUE, "Pearson correlation"), (auc, ORANGE, "ROC AUC")]:
+            ax.plot(at, values, color=color, marker="o", markersize=3.5, label=label)
+        for level in (0.0, 0.5):
+            ax.axhline(level, color=GREY, linestyle="--", linewidth=1.0)
+        ax.set_ylim(_least(correlation), 1.02)
+        finish_axes(ax, "training step", "", legend=True)
+
+    return draw
+
+
+def _least(values: FloatArray) -> float:
+    finite = values[np.isfinite(values)]
+    return min(0.0, 1.06 * float(finite.min(initial=0.0)))

@@ -1,0 +1,130 @@
+"""Figures of the pool: the method's own pools, prompts by their last outcome, coverage and visits."""
+
+from __future__ import annotations
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.ticker import EngFormatter, MaxNLocator
+
+from rollwise.evaluation import RunData
+from rollwise.evaluation.coverage import distinct_by_step, visits, visits_histogram
+from rollwise.evaluation.dynamics import last_outcomes
+from rollwise.reports.drawing import (
+    BLUE,
+    FEW_POINTS,
+    GREEN,
+    GREY,
+    GRID,
+    INK,
+    SKY,
+    VERMILLION,
+    FigureSpec,
+    draw_stack,
+    finish_axes,
+)
+from rollwise.reports.run.budgets import any_finite, complete, stack_smoothing
+from rollwise.reports.run.digest import pool_size
+from rollwise.reports.run.figures_run import WIDE
+from rollwise.reports.series import finite_pair, thin_evenly
+from rollwise.runs.group_table import NO_STEP, GroupTable
+
+_POOLS = ("heap", "solved", "unsolved")
+# A histogram has at most so many bars; beyond it a bar spans several numbers of visits.
+MOST_BARS = 24
+
+
+def pools_figure(run: RunData) -> FigureSpec | None:
+    """Sizes of the heap, the solved and the unsolved pool, stacked; the unseen prompts as a line."""
+    prefix = _pools_prefix(run)
+    if prefix is None:
+        return None
+    steps, sizes = complete(run, [f"{prefix}{name}" for name in _POOLS])
+    unseen = run.column(f"{prefix}unseen")
+
+    def draw(ax: Axes) -> None:
+        draw_stack(ax, steps, sizes, labels=list(_POOLS), colors=[VERMILLION, SKY, GREY])
+        if any_finite(unseen):
+            x, y = finite_pair(run.metrics["step"], unseen)
+            marker = "o" if len(x) == 1 else None
+            ax.plot(x, y, color=INK, linestyle="--", linewidth=1.3, marker=marker, label="not yet seen")
+        ax.set_ylim(bottom=0)
+        ax.yaxis.set_major_formatter(EngFormatter(sep=""))
+        finish_axes(ax, "training step", "prompts", legend=True)
+
+    line = "; the dashed line counts the prompts not yet seen, wherever they are kept" if any_finite(unseen) else ""
+    caption = f"Prompts in the curriculum's heap, solved and unsolved pools{stack_smoothing(steps)}{line}."
+    return FigureSpec("pools", "Sizes of the pools", caption, (draw,), WIDE)
+
+
+def _pools_prefix(run: RunData) -> str | None:
+    """Where the pools are: `curriculum/`, or the lane of a composed curriculum that has them; the first such."""
+    found = sorted(key.removesuffix("heap") for key in run.metrics if key.endswith("/heap"))
+    for prefix in found:
+        if len(complete(run, [f"{prefix}{name}" for name in _POOLS])[0]):
+            return prefix
+    return None
+
+
+def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+    """The pool's prompts by how their last group went, stacked; for any method, from the rollouts alone."""
+    kept = groups.train & groups.judged & (groups.step != NO_STEP)
+    if not kept.any():
+        return None
+    kinds = np.select([groups.mixed, groups.all_good], [0, 1], default=2)[kept]
+    steps, counts = last_outcomes(groups.step[kept], groups.prompt[kept], kinds, 3)
+    parts, at = counts.astype(np.float64), steps.astype(np.float64)
+    labels, colors = ["mixed", "all solved", "all failed"], [VERMILLION, SKY, GREY]
+    size = pool_size(run, groups)
+    if size is not None:
+        parts = np.column_stack([parts, size - parts.sum(axis=1)])
+        labels, colors = [*labels, "not yet seen"], [*colors, GRID]
+
+    def draw(ax: Axes) -> None:
+        draw_stack(ax, at, parts, labels=labels, colors=colors)
+        ax.set_ylim(bottom=0)
+        ax.yaxis.set_major_formatter(EngFormatter(sep=""))
+        finish_axes(ax, "training step", "prompts", legend=True)
+
+    caption = (
+        "Every prompt by how its latest group went: learnable (mixed), all solved, all failed. Counted in "
+        f"rollouts.jsonl, so that it is there for any method{stack_smoothing(at)}."
+    )
+    return FigureSpec("last_outcomes", "The pool by last outcome", caption, (draw,), WIDE)
+
+
+def coverage_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+    """Share of the pool asked at least once over steps, and how often prompts were asked."""
+    kept = groups.train & (groups.step != NO_STEP)
+    if not kept.any():
+        return None
+    steps, distinct = distinct_by_step(groups.step[kept], groups.prompt[kept])
+    counts = visits(groups.prompt[groups.train], len(groups.prompts))
+    size = pool_size(run, groups)
+    histogram = visits_histogram(counts[counts > 0], int((counts > 0).sum()) if size is None else size)
+
+    def draw_share(ax: Axes) -> None:
+        x, y = thin_evenly(steps.astype(np.float64), distinct / (size or 1))
+        ax.plot(x, y, color=GREEN, marker="o" if len(x) <= FEW_POINTS else None, markersize=3.5)
+        if size is None:
+            ax.set_ylim(bottom=0)
+        else:
+            ax.set_ylim(0, 1.02)
+        finish_axes(ax, "training step", "prompts asked" if size is None else "share asked at least once")
+
+    def draw_visits(ax: Axes) -> None:
+        first = 1 if size is None else 0
+        width = -(-(len(histogram) - first) // MOST_BARS)
+        starts = np.arange(first, len(histogram), width)
+        heights = np.add.reduceat(histogram, starts)
+        ax.bar(starts + (width - 1) / 2, heights, width * 0.86, color=[GREY if s == 0 else BLUE for s in starts])
+        ax.yaxis.set_major_formatter(EngFormatter(sep=""))
+        finish_axes(ax, "times asked", "prompts")
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+
+    never = " of prompts" if size is None else f" of the pool's {size:,} prompts"
+    zero = "" if size is None else " (the bar at 0: never)"
+    caption = (
+        f"First the {'number' if size is None else 'share'}{never} asked at least once by each step, then how many "
+        f"prompts were asked how often{zero}. Tickets to train on, counted in rollouts.jsonl."
+    )
+    return FigureSpec("coverage", "Coverage of the pool", caption, (draw_share, draw_visits), WIDE)

@@ -1,0 +1,191 @@
+"""Figures of a run's metrics: score, effective task ratio and its parts, learning signal, overhead."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+from matplotlib.axes import Axes
+
+from rollwise.evaluation import RunData
+from rollwise.reports.drawing import (
+    BLUE,
+    GREEN,
+    GREY,
+    ORANGE,
+    PURPLE,
+    SKY,
+    VERMILLION,
+    FigureSpec,
+    draw_stack,
+    draw_trend,
+    finish_axes,
+    from_zero,
+)
+from rollwise.reports.run.budgets import (
+    Budget,
+    any_finite,
+    budgets,
+    complete,
+    evaluation_columns,
+    smoothing,
+    stack_smoothing,
+)
+from rollwise.reports.series import FloatArray, finite_pair
+from rollwise.runs.lines import enumeration
+
+WIDE = 4.4
+# With fewer k than this pass@k is no curve.
+FEWEST_KS = 3
+# More evaluations than this get small markers, which then merge into a line.
+MOST_MARKERS = 50
+
+
+def score_figure(run: RunData) -> FigureSpec | None:
+    """Evaluations as points, the training rollouts' success and reward as lines, against each budget."""
+    keys = evaluation_columns(run)
+    shown = keys if len(keys) <= 3 else [keys[0], keys[len(keys) // 2], keys[-1]]
+    scores = [(key, run.column(key), color) for key, color in zip(shown, (BLUE, ORANGE, SKY), strict=False)]
+    success, reward = run.column("success"), run.column("reward")
+    if np.allclose(success, reward, equal_nan=True):
+        reward = np.full_like(reward, np.nan)  # binary rewards: the two are one line
+    lines = [(success, GREEN, "success", "-"), (reward, PURPLE, "reward", "--")]
+    lines = [line for line in lines if any_finite(line[0])]
+    if not lines and not scores:
+        return None
+
+    def draw(ax: Axes, budget: Budget) -> None:
+        for y, color, label, linestyle in lines:
+            draw_trend(ax, budget.spent, y, color=color, label=label, linestyle=linestyle)
+        for key, score, color in scores:
+            x, y = finite_pair(budget.spent, score)
+            size = 4.0 if len(x) <= MOST_MARKERS else 1.5
+            ax.plot(x, y, color=color, label=key.replace("/", " "), marker="o", markersize=size, linewidth=1.2)
+        from_zero(ax, np.concatenate([success, reward, *(score for _, score, _ in scores)]))
+        finish_axes(ax, budget.label, "score", legend=True)
+
+    axes = budgets(run)
+    points = f"points are the evaluations ({', '.join(shown)}), " if shown else ""
+    caption = (
+        f"Score against {_names(axes)}: {points}lines are the mean over the step's training rollouts, "
+        f"whose prompts the curriculum chose, so that they also show how hard those were{smoothing(success, reward)}."
+    )
+    return FigureSpec("score", "Score", caption, tuple(partial(draw, budget=b) for b in axes), WIDE, _tabs(axes))
+
+
+def has_pass_at_curve(run: RunData) -> bool:
+    """Whether its evaluations drew enough samples for pass@k at three k or more."""
+    return len(evaluation_columns(run)) >= FEWEST_KS
+
+
+def pass_at_figure(run: RunData) -> FigureSpec | None:
+    """pass@k against k, of the first and the last evaluation; None where none has every k."""
+    keys = evaluation_columns(run)
+    ks = [int(key.rpartition("@")[2]) for key in keys]
+    steps, scores = complete(run, keys)
+    if not len(steps):
+        return None
+
+    def draw(ax: Axes) -> None:
+        for i, color in {0: SKY, len(steps) - 1: BLUE}.items():
+            ax.plot(ks, scores[i], color=color, marker="o", markersize=4.0, label=f"step {steps[i]:.0f}")
+        ax.set_xscale("log", base=2)
+        ax.set_xticks(ks, [str(k) for k in ks])
+        finish_axes(ax, "k", "pass@k", legend=True)
+
+    caption = f"pass@k of the first and the last evaluation, all k from one sample of {ks[-1]} completions a prompt."
+    return FigureSpec("pass_at_k", "pass@k", caption, (draw,), WIDE)
+
+
+def ratio_figure(run: RunData) -> FigureSpec | None:
+    """The share of groups whose rewards differ, against each budget."""
+    ratio = run.column("frac_mixed")
+    if not any_finite(ratio):
+        return None
+
+    def draw(ax: Axes, budget: Budget) -> None:
+        draw_trend(ax, budget.spent, ratio, color=VERMILLION)
+        ax.set_ylim(0, 1.02)
+        finish_axes(ax, budget.label, "effective task ratio")
+
+    axes = budgets(run)
+    caption = (
+        f"Effective task ratio against {_names(axes)}: the share of a step's rollout groups whose rewards differ, so "
+        f"that they teach something (frac_mixed){smoothing(ratio)}."
+    )
+    panels = tuple(partial(draw, budget=budget) for budget in axes)
+    return FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels, WIDE, _tabs(axes))
+
+
+def parts_figure(run: RunData) -> FigureSpec | None:
+    """All solved, mixed and all failed groups, stacked by step."""
+    steps, parts = complete(run, ["frac_mixed", "frac_all_good", "frac_all_bad"])
+    if not len(steps):
+        return None
+
+    def draw(ax: Axes) -> None:
+        labels, colors = ["mixed", "all solved", "all failed"], [VERMILLION, SKY, GREY]
+        draw_stack(ax, steps, parts, labels=labels, colors=colors)
+        ax.set_ylim(0, 1)
+        finish_axes(ax, "training step", "share of groups", legend=True)
+
+    caption = (
+        "Each step's groups by outcome: rewards that differ (mixed), agree at or above the solved mark (all solved) "
+        f"or agree below it (all failed){stack_smoothing(steps)}."
+    )
+    return FigureSpec("outcomes", "Outcomes of the groups", caption, (draw,), WIDE)
+
+
+def advantage_figure(run: RunData) -> FigureSpec | None:
+    """Mean absolute advantage by step."""
+    advantage = run.column("abs_advantage")
+    if not any_finite(advantage):
+        return None
+
+    def draw(ax: Axes) -> None:
+        draw_trend(ax, run.metrics["step"], advantage, color=BLUE)
+        from_zero(ax, advantage)
+        finish_axes(ax, "training step", "mean |A|")
+
+    caption = f"Mean absolute advantage of the step's rollouts, the size of the learning signal{smoothing(advantage)}."
+    return FigureSpec("advantage", "Learning signal", caption, (draw,), WIDE)
+
+
+def overhead_shares(run: RunData) -> FloatArray:
+    """The time in `ask` and `tell` as a share of the step's training time, (S,); NaN where a step's time is unknown."""
+    steps, wall = run.metrics["step"], run.column("wall_s")
+    wall = np.where((steps == 0) & ~np.isfinite(wall), 0.0, wall)  # no time had been spent before training
+    before = np.concatenate([[0.0 if steps.size and steps[0] == 1 else np.nan], wall[:-1]])[: len(wall)]
+    follows = np.concatenate([[True], np.diff(steps) == 1])[: len(wall)]  # else a line is missing: two steps' time
+    took = np.where(follows, wall - before, np.nan)
+    spent = np.nan_to_num(run.column("ask_s")) + np.nan_to_num(run.column("tell_s"))
+    known = np.isfinite(run.column("ask_s")) | np.isfinite(run.column("tell_s"))
+    return np.where(known & (took > 0), spent / np.where(took > 0, took, 1.0), np.nan)
+
+
+def overhead_figure(run: RunData) -> FigureSpec | None:
+    """The curriculum's share of each training step."""
+    percent = 100 * overhead_shares(run)
+    if not any_finite(percent):
+        return None
+
+    def draw(ax: Axes) -> None:
+        draw_trend(ax, run.metrics["step"], percent, color=PURPLE)
+        from_zero(ax, percent)
+        finish_axes(ax, "training step", "% of the step")
+
+    caption = (
+        "What the curriculum costs: time in ask and tell (ask_s, tell_s) as a share of the step's training time, the "
+        f"difference of wall_s to the step before{smoothing(percent)}."
+    )
+    return FigureSpec("overhead", "Overhead", caption, (draw,), WIDE)
+
+
+def _names(axes: list[Budget]) -> str:
+    return enumeration([budget.short for budget in axes])
+
+
+def _tabs(axes: list[Budget]) -> tuple[str, ...]:
+    """Names of the buttons, where there is anything to choose."""
+    names = {"training steps": "steps", "generated tokens": "tokens"}
+    return tuple(names.get(budget.short, budget.short) for budget in axes) if len(axes) > 1 else ()

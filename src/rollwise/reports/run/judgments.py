@@ -1,0 +1,172 @@
+"""What the report says of a judge: ways to fail that can be seen, and the numbers of it, as HTML."""
+
+from __future__ import annotations
+
+import math
+from html import escape
+
+import numpy as np
+
+from rollwise.evaluation import RunData
+from rollwise.evaluation.judgments import (
+    BLIND_LANES,
+    CLUSTERED,
+    MAX_VARIANCE,
+    SATURATED,
+    UNREAD,
+    JudgmentCosts,
+    curriculum_column,
+    failure_modes,
+    judgment_costs,
+    late_mean,
+    prediction_scores,
+    predictions_of,
+    predicts_variances,
+    selection_gain,
+    unjudged_share,
+)
+from rollwise.reports.run.digest import Headline, duration
+from rollwise.reports.run.tables import html_table, number, share
+from rollwise.reports.words import count
+from rollwise.runs.group_table import GroupTable
+
+Row = tuple[str, str, str]  # measure, value, how to read it
+
+
+def judgment_headline(run: RunData) -> list[Headline]:
+    """One row for the table of headline numbers; none where the policy was asked nothing."""
+    costs = judgment_costs(run)
+    if costs is None:
+        return []
+    value = f"{_share(costs.token_share)} of tokens, {_share(costs.time_share)} of time"
+    note = f"{costs.questions:,.0f} answers of the policy about prompts, beside time in ask and tell"
+    return [Headline("judgments", value, note)]
+
+
+def judgment_details(run: RunData, groups: GroupTable) -> str:
+    """The sentences and the table that stand under the figure."""
+    sentences = failure_sentences(run, groups)
+    seen = "".join(f'<p class="seen">{escape(sentence)}</p>' for sentence in sentences)
+    rows = [*_prediction_rows(run, groups), *_outcome_rows(groups), *_cost_rows(judgment_costs(run))]
+    cells = [[escape(label), f'<b class="number">{escape(value)}</b>', escape(note)] for label, value, note in rows]
+    return seen + (html_table(["measure", "value", "reading"], cells, "measures") if cells else "")
+
+
+def failure_sentences(run: RunData, groups: GroupTable) -> list[str]:
+    """A sentence for each known way to fail that the last quarter of the steps shows, and what to do about it."""
+    failure, steps = late_mean(curriculum_column(run, "judge_failure_rate"))
+    mean, _ = late_mean(curriculum_column(run, "prediction_mean"))
+    spread, known = late_mean(curriculum_column(run, "prediction_std"))
+    variances = predicts_variances(run, groups)
+    last = f"in the last {count(known, 'step')}"
+    sentences = {
+        UNREAD: f"Most answers could not be read: {share(failure)} in the last {count(steps, 'step')}. Chance chose "
+        f"among those candidates. {_why_unread(run)}",
+        SATURATED: f"Predictions are saturated: {mean:.3f} ± {spread:.3f} {last}, at the ceiling of {MAX_VARIANCE}. "
+        "Saying the most of every candidate gets it chosen, so that the judge loss outweighs what it should teach: "
+        "lower judge_weight (0.01 by default).",
+        CLUSTERED: f"Predictions do not tell candidates apart: they spread by {spread:.3f} around {mean:.3f} {last}, "
+        "so that chance decides most of the batch. A judge that is not trained on outcomes, as with judge_weight=0, "
+        "stays like this.",
+    }
+    return [sentences[mode] for mode in failure_modes(failure, mean, spread, variances=variances)]
+
+
+def _why_unread(run: RunData) -> str:
+    too_long, questions, memory = (_last(run, name) for name in ("too_long", "questions", "memory"))
+    if too_long > questions / 2:
+        return "Most questions did not fit into the model's context: use fewer exemplars, or a shorter format."
+    if memory == 0:
+        return "The memory of examples is empty: exemplars=0 makes models solve the prompt instead of judging it."
+    return (
+        "exemplars=0 makes models solve the prompt instead of judging it; a policy that follows no instructions needs "
+        'format="compact", and answers that are cut off need a greater max_judgment_length.'
+    )
+
+
+def _prediction_rows(run: RunData, groups: GroupTable) -> list[Row]:
+    rows = []
+    rate = curriculum_column(run, "judge_failure_rate")
+    if np.isfinite(rate).any():
+        late, steps = late_mean(rate)
+        said = f"of the policy's answers, mean over steps; {share(late)} in the last {count(steps, 'step')}"
+        rows.append(("not readable", share(float(np.nanmean(rate))), said + _tallies(run)))
+    mean, steps = late_mean(curriculum_column(run, "prediction_mean"))
+    spread, _ = late_mean(curriculum_column(run, "prediction_std"))
+    if steps:
+        what = f"at most {MAX_VARIANCE}" if predicts_variances(run, groups) else "of pass rates"
+        said = f"mean and standard deviation over a step's candidates, in the last {count(steps, 'step')}; {what}"
+        rows.append(("predictions", f"{mean:.3f} ± {spread:.3f}", said))
+    return rows
+
+
+def _tallies(run: RunData) -> str:
+    counted = [
+        (_last(run, "too_long"), "did not fit into the context"),
+        (_last(run, "exemplars_cut"), "were asked with fewer exemplars, so as to fit"),
+    ]
+    return "".join(f"; {value:,.0f} {what}" for value, what in counted if value > 0)
+
+
+def _outcome_rows(groups: GroupTable) -> list[Row]:
+    rows = []
+    found = predictions_of(groups)
+    if found is not None:
+        scores = prediction_scores(found)
+        rows = [
+            ("Pearson correlation", number(scores.correlation),
+             f"of predicted and realised variance, over {scores.n:,} groups; choosing the greatest predictions narrows "
+             "their range, which lowers it" if math.isfinite(scores.correlation) else
+             f"predicted or realised variance is the same in all {scores.n:,} groups"),
+            ("ROC AUC", number(scores.auc),
+             "of telling groups whose rewards differ from the others by their predicted variance; 0.5 is chance"
+             if math.isfinite(scores.auc) else "the rewards of all groups differ, or of none"),
+            ("mean absolute error", number(scores.error),
+             f"of predicted variance; the best constant would err by {number(scores.constant_error)}"),
+        ]  # fmt: skip
+        blind = predictions_of(groups, lanes=BLIND_LANES)
+        if blind is not None:
+            scores = prediction_scores(blind)
+            said = f"over the {scores.n:,} groups that were drawn whatever was predicted; AUC {number(scores.auc)}"
+            rows.append(("correlation, unselected", number(scores.correlation), said))
+    elif not groups.in_unit_range:
+        rows.append(("predictions against outcomes", number(math.nan), "rewards are not scores in [0, 1]"))
+    unjudged = unjudged_share(groups)
+    if math.isfinite(unjudged):
+        rows.append(
+            (
+                "unjudged",
+                share(unjudged),
+                "of the groups chosen among candidates, those whose judgment could not be had",
+            )
+        )
+    gain = selection_gain(groups)
+    if gain is not None:
+        said = (
+            f"realised variance of {gain.n_judged:,} judged groups, {gain.judged:.3f}, less that of {gain.n_blind:,} "
+            f"drawn whatever was predicted, {gain.blind:.3f}, with its standard error; above 0 choosing pays"
+        )
+        rows.append(("gain by choosing", f"{gain.difference:+.3f} ± {gain.standard_error:.3f}", said))
+    return rows
+
+
+def _cost_rows(costs: JudgmentCosts | None) -> list[Row]:
+    if costs is None:
+        return []
+    each = costs.context_tokens / costs.questions
+    return [
+        ("tokens", _share(costs.token_share), f"of all generated tokens, {costs.tokens:,.0f} for "
+         f"{costs.questions:,.0f} answers"),
+        ("time", _share(costs.time_share), f"of the training time, {duration(costs.seconds)} to generate them"),
+        ("context", f"{each:,.0f} tokens", f"a question, {costs.context_tokens:,.0f} in all, read and not generated"),
+    ]  # fmt: skip
+
+
+def _share(value: float) -> str:
+    return share(value) if math.isfinite(value) else "an unknown share"
+
+
+def _last(run: RunData, name: str) -> float:
+    values = curriculum_column(run, name)
+    finite = values[np.isfinite(values)]
+    return float(finite[-1]) if finite.size else math.nan

@@ -1,0 +1,191 @@
+"""A run's folder: options, the model it began with, logs and checkpoints.
+
+`config.yaml`, `model.json`, `rewards.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`,
+`report.html`. Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s
+first, so that they hold each step once however often the run was killed; an evaluation after training has a line of
+its own. Logs of another run that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course
+that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`. The logs are on disk before a
+checkpoint counts, and a resume checks that they still reach it.
+"""
+
+from __future__ import annotations
+
+import errno
+import itertools
+import json
+import logging
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import StateFileError
+from rollwise.outcome import RewardSpec
+from rollwise.runs.lines import clean, keep_until, read_log
+from rollwise.runs.log_ends import end_of, holds, read_record
+from rollwise.runs.names import (
+    CHECKPOINTS,
+    CONFIG_FILE,
+    LOCK_FILE,
+    METRICS_FILE,
+    MODEL_FILE,
+    PROMPTS_FILE,
+    REWARDS_FILE,
+    ROLLOUTS_FILE,
+)
+from rollwise.state import make_folder, naming, sync_folder, write_atomically
+from rollwise.yaml_file import read_yaml, write_yaml
+
+if sys.platform != "win32":
+    import fcntl
+
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has spent so far: completions generated, tokens generated, seconds of training without evaluation."""
+
+    rollouts: int = 0
+    tokens: int = 0
+    wall_s: float = 0.0
+
+
+class RunFolder:
+    """Reads and writes one run's files.
+
+    Args:
+        path: the folder; made if it is not there.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        self.path = Path(path)
+        self.config = self.path / CONFIG_FILE
+        self.model = self.path / MODEL_FILE
+        self.rewards = self.path / REWARDS_FILE
+        self.metrics = self.path / METRICS_FILE
+        self.rollouts = self.path / ROLLOUTS_FILE
+        self.prompts = self.path / PROMPTS_FILE
+        self.checkpoints = self.path / CHECKPOINTS
+        self.ends: dict[str, dict[str, Any]] = {}
+        """The last line of each log (`end_of`), from `roll_back` on."""
+        make_folder(self.path)
+
+    @contextmanager
+    def held(self) -> Iterator[None]:
+        """Keep other processes from training into this folder meanwhile; the lock ends with its holder, killed or not.
+
+        Raises:
+            StateFileError: another process is training into it.
+        """
+        if sys.platform == "win32":
+            yield
+            return
+        with open(self.path / LOCK_FILE, "ab") as lock:
+            try:
+                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock, which forked children would go on holding
+            except OSError as error:
+                if error.errno in (errno.EACCES, errno.EAGAIN):  # else a file system without locks
+                    raise StateFileError(
+                        f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the "
+                        "command again"
+                    ) from error
+            yield
+
+    def write_config(self, config: Mapping[str, Any]) -> None:
+        """Write `config.yaml`, atomically."""
+        write_yaml(self.config, config)
+
+    def write_model(self, facts: Mapping[str, Any]) -> None:
+        """Write `model.json`, which model training begins with (`made_by`), atomically."""
+        write_atomically(self.model, json.dumps(dict(facts), indent=1).encode())
+
+    def write_rewards(self, spec: RewardSpec) -> None:
+        """Write `rewards.json`, the rewards' range and from where on a rollout counts as solved, atomically."""
+        facts = {
+            "low": spec.low,
+            "high": spec.high,
+            "solved_at": spec.high if spec.solved_at is None else spec.solved_at,
+        }
+        write_atomically(self.rewards, json.dumps({name: float(value) for name, value in facts.items()}).encode())
+
+    def read_config(self) -> dict[str, Any]:
+        """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
+        config = read_yaml(self.config)
+        if not isinstance(config, dict):
+            raise StateFileError(f"{str(self.config)!r} holds no options: put back what `rollwise train` wrote there")
+        return config
+
+    def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
+        """Append lines of JSON and flush them to the system; `sync` brings them to the disk.
+
+        Half a surrogate pair, which UTF-8 can't hold, is written as JSON's escape and reads back the same.
+        """
+        raw, step = b"", 0
+        with naming(path), open(path, "ab") as file:
+            for line in lines:
+                text = json.dumps(clean(line), ensure_ascii=False) + "\n"
+                raw, step = text.encode("utf-8", "backslashreplace"), int(line["step"])
+                file.write(raw)
+        if raw:
+            self.ends[path.name] = end_of(raw, step)
+
+    def sync(self) -> None:
+        """Bring the logs to the disk: a checkpoint that outlives a power cut must not be ahead of them."""
+        for path in self._logs():
+            if path.exists():
+                with naming(path), open(path, "rb") as file:
+                    os.fsync(file.fileno())
+        sync_folder(self.path)
+
+    def lacking(self, checkpoint: Path) -> str | None:
+        """What the logs lack to go on from a checkpoint, or None if they reach it."""
+        ends = read_record(checkpoint).get("logs", {})
+        for path in self._logs():
+            end = ends.get(path.name)
+            if end is not None and not holds(path, end):
+                return f"{str(path)!r} is shorter than it was then: its last line, of step {end['step']}, is not there"
+        return None
+
+    def roll_back(self, step: int) -> Totals:
+        """Drop every line of the logs after `step`, torn ones too; what had been spent by then."""
+        last: dict[str, Any] = {}
+        self.ends = {}
+        for path in self._logs():
+            text, last = keep_until(path, step)
+            if last:
+                self.ends[path.name] = end_of(text.encode(), int(last["step"]))
+        return _totals(last)
+
+    def _logs(self) -> tuple[Path, ...]:
+        return self.prompts, self.rollouts, self.metrics
+
+    def put_aside(self) -> None:
+        """Move logs that are there into a folder of their own: another run begins."""
+        logs = [path for path in self._logs() if path.exists() and path.stat().st_size]
+        if not logs:
+            return
+        number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
+        aside = make_folder(self.path / f"before-{number}")
+        for path in [*logs, *([self.rewards] if self.rewards.exists() else [])]:
+            path.rename(aside / path.name)
+        logger.warning("the logs of an earlier run are in %s now", aside)
+
+    def spent_by(self, step: int) -> Totals:
+        """What had been spent by the end of `step`, by the metrics as they stand."""
+        last: dict[str, Any] = {}
+        for _, line in read_log(self.metrics):
+            last = line if int(line["step"]) <= step else last
+        return _totals(last)
+
+
+def _totals(line: Mapping[str, Any]) -> Totals:
+    return Totals(
+        rollouts=int(line.get("rollouts", 0)),
+        tokens=int(line.get("tokens", 0)),
+        wall_s=float(line.get("wall_s", 0.0)),
+    )

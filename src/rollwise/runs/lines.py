@@ -1,0 +1,274 @@
+"""Reads and writes files of one JSON object a line: whole or damaged, being written, or rolled back."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.state import naming
+
+Line = dict[str, Any]
+
+# So many line numbers are named for each kind of damage; the rest is counted.
+MOST_NAMED = 12
+NOT_JSON = "not valid JSON"
+NOT_AN_OBJECT = "not a JSON object"
+
+
+class Faults:
+    """What of a run's files could not be read, as sentences for its reader; holds few numbers however much is damaged.
+
+    >>> faults = Faults()
+    >>> faults.add_line("metrics.jsonl", 17, "not valid JSON")
+    >>> faults.add_line("metrics.jsonl", 40, "not valid JSON")
+    >>> faults.add_file("config.yaml", "is not there")
+    >>> faults.sentences()
+    ['metrics.jsonl: lines 17 and 40 could not be read (not valid JSON).', 'config.yaml is not there.']
+    """
+
+    def __init__(self) -> None:
+        self._lines: dict[tuple[str, str], list[int]] = {}
+        self._counts: dict[tuple[str, str], int] = {}
+        self._others: list[str] = []
+
+    def __len__(self) -> int:
+        """How many lines and files."""
+        return sum(self._counts.values()) + len(self._others)
+
+    def add_line(self, file: str, number: int, what: str) -> None:
+        """A line that is left out; `what` is wrong with it, in a few words, the same for every such line."""
+        key = file, what
+        self._counts[key] = self._counts.get(key, 0) + 1
+        named = self._lines.setdefault(key, [])
+        if len(named) < MOST_NAMED:
+            named.append(number)
+
+    def add_file(self, file: str, what: str) -> None:
+        """Something about a file as a whole, as in "config.yaml is not there"."""
+        self._others.append(f"{file} {what}.")
+
+    def sentences(self) -> list[str]:
+        """One for each kind of damage to each file."""
+        said = []
+        for key, named in self._lines.items():
+            file, what = key
+            more = self._counts[key] - len(named)
+            lines = "line" if self._counts[key] == 1 else "lines"
+            said.append(f"{file}: {lines} {enumeration(named, more)} could not be read ({what}).")
+        return said + self._others
+
+
+def enumeration(items: Sequence[object], more: int = 0) -> str:
+    """Items as a list in words.
+
+    >>> enumeration([3, 5, 9]), enumeration([3, 5], more=1200)
+    ('3, 5 and 9', '3, 5 and 1,200 more')
+    """
+    words = [str(item) for item in items] + ([f"{more:,} more"] if more else [])
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def read_json_lines(path: Path, faults: Faults | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Stream (line number from 1, object) from a file of one JSON object a line.
+
+    A malformed last line is one that is still being written, or whose writer was killed: it is left out. Blank lines
+    are left out too.
+
+    Args:
+        path: The file.
+        faults: Where malformed lines are noted, also the last, before reading goes on; None to raise.
+
+    Raises:
+        StateFileError: Without `faults`: a line other than the last is not a JSON object, or the file can't be read.
+    """
+    pending: tuple[int, str, str] | None = None
+    try:
+        with path.open("rb") as file:  # bytes, as a torn line may end inside a character
+            for number, line in enumerate(file, start=1):
+                if not line.strip():
+                    continue
+                if pending is not None:
+                    _note(path, pending, faults)
+                row, fault = parse_line(line)
+                pending = None if fault is None else (number, *fault)
+                if row is not None:
+                    yield number, row
+    except OSError as error:
+        if faults is None:
+            raise StateFileError(f"{path} can't be read: {error.strerror}") from error
+        faults.add_file(path.name, f"can't be read ({error.strerror})")
+    if pending is not None and faults is not None:
+        torn = f"has a torn last line ({pending[0]}), still being written or cut off; it was left out"
+        faults.add_file(path.name, torn)
+
+
+def read_lines_at(path: Path, numbers: set[int]) -> dict[int, dict[str, Any]]:
+    """The objects at certain lines (from 1), without parsing the others; lines that hold none are left out.
+
+    Raises:
+        StateFileError: The file can't be read.
+    """
+    found: dict[int, dict[str, Any]] = {}
+    last = max(numbers, default=0)
+    if not last:
+        return found
+    try:
+        with path.open("rb") as file:
+            for number, line in enumerate(islice(file, last), start=1):
+                row = parse_line(line)[0] if number in numbers else None
+                if row is not None:
+                    found[number] = row
+    except OSError as error:
+        raise StateFileError(f"{path} can't be read: {error.strerror}") from error
+    return found
+
+
+def parse_line(line: bytes) -> tuple[dict[str, Any] | None, tuple[str, str] | None]:
+    """A line's object, or what is wrong with it: in few words, and in detail.
+
+    >>> parse_line(b'{"step": 3}'), parse_line(b"[3]")
+    (({'step': 3}, None), (None, ('not a JSON object', 'holds a list, not an object')))
+    """
+    try:
+        row = json.loads(line.decode("utf-8"))
+    except (ValueError, RecursionError) as error:
+        return None, (NOT_JSON, f"is not valid JSON ({error})")
+    if isinstance(row, dict):
+        return row, None
+    return None, (NOT_AN_OBJECT, f"holds a {type(row).__name__}, not an object")
+
+
+def _note(path: Path, fault: tuple[int, str, str], faults: Faults | None) -> None:
+    number, what, detail = fault
+    if faults is None:
+        raise StateFileError(f"{path}, line {number}: {detail}; mend or delete that line")
+    faults.add_line(path.name, number, what)
+
+
+def lines_by_id(path: Path, list_column: str, *, mend: bool) -> dict[str, Line]:
+    """The lines by their `id`; see `whole_lines`. Every line has an `id`, and a list as `list_column`."""
+    lines = whole_lines(path, lambda line: "id" in line and isinstance(line.get(list_column), list), mend=mend)
+    return {line["id"]: line for line in lines}
+
+
+def whole_lines(path: Path, is_whole: Callable[[Line], bool], *, mend: bool) -> list[Line]:
+    """The lines in their order; none if there is no such file. A torn last line is left out.
+
+    Args:
+        path: The file.
+        is_whole: Whether a line has all that it must have.
+        mend: Whether to cut a torn last line off. Who only reads must not: it may be being written.
+
+    Raises:
+        StateFileError: a line before the last is damaged.
+    """
+    if not path.exists():
+        return []
+    found: list[Line] = []
+    whole = 0
+    lines = path.read_bytes().splitlines(keepends=True)
+    for number, text in enumerate(lines, start=1):
+        try:
+            line = json.loads(text.decode("utf-8", "surrogatepass")) if text.endswith(b"\n") else None
+        except ValueError:
+            line = None
+        if not isinstance(line, dict) or not is_whole(line):
+            if number < len(lines):
+                raise StateFileError(f"{str(path)!r}, line {number} is damaged; delete that line")
+            break
+        found.append(line)
+        whole += len(text)
+    if mend and whole < sum(map(len, lines)):
+        with open(path, "r+b") as file:
+            file.truncate(whole)
+    return found
+
+
+def append_lines(path: Path, lines: Iterable[Line]) -> None:
+    """Append lines in one write, and make them durable."""
+    text = "".join(json.dumps(line, ensure_ascii=False) + "\n" for line in lines)
+    with open(path, "ab") as file:
+        file.write(text.encode("utf-8", "surrogatepass"))
+        file.flush()
+        os.fsync(file.fileno())
+
+
+def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, Any], *, what: str) -> None:
+    """`ConfigError` unless what was begun with some options goes on with the same; it names the first that differs.
+
+    Args:
+        path: What was begun.
+        before: The options it was begun with.
+        now: Those that are given, as JSON gives them back.
+        what: Which of its contents would be mixed, as "rollouts".
+    """
+    changed = [name for name in now if before.get(name) != now[name]]
+    if changed:
+        name = changed[0]
+        raise ConfigError(
+            f"{str(path)!r} was begun with {name}={before.get(name)!r}, now it is {now[name]!r}; its {what} can't be "
+            "mixed: give the same options, or another --out"
+        )
+
+
+def clean(value: Any) -> Any:
+    """`value` with numpy numbers as Python's, float32 noise rounded away, and NaN and infinity as null."""
+    if isinstance(value, Mapping):
+        return {str(key): clean(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [clean(item) for item in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    if isinstance(value, float):
+        return (round(value, 3) if abs(value) > 1e4 else float(f"{value:.7g}")) if np.isfinite(value) else None
+    return value if isinstance(value, str | int | bool) or value is None else str(value)
+
+
+def read_log(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every line of a log with what it says; not the last one if the run was killed while it wrote it.
+
+    A log that is not there has none.
+
+    Raises:
+        StateFileError: a line other than the last is damaged.
+    """
+    if not path.exists():
+        return
+    with open(path, "rb") as source:  # a line may be torn within a character
+        for number, raw in enumerate(source, start=1):
+            try:
+                text = raw.decode("utf-8")
+                line = json.loads(text)
+                int(line["step"])
+            except (ValueError, KeyError, TypeError) as error:
+                if raw.endswith(b"\n"):
+                    raise StateFileError(
+                        f"{str(path)!r}, line {number} is damaged: {error!r}; mend that line, or delete it"
+                    ) from error
+                return
+            yield text, line
+
+
+def keep_until(path: Path, step: int) -> tuple[str, dict[str, Any]]:
+    """Rewrite a log, if it is there, without the lines after `step`; the last line kept, empty if there is none."""
+    kept: str = ""
+    last: dict[str, Any] = {}
+    if not path.exists():
+        return kept, last
+    scratch = path.with_name(f".{path.name}.tmp")
+    with naming(path), open(scratch, "w", encoding="utf-8") as target:
+        for text, line in read_log(path):
+            if int(line["step"]) <= step:
+                kept, last = text if text.endswith("\n") else text + "\n", line
+                target.write(kept)
+        target.flush()
+        os.fsync(target.fileno())
+    os.replace(scratch, path)
+    return kept, last

@@ -1,0 +1,198 @@
+"""Which runs are compared: those of a comparison's folder.
+
+A run that is missing, damaged, not finished or not like the others is named, and the rest is compared without it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ConfigError, RollwiseError, StateFileError
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
+from rollwise.runs.reading import RunData, read_run
+from rollwise.yaml_file import read_yaml
+
+COMPARISON_FILE = "comparison.yaml"
+RUNS_FOLDER = "runs"
+# A run's folder that names its seed: `seed3`, `bots-seed3`.
+SEED = re.compile(r"[-_]?seed[-_]?(\d+)$")
+
+Runs = dict[str, dict[int, RunData]]
+
+# So many runs are named in one sentence.
+_MOST_NAMED = 6
+# Runs that differ in these were not scored on the same thing.
+_SCORED_ON = ("task", "task_options", "model", "eval_prompts", "eval_samples")
+
+
+@dataclass(frozen=True)
+class Problem:
+    """Something that keeps a run out of the comparison, or makes it doubtful.
+
+    Attributes:
+        method: The run's method; `""` where it concerns all.
+        seed: The run's seed; None where it concerns several.
+        kind: "waiting" (not begun), "missing" (begun, without metrics), "damaged", "unfinished", "unscored", "unequal",
+            "uneven" (evaluated first at different steps) or "unknown".
+        text: What is wrong, and what it means for the comparison; one sentence.
+    """
+
+    method: str
+    seed: int | None
+    kind: str
+    text: str
+
+    def __str__(self) -> str:
+        """One line."""
+        where = f"{self.method} seed {self.seed}" if self.seed is not None else self.method
+        return f"{where}: {self.text}" if where else self.text
+
+
+@dataclass(frozen=True)
+class RunSet:
+    """Runs to compare.
+
+    Attributes:
+        name: What the comparison is called.
+        runs: Method to seed to run, in the order given; a method without a readable run has an empty entry.
+        baseline: The method that the others are compared with.
+        oracle: The method that the others' gains are shown as a share of; None for none.
+        budget: Generated tokens at which every curve is cut; None for the least that any complete run generated.
+        problems: What is wrong with some of the runs.
+    """
+
+    name: str
+    runs: Runs
+    baseline: str
+    oracle: str | None = None
+    budget: float | None = None
+    problems: tuple[Problem, ...] = ()
+
+
+@dataclass
+class _Collected:
+    runs: Runs = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+
+def read_comparison(folder: str | Path) -> RunSet:
+    """Read a comparison's folder: `comparison.yaml`, and `runs/METHOD/seedS/` for each of its methods and seeds.
+
+    Works while the comparison goes on.
+
+    Raises:
+        ConfigError: `comparison.yaml` lacks an entry, or has a malformed one.
+        MissingExtraError: PyYAML is not installed.
+        StateFileError: There is no `comparison.yaml`, or it is not valid YAML.
+    """
+    folder = Path(folder)
+    plan = _read_plan(folder / COMPARISON_FILE)
+    methods, seeds, baseline, oracle, budget = _check_plan(plan, folder / COMPARISON_FILE)
+    found = _Collected(runs={method: {} for method in methods})
+    for method in methods:
+        waiting = [
+            seed for seed in seeds if not _collect(found, folder / RUNS_FOLDER / method / f"seed{seed}", method, seed)
+        ]
+        if waiting:
+            named = f"seed{'s' if len(waiting) > 1 else ''} {', '.join(map(str, waiting))}"
+            found.problems.append(Problem(method, None, "waiting", f"{named}: not begun"))
+    _name_strangers(found, folder / RUNS_FOLDER, methods, seeds)
+    name = str(plan.get("name") or folder.resolve().name)
+    return RunSet(name, found.runs, baseline, oracle, budget, (*found.problems, *unlike_runs(found.runs)))
+
+
+def unlike_runs(runs: Runs) -> list[Problem]:
+    """Differences that make scores incomparable."""
+    configs = [run.config for seeds in runs.values() for run in seeds.values()]
+    problems = []
+    for key in _SCORED_ON:
+        values = sorted({json.dumps(config[key], sort_keys=True, default=str) for config in configs if key in config})
+        if len(values) > 1:
+            text = f"the runs differ in {key} ({', '.join(values)}), so their scores do not measure the same"
+            problems.append(Problem("", None, "unequal", text))
+    if not problems and (text := _other_starts(runs)):
+        problems.append(Problem("", None, "unequal", text))
+    return problems
+
+
+def _other_starts(runs: Runs) -> str:
+    """Runs of one model that began with other weights: of another machine's cache, or of a file changed since."""
+    began: dict[str, list[str]] = {}
+    for method, seeds in runs.items():
+        for seed, run in seeds.items():
+            if run.start is not None:
+                began.setdefault(run.start, []).append(f"{method} seed {seed}")
+    if len(began) < 2:
+        return ""
+    rare = [name for names in sorted(began.values(), key=len)[:-1] for name in names]
+    named = ", ".join(rare[:_MOST_NAMED]) + (f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else "")
+    return f"{named} did not begin with the weights that the others began with, so a difference may be the start's"
+
+
+def _read_plan(path: Path) -> dict[str, Any]:
+    if not path.is_file():
+        raise StateFileError(f"{path} is missing; give the folder that `rollwise compare` wrote")
+    plan = read_yaml(path)
+    if not isinstance(plan, dict):
+        raise ConfigError(f"{path} holds a {type(plan).__name__}, not a mapping; mend it")
+    return plan
+
+
+def _check_plan(plan: Mapping[str, Any], path: Path) -> tuple[list[str], list[int], str, str | None, float | None]:
+    methods, seeds = plan.get("methods"), plan.get("seeds")
+    if not isinstance(methods, dict) or not methods:
+        raise ConfigError(f"{path}: 'methods' must map names to options, got {methods!r}")
+    whole = isinstance(seeds, list) and all(isinstance(s, int) and not isinstance(s, bool) for s in seeds)
+    if not isinstance(seeds, list) or not seeds or not whole:
+        raise ConfigError(f"{path}: 'seeds' must be a list of whole numbers, got {seeds!r}")
+    names = [str(name) for name in methods]
+    baseline, oracle = plan.get("baseline"), plan.get("oracle")
+    for role, name in (("baseline", baseline), ("oracle", oracle)):
+        if (name is not None or role == "baseline") and str(name) not in names:
+            raise ConfigError(f"{path}: {role} {name!r} is none of the methods {names}")
+    return (
+        names,
+        list(dict.fromkeys(seeds)),
+        str(baseline),
+        None if oracle is None else str(oracle),
+        _tokens(plan, path),
+    )
+
+
+def _tokens(plan: Mapping[str, Any], path: Path) -> float | None:
+    budget = plan.get("budget")
+    if budget is None or budget == {}:  # a number of steps alone
+        return None
+    tokens = budget.get("tokens") if isinstance(budget, dict) else None
+    if isinstance(tokens, bool) or not isinstance(tokens, int | float) or not tokens > 0:
+        raise ConfigError(f"{path}: 'budget' must be {{tokens: N}} with N > 0, got {budget!r}")
+    return float(tokens)
+
+
+def _collect(found: _Collected, path: Path, method: str, seed: int) -> bool:
+    """Take in a run; whether it has begun."""
+    if not (path / METRICS_FILE).exists():
+        if not (path / CONFIG_FILE).exists():
+            return False
+        found.problems.append(Problem(method, seed, "missing", "it has begun, but has no line of metrics yet"))
+        return True
+    try:
+        found.runs[method][seed] = read_run(path)
+    except RollwiseError as error:
+        found.problems.append(Problem(method, seed, "damaged", f"it is left out: {error}"))
+    return True
+
+
+def _name_strangers(found: _Collected, folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:
+    """Runs that lie in the folder and that the plan does not name."""
+    for path in sorted(folder.glob("*/seed*")):
+        seed = SEED.search(path.name)
+        known = path.parent.name in methods and seed is not None and int(seed.group(1)) in seeds
+        if path.is_dir() and not known:
+            text = f"{path.parent.name}/{path.name} is not in {COMPARISON_FILE}, and is left out"
+            found.problems.append(Problem("", None, "unknown", text))

@@ -1,0 +1,1 @@
+"""Multi-turn function calling (BFCL)."""

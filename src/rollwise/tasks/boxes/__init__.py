@@ -1,0 +1,1 @@
+"""Balls in boxes, moved by tools."""

@@ -1,0 +1,1 @@
+"""One training batch: ask, roll out, tell, merge."""

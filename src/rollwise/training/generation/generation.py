@@ -1,0 +1,283 @@
+"""One generation of a trainer: probed, asked, rolled out and told until a batch is there. Lives on rank 0."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.curricula import Curriculum
+from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.gates import DynamicSampling
+from rollwise.judges import Lesson
+from rollwise.ticket import Ticket, rollouts_to_make
+from rollwise.training.generation.groups import Groups, Probe, join_evidence
+from rollwise.training.generation.messages import Call, Inquiry, Judgment, Kept, Order, share_of
+from rollwise.training.generation.rounds import Round, outcome_of
+
+
+class Generation:
+    """Says what to roll out for a batch, tells what came of it, and says which groups are trained on.
+
+    First the curriculum's probes, until it wants no more, then the batch's own prompts, in rounds if there is a gate;
+    before each of them the policy's judgments, if the curriculum chooses by them.
+
+    Args:
+        curriculum: whom to ask and tell.
+        sampling: the gate, and how often to refill.
+        dataset_rows: (N,) for each slot of the pool the row of the data set.
+        kept: screened rollouts that wait, by prompt id.
+        n_prompts: groups that are trained on.
+        group: rollouts of each.
+        processes: orders are for so many ranks.
+        step: the training step.
+        clock: how many steps the curriculum had seen when this training began.
+        probe_batch: most rollouts of one call that only measures or screens; by default as many as are trained on.
+        advantages: of whole groups, by their rewards (N,), the trainer's own advantages (N,), and the group's size.
+    """
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        sampling: DynamicSampling,
+        *,
+        dataset_rows: np.ndarray,
+        kept: Mapping[str, Kept],
+        n_prompts: int,
+        group: int,
+        processes: int,
+        step: int,
+        clock: int = 0,
+        probe_batch: int | None = None,
+        advantages: Callable[[np.ndarray, np.ndarray, int], Any],
+    ) -> None:
+        self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
+        self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
+        self.asked_step = step + clock
+        self.probe_batch = n_prompts * group if probe_batch is None else probe_batch
+        self.batch = sampling.batch(n_prompts)
+        self.advantages_of = advantages
+        self.tickets: list[Ticket] = []
+        self.ask_seconds = self.tell_seconds = 0.0
+        self._probing = True
+        self._parts: list[tuple[int, list[Ticket]]] = []  # of the last order
+        self._rounds: list[Round] = []
+        self._probes: list[tuple[Ticket, Call, slice]] = []
+        self._uncharged: dict[str, float] = {}
+        self._judging: dict[str, float] = {}
+        self._padding = np.zeros(2, dtype=np.int64)
+        self._size = 0  # rollouts of all calls that may be trained on
+
+    # ---- what to roll out ----
+
+    def order(self) -> Order | Inquiry | None:
+        """What to roll out, or to ask the policy, next; None when the batch is there.
+
+        Raises:
+            ConfigError: a ticket is for another number of rollouts than the group, see `rollouts_to_make`; or at first,
+                the curriculum has fewer prompts than are trained on.
+        """
+        started = time.perf_counter()
+        tickets = self._probe()
+        inquiry = None if tickets else self._consult()
+        if not tickets and inquiry is None:
+            tickets = self._ask()
+        judged = self.curriculum.take_costs()
+        self._add_judging(judged)
+        self.ask_seconds += time.perf_counter() - started - judged.get("s", 0.0)
+        if inquiry is not None:
+            return inquiry
+        if not tickets:
+            return None
+        parts: dict[int, list[Ticket]] = {}
+        for ticket in tickets:
+            parts.setdefault(self._to_make(ticket), []).append(ticket)
+        self._parts = list(parts.items())
+        in_order = [ticket for part in parts.values() for ticket in part]
+        rows = self.dataset_rows[self.curriculum.pool.slots_of([t.prompt_id for t in in_order])].tolist()
+        cuts = np.cumsum([0, *map(len, parts.values())])
+        train = tickets[0].purpose == "train"
+        return Order(
+            purpose=tickets[0].purpose,
+            parts=[(n, rows[a:b]) for n, a, b in zip(parts, cuts[:-1], cuts[1:], strict=True)],
+            screened=[t.prompt_id for t in in_order if train and self._to_make(t) < self.group],
+            tickets=[(t.id, t.prompt_id) for t in in_order if t.purpose == "screen"],
+        )
+
+    def _probe(self) -> list[Ticket]:
+        """Tickets of about as many rollouts as one call may have."""
+        if not self._probing:
+            return []
+        n = self.curriculum.probe_rollouts or self.group
+        share = share_of(n, self.processes)
+        most = max(1, self.probe_batch // n // share) * share
+        tickets = self.curriculum.probe(most, step=self.asked_step, n_rollouts=self.group, wanted=self.n_prompts)
+        self._probing = bool(tickets)
+        return tickets
+
+    def _consult(self) -> Inquiry | None:
+        """Questions about the candidates of the next `ask`, those that have not been asked yet."""
+        if not self.batch.missing or not self.curriculum.wants_answers:
+            return None
+        wanted = self.batch.wanted(share_of(self.group, self.processes))
+        questions = self.curriculum.consult(wanted, step=max(self.asked_step, self.curriculum.step))
+        return Inquiry(questions) if questions else None
+
+    def _ask(self) -> list[Ticket]:
+        if not self.batch.missing:
+            return []
+        share = share_of(self.group, self.processes)
+        asked = self.batch.ask(self.curriculum, step=self.asked_step, n_rollouts=self.group, multiple_of=share)
+        if len(asked) < self.n_prompts and not self.tickets:
+            raise ConfigError(
+                f"the curriculum gave {len(asked)} prompts where a step needs {self.n_prompts}: "
+                f"{self.curriculum.ledger.n_open - len(asked)} of {len(self.curriculum.pool)} are in flight"
+            )
+        self.tickets += asked
+        return asked
+
+    def _to_make(self, ticket: Ticket) -> int:
+        """Rollouts to make of a ticket: the whole group, where the screened part of it was lost."""
+        if ticket.purpose != "train":
+            return ticket.n_rollouts or self.group
+        kept = self.kept.get(ticket.prompt_id)
+        screens = self.curriculum.probe_purpose == "screen"
+        return rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
+
+    # ---- what came of it ----
+
+    def advise(self, judgments: list[Judgment], *, seconds: float) -> None:
+        """Tell what the policy answered to the questions asked last; `seconds` that took."""
+        started = time.perf_counter()
+        self.curriculum.advise(judgment.answer() for judgment in judgments)
+        spent = {
+            "questions": float(len(judgments)),
+            "tokens": float(sum(len(j.answer_ids) for j in judgments)),
+            "context_tokens": float(sum(len(j.context_ids) for j in judgments)),
+            "s": seconds,
+        }
+        self._add_judging(spent)
+        self.tell_seconds += time.perf_counter() - started
+
+    def _add_judging(self, spent: Mapping[str, float]) -> None:
+        for name, more in spent.items():
+            self._judging[name] = self._judging.get(name, 0.0) + more
+
+    def lessons(self) -> list[Lesson]:
+        """What the rollouts say of the policy's judgments, for the judge loss."""
+        return self.curriculum.lessons()
+
+    def tell(self, kept: list[Kept], calls: list[Call], *, first: bool, seconds: float) -> None:
+        """Tell the rollouts that were ordered last; `first`: of the whole training run.
+
+        Args:
+            kept: the screened rollouts that the order named.
+            calls: one for each of its parts.
+            first: whether nothing was told before.
+            seconds: that the calls took.
+
+        Raises:
+            SilentNoOpError: nothing in the first ones could be scored.
+        """
+        started = time.perf_counter()
+        if first and all(np.isnan(call.rewards).all() for call in calls):
+            raise SilentNoOpError(
+                f"none of the {sum(len(call.rewards) for call in calls)} rollouts of the first step could be scored: "
+                "every reward function returned None or NaN, so the curriculum would never learn"
+            )
+        purpose = self._parts[0][1][0].purpose
+        if purpose == "oracle":
+            lengths = np.concatenate([call.lengths for call in calls])
+            spent = {"rollouts": float(len(lengths)), "tokens": float(lengths.sum()), "s": seconds}
+            self._uncharged = {name: self._uncharged.get(name, 0.0) + more for name, more in spent.items()}
+        else:
+            spare = [call.lengths[call.spare] for call in calls]
+            self._padding += (sum(map(len, spare)), sum(int(lengths.sum()) for lengths in spare))
+        if purpose == "train":
+            self._tell_round(Round(self._parts, kept, calls, self.group, self._size, self.advantages_of))
+        else:
+            self._tell_probes(calls, shown=purpose != "oracle")
+        self.tell_seconds += time.perf_counter() - started
+
+    def _tell_round(self, told: Round) -> None:
+        self._size += told.size
+        evidence = self.curriculum.tell(told.outcome(i) for i in range(len(told.tickets)))
+        numbers = range(len(self.batch), len(self.batch) + len(told.tickets))
+        order = {ticket.id: i for i, ticket in enumerate(told.tickets)}
+        told.reorder([order[t.id] for t in self.tickets[len(self.batch) :]])
+        told.evidence = told.whole_evidence(self.curriculum, evidence)
+        told.admitted = self.batch.add(numbers, evidence)
+        self._rounds.append(told)
+
+    def _tell_probes(self, calls: list[Call], *, shown: bool) -> None:
+        probes = [
+            (ticket, call, slice(i * n, (i + 1) * n))
+            for (n, tickets), call in zip(self._parts, calls, strict=True)
+            for i, ticket in enumerate(tickets)
+        ]
+        self.curriculum.tell(
+            outcome_of(ticket, call.rewards[own], None if call.labels is None else call.labels[own])
+            for ticket, call, own in probes
+        )
+        if shown:  # an oracle's are many times the run's own
+            self._probes += probes
+
+    # ---- at the end ----
+
+    def rows(self) -> list[int]:
+        """The rollouts that are trained on, counted through the kept ones and the calls of every round."""
+        index = np.concatenate([r.index for r in self._rounds])
+        return [int(row) for row in index[self.batch.groups].ravel()]
+
+    def awaited(self) -> list[str]:
+        """The prompts whose screened rollouts are to be kept."""
+        ids = list(self.kept)
+        waiting = set(self.curriculum.awaited().tolist()) if ids else set()
+        slots = self.curriculum.pool.slots_of(ids).tolist()
+        return [prompt_id for prompt_id, slot in zip(ids, slots, strict=True) if slot in waiting]
+
+    def groups(self, dataset: Any, *, gated: bool) -> Groups:
+        """All that was rolled out, for those who observe; with the data set's rows if it is given."""
+        counts, more = self.batch.metrics(), len(self.tickets) - self.n_prompts
+        gate = {name: counts[name] for name in ("rounds", "rejected", "filled", "surplus")}
+        parts, find = self._rounds, self._finder(dataset)
+        labels = [own for r in parts for own in r.labels] if all(r.labels for r in parts) else None
+        return Groups(
+            step=self.step,
+            tickets=self.tickets,
+            rewards=np.concatenate([r.rewards for r in parts]),
+            advantages=np.concatenate([r.advantages for r in parts]),
+            lengths=np.concatenate([r.lengths for r in parts]),
+            texts=[own for r in parts for own in r.texts],
+            labels=labels,
+            rows=[find(ticket) for ticket in self.tickets],
+            evidence=join_evidence([r.evidence for r in parts]),
+            round=np.repeat(np.arange(1, len(parts) + 1), [len(r.tickets) for r in parts]),
+            admitted=np.concatenate([r.admitted for r in parts]),
+            trained=np.isin(np.arange(len(self.tickets)), self.batch.groups),
+            screenings=[own for r in parts for own in r.screenings],
+            probes=[
+                Probe(
+                    ticket=ticket,
+                    row=find(ticket),
+                    rewards=call.rewards[own],
+                    lengths=call.lengths[own],
+                    texts=call.texts[own],
+                    labels=None if call.labels is None else call.labels[own],
+                )
+                for ticket, call, own in self._probes
+            ],
+            uncharged=dict(self._uncharged),
+            judging=dict(self._judging),
+            padding=(int(self._padding[0]), int(self._padding[1])),
+            gate={**gate, "extra_rollouts": float(more * self.group)} if gated else {},
+            curriculum=self.curriculum.metrics(),
+            ask_seconds=self.ask_seconds,
+            tell_seconds=self.tell_seconds,
+        )
+
+    def _finder(self, dataset: Any) -> Callable[[Ticket], dict[str, Any]]:
+        pool = self.curriculum.pool
+        return lambda ticket: {} if dataset is None else dataset[int(self.dataset_rows[pool.slot(ticket.prompt_id)])]

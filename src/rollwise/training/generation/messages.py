@@ -1,0 +1,192 @@
+"""What passes between a generation, which decides on rank 0, and the ranks, which roll out."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+
+from rollwise.judges import Answer, Question
+from rollwise.ticket import Purpose
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What to roll out next, the same on every rank.
+
+    Attributes:
+        purpose: of all its tickets.
+        parts: (rollouts of each, rows of the data set) for each call to the trainer's generation.
+        screened: ids of the prompts whose screened rollouts are to be trained on with those of this order.
+        tickets: (ticket id, prompt id) of every row of the parts, one part after another; only of a screening.
+    """
+
+    purpose: Purpose
+    parts: list[tuple[int, list[int]]]
+    screened: list[str]
+    tickets: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Inquiry:
+    """What the policy is asked before prompts are chosen, the same on every rank.
+
+    Attributes:
+        questions: one for each candidate.
+    """
+
+    questions: list[Question]
+
+
+@dataclass(frozen=True, slots=True)
+class Judgment:
+    """An answered question, the same on every rank.
+
+    Attributes:
+        question_id: the question's.
+        context_ids: the tokens that the model was given; none where the candidate is too long for it.
+        answer_ids: the tokens that it answered, its end included.
+        text: them decoded; None where it was not asked.
+        exemplars: how many of the question's exemplars it was shown.
+        prediction: of an `expected` question, as in `Answer`.
+        readable: the same.
+        choices: of an `expected` question, its format's answers and what each says.
+        spread: of an `expected` question, as in `Answer`.
+    """
+
+    question_id: str
+    context_ids: list[int]
+    answer_ids: list[int]
+    text: str | None
+    exemplars: int
+    prediction: float | None = None
+    readable: float = 1.0
+    choices: Mapping[str, float] = field(default_factory=dict)
+    spread: float | None = None
+
+    def answer(self) -> Answer:
+        """What the curriculum is told of it."""
+        return Answer(self.question_id, self.text, self.exemplars, self.prediction, self.readable, self.spread)
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """M groups of n rollouts of one call to the trainer's generation, the same on every rank but for `output`.
+
+    Attributes:
+        n: rollouts of each group.
+        output: what the trainer returned: this rank's rows, or every rank's if `whole`.
+        rewards: (M n,) the reward functions' weighted sum; NaN where unscorable.
+        advantages: (M n,) as the trainer gave them.
+        lengths: (M n,) generated tokens.
+        texts: M n completions.
+        labels: M n kinds of failure; None if nobody names them.
+        padding: so many groups, the last ones, are of no ticket: they give every rank an equal share.
+        whole: whether `output` holds every rank's rows.
+    """
+
+    n: int
+    output: dict[str, Any]
+    rewards: np.ndarray
+    advantages: np.ndarray
+    lengths: np.ndarray
+    texts: list[Any]
+    labels: list[str | None] | None = None
+    padding: int = 0
+    whole: bool = False
+
+    @property
+    def spare(self) -> slice:
+        """The rollouts of no ticket."""
+        return slice(len(self.rewards) - self.padding * self.n, None)
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """A prompt's screened rollouts: the ticket they were made for, its step, and a call of one group."""
+
+    ticket: str
+    step: int
+    call: Call
+
+
+class Screened:
+    """Rollouts of screenings that wait for the rest of their groups, by prompt id; the same on every rank.
+
+    They are kept in the main memory, so that those that wait take none of an accelerator's.
+    """
+
+    def __init__(self) -> None:
+        self.groups: dict[str, Kept] = {}
+
+    def add(self, order: Order, step: int, calls: list[Call]) -> None:
+        """Keep every group of an order's calls, whose outputs hold every rank's rows."""
+        tickets = iter(order.tickets)
+        for call in calls:
+            for number in range(len(call.rewards) // call.n - call.padding):
+                ticket, prompt_id = next(tickets)
+                rows = slice(number * call.n, (number + 1) * call.n)
+                part = Call(
+                    n=call.n,
+                    output={name: tensor[rows].cpu().clone() for name, tensor in call.output.items()},
+                    rewards=call.rewards[rows],
+                    advantages=call.advantages[rows],
+                    lengths=call.lengths[rows],
+                    texts=call.texts[rows],
+                    labels=None if call.labels is None else call.labels[rows],
+                    whole=True,
+                )
+                self.groups[prompt_id] = Kept(ticket, step, part)
+
+    def take(self, prompt_id: str) -> Kept:
+        """A prompt's rollouts, which are kept no longer."""
+        return self.groups.pop(prompt_id)
+
+    def retain(self, prompt_ids: list[str]) -> None:
+        """Drop all others."""
+        self.groups = {prompt_id: self.groups[prompt_id] for prompt_id in prompt_ids}
+
+    def state(self) -> list[dict[str, Any]]:
+        """For `torch.save`: tensors and plain values alone."""
+        return [
+            {
+                "prompt_id": prompt_id,
+                "ticket": kept.ticket,
+                "step": kept.step,
+                "output": kept.call.output,
+                "numbers": torch.tensor(np.stack([kept.call.rewards, kept.call.advantages, kept.call.lengths])),
+                "texts": kept.call.texts,
+                "labels": kept.call.labels,
+            }
+            for prompt_id, kept in self.groups.items()
+        ]
+
+    def load(self, state: list[dict[str, Any]]) -> None:
+        """Take back `state`."""
+        self.groups = {}
+        for one in state:
+            rewards, advantages, lengths = one["numbers"].numpy()
+            call = Call(
+                n=len(rewards),
+                output=one["output"],
+                rewards=rewards,
+                advantages=advantages,
+                lengths=lengths.astype(np.int64),
+                texts=one["texts"],
+                labels=one["labels"],
+                whole=True,
+            )
+            self.groups[one["prompt_id"]] = Kept(one["ticket"], one["step"], call)
+
+
+def share_of(n: int, processes: int) -> int:
+    """Groups of `n` rollouts come in multiples of so many if every process is to have as many rollouts.
+
+    >>> share_of(4, 2), share_of(3, 2), share_of(6, 4)
+    (1, 2, 2)
+    """
+    return processes // math.gcd(n, processes)

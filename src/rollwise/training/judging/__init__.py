@@ -1,0 +1,1 @@
+"""METIS's judge loss, and the policy's judgments."""

@@ -1,0 +1,1 @@
+"""TRL's trainers with a curriculum: mixins, checkpoints, data set."""

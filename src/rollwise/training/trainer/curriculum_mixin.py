@@ -1,0 +1,283 @@
+"""A curriculum on TRL's own trainers: one mixin over GRPOTrainer and RLOOTrainer.
+
+TRL's data loader is left as a clock. Its rows are ignored; prompts are bound at the moment the trainer is about to
+generate, so neither accelerate's look-ahead nor gradient accumulation can make a choice stale, and a resumed run does
+not ask again for what it skips. Rank 0 asks and tells; the other ranks follow.
+"""
+
+from __future__ import annotations
+
+import inspect
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import trl
+
+from rollwise.checks import check_whole
+from rollwise.curricula import Curriculum, JoinReport
+from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.gates import DynamicSampling, Everything, Gate
+from rollwise.training.generation.generation import Generation
+from rollwise.training.generation.groups import Groups
+from rollwise.training.generation.merging import COUNT, gather_rows, merge
+from rollwise.training.generation.messages import Call, Inquiry, Judgment, Order, Screened
+from rollwise.training.judging.judgments import JudgmentMixin
+from rollwise.training.trainer.callbacks import NoOpAlarm
+from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
+from rollwise.training.trainer.dataset import pool_from_dataset, rows_of_pool
+from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
+from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
+
+_PER_ROLLOUT = ("rewards", "advantages")
+_HOOKS = {
+    "_generate_and_score_completions": ["self", "inputs"],
+    "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
+    "_save_checkpoint": ["self", "model", "trial"],
+    "_load_optimizer_and_scheduler": ["self", "checkpoint"],
+}
+
+
+class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin):
+    """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
+
+    Args:
+        *args: the trainer's.
+        curriculum: unbound (its pool is then made from `train_dataset`), or bound to a pool of the same prompts.
+        gate: dynamic sampling, or a gate that is used so: groups it rejects are not trained on, further prompts are
+            rolled out in their place. Every group is told to the curriculum all the same.
+        id_column: the column of `train_dataset` with durable ids; the prompts' content where there is none.
+        group_observers: called on rank 0 with the `Groups` of every generation.
+        probe_batch: most rollouts of one call that only measures or screens prompts, and most judgments of one; by
+            default as many as a step trains on, so that they need no more memory. More are quicker where there is room.
+        max_judgment_length: most tokens of a judgment, where the curriculum asks the policy for them; by default what
+            the judgment's format needs.
+        failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
+            solved; told as `Outcome.labels`. Called once for each rollout.
+        **kwargs: the trainer's.
+
+    Raises:
+        ConfigError: the data set or the batch can't be served by the curriculum.
+        SilentNoOpError: the curriculum could not take effect (other prompts, or a TRL whose hooks have moved); also
+            raised while training, at the first step at which that shows.
+    """
+
+    def __init__(
+        self,
+        *args: Any,
+        curriculum: Curriculum,
+        gate: DynamicSampling | Gate | None = None,
+        id_column: str = "id",
+        group_observers: list[Callable[[Groups], None]] | None = None,
+        failure_of: FailureOf | None = None,
+        probe_batch: int | None = None,
+        max_judgment_length: int | None = None,
+        **kwargs: Any,
+    ) -> None:
+        if not isinstance(curriculum, Curriculum):
+            raise ConfigError(f"curriculum must be a rollwise curriculum, got {type(curriculum).__name__}")
+        self._check_hooks()
+        super().__init__(*args, **kwargs)
+        self.curriculum = curriculum
+        self.failure_of = failure_of
+        self.probe_batch = None if probe_batch is None else check_whole("probe_batch", probe_batch, least=1)
+        self.gate = self._check_gate(gate)
+        self._sampling = self.gate or DynamicSampling(Everything(), max_rounds=1)
+        self.group_observers = list(group_observers or [])
+        self.max_judgment_length = (
+            None if max_judgment_length is None else check_whole("max_judgment_length", max_judgment_length, least=1)
+        )
+        self._judge_batches = []
+        if curriculum.wants_answers:
+            self._check_judging()
+        self.before_save = []
+        self.after_evaluation = []
+        self._generations = 0
+        self._clock = 0
+        self._captured: dict[str, Any] | None = None
+        self._screens = curriculum.probe_purpose == "screen"
+        self._screened = Screened()
+        if self._screens:
+            self._check_screening()
+        self._id_column = id_column
+        curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
+        curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
+        self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
+        self._check_enough(len(self._dataset_rows))
+        self.add_callback(NoOpAlarm(self))
+
+    # ---- choosing and learning ----
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        if not self.model.training:
+            return self._evaluate_batch(inputs)
+        processes, group = self.accelerator.num_processes, self.num_generations
+        n_prompts, rest = divmod(len(inputs) * processes, group)
+        if rest:
+            raise ConfigError(f"{len(inputs)} rollouts a process do not make whole groups of {group}")
+        generation = Generation(
+            self.curriculum,
+            self._sampling,
+            dataset_rows=self._dataset_rows,
+            kept=self._screened.groups,
+            n_prompts=n_prompts,
+            group=group,
+            processes=processes,
+            step=self.state.global_step + 1,
+            clock=self._clock,
+            probe_batch=self.probe_batch,
+            advantages=self._advantages,
+        )
+        trainable: list[Call] = []
+        judgments: dict[str, Judgment] = {}
+        while order := self._on_main(generation.order):
+            if isinstance(order, Inquiry):
+                judgments |= self._answer(order, generation)
+            else:
+                trainable += self._fulfil(order, generation)
+        if self.curriculum.wants_answers:
+            self._prepare_lessons(self._on_main(generation.lessons), judgments)
+        chosen, awaited = self._on_main(lambda: (generation.rows(), generation.awaited()))
+        self._screened.retain(awaited)
+        self._on_main(lambda: self._observe(generation))
+        return self._merged(trainable, chosen)
+
+    def _answer(self, inquiry: Inquiry, generation: Generation) -> dict[str, Judgment]:
+        """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
+        started = time.perf_counter()
+        judgments = self._judge(inquiry.questions, max(1, generation.probe_batch // self.accelerator.num_processes))
+        seconds = time.perf_counter() - started
+        self._on_main(lambda: generation.advise(judgments, seconds=seconds))
+        return {judgment.question_id: judgment for judgment in judgments}
+
+    def _fulfil(self, order: Order, generation: Generation) -> list[Call]:
+        """Roll out an order and tell what came of it; what of it may be trained on now."""
+        kept = [self._screened.take(prompt_id) for prompt_id in order.screened]
+        started = time.perf_counter()
+        calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
+        seconds = time.perf_counter() - started
+        self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0, seconds=seconds))
+        self._generations += 1
+        if order.purpose == "screen":
+            self._screened.add(order, generation.step, calls)
+        return [*(one.call for one in kept), *calls] if order.purpose == "train" else []
+
+    def _merged(self, calls: list[Call], rows: list[int]) -> dict[str, Any]:
+        """What this rank trains on: its share of the chosen `rows` of all calls and ranks."""
+        if len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards))):
+            return calls[0].output
+        n = len(rows) // self.accelerator.num_processes
+        share = slice(self.accelerator.process_index * n, (self.accelerator.process_index + 1) * n)
+        pad_token, device = self._tokenizer.pad_token_id, self.accelerator.device
+        merged = merge(
+            [
+                {name: tensor.to(device) for name, tensor in call.output.items()}
+                if call.whole
+                else gather_rows(call.output, self.accelerator, pad_token)
+                for call in calls
+            ],
+            rows,
+            pad_token=pad_token,
+            share=share,
+            counted=any(COUNT in call.output for call in calls),
+            multiple_of=getattr(self, "pad_to_multiple_of", None),
+        )
+        rewards, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
+        merged["advantages"] = self._advantages(rewards, advantages, self.num_generations)[share]
+        return merged
+
+    def _observe(self, generation: Generation) -> None:
+        groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
+        for prefix, values in (("curriculum", {**groups.metrics(), **groups.curriculum}), ("gate", groups.gate)):
+            for name, value in values.items():
+                self._metrics["train"][f"{prefix}/{name}"].append(value)
+        for observer in self.group_observers:
+            observer(groups)
+
+    def change_dataset(self, dataset: Any) -> JoinReport:
+        """Go on with other prompts from the next generation on: the pool grows, shrinks, or both.
+
+        Beliefs and open tickets stay with the prompts that both have, joined by id; the pool is then the whole of
+        `dataset`. Rollouts that are made already are still trained on. TRL's data loader, which is no more than a
+        clock here, goes on with the old data set, so an epoch is as long as it was. Call it between two steps, from a
+        callback for example; with several processes on every one, with the same data.
+
+        Returns:
+            How many prompts were found again, are new, and are gone.
+
+        Raises:
+            ConfigError: a stream, or fewer prompts than a step needs. Nothing has changed then.
+            PoolError: no rows, or duplicate ids. Nothing has changed then.
+        """
+        pool = pool_from_dataset(dataset, id_column=self._id_column)
+        self._check_enough(len(pool))
+        report: JoinReport = self.curriculum.rebind(pool)
+        self.train_dataset, self._dataset_rows = dataset, np.arange(len(pool))
+        return self._on_main(lambda: report)  # rank 0's: it alone has been asking and telling
+
+    def _is_sharded(self) -> bool:
+        """Whether the policy's weights lie in parts on several devices, so that no rank can read it alone."""
+        plugin = getattr(self.accelerator.state, "deepspeed_plugin", None)
+        return bool(self.is_fsdp_enabled) or (plugin is not None and plugin.zero_stage == 3)
+
+    # ---- what can't be done is refused at the start ----
+
+    def _check_enough(self, prompts: int) -> None:
+        batch = self.args.generation_batch_size // self.num_generations
+        if batch > prompts:
+            raise ConfigError(
+                f"a step needs {batch} distinct prompts but the pool has {prompts}; lower the batch size or raise "
+                "num_generations"
+            )
+
+    def _check_gate(self, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
+        if gate is not None and getattr(self, "multi_objective_aggregation", "") == "normalize_then_sum":
+            raise ConfigError(
+                'multi_objective_aggregation="normalize_then_sum" scales advantages over the batch, which can\'t be '
+                'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
+            )
+        return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
+
+    def _check_screening(self) -> None:
+        """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""
+        rollouts = self.curriculum.probe_rollouts or self.num_generations
+        rloo, vllm = not hasattr(self, "scale_rewards"), getattr(self, "use_vllm", False)
+        reasons = {
+            f"{rollouts} screening rollouts leave none of a group of {self.num_generations} to be made: lower "
+            "screen_rollouts, or raise num_generations": rollouts >= self.num_generations,
+            "a gate would roll out further prompts in place of those that the screening has qualified: train without "
+            "a gate": self.gate is not None,
+            "RLOO with beta other than 0 has the divergence in its rewards, which can't be redone for a group of two "
+            "calls: use beta=0.0, or GRPO": rloo and self.beta != 0.0,
+            "reward_clip_range is not applied to a group of two calls: clip in the reward function": bool(
+                getattr(self, "reward_clip_range", None)
+            ),
+            'multi_objective_aggregation="normalize_then_sum" scales each reward over its call, which can\'t be redone '
+            'for a group of two calls: use "sum_then_normalize"': getattr(self, "multi_objective_aggregation", "")
+            == "normalize_then_sum",
+            "vLLM's importance sampling correction has not been tried with rollouts that wait for a step: use "
+            "vllm_importance_sampling_correction=False": vllm
+            and getattr(self, "vllm_importance_sampling_correction", False),
+            "sync_ref_model changes the reference while screened rollouts wait: use sync_ref_model=False": bool(
+                getattr(self.args, "sync_ref_model", False)
+            ),
+        }
+        wrong = next((reason for reason, applies in reasons.items() if applies), None)
+        if wrong is not None:
+            raise ConfigError(f"{type(self.curriculum).__name__} trains on what it screened, but {wrong}")
+
+    # ---- hooks ----
+
+    @classmethod
+    def _check_hooks(cls) -> None:
+        """Refuse a TRL whose hooks are not where they were, rather than train without the curriculum."""
+        bases = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in ("trl", "transformers")]
+        for name, expected in _HOOKS.items():
+            found = next((vars(base)[name] for base in bases if name in vars(base)), None)
+            parameters = list(inspect.signature(found).parameters) if found else None
+            if parameters != expected:
+                raise SilentNoOpError(
+                    f"trl {trl.__version__} has {name}({parameters}) where {expected} is expected, so the curriculum "
+                    "would not take effect; use a version of trl that this rollwise names in its requirements"
+                )

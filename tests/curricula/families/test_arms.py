@@ -1,0 +1,87 @@
+"""What bandits over categories share, against slow oracles."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import rollwise as rw
+from rollwise.curricula.families.arms import ARMS_SHOWN, draw_arms, pay_of
+from rollwise.curricula.families.members import ArmMembers
+from rollwise.draws import SumTree
+from rollwise.evidence import Evidence
+
+
+def test_draws_are_those_of_one_tree_for_each_arm() -> None:
+    """The same random numbers give the same slots as a sum tree of each arm's members: an independent oracle."""
+    rng = np.random.default_rng(0)
+    n, n_arms = 9000, 4  # several blocks
+    arm_of = rng.integers(0, n_arms, n)
+    members, trees = ArmMembers(arm_of, n_arms), [SumTree(int((arm_of == a).sum())) for a in range(n_arms)]
+    own = [np.flatnonzero(arm_of == a) for a in range(n_arms)]
+    for round_ in range(40):
+        freed = rng.permutation(n)[: rng.integers(1, n)]
+        members.set(freed, True)
+        for a in range(n_arms):
+            trees[a].set(np.flatnonzero(np.isin(own[a], freed)), 1.0)
+        for a in range(n_arms):
+            k = int(rng.integers(1, 2000))
+            slots, chances = members.draw(np.random.default_rng(round_), a, k)
+            places, expected = trees[a].draw(np.random.default_rng(round_), k)
+            assert slots.tolist() == own[a][places].tolist()
+            assert chances.tolist() == pytest.approx(expected.tolist())
+        assert members.left.tolist() == [tree.total for tree in trees]
+
+
+@given(st.lists(st.integers(0, 3), min_size=1, max_size=30), st.integers(1, 40), st.integers(0, 99))
+def test_all_that_is_free_can_be_drawn_and_nothing_else(arm_of: list[int], k: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    members = ArmMembers(np.array(arm_of), 4)
+    free = np.flatnonzero(rng.random(len(arm_of)) < 0.5)
+    members.set(free, True)
+    members.set(free, True)  # again: no change
+    drawn = members.draw_any(rng, k)
+    assert len(set(drawn.tolist())) == len(drawn) == min(k, len(free))
+    assert set(drawn.tolist()) <= set(free.tolist())
+    assert members.left.sum() == len(free) - len(drawn)
+
+
+def test_arms_are_drawn_by_their_shares() -> None:
+    arms = draw_arms(np.random.default_rng(0), np.array([0.0, 0.25, 0.75, 0.0]), 8000)
+    assert np.bincount(arms, minlength=4) / 8000 == pytest.approx([0, 0.25, 0.75, 0], abs=0.02)
+
+
+def test_a_group_that_differs_by_rounding_alone_earns_nothing() -> None:
+    """Over their std, scores that differ in the last bit would have |A| near 1."""
+    scores = np.array([0.3, 0.3 + 1e-16, 0.1 + 0.2, 0.3])
+    evidence = Evidence.from_groups(
+        slots=[0],
+        scores=[scores],
+        solved=[scores >= 1],
+        advantages=[None],
+        failed=[0],
+        step=[1],
+        late=[False],
+        probe=[False],
+    )
+    assert pay_of(evidence, "std").tolist() == [0.0]
+
+
+@pytest.mark.parametrize("name", ["boltzmann", "ucb", "thompson", "dump"])
+def test_metrics_stay_bounded_with_thousands_of_categories(name: str) -> None:
+    from rollwise.curricula.dump import DUMP
+
+    pool = rw.PromptPool(
+        ids=[f"p{i}" for i in range(4000)], columns={"category": [f"c{i % 2000}" for i in range(4000)]}
+    )
+    curriculum = DUMP(pool, rails=None) if name == "dump" else rw.SEC(pool, choice=name, rails=None)  # type: ignore[arg-type]
+    tickets = curriculum.ask(60)
+    curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in tickets[:1]] + [rw.Outcome(t.id, [1, 1]) for t in tickets[1:]])
+    curriculum.ask(1)
+    metrics = curriculum.metrics()
+    (paid,) = {f"value/{t.lane.partition(':')[2]}" for t in tickets[:1]}
+    shown = [key for key in metrics if key.startswith("value/")]
+    assert metrics["arms"] == 2000
+    assert len(shown) == ARMS_SHOWN
+    assert name == "dump" or paid in shown  # DUMP shows those of greatest share: the ones not yet tried
+    assert len(curriculum.values()) == 2000

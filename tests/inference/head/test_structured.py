@@ -1,0 +1,71 @@
+"""The paper's three outcomes as reward states, and its gate."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from rollwise.errors import ConfigError
+from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.inference.head.structured import structured
+
+CYCLE: tuple[str | None, ...] = (None, "wrong-target", "repetitive", "format")
+
+
+def named(rolled: Path, tmp_path: Path, cycle: tuple[str | None, ...]) -> Path:
+    """The folder's rollouts, with failures named in turn."""
+    folder = tmp_path / "named"
+    folder.mkdir()
+    for name in ("config.yaml", "model.json"):
+        (folder / name).write_text((rolled / name).read_text())
+    groups = [json.loads(line) for line in (rolled / "rollouts.jsonl").read_text().splitlines()]
+    for group in groups:
+        group["failures"] = [cycle[j % len(cycle)] for j in range(len(group["rewards"]))]
+        group["rewards"] = [1.0 if name is None else 0.1 for name in group["failures"]]
+    (folder / "rollouts.jsonl").write_text("".join(json.dumps(group) + "\n" for group in groups))
+    return folder
+
+
+def test_incoherent_is_0_coherent_a_tenth_correct_1(rolled: Path, tmp_path: Path) -> None:
+    rollouts = RolloutSet.read(named(rolled, tmp_path, CYCLE))
+    found = structured(rollouts)
+    by_hand = {None: 1.0, "wrong-target": 0.1, "repetitive": 0.0, "format": 0.1}
+    assert found.rewards.tolist() == [by_hand[CYCLE[j]] for j in rollouts.number]
+    some = rollouts.select([5, 2])
+    assert some.failures == [rollouts.failures[5], rollouts.failures[2]]
+
+
+def test_the_gate_shows_the_shares(rolled: Path, tmp_path: Path) -> None:
+    rollouts = RolloutSet.read(named(rolled, tmp_path, (None, "wrong-target", "wrong-target", None)))
+    with pytest.raises(ConfigError, match=r"15% .* incoherent 0\.0%, coherent 5\d\.\d%, .*least_share 0"):
+        structured(rollouts)
+    assert set(np.unique(structured(rollouts, least_share=0).rewards)) == {0.1, 1.0}
+
+
+def test_rollouts_whose_failures_have_no_names_or_others_are_refused(rolled: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="a folder does not name failures; leave --states out"):
+        structured(RolloutSet.read(rolled))
+    with pytest.raises(ConfigError, match="names failures as 'too slow'"):
+        structured(RolloutSet.read(named(rolled, tmp_path, (None, "too slow"))))
+
+
+def test_the_command_fits_three_states(
+    rolled: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    folder: Any = named(rolled, tmp_path, CYCLE)
+    status, said, _ = command("head", "fit", folder, "--states", "structured", "--out", tmp_path / "head.safetensors")
+    assert status == 0
+    assert "reward states [0.0, 0.1, 1.0]" in said
+    status, _, error = command(
+        "head", "fit", folder, "--states", "structured", "--rewards", "[0,1]", "--out", tmp_path / "b.safetensors"
+    )
+    assert status != 0
+    assert "leave out --rewards" in error
+    status, _, error = command("head", "fit", folder, "--least_share", "0", "--out", tmp_path / "c.safetensors")
+    assert status != 0
+    assert "add --states structured" in error

@@ -1,0 +1,265 @@
+"""`rollwise bestof --base_url`: on a streaming server with a real model inside, against the same candidates in full."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from fake_vllm_server import FakeVLLMServer
+from tiny import random_head, tiny
+
+from rollwise.errors import ConfigError
+from rollwise.inference import BestOfN, Policy, Sequential, SuccessHead
+from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.bestof.run import run_bestof
+from rollwise.inference.bestof.server import server_decoder
+from rollwise.inference.head.verdict import Verdict
+from rollwise.inference.policies.candidate_group import ABANDONED, Result
+from rollwise.inference.policies.until import Until
+from rollwise.inference.serving.export import HEAD_FILE, export_head
+from rollwise.models import load_policy
+
+pytest.importorskip("openai")
+
+LIMIT = 12
+PROMPTS = ["1+2=", "3*4+5=", "7-7=", "2*2=", "9-1=", "8+8="]
+
+
+@pytest.fixture(scope="module")
+def exported(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A random policy with a random head and verdict in its rows, and `data.jsonl` beside it."""
+    folder = tmp_path_factory.mktemp("served")
+    model, tokenizer = tiny("llama")
+    plain = random_head(model, tokenizer)
+    verdict = Verdict(torch.randn(3, 2, 32, generator=torch.Generator().manual_seed(5)), torch.tensor([0.2, -0.2]))
+    head = SuccessHead(plain.weight, plain.spec, plain.model, verdict=verdict)
+    texts = [[*tokenizer(text)["input_ids"], 5, 6, 7] for text in PROMPTS]
+    export_head(model, tokenizer, head, folder / "exported", sequences=texts, resize=True)
+    (folder / "data.jsonl").write_text("".join(json.dumps({"prompt": text}) + "\n" for text in PROMPTS))
+    return folder
+
+
+@pytest.fixture(scope="module")
+def policy_of(exported: Path) -> tuple[Any, Any]:
+    return load_policy(str(exported / "exported"))
+
+
+def config(exported: Path, server: FakeVLLMServer, **options: Any) -> BestOfConfig:
+    given = {
+        "data": str(exported / "data.jsonl"), "model": "m", "base_url": server.base_url, "k": 4, "retries": 2,
+        "head": str(exported / "exported"), "transfer": True, "max_completion_length": LIMIT, "slots": 6,
+    }  # fmt: skip
+    return BestOfConfig(**{**given, **options})
+
+
+def decode(exported: Path, server: FakeVLLMServer, policy: Policy, **options: Any) -> tuple[list[Result], Any]:
+    decoder = server_decoder(config(exported, server, policy="until", **options), LIMIT)
+    ids = [str(i) for i in range(len(PROMPTS))]
+    results = {result.id: result for result in decoder.decode(ids, PROMPTS, policy, k=[4] * len(ids))}
+    return [results[id_] for id_ in ids], decoder
+
+
+def test_values_and_verdicts_are_the_offline_ones(exported: Path, policy_of: tuple[Any, Any]) -> None:
+    model, tokenizer = policy_of
+    head = SuccessHead.load(exported / "exported" / HEAD_FILE, without_facts=True)
+    with FakeVLLMServer(model, tokenizer) as server:
+        results, decoder = decode(exported, server, BestOfN())
+    assert head.verdict is not None
+    for text, result in zip(PROMPTS, results, strict=True):
+        prompt = tokenizer(text)["input_ids"]
+        for candidate in result.candidates:
+            ids = torch.tensor([[*prompt, *candidate.token_ids]])
+            with torch.no_grad():
+                hidden = model.model(input_ids=ids).last_hidden_state[0, len(prompt) - 1 : -1]
+            assert candidate.values == pytest.approx(head.value(hidden).numpy(), abs=1e-4)
+            assert candidate.value_end == pytest.approx(head.verdict.chances(head.verdict.read(hidden))[1], abs=1e-4)
+            assert candidate.text == tokenizer.decode(candidate.token_ids, skip_special_tokens=True)
+    assert server.generated == sum(result.row_forwards for result in results) == decoder.stats.tokens_out
+    assert decoder.stats.tokens_in == 4 * sum(len(tokenizer(text)["input_ids"]) for text in PROMPTS)
+    assert (decoder.stats.requests, decoder.stats.uncounted, server.closed) == (24, 0, 0)
+
+
+@pytest.mark.parametrize("threshold", [0.4, 0.5, 0.6])
+def test_until_is_a_replay_by_hand(exported: Path, policy_of: tuple[Any, Any], threshold: float) -> None:
+    """One candidate after another until one's verdict reaches the threshold, read off the same four candidates."""
+    with FakeVLLMServer(*policy_of) as server:
+        whole, _ = decode(exported, server, BestOfN())
+        found, _ = decode(exported, server, Until(threshold=threshold))
+    for before, after in zip(whole, found, strict=True):
+        values = [candidate.value_end for candidate in before.candidates]
+        last = next((i for i, value in enumerate(values) if value >= threshold), 3)
+        assert [c.token_ids for c in after.complete] == [c.token_ids for c in before.candidates[: last + 1]]
+        assert after.row_forwards == sum(len(c.token_ids) for c in before.candidates[: last + 1])
+
+
+def test_sequential_saves_tokens_of_the_same_candidates(exported: Path, policy_of: tuple[Any, Any]) -> None:
+    with FakeVLLMServer(*policy_of) as server:
+        whole, _ = decode(exported, server, BestOfN())
+        before = server.generated
+        found, decoder = decode(exported, server, Sequential(beta=0.2))
+        saved = server.generated - before
+    for one, other in zip(whole, found, strict=True):
+        assert [c.token_ids for c in other.complete] == [c.token_ids for c in one.candidates[: len(other.complete)]]
+    assert saved == decoder.stats.tokens_out == sum(result.row_forwards for result in found) < before
+
+
+class _GiveUp:
+    """All four begin; after the first one's third token the others are given up."""
+
+    name, needs_signal = "give-up", True
+
+    def first(self, k: int) -> int:
+        return k
+
+    def due(self, step: int) -> bool:
+        return True
+
+    def decide(self, candidates: Any) -> Any:
+        from rollwise.inference.policies.candidates import CARRY_ON, Decision
+
+        if candidates.tokens[0] < 3 or not candidates.running[1:].any():
+            return CARRY_ON
+        return Decision(abandon=tuple(1 + np.flatnonzero(candidates.running[1:])), stop=True)
+
+
+def test_a_closed_stream_ends_generation_and_late_tokens_are_charged(
+    exported: Path, policy_of: tuple[Any, Any]
+) -> None:
+    with FakeVLLMServer(*policy_of, pause=0.03) as server:
+        results, decoder = decode(exported, server, _GiveUp(), slots=64)
+        deadline = time.monotonic() + 10
+        while server.closed + server.whole < len(server.requests) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        settled = server.generated
+        time.sleep(0.2)
+        assert server.generated == settled  # nothing goes on behind the client's back
+    gone = [c for result in results for c in result.candidates if c.state == ABANDONED]
+    assert len(gone) == server.closed == decoder.stats.uncounted > 6
+    late = sum(result.late_tokens for result in results)
+    assert 0 < late <= len(gone)  # a chunk that was under way
+    charged = sum(result.row_forwards for result in results)
+    assert charged == decoder.stats.tokens_out
+    assert charged <= settled <= charged + len(gone)  # the server was at most a token further
+    assert settled < 24 * LIMIT / 2
+
+
+def test_a_stop_string_ends_a_candidate(exported: Path, policy_of: tuple[Any, Any]) -> None:
+    with FakeVLLMServer(*policy_of) as server:
+        whole, _ = decode(exported, server, BestOfN())
+        texts = [c.text for result in whole for c in result.candidates]
+        stop = max((char for text in texts for char in text[:-1] if char.isdigit()), key="".join(texts).count)
+        found, _ = decode(exported, server, BestOfN(), stop=[stop])
+    assert server.requests[-1]["stop"] == [stop]
+    assert server.requests[-1]["include_stop_str_in_output"] is True
+    ended = [c.text for result in found for c in result.candidates if stop in c.text]
+    assert len(ended) > 2
+    assert all(text.index(stop) == len(text) - 1 for text in ended)
+
+
+def test_failures_are_tried_again_and_a_broken_stream_is_drawn_anew(exported: Path, policy_of: tuple[Any, Any]) -> None:
+    with FakeVLLMServer(*policy_of) as server:
+        want, _ = decode(exported, server, BestOfN())
+    with FakeVLLMServer(*policy_of, befall=lambda i: {2: 429, 5: 500, 9: "drop"}.get(i, "")) as server:
+        found, decoder = decode(exported, server, BestOfN())
+    assert [[c.token_ids for c in r.candidates] for r in found] == [[c.token_ids for c in r.candidates] for r in want]
+    assert not decoder.failures
+
+
+def test_a_server_that_is_down_or_lacks_the_rows_is_one_line(exported: Path, policy_of: tuple[Any, Any]) -> None:
+    with (
+        FakeVLLMServer(*policy_of, befall=lambda i: 500) as server,
+        pytest.raises(ConfigError, match="nothing but failures from http"),
+    ):
+        decode(exported, server, BestOfN(), retries=0)
+    with (
+        FakeVLLMServer(*policy_of, knows_rows=False) as server,
+        pytest.raises(ConfigError, match="gave no log-probability of row"),
+    ):
+        decode(exported, server, BestOfN())
+
+
+def test_policies_without_a_head_run_on_any_server(exported: Path, policy_of: tuple[Any, Any], tmp_path: Path) -> None:
+    (tmp_path / "checks.py").write_text("def has_seven(text):\n    return '7' in text\n")
+    more = {"head": None, "transfer": False, "out": str(tmp_path / "out")}
+    with FakeVLLMServer(*policy_of) as server:
+        answers = run_bestof(
+            config(
+                exported, server, policy="check", check=f"{tmp_path}/checks.py:has_seven", route="completions", **more
+            )
+        )
+        assert "logprob_token_ids" not in server.requests[0]
+    assert len(answers.lines) == len(PROMPTS)
+    for line in answers.lines:
+        assert ("7" in line["answer"]) == (line["complete"] < 4) or line["complete"] == 4
+
+
+def test_the_command_answers_and_says_what_the_server_counted(
+    exported: Path, policy_of: tuple[Any, Any], tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    with FakeVLLMServer(*policy_of) as server:
+        status, said, _ = command(
+            "bestof", exported / "data.jsonl", "--base_url", server.base_url, "--model", "m", "--head",
+            exported / "exported", "--transfer", "true", "--policy", "sequential", "--k", "4",
+            "--max_completion_length", LIMIT, "--out", tmp_path / "out",
+        )  # fmt: skip
+    lines = [json.loads(line) for line in (tmp_path / "out/answers.jsonl").read_text().splitlines()]
+    assert status == 0
+    assert len(lines) == len(PROMPTS)
+    assert f"{len(server.requests)} requests" in said
+    assert f"{sum(line['row_forwards'] for line in lines)} out" in said
+    assert sum(line["row_forwards"] for line in lines) == server.generated
+
+
+def test_killed_it_goes_on_with_the_prompts_that_are_missing(
+    exported: Path, policy_of: tuple[Any, Any], tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    with FakeVLLMServer(*policy_of, pause=0.05) as server:
+        words = [
+            "bestof", str(exported / "data.jsonl"), "--base_url", server.base_url, "--model", "m", "--head",
+            str(exported / "exported"), "--transfer", "true", "--k", "2", "--max_completion_length", str(LIMIT),
+            "--slots", "2", "--out", str(out),
+        ]  # fmt: skip
+        process = subprocess.Popen([sys.executable, "-m", "rollwise", *words])
+        answers, deadline = out / "answers.jsonl", time.monotonic() + 120
+        while not (answers.exists() and answers.read_bytes().count(b"\n") >= 2):
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        before = [json.loads(line) for line in answers.read_text().splitlines(keepends=True) if line.endswith("\n")]
+        asked = len(server.requests)
+        found = run_bestof(config(exported, server, k=2, slots=2, out=str(out)))
+    assert {line["id"]: line for line in found.lines} | {line["id"]: line for line in before} == {
+        line["id"]: line for line in found.lines
+    }
+    assert len(found.lines) == len(PROMPTS)
+    assert len(server.requests) - asked == 2 * (len(PROMPTS) - len(before))
+
+
+def test_options_that_do_not_fit_are_refused(exported: Path, tmp_path: Path) -> None:
+    class Nowhere:
+        base_url = "http://127.0.0.1:9/v1"
+
+    for wrong, match in (
+        ({"model": "embedded"}, "add --model NAME"),
+        ({"mean_k": 2}, "leave it out"),
+        ({"route": "chat"}, "need --route completions"),
+        ({"head": None, "select": "majority", "keep": "all"}, "keep 'all'"),
+        ({"base_url": None, "route": "chat"}, "add --base_url"),
+    ):
+        with pytest.raises(ConfigError, match=match):
+            config(exported, Nowhere(), **wrong)  # type: ignore[arg-type]
+    with pytest.raises(ConfigError, match="no folder of `rollwise head export`"):
+        run_bestof(config(exported, Nowhere(), head=str(tmp_path), out=str(tmp_path / "o")))  # type: ignore[arg-type]
