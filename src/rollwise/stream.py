@@ -7,8 +7,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.errors import PoolError, StateError
+from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 

@@ -31,3 +31,8 @@ def test_a_commands_help_imports_that_command_alone() -> None:
     assert not {"torch", "trl", "transformers", "rollwise.cli.bestof", "rollwise.inference"} & loaded
     loaded = modules_loaded("head", "fit", "--help")
     assert not {"torch", "rollwise.cli.head_evaluate", "rollwise.training"} & loaded
+
+
+def test_a_wrong_option_of_a_method_is_named_before_torch_is_loaded() -> None:
+    for option in (["--curriculum_options.forgeting", "2"], ["--curriculum_options.forgetting", "2"]):
+        assert not {"torch", "trl", "transformers"} & modules_loaded("train", "--curriculum", "bots", *option)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula import grouping
+from rollwise.curricula.families import strata as grouping
 from rollwise.curricula.families.arms import absolute_advantage, belief_sd, boltzmann
 from rollwise.testing import CurriculumConformance
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.checks import check_whole
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.options import check_whole
 from rollwise.terminal import make_console, say
 
 _EXAMPLES = """

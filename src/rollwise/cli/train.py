@@ -58,9 +58,12 @@ def run(options: Namespace) -> int:
                 f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps and "
                 "--max_tokens can"
             )
+    if resume is None:
+        config = TrainConfig.from_dict(values)
+        config.check_parts()
     from rollwise.training.run import resume_run, start_run
 
-    folder = start_run(TrainConfig.from_dict(values)) if resume is None else resume_run(resume, **values)
+    folder = start_run(config) if resume is None else resume_run(resume, **values)
     _report(folder)
     return 0
 

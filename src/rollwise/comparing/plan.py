@@ -7,11 +7,11 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.checks import check_whole, did_you_mean
 from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
+from rollwise.options import check_whole, did_you_mean
 from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
 from rollwise.state import make_folder
 from rollwise.training.config import NO_GATE, TrainConfig

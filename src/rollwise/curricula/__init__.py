@@ -5,7 +5,6 @@ A new method is one file here, one line in `CURRICULA`, one entry in the conform
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
 from rollwise.curricula.adarft import AdaRFT
@@ -36,6 +35,7 @@ from rollwise.curricula.sfl import LILO, SFL
 from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
+from rollwise.options import check_name, check_options, keyword_options
 
 CURRICULA: dict[str, type[Curriculum]] = {
     "adarft": AdaRFT,
@@ -69,13 +69,8 @@ CURRICULA: dict[str, type[Curriculum]] = {
 def curriculum_options(name: str) -> dict[str, Any]:
     """The options of the curriculum `name` with their defaults (`inspect.Parameter.empty` where one must be given)."""
     kind = _find(name)
-    own = inspect.signature(kind).parameters.values()
     preset = {"preset": None} if issubclass(kind, Presets) else {}
-    return (
-        {p.name: p.default for p in own if p.kind is p.KEYWORD_ONLY}
-        | preset
-        | {"expire_after": 100, "rails": "default"}
-    )
+    return keyword_options(kind) | preset | {"expire_after": 100, "rails": "default"}
 
 
 def make_curriculum(name: str, **options: Any) -> Curriculum:
@@ -91,10 +86,7 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     'PrioritizedReplay'
     """
     kind = _find(name)
-    known = {*curriculum_options(name), "seed", "reward_spec"}
-    unknown = sorted(set(options) - known)
-    if unknown:
-        raise ConfigError(f"curriculum {name!r} has no option {unknown[0]!r}; it has {sorted(known)}")
+    check_options(f"curriculum {name!r}", options, [*curriculum_options(name), "seed", "reward_spec"])
     preset = options.pop("preset", None)
     if preset is not None and issubclass(kind, Presets):
         options = kind.with_preset(preset, options)
@@ -125,8 +117,7 @@ def _make_part(part: str, value: Any) -> Any:
 
 
 def _find(name: str) -> type[Curriculum]:
-    if name not in CURRICULA:
-        raise ConfigError(f"unknown curriculum {name!r}; known are {sorted(CURRICULA)}")
+    check_name("curriculum", name, CURRICULA)
     return CURRICULA[name]
 
 

@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
+from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
 

@@ -7,12 +7,12 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
+from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 
 _NONE = -1

@@ -10,11 +10,11 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.acquisition import ACQUISITIONS, nearness
-from rollwise.checks import check_number
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError
 from rollwise.estimators import Adaptation, Conjugate, Features, Interpolation, Kernel, make_conjugate
+from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)

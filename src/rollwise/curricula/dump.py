@@ -7,10 +7,10 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_options, draw_arms, pay_of
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 

@@ -8,7 +8,6 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.families.ranked import Believing
 from rollwise.curricula.families.strata import check_columns, columns_to_group_by, group_prompts
 from rollwise.curricula.seam.base import CoreOptions
@@ -16,6 +15,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import StateError
 from rollwise.estimators import PooledBelief
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 

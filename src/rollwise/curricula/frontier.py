@@ -8,7 +8,6 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.families.embedding_bank import Bank, sample_bank
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
@@ -16,6 +15,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)

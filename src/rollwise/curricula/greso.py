@@ -7,11 +7,11 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.evidence import Evidence
+from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
 EASY, HARD = 1, -1

@@ -7,13 +7,13 @@ from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.curricula.families.judged import JUDGED, Judged
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question
+from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
 NONE, PENDING, TAKEN = 0, 1, 2

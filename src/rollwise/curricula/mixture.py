@@ -8,13 +8,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.curricula.families.composite import Composite
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import ROTATING_RAILS, Rails
 from rollwise.errors import ConfigError
+from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
 

@@ -10,13 +10,13 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.acquisition import moment_variance, success_bias
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
 from rollwise.errors import ConfigError
 from rollwise.estimators import ema
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)

@@ -9,12 +9,12 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.acquisition import ACQUISITIONS
-from rollwise.checks import check_number
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
+from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]

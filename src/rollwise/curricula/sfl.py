@@ -7,12 +7,12 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 
 IDLE, WANTED, MEASURED = 0, 1, 2

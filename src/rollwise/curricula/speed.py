@@ -8,13 +8,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number
+from rollwise.options import check_number
 
 _MOMENTUM = 0.9
 _FORGETTING = (0.01, 0.5)

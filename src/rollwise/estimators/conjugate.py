@@ -16,9 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.errors import ConfigError
 from rollwise.estimators.belief import Belief
+from rollwise.options import check_number
 
 
 def bots_update(

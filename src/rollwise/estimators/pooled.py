@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.estimators.belief import Belief
+from rollwise.options import check_number
 
 _FIRST_MEAN, _FIRST_VARIANCE = 0.5, 1.0 / 6.0  # of Beta(1, 1), before anything is known of any prompt
 _FORGOTTEN = 1e-9  # what has faded below this is none: numbers too small to be normal are slow

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from rollwise.errors import ConfigError
 from rollwise.gates.admission import AllOf, Everything, MixedOutcome, PassRateRange, VarianceThreshold, score_range
 from rollwise.gates.base import Gate
 from rollwise.gates.refill import DynamicSampling, Refill
+from rollwise.options import check_name, check_options, keyword_options
 
 GATES: dict[str, type[Gate]] = {
     "everything": Everything,
@@ -24,13 +23,8 @@ def gate_options(name: str) -> dict[str, Any]:
     >>> gate_options("pass-rate")
     {'low': 0.0, 'high': 1.0, 'max_rounds': 3, 'sizing': 'missing', 'margin': 1.25, 'first': 1.5, 'largest': 4.0}
     """
-    if name not in GATES:
-        raise ConfigError(f"unknown gate {name!r}; known are {sorted(GATES)}")
-    return _keyword_options(GATES[name]) | _keyword_options(DynamicSampling)
-
-
-def _keyword_options(kind: type) -> dict[str, Any]:
-    return {p.name: p.default for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
+    check_name("gate", name, GATES)
+    return keyword_options(GATES[name]) | keyword_options(DynamicSampling)
 
 
 def make_dynamic_sampling(name: str, **options: Any) -> DynamicSampling:
@@ -42,11 +36,8 @@ def make_dynamic_sampling(name: str, **options: Any) -> DynamicSampling:
     >>> make_dynamic_sampling("mixed", tolerance=0.05, max_rounds=2).max_rounds
     2
     """
-    known = gate_options(name)
-    unknown = sorted(set(options) - set(known))
-    if unknown:
-        raise ConfigError(f"gate {name!r} has no option {unknown[0]!r}; it has {sorted(known)}")
-    refills = {option: options.pop(option) for option in _keyword_options(DynamicSampling).keys() & options.keys()}
+    check_options(f"gate {name!r}", options, gate_options(name))
+    refills = {option: options.pop(option) for option in keyword_options(DynamicSampling).keys() & options.keys()}
     return DynamicSampling(GATES[name](**options), **refills)
 
 

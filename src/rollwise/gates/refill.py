@@ -10,12 +10,12 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
 from rollwise.gates.admission import MixedOutcome
 from rollwise.gates.base import Gate
 from rollwise.ledger import Ledger
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.ticket import Ticket
 

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.recalibration import Recalibration
@@ -20,6 +19,7 @@ from rollwise.inference.policies.candidates import FloatArray
 from rollwise.judges import Judge, Predicts, Prompts
 from rollwise.judges.base import check_predicts
 from rollwise.models.loading import load_policy, need
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
 from rollwise.state import decode_array, encode_array

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError, StateError
 from rollwise.judges.base import Judge, Predicts, Prompts, told_values
 from rollwise.judges.formats import FORMATS, Exemplar, JudgmentFormat, make_format
 from rollwise.judges.questions import Answer, Question
+from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 
 

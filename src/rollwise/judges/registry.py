@@ -10,6 +10,7 @@ from rollwise.errors import ConfigError
 from rollwise.judges.base import Judge, Predicts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.text import TextJudge
+from rollwise.options import check_name
 
 JUDGES: dict[str, Callable[..., Judge] | str] = {
     "frozen": EmbeddingJudge,
@@ -34,11 +35,7 @@ def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -
     >>> make_judge("frozen", predicts="variance", hidden=0).options["hidden"]
     0
     """
-    if name not in JUDGES:
-        raise ConfigError(
-            f"unknown judge {name!r}; known are {sorted(JUDGES)}. Put a maker of your own into "
-            "rollwise.judges.JUDGES, or give a Judge instead of a name"
-        )
+    check_name("judge", name, JUDGES)
     maker = _maker(name)
     try:
         return maker(predicts=predicts, **options)

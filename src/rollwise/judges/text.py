@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, MissingExtraError, StateError
 from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of, told_values
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.models.loading import evaluating, need
 from rollwise.models.sampler import context_length, encode, plan_batches
+from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.tasks.base import Text
 

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import TaskError
 from rollwise.judges import MAX_VARIANCE, CompactFormat, Exemplar
 from rollwise.models.cache import cache_root, cached
@@ -16,6 +15,7 @@ from rollwise.models.embedded import EmbeddedConfig, embedded_policy, embedding_
 from rollwise.models.loading import load_policy, need, save_policy
 from rollwise.models.scratch import kept_beside
 from rollwise.models.tokenizer import alphabet_of, character_tokenizer
+from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Task
 

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.models.loading import evaluating, need
+from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Text
 

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, StateError
 from rollwise.judges import Judge, Predicts, Prompts
 from rollwise.judges.base import check_predicts, highest, told_values
 from rollwise.models.loading import need
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import stream_generator
 

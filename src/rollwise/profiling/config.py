@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.checks import check_whole
+from rollwise.options import check_whole
 from rollwise.sampling.config import DataConfig
 
 

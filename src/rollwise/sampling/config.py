@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.models import EMBEDDED
+from rollwise.options import check_number, check_whole
 
 
 @dataclass(kw_only=True)

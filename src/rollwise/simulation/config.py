@@ -9,14 +9,13 @@ from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from rollwise.checks import check_number, check_text, check_whole
 from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
+from rollwise.options import check_mapping, check_name, check_number, check_text, check_whole
 from rollwise.outcome import RewardSpec
 from rollwise.rng import check_seed
 from rollwise.simulation.making import Population
-from rollwise.simulation.reading import check_known, check_mapping
 from rollwise.simulation.world import Learner
 from rollwise.yaml_file import read_yaml
 
@@ -41,8 +40,8 @@ class Method:
     gate_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_known("curriculum", self.curriculum, CURRICULA)
-        check_known("gate", self.gate, [NO_GATE, *GATES])
+        check_name("curriculum", self.curriculum, CURRICULA)
+        check_name("gate", self.gate, [NO_GATE, *GATES])
         for name in ("curriculum_options", "gate_options"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")
@@ -155,9 +154,9 @@ class SimulateConfig:
         object.__setattr__(self, "baseline", str(self.baseline))  # YAML reads `baseline: 1` as a number
         if not self.baseline:
             object.__setattr__(self, "baseline", next(iter(self.methods)))
-        check_known("baseline", self.baseline, self.methods)
+        check_name("baseline", self.baseline, self.methods)
         if self.blocked is not None:
-            check_known("blocked.category", self.blocked.category, self.population.categories)
+            check_name("blocked.category", self.blocked.category, self.population.categories)
 
     @property
     def processes(self) -> int:

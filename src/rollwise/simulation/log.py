@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.evaluation.dynamics import success_rate_heatmap
 from rollwise.evidence import Evidence
+from rollwise.options import check_whole
 from rollwise.ticket import Ticket
 
 

@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import Items, sigmoid

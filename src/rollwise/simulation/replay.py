@@ -24,9 +24,9 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.evaluation import RunData, read_run
+from rollwise.options import check_number, check_whole
 from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator

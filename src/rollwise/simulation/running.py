@@ -9,11 +9,11 @@ from typing import Generic, Protocol, TypeVar
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
 from rollwise.evidence import Evidence
 from rollwise.gates import DynamicSampling
+from rollwise.options import check_whole
 from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
 from rollwise.simulation.log import Recorder, SimulationLog

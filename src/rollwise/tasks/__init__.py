@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import inspect
 from typing import Any
 
-from rollwise.checks import did_you_mean
-from rollwise.errors import ConfigError
+from rollwise.options import check_name, check_options, keyword_options
 from rollwise.tasks.base import Task
 from rollwise.tasks.bfcl.task import BFCL
 from rollwise.tasks.boxes.task import Boxes
@@ -31,15 +29,7 @@ def make_task(name: str, **options: Any) -> Task:
     >>> make_task("countdown", levels=(1, 2)).name
     'countdown'
     """
-    if name not in TASKS:
-        raise ConfigError(f"unknown task {name!r}{did_you_mean(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
-    known = task_options(name)
-    for option in options:
-        if option not in known:
-            listed = ", ".join(known) or "none"
-            raise ConfigError(
-                f"task {name!r} has no option {option!r}{did_you_mean(option, known)}; its options: {listed}"
-            )
+    check_options(f"task {name!r}", options, task_options(name))
     return TASKS[name](**options)
 
 
@@ -52,10 +42,8 @@ def task_options(name: str) -> dict[str, Any]:
     >>> task_options("countdown")["style"]
     'compact'
     """
-    if name not in TASKS:
-        raise ConfigError(f"unknown task {name!r}{did_you_mean(name, TASKS)}; known tasks: {', '.join(sorted(TASKS))}")
-    parameters = inspect.signature(TASKS[name]).parameters.values()
-    return {p.name: p.default for p in parameters if p.kind is inspect.Parameter.KEYWORD_ONLY}
+    check_name("task", name, TASKS)
+    return keyword_options(TASKS[name])
 
 
 __all__ = [

@@ -13,8 +13,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, TaskError
+from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Task, Text, completion_text
 from rollwise.tasks.seeding import distinct, in_share, rng_for

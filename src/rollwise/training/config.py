@@ -10,11 +10,12 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.checks import check_number, check_text, check_whole
-from rollwise.curricula import curriculum_options
+from rollwise.curricula import curriculum_options, make_curriculum
 from rollwise.errors import ConfigError
+from rollwise.gates import make_dynamic_sampling
 from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
+from rollwise.options import check_number, check_options, check_text, check_whole
 
 NO_GATE = "none"
 
@@ -149,6 +150,12 @@ class TrainConfig:
         taught = self.model == JUDGING and "format" in curriculum_options(self.curriculum)
         return {**({"format": CompactFormat.name} if taught else {}), **self.curriculum_options}
 
+    def check_parts(self) -> None:
+        """Raise `ConfigError` for a wrong option of the method or the gate, before anything heavy is imported."""
+        make_curriculum(self.curriculum, **self.method_options())
+        if self.gate != NO_GATE:
+            make_dynamic_sampling(self.gate, **self.gate_options)
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as written to `config.yaml`."""
         return asdict(self)
@@ -162,10 +169,7 @@ class TrainConfig:
                 f"abort {abort!r}: training-time abort was removed, as it never paid (docs/inference.md); train anew "
                 "without it, or go on with the version that began the run"
             )
-        known = {f.name for f in fields(cls)}
-        unknown = sorted(set(values) - known)
-        if unknown:
-            raise ConfigError(f"unknown option {unknown[0]!r}; known are {sorted(known)}")
+        check_options("train", values, [f.name for f in fields(cls)])
         return cls(**values)
 
     def batch(self, processes: int) -> tuple[int, int]:

@@ -19,12 +19,12 @@ from transformers.integrations import get_available_reporting_integrations
 from transformers.utils import logging as transformers_logging
 from trl import GRPOConfig, RLOOConfig
 
-from rollwise.checks import did_you_mean
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import DynamicSampling, make_dynamic_sampling
 from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
 from rollwise.models.identity import made_by
+from rollwise.options import did_you_mean
 from rollwise.profiling import add_pass_rates
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, METRICS_FILE

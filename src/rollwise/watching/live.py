@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from rich.console import Console, RenderableType
 from rich.live import Live
 
-from rollwise.checks import check_number
 from rollwise.errors import StateFileError
+from rollwise.options import check_number
 from rollwise.watching.glyphs import ASCII, BLOCKS
 from rollwise.watching.rows import render_rows
 from rollwise.watching.screen import TALL, Canvas, render_run

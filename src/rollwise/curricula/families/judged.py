@@ -9,7 +9,6 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.acquisition import nearness
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
@@ -17,6 +16,7 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
 from rollwise.judges import Judge, Prompts
 from rollwise.judges.base import highest, middle_of
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 
 IDLE, WAITS, JUDGED = 0, 1, 2

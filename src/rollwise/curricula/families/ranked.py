@@ -14,13 +14,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.errors import ConfigError
 from rollwise.estimators import Belief
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 
 Draw = Literal["top", "proportional", "softmax"]
 

@@ -15,7 +15,6 @@ from typing import Any, TypedDict
 
 import numpy as np
 
-from rollwise.checks import check_ids, check_whole
 from rollwise.columns import Columns
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
@@ -27,6 +26,7 @@ from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.evidence import Evidence
 from rollwise.ledger import Ledger
+from rollwise.options import check_ids, check_whole
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams, check_seed

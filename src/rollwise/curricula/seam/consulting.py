@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.curricula.seam.resumable import Resumable
 from rollwise.errors import TicketError
 from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
+from rollwise.options import check_whole
 
 
 class Consulting(Resumable):

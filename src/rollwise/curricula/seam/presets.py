@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar
 
-from rollwise.errors import ConfigError
+from rollwise.options import check_name
 
 
 class Presets:
@@ -21,6 +21,5 @@ class Presets:
         Raises:
             ConfigError: there is no such preset.
         """
-        if preset not in cls.presets:
-            raise ConfigError(f"unknown preset {preset!r} of {cls.__name__}; known are {sorted(cls.presets)}")
+        check_name(f"preset of {cls.__name__}", preset, cls.presets)
         return {**cls.presets[preset], **overrides}

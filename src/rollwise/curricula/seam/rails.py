@@ -13,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.saving import restore_by_name
 from rollwise.draws import GroupedMaxTree, MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
+from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 

@@ -6,7 +6,6 @@ from dataclasses import MISSING, asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.chosen import Chosen, setting_of
 from rollwise.inference.policies.agreement import EarlyStopping
@@ -15,6 +14,7 @@ from rollwise.inference.policies.policies import PEERS, POLICIES, BestOfN, make_
 from rollwise.inference.policies.selection import CHECKED, CHOICES, CONFIDENT, LIVE_RULES
 from rollwise.inference.policies.until import UntilChecked
 from rollwise.models import EMBEDDED
+from rollwise.options import check_number, check_whole
 from rollwise.sampling.config import DataConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))

@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from transformers.generation.logits_process import TemperatureLogitsWarper, TopKLogitsWarper, TopPLogitsWarper
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.decoding.batching import Batching, DecodingStats, Signal, settled
 from rollwise.inference.decoding.padded import PaddedRows
@@ -27,6 +26,7 @@ from rollwise.inference.policies.candidates import Policy, needs_signal
 from rollwise.inference.policies.selection import answer_key
 from rollwise.models.loading import evaluating
 from rollwise.models.sampler import DrawingOptions, check_context, encode, end_tokens
+from rollwise.options import check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Text
 

@@ -6,8 +6,8 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
+from rollwise.options import check_whole
 from rollwise.sampling.config import DataConfig
 from rollwise.tasks import TASKS
 

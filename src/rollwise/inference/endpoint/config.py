@@ -6,9 +6,9 @@ import json
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
+from rollwise.options import check_number, check_whole
 
 ROUTES = ("chat", "completions")
 

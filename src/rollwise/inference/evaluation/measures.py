@@ -12,12 +12,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import roc_auc
 from rollwise.inference.policies.candidate_group import SMOOTHING
 from rollwise.inference.policies.candidates import FloatArray
 from rollwise.inference.policies.selection import CHECKED, RULES, select
+from rollwise.options import check_whole
 from rollwise.rng import stream_generator
 
 AGGRESSIVE, OFF = 0.65, 0.60

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.evaluation.bootstrap import Interval, percentile_interval
 from rollwise.inference.policies.candidates import FloatArray
+from rollwise.options import check_number, check_whole
 from rollwise.rng import stream_generator
 
 RESAMPLES = 2000

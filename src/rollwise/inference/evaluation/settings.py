@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.pareto import FEWEST_SEEDS, RESAMPLES
 from rollwise.inference.evaluation.text_check import TextCheck
@@ -17,6 +16,7 @@ from rollwise.inference.policies.policies import BestOfN, EarlyStop, Prune, Sequ
 from rollwise.inference.policies.selection import CHECKED, CONFIDENT, LIVE_RULES
 from rollwise.inference.policies.until import Until, UntilChecked
 from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.options import check_number, check_whole
 
 BASELINE = "none"
 HEAD, CONFIDENCE, NOTHING = "head", "confidence", "nothing"

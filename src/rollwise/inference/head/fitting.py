@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.head.spec import HeadSpec
+from rollwise.options import check_number, check_whole
 from rollwise.rng import stream_generator
 
 if TYPE_CHECKING:

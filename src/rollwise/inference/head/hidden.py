@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.files.array_file import Arrays
 from rollwise.inference.files.kept_batches import KeptBatches
 from rollwise.inference.files.rollout_set import RolloutSet
 from rollwise.models.loading import evaluating
+from rollwise.options import check_whole
 from rollwise.rng import stream_generator
 
 if TYPE_CHECKING:

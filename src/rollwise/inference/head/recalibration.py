@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.checks import check_number
 from rollwise.errors import StateError
 from rollwise.inference.policies.candidates import FloatArray
+from rollwise.options import check_number
 
 
 class Recalibration:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
+from rollwise.options import check_number, check_whole
 
 FloatArray = NDArray[np.float64]
 

@@ -11,9 +11,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from rollwise.checks import check_number
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.options import check_number
 from rollwise.tasks.countdown.failures import CATEGORIES
 
 STATES = (0.0, 0.1, 1.0)

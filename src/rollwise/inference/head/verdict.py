@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.head.spec import HeadSpec
+from rollwise.options import check_whole
 
 if TYPE_CHECKING:
     import torch

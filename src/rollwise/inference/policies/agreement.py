@@ -18,9 +18,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
-from rollwise.inference.policies.registry import make_named
+from rollwise.options import check_number, check_whole, make_named
 
 Answer = str | None
 """A sample's final answer; None where it has none."""

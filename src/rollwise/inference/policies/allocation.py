@@ -14,10 +14,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import mean_ranks
 from rollwise.inference.policies.candidates import FloatArray, IntArray
+from rollwise.options import check_number, check_whole
 
 
 def allocate(

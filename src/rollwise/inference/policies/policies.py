@@ -11,13 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.policies.registry import make_named
 from rollwise.inference.policies.until import Until, UntilChecked
 from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.options import check_number, check_whole, make_named
 
 
 @dataclass(frozen=True, kw_only=True)

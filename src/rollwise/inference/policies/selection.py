@@ -11,6 +11,7 @@ from rollwise.answers import final_answer
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidate_group import Candidate, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
+from rollwise.options import check_name
 from rollwise.tasks.countdown.prompts import extract_answer
 
 AnswerKey = Callable[[str], str | None]
@@ -93,7 +94,7 @@ def select(
             raise ConfigError("rule 'oracle' needs rewards; it is for diagnosis, not for use")
         return int(np.argmax(np.asarray(rewards, dtype=np.float64)))
     if rule not in LIVE_RULES:
-        raise ConfigError(f"unknown rule {rule!r}; known are {', '.join(RULES)}")
+        check_name("rule", rule, RULES)
     signalled = not np.isnan(values).all()
     if rule == "value-end" and signalled:
         return int(np.nanargmax(values))

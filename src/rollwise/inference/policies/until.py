@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rollwise.checks import check_number, check_whole
 from rollwise.inference.policies.candidates import BoolArray, Candidates, Decision
+from rollwise.options import check_number, check_whole
 
 
 class _OneAfterAnother:

@@ -8,7 +8,6 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rollwise.checks import check_number
 from rollwise.errors import ConfigError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import hidden_states, output_embeddings
@@ -24,6 +23,7 @@ from rollwise.inference.head.reserved import (
 from rollwise.inference.head.scoring import check_width
 from rollwise.inference.serving.readme import recipe
 from rollwise.models.identity import model_facts, weights_digest
+from rollwise.options import check_number
 from rollwise.state import write_atomically
 
 if TYPE_CHECKING:

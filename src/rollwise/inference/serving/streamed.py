@@ -12,7 +12,6 @@ from collections.abc import AsyncGenerator, Callable, Collection, Mapping, Seque
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.drawing import Slots
 from rollwise.inference.endpoint.replies import BrokenReplyError
@@ -20,6 +19,7 @@ from rollwise.inference.policies.candidate_group import ABANDONED, RUNNING, Cand
 from rollwise.inference.policies.candidates import Policy
 from rollwise.inference.policies.selection import answer_key
 from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_policy
+from rollwise.options import check_whole
 
 GRACE = 2.0
 """Seconds to wait for one more chunk of a candidate that was given up, to charge it, before its stream is closed."""

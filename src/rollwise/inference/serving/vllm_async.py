@@ -11,11 +11,11 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
 from rollwise.inference.policies.selection import answer_key
 from rollwise.inference.serving.streamed import Chunk, StreamedDecoder
 from rollwise.inference.serving.vllm_engine import MASK, import_vllm
 from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_engine
+from rollwise.options import check_number, check_whole
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.inference.policies.candidate_group import RUNNING, CandidateGroup, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
@@ -30,6 +29,7 @@ from rollwise.inference.serving.vllm_signals import (
     check_policy,
     check_requests,
 )
+from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed, stream_generator
 
 MASK = -100.0

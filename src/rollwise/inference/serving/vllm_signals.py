@@ -8,12 +8,12 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from rollwise.checks import check_whole
 from rollwise.errors import ConfigError
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import verdict_chances
 from rollwise.inference.policies.candidates import FloatArray, Policy, needs_signal, votes
 from rollwise.inference.policies.confidence import TOP_K, token_confidence
+from rollwise.options import check_whole
 
 MOST_IDS = 128
 """`logprob_token_ids` of a request that vLLM takes."""

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 from rollwise.errors import ConfigError
+from rollwise.options import check_name
 
 VERSION = "2026.3.23"
 CATEGORIES = ("base", "miss_func", "miss_param", "long_context", "composite")
@@ -104,8 +105,7 @@ def items_of(category: str) -> dict[str, Item]:
     Raises:
         ConfigError: no such category, or no such package.
     """
-    if category not in CATEGORIES:
-        raise ConfigError(f"unknown BFCL category {category!r}; known are {', '.join(CATEGORIES)}")
+    check_name("BFCL category", category, CATEGORIES)
     data = package_folder() / "data"
     questions, answers = data, data / "possible_answer"
     if category in _RETIRED:

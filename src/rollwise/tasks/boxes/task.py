@@ -11,8 +11,8 @@ import random
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-from rollwise.checks import check_number
 from rollwise.errors import ConfigError
+from rollwise.options import check_number
 from rollwise.rng import check_seed
 from rollwise.tasks.boxes.scenarios import EMPTY, MOST, NAMES, PUT, TAKE, Order, Scenario, read_scenario
 from rollwise.tasks.seeding import distinct, in_share, rng_for

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from rollwise.checks import check_number, check_whole
 from rollwise.errors import ConfigError, TaskError
+from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.base import Task, Text, completion_text

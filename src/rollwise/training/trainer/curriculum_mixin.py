@@ -15,10 +15,10 @@ from typing import Any
 import numpy as np
 import trl
 
-from rollwise.checks import check_whole
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything, Gate
+from rollwise.options import check_whole
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
 from rollwise.training.generation.merging import COUNT, gather_rows, merge
