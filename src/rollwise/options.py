@@ -1,13 +1,20 @@
-"""Options: checks where they enter, and things made by name. An error names the option, its range and the value."""
+"""Options, declared once: a keyword-only argument says type, bounds and default, the docstring's line says what it is.
+
+`Share`, `Count`, ... are types with bounds. `checked` makes a constructor check what it is given against them;
+listings, documents and saved states read the same declaration (`options_of`). An error names option, range and value.
+"""
 
 from __future__ import annotations
 
 import difflib
+import functools
 import inspect
 import math
-from collections.abc import Iterable, Mapping
-from dataclasses import MISSING, fields
-from typing import Any
+import re
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from types import NoneType, UnionType
+from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -115,3 +122,133 @@ def check_mapping(what: str, values: Any, kind: type | None = None) -> Mapping[s
         if missing:
             raise ConfigError(f"{what}: {missing[0]!r} must be given")
     return values
+
+
+@dataclass(frozen=True)
+class Range:
+    """The bounds of a number, both included unless `open_low`."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+
+
+Share = Annotated[float, Range(0.0, 1.0)]
+PositiveShare = Annotated[float, Range(0.0, 1.0, open_low=True)]
+Positive = Annotated[float, Range(0.0, 1e12, open_low=True)]
+Weight = Annotated[float, Range(0.0, 1e6)]
+Count = Annotated[int, Range(1)]
+CountOrZero = Annotated[int, Range(0)]
+CountFromTwo = Annotated[int, Range(2)]
+
+_PLAIN = (bool, int, float, str, NoneType)
+
+
+@dataclass(frozen=True)
+class Option:
+    """A keyword-only argument, as its constructor declares it.
+
+    Attributes:
+        name: what it is called.
+        type: its annotation, bounds included.
+        default: `inspect.Parameter.empty` where it must be given.
+        help: its line of the docstring.
+    """
+
+    name: str
+    type: Any
+    default: Any
+    help: str
+
+    @property
+    def plain(self) -> bool:
+        """Whether its values are numbers, texts, None, or tuples of them: these are saved as they are."""
+        return all(base in _PLAIN or get_origin(kind) in (Literal, tuple) for kind, base, _ in self._kinds)
+
+    @property
+    def _kinds(self) -> list[tuple[Any, Any, Range | None]]:
+        """The members of its type, if that is a union: each with what it is without bounds, and the bounds."""
+        whole = self.type
+        members = get_args(whole) if get_origin(whole) in (Union, UnionType) else (whole,)
+        found = []
+        for kind in members:
+            bounds = next((extra for extra in getattr(kind, "__metadata__", ()) if isinstance(extra, Range)), None)
+            found.append((kind, get_args(kind)[0] if bounds else kind, bounds))
+        return found
+
+    def describe(self) -> str:
+        """Its type and bounds in words.
+
+        >>> Option("n", Count | None, None, "").describe(), Option("way", Literal["up", "down"], "up", "").describe()
+        ('a whole number >= 1 or None', "'up' or 'down'")
+        """
+        *first, last = [words for kind in self._kinds for words in _describe(*kind)]
+        return f"{', '.join(first)} or {last}" if first else last
+
+    def check(self, value: Any) -> Any:
+        """`value` as the type has it; `ConfigError` for one out of its type or bounds."""
+        choices = [one for kind, _, _ in self._kinds if get_origin(kind) is Literal for one in get_args(kind)]
+        if any(value is one or (isinstance(value, str) and value == one) for one in choices):
+            return value
+        if value is None and any(base is NoneType for _, base, _ in self._kinds):
+            return value
+        for _, base, bounds in self._kinds:
+            if base is float and bounds is not None:
+                return check_number(self.name, value, low=bounds.low, high=bounds.high, open_low=bounds.open_low)
+            if base is int and bounds is not None:
+                return check_whole(self.name, value, least=int(bounds.low))
+        if all(base in (bool, NoneType) or get_origin(kind) is Literal for kind, base, _ in self._kinds):
+            if bool in [base for _, base, _ in self._kinds] and isinstance(value, bool | np.bool_):
+                return bool(value)
+            raise ConfigError(f"{self.name} must be {self.describe()}, got {value!r}")
+        return value
+
+
+def _describe(kind: Any, base: Any, bounds: Range | None) -> list[str]:
+    if bounds is not None and base is int:
+        return [f"a whole number >= {bounds.low:g}"]
+    if bounds is not None:
+        return [f"a number in {'(' if bounds.open_low else '['}{bounds.low:g}, {bounds.high:g}]"]
+    if get_origin(kind) is Literal:
+        return [repr(one) for one in get_args(kind)]
+    if base is NoneType:
+        return ["None"]
+    names = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
+    return [names.get(base) or (str(kind) if get_args(kind) else str(getattr(kind, "__name__", kind)))]
+
+
+def options_of(kind: type) -> dict[str, Option]:
+    """The options that a class's constructor declares, by name, in order."""
+    home = next(base for base in kind.__mro__ if "__init__" in vars(base))
+    return _declared(inspect.unwrap(vars(home)["__init__"]), inspect.getdoc(home) or "")
+
+
+@functools.cache
+def _declared(init: Callable[..., None], doc: str) -> dict[str, Option]:
+    hints = get_type_hints(init, include_extras=True)
+    lines = {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(doc.partition("\nArgs:\n")[2] + "\n\n")}
+    return {
+        p.name: Option(p.name, hints.get(p.name, Any), p.default, lines.get(p.name, ""))
+        for p in inspect.signature(init).parameters.values()
+        if p.kind is p.KEYWORD_ONLY
+    }
+
+
+_ARGUMENT = re.compile(r"^ {4}(\w+): (.*?)(?=^ {4}\S|^\S|^\s*$)", re.MULTILINE | re.DOTALL)
+
+
+def checked(init: Callable[..., None]) -> Callable[..., None]:
+    """A constructor that checks its options first, and keeps the plain ones in `self.__dict__["given_options"]`.
+
+    A constructor that calls its base's adds the base's options, those that it fixes included.
+    """
+
+    @functools.wraps(init)
+    def wrapper(self: Any, *args: Any, **given: Any) -> None:
+        declared = _declared(init, "")
+        given = {name: declared[name].check(value) if name in declared else value for name, value in given.items()}
+        kept = self.__dict__.setdefault("given_options", {})
+        kept |= {name: given.get(name, option.default) for name, option in declared.items() if option.plain}
+        init(self, *args, **given)
+
+    return wrapper

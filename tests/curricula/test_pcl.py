@@ -182,7 +182,7 @@ def test_a_judge_of_ones_own_by_name(monkeypatch: pytest.MonkeyPatch) -> None:
             {"judge": "frozen", "judge_options": {"predicts": "variance"}, "reward": "binary"},
             "wants a judge of pass-rate",
         ),
-        ({"reward": "graded"}, "reward must be one of"),
+        ({"reward": "graded"}, "reward must be 'binary', 'continuous' or None"),
         ({"judge": 3}, "judge must be a rollwise Judge"),
     ],
 )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
-from rollwise.options import check_number
+from rollwise.options import Positive, Range, Share
 from rollwise.pool import PromptPool
 
 
@@ -39,6 +39,9 @@ def nearness_on_scale(difficulty: np.ndarray, target: float, scale: float) -> np
     return np.asarray(1.0 / (np.abs(difficulty - target) / scale + 1e-9))
 
 
+Difficulty = Annotated[float, Range(-1e12, 1e12)]
+
+
 class AdaRFT(Ranked):
     """Rolls out the prompts whose given difficulty is nearest to a target, which rises and falls with the mean reward.
 
@@ -49,8 +52,8 @@ class AdaRFT(Ranked):
             another model.
         column: the column of difficulties, greater for harder.
         step_size: eta; by default half the range of difficulties (section 4.3: 50 of 100).
-        sensitivity: alpha = 2.
-        desired: beta = 0.5, the mean score at which the target stays.
+        sensitivity: Annotated[float, Range(0.0, 1e6, open_low=True)] = 2.
+        desired: Share = 0.5, the mean score at which the target stays.
         low: d_min, where the target starts too; by default the least difficulty.
         high: d_max; by default the greatest.
 
@@ -75,26 +78,19 @@ class AdaRFT(Ranked):
         pool: PromptPool | None = None,
         *,
         column: str = "difficulty",
-        step_size: float | None = None,
-        sensitivity: float = 2.0,
-        desired: float = 0.5,
-        low: float | None = None,
-        high: float | None = None,
+        step_size: Positive | None = None,
+        sensitivity: Annotated[float, Range(0.0, 1e6, open_low=True)] = 2.0,
+        desired: Share = 0.5,
+        low: Difficulty | None = None,
+        high: Difficulty | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.column = column
-        self.sensitivity = check_number("sensitivity", sensitivity, low=0.0, high=1e6, open_low=True)
-        self.desired = check_number("desired", desired, low=0.0, high=1.0)
-        if step_size is not None:
-            check_number("step_size", step_size, low=0.0, high=1e12, open_low=True)
-        for name, bound in (("low", low), ("high", high)):
-            if bound is not None:
-                check_number(name, bound, low=-1e12, high=1e12)
         if low is not None and high is not None and not low < high:
             raise ConfigError(f"low must be less than high, got low={low!r} and high={high!r}")
+        self.column, self.sensitivity, self.desired = column, sensitivity, desired
         self.given = {"step_size": step_size, "low": low, "high": high}
-        drawing = self.draw_options()
-        own = {"column": column, "sensitivity": sensitivity, "desired": desired, **self.given, **drawing}
+        self.draw_by()
+        own = {"draw": self.draw, "temperature": self.temperature, "candidate_multiplier": None}
         super().__init__(pool, options=own, **core)
 
     def build(self) -> None:

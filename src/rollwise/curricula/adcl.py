@@ -10,9 +10,9 @@ import numpy as np
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
-from rollwise.errors import ConfigError, PoolError
+from rollwise.errors import PoolError
 from rollwise.evidence import Evidence
-from rollwise.options import check_whole
+from rollwise.options import Count
 from rollwise.pool import PromptPool
 
 _NONE = -1
@@ -66,22 +66,16 @@ class ADCL(Curriculum):
         self,
         pool: PromptPool | None = None,
         *,
-        chunks: int = 8,
-        probe_rollouts: int = 4,
+        chunks: Count = 8,
+        probe_rollouts: Count = 4,
         rank_by: Literal["pass-rate", "variance"] = "pass-rate",
         difficulty: Literal["measured", "column"] = "measured",
         column: str = "difficulty",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.chunks = check_whole("chunks", chunks, least=1)
-        self.probe_rollouts = check_whole("probe_rollouts", probe_rollouts, least=1)
-        if rank_by not in ("pass-rate", "variance"):
-            raise ConfigError(f"rank_by must be 'pass-rate' or 'variance', got {rank_by!r}")
-        if difficulty not in ("measured", "column"):
-            raise ConfigError(f"difficulty must be 'measured' or 'column', got {difficulty!r}")
-        self.rank_by, self.difficulty, self.column = rank_by, difficulty, column
-        own = {"chunks": chunks, "probe_rollouts": probe_rollouts, "rank_by": rank_by}
-        super().__init__(pool, options={**own, "difficulty": difficulty, "column": column}, **core)
+        self.chunks, self.probe_rollouts, self.rank_by = chunks, probe_rollouts, rank_by
+        self.difficulty, self.column = difficulty, column
+        super().__init__(pool, **core)
 
     def build(self) -> None:
         n = len(self.pool)

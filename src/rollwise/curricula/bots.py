@@ -12,17 +12,11 @@ import numpy as np
 from rollwise.acquisition import ACQUISITIONS, nearness
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.errors import ConfigError
 from rollwise.estimators import Adaptation, Conjugate, Features, Interpolation, Kernel, make_conjugate
-from rollwise.options import check_number
+from rollwise.options import Count, Positive, PositiveShare, Share
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
-
-_OPTIONS = (
-    *("sampling", "target", "acquisition", "implicit", "update", "capability"),
-    *("momentum", "least_gap", "kernel_temperature", "features"),
-)
 
 Implicit = Literal["auto", "interpolation", "kernel", "none"]
 
@@ -87,10 +81,10 @@ class BOTS(Believing):
         self,
         pool: PromptPool | None = None,
         *,
-        forgetting: float = 0.1,
-        implicit_weight: float = 0.1,
+        forgetting: Share = 0.1,
+        implicit_weight: Share = 0.1,
         sampling: Literal["thompson", "mean"] = "thompson",
-        target: float = 0.5,
+        target: Share = 0.5,
         acquisition: Literal["target", "variance", "uncertainty"] = "target",
         implicit: Implicit = "auto",
         belief: Literal["beta", "gaussian", "dirichlet"] = "beta",
@@ -99,48 +93,26 @@ class BOTS(Believing):
         reward_sd: float | None = None,
         adaptive: bool = False,
         capability: Literal["ratio", "least-squares"] = "ratio",
-        momentum: float = 0.9,
-        least_gap: float = 0.01,
-        kernel_temperature: float | Literal["fit"] = "fit",
+        momentum: Share = 0.9,
+        least_gap: PositiveShare = 0.01,
+        kernel_temperature: Positive | Literal["fit"] = "fit",
         features: Features = "unit",
         draw: Draw = "top",
-        temperature: float = 1e-3,
-        candidate_multiplier: int | None = None,
+        temperature: Positive = 1e-3,
+        candidate_multiplier: Count | None = None,
         update: Literal["all", "told"] = "all",
         **core: Unpack[CoreOptions],
     ) -> None:
         self.adaptation = Adaptation(forgetting=forgetting, implicit_weight=implicit_weight, adaptive=adaptive)
-        self.target = check_number("target", target, low=0.0, high=1.0)
-        self.momentum = check_number("momentum", momentum, low=0.0, high=1.0)
-        self.least_gap = check_number("least_gap", least_gap, low=0.0, high=1.0, open_low=True)
-        self.kernel_temperature: float | str = kernel_temperature
-        if kernel_temperature != "fit":
-            self.kernel_temperature = check_number(
-                "kernel_temperature", kernel_temperature, low=0, high=1e12, open_low=True
-            )
-        if features not in ("unit", "layer-norm", "given"):
-            raise ConfigError(f"features must be 'unit', 'layer-norm' or 'given', got {features!r}")
-        if sampling not in ("thompson", "mean"):
-            raise ConfigError(f"sampling must be 'thompson' or 'mean', got {sampling!r}")
-        if implicit not in ("auto", "interpolation", "kernel", "none"):
-            raise ConfigError(f"implicit must be 'auto', 'interpolation', 'kernel' or 'none', got {implicit!r}")
-        if acquisition not in ("target", "variance", "uncertainty"):
-            raise ConfigError(f"acquisition must be 'target', 'variance' or 'uncertainty', got {acquisition!r}")
-        if capability not in ("ratio", "least-squares"):
-            raise ConfigError(f"capability must be 'ratio' or 'least-squares', got {capability!r}")
-        if update not in ("all", "told"):
-            raise ConfigError(f"update must be 'all' or 'told', got {update!r}")
-        self.implicit, self.update, self.capability = implicit, update, capability
-        self.acquisition, self.features = acquisition, features
+        self.target, self.acquisition, self.update = target, acquisition, update
+        self.implicit, self.capability, self.momentum, self.least_gap = implicit, capability, momentum, least_gap
+        self.kernel_temperature, self.features = kernel_temperature, features
         self.sample_by(sampling)
         self.lane = sampling
-        family = {"prior": prior, "levels": levels, "reward_sd": reward_sd}
-        self.belief = make_conjugate(belief, family)
+        self.belief = make_conjugate(belief, {"prior": prior, "levels": levels, "reward_sd": reward_sd})
         self.columns_spec = self.belief.columns_spec
-        drawing = self.draw_options(draw=draw, temperature=temperature, candidate_multiplier=candidate_multiplier)
-        own = {name: getattr(self, name) for name in _OPTIONS}
-        own |= {"belief": belief, **family, **self.adaptation.options, **drawing}
-        super().__init__(pool, options=own, **core)
+        self.draw_by(draw, temperature, candidate_multiplier)
+        super().__init__(pool, **core)
 
     def build(self) -> None:
         super().build()

@@ -10,6 +10,7 @@ from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
 from rollwise.estimators import Features
+from rollwise.options import Positive, Share
 from rollwise.pool import PromptPool
 
 
@@ -37,7 +38,7 @@ class DOTS(Presets, BOTS):
     Args:
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".
         implicit: "kernel" (DOTS) or "interpolation".
-        target: alpha = 0.5.
+        target: Share = 0.5.
         draw: "softmax" (DOTS), or "top": the nearest.
         temperature: tau of the selection (release: 1e-3).
         kernel_temperature: tau of the kernel: "fit", as in BOTS, or a number (release: 1, on features of the adapter).
@@ -51,10 +52,10 @@ class DOTS(Presets, BOTS):
         pool: PromptPool | None = None,
         *,
         implicit: Implicit = "kernel",
-        target: float = 0.5,
+        target: Share = 0.5,
         draw: Draw = "softmax",
-        temperature: float = 1e-3,
-        kernel_temperature: float | Literal["fit"] = "fit",
+        temperature: Positive = 1e-3,
+        kernel_temperature: Positive | Literal["fit"] = "fit",
         features: Features = "layer-norm",
         **core: Unpack[CoreOptions],
     ) -> None:

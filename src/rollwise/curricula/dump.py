@@ -7,14 +7,12 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_options, draw_arms, pay_of
+from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_columns, draw_arms, pay_of
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Positive, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
-
-_OPTIONS = ("window", "temperature", "exploration", "advantage")
 
 Groups = np.ndarray
 """(M, 2): the number of rollouts and the mean |A| of each of a source's groups, the latest last."""
@@ -87,19 +85,15 @@ class DUMP(ArmBandit):
         pool: PromptPool | None = None,
         *,
         columns: str | Sequence[str] = "category",
-        window: int = 300,
-        temperature: float = 0.1,
-        exploration: float = 1.0,
+        window: Count = 300,
+        temperature: Positive = 0.1,
+        exploration: Weight = 1.0,
         advantage: Literal["told", "centred", "std"] = "std",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.arm_columns = check_arm_options(columns, advantage)
-        self.window = check_whole("window", window, least=1)
-        self.temperature = check_number("temperature", temperature, low=0.0, high=1e12, open_low=True)
-        self.exploration = check_number("exploration", exploration, low=0.0, high=1e6)
-        self.advantage = advantage
-        own = {name: getattr(self, name) for name in _OPTIONS}
-        super().__init__(pool, options={"columns": list(self.arm_columns), **own}, **core)
+        self.arm_columns = check_arm_columns(columns)
+        self.window, self.temperature, self.exploration, self.advantage = window, temperature, exploration, advantage
+        super().__init__(pool, options={"columns": list(self.arm_columns)}, **core)
 
     def divide(self) -> tuple[list[str], np.ndarray]:
         return self.arms_in_columns(self.arm_columns, "add it, or name another with columns=...")

@@ -7,6 +7,7 @@ from typing import Unpack
 from rollwise.curricula.families.judged import Judged
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.judges import EmbeddingJudge, Predicts
+from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 
 
@@ -42,6 +43,8 @@ class EmbeddingJudged(Judged):
     'middling'
     """
 
+    unsaved = frozenset({"predicts", "column", "hidden", "ridge", "forgetting"})  # the judge's
+
     def __init__(
         self,
         pool: PromptPool | None = None,
@@ -51,9 +54,9 @@ class EmbeddingJudged(Judged):
         hidden: int = 256,
         ridge: float = 1.0,
         forgetting: float = 0.02,
-        candidate_multiplier: int = 8,
-        target: float = 0.5,
-        explore: float = 0.0,
+        candidate_multiplier: Count = 8,
+        target: Share = 0.5,
+        explore: Share = 0.0,
         default: float | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:

@@ -15,7 +15,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import StateError
 from rollwise.estimators import PooledBelief
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Share, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
@@ -115,39 +115,34 @@ class EmpiricalBayes(Believing):
         pool: PromptPool | None = None,
         *,
         group_by: str | Sequence[str] | None = None,
-        optimism: float = 1.5,
-        overlap: float = 2.4,
+        optimism: Weight = 1.5,
+        overlap: Weight = 2.4,
         forgetting: float = 0.05,
         renewal: float = 0.0,
         drift: float = 0.02,
         memory: float = 32.0,
         borrowed: float = 2.0,
-        candidate_multiplier: int | None = 8,
-        pass_below: float = 0.5,
-        strata: int = 5,
-        clusters: int = 20,
+        candidate_multiplier: Count | None = 8,
+        pass_below: Share = 0.5,
+        strata: Count = 5,
+        clusters: Count = 20,
         **core: Unpack[CoreOptions],
     ) -> None:
         self.group_by = check_columns(group_by)
-        self.optimism = check_number("optimism", optimism, low=0.0, high=1e6)
-        self.overlap = check_number("overlap", overlap, low=0.0, high=1e6)
-        self.pass_below = check_number("pass_below", pass_below, low=0.0, high=1.0)
-        self.strata = check_whole("strata", strata, least=1)
-        self.clusters = check_whole("clusters", clusters, least=1)
+        self.optimism, self.overlap, self.pass_below = optimism, overlap, pass_below
+        self.strata, self.clusters = strata, clusters
         self.belief = PooledBelief(
             forgetting=forgetting, renewal=renewal, drift=drift, memory=memory, borrowed=borrowed
         )
         self.sample_by("mean")
         self.columns_spec = self.belief.columns_spec
-        drawing = self.draw_options(candidate_multiplier=candidate_multiplier)
+        self.draw_by(candidate_multiplier=candidate_multiplier)
         own = {
             "group_by": None if self.group_by is None else list(self.group_by),
-            "optimism": self.optimism,
-            "overlap": self.overlap,
-            "pass_below": self.pass_below,
-            **{name: getattr(self.belief, name) for name in ("forgetting", "renewal", "drift", "memory", "borrowed")},
+            "draw": self.draw,
+            "temperature": self.temperature,
         }
-        super().__init__(pool, options={**own, "strata": strata, "clusters": clusters, **drawing}, **core)
+        super().__init__(pool, options=own, **core)
 
     def build(self) -> None:
         super().build()

@@ -15,14 +15,13 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, PoolError
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Share, check_number
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
 
 Memory = Literal["frontier", "failure", "goldilocks"]
 Embedder = Callable[[list[Any]], Any]
-_MEMORIES = ("frontier", "failure", "goldilocks")
 
 
 def frontier_priority(p: np.ndarray) -> np.ndarray:
@@ -115,39 +114,32 @@ class FrontierReplay(Uniform):
         goldilocks_range: tuple[float, float] = (0.25, 0.75),
         taxonomy_weights: Mapping[str, float] | None = None,
         embedding: str | Embedder = "embedding",
-        replay_ratio: float = 0.10,
-        memory_size: int = 512,
-        least_memory: int = 32,
-        candidates: int = 64,
-        bank_size: int = 50_000,
+        replay_ratio: Share = 0.10,
+        memory_size: Count = 512,
+        least_memory: Count = 32,
+        candidates: Count = 64,
+        bank_size: Count = 50_000,
         key_column: str | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
-        if memory not in _MEMORIES:
-            raise ConfigError(f"memory must be one of {', '.join(_MEMORIES)}, got {memory!r}")
         if not isinstance(embedding, str) and not callable(embedding):
             raise ConfigError(f"embedding must name a column, or be a function of the prompts, got {embedding!r}")
-        self.criterion: Memory = memory
-        self.goldilocks_range = _checked_range(goldilocks_range)
-        self.taxonomy_weights = _checked_weights(taxonomy_weights)
-        self.embedding = embedding
-        self.replay_ratio = check_number("replay_ratio", replay_ratio, low=0.0, high=1.0)
-        self.memory_size = check_whole("memory_size", memory_size, least=1)
-        self.least_memory = check_whole("least_memory", least_memory, least=1)
-        if self.least_memory > self.memory_size:
+        if least_memory > memory_size:
             raise ConfigError(
                 f"least_memory must be at most memory_size={memory_size}, or nothing is ever retrieved, got "
                 f"{least_memory!r}"
             )
-        self.candidates = check_whole("candidates", candidates, least=1)
-        self.bank_size = check_whole("bank_size", bank_size, least=1)
-        self.key_column = key_column
+        self.criterion: Memory = memory
+        self.goldilocks_range = _checked_range(goldilocks_range)
+        self.taxonomy_weights = _checked_weights(taxonomy_weights)
+        self.embedding, self.key_column, self.bank_size = embedding, key_column, bank_size
+        self.replay_ratio, self.memory_size, self.least_memory = replay_ratio, memory_size, least_memory
+        self.candidates = candidates
         self._embedded: tuple[PromptPool, np.ndarray] | None = None
         self._said_unlabelled = False
         super().__init__(pool, **core)
-        names = ("goldilocks_range", "taxonomy_weights", "replay_ratio", "memory_size", "least_memory", "candidates")
-        self.options.update({name: getattr(self, name) for name in (*names, "bank_size", "key_column")})
-        self.options.update({"memory": memory, "embedding": _name(embedding)})
+        self.options["goldilocks_range"] = self.goldilocks_range
+        self.options |= {"taxonomy_weights": self.taxonomy_weights, "embedding": _name(embedding)}
 
     def build(self) -> None:
         super().build()

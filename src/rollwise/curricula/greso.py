@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, Unpack
+from typing import Annotated, Any, Unpack
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.evidence import Evidence
-from rollwise.options import check_number
+from rollwise.options import PositiveShare, Range, Share
 from rollwise.pool import PromptPool
 
 EASY, HARD = 1, -1
@@ -84,18 +84,14 @@ class GRESO(Uniform):
         self,
         pool: PromptPool | None = None,
         *,
-        target: float = 0.25,
-        explore: float = 0.5,
-        step_size: float = 0.01,
-        floor: float = 0.01,
+        target: Share = 0.25,
+        explore: Annotated[float, Range(*_BOUNDS)] = 0.5,
+        step_size: Share = 0.01,
+        floor: PositiveShare = 0.01,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.target = check_number("target", target, low=0.0, high=1.0)
-        self.explore_at_first = check_number("explore", explore, low=_BOUNDS[0], high=_BOUNDS[1])
-        self.step_size = check_number("step_size", step_size, low=0.0, high=1.0)
-        self.floor = check_number("floor", floor, low=0.0, high=1.0, open_low=True)
+        self.target, self.explore_at_first, self.step_size, self.floor = target, explore, step_size, floor
         super().__init__(pool, **core)
-        self.options.update(target=target, explore=explore, step_size=step_size, floor=floor)
 
     def build(self) -> None:
         super().build()

@@ -10,10 +10,9 @@ import numpy as np
 from rollwise.curricula.families.judged import JUDGED, Judged
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question
-from rollwise.options import check_number
+from rollwise.options import Count, CountOrZero, Share, Weight
 from rollwise.pool import PromptPool
 
 NONE, PENDING, TAKEN = 0, 1, 2
@@ -101,6 +100,7 @@ class METIS(Judged):
     [('b', 0.25)]
     """
 
+    unsaved = frozenset({"exemplars", "answers"})  # the judge's
     columns_spec = {
         **Judged.columns_spec,
         "question": (np.int64, -1),  # this step's, by number; beside `prediction`, for expected answers:
@@ -121,27 +121,23 @@ class METIS(Judged):
         self,
         pool: PromptPool | None = None,
         *,
-        exemplars: int = 3,
-        judge_weight: float = 0.01,
-        baseline_rate: float = 0.95,
-        candidate_multiplier: int = 8,
-        explore: float = 0.0,
+        exemplars: CountOrZero = 3,
+        judge_weight: Weight = 0.01,
+        baseline_rate: Share = 0.95,
+        candidate_multiplier: Count = 8,
+        explore: Share = 0.0,
         default: float = 0.0,
         format: str | JudgmentFormat = "words",
         answers: Literal["sampled", "expected"] = "sampled",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.weight = check_number("judge_weight", judge_weight, low=0.0, high=1e6)
-        self.baseline_rate = check_number("baseline_rate", baseline_rate, low=0.0, high=1.0)
-        if answers not in ("sampled", "expected"):
-            raise ConfigError(f"answers must be 'sampled' or 'expected', got {answers!r}")
+        self.weight, self.baseline_rate = judge_weight, baseline_rate
         super().__init__(
             pool,
             judge=InContextJudge(exemplars=exemplars, format=format, expected=answers == "expected"),
             candidate_multiplier=candidate_multiplier,
             explore=explore,
             default=default,
-            options={"judge_weight": self.weight, "baseline_rate": self.baseline_rate},
             **core,
         )
 

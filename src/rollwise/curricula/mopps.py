@@ -6,6 +6,7 @@ from typing import Unpack
 
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.seam.base import CoreOptions
+from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 
 
@@ -21,10 +22,10 @@ class MoPPS(BOTS):
 
     Args:
         pool: any prompts.
-        forgetting: 1 - lambda. The release's mathematics scripts have lambda = 1, so 0; those for Countdown 0.5.
+        forgetting: Share = 1, so 0; those for Countdown 0.5.
         candidate_multiplier: candidates a prompt asked for (release: 16 for mathematics, 8 for Countdown); None: the
             whole pool, which with no forgetting is BOTS's setting for it.
-        target: gamma* = 0.5.
+        target: Share = 0.5.
         prior: alpha_0 and beta_0.
 
     >>> pool = PromptPool(ids=["a", "b"])
@@ -39,9 +40,9 @@ class MoPPS(BOTS):
         self,
         pool: PromptPool | None = None,
         *,
-        forgetting: float = 0.0,
-        candidate_multiplier: int | None = 16,
-        target: float = 0.5,
+        forgetting: Share = 0.0,
+        candidate_multiplier: Count | None = 16,
+        target: Share = 0.5,
         prior: tuple[float, float] = (1.0, 1.0),
         **core: Unpack[CoreOptions],
     ) -> None:

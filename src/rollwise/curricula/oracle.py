@@ -7,6 +7,7 @@ from typing import ClassVar, Unpack
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.rails import Rails
 from rollwise.curricula.sfl import LILO
+from rollwise.options import Count, CountFromTwo
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 
@@ -40,8 +41,8 @@ class Oracle(LILO):
         self,
         pool: PromptPool | None = None,
         *,
-        candidates: int = 256,
-        probe_rollouts: int = 16,
+        candidates: Count = 256,
+        probe_rollouts: CountFromTwo = 16,
         **core: Unpack[CoreOptions],
     ) -> None:
         super().__init__(pool, candidates=candidates, probe_rollouts=probe_rollouts, **core)

@@ -9,6 +9,7 @@ from rollwise.curricula.families.judged import Judged
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.judges import Judge, Predicts, make_judge
+from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 
 _PREDICTS: dict[str, Predicts] = {"binary": "pass-rate", "continuous": "variance"}
@@ -59,6 +60,8 @@ class PCL(Judged):
     ['b', 'c']
     """
 
+    unsaved = frozenset({"reward"})  # the judge's
+
     def __init__(
         self,
         pool: PromptPool | None = None,
@@ -66,9 +69,9 @@ class PCL(Judged):
         judge: str | Judge = "value-model",
         judge_options: Mapping[str, Any] | None = None,
         reward: Literal["binary", "continuous"] | None = None,
-        candidate_multiplier: int = 8,
-        target: float = 0.5,
-        explore: float = 0.0,
+        candidate_multiplier: Count = 8,
+        target: Share = 0.5,
+        explore: Share = 0.0,
         default: float | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Mapping
-from typing import Any, Literal, Unpack
+from typing import Annotated, Any, Literal, Unpack
 
 import numpy as np
 
@@ -13,28 +13,15 @@ from rollwise.acquisition import moment_variance, success_bias
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
-from rollwise.errors import ConfigError
 from rollwise.estimators import ema
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountOrZero, PositiveShare, Range, Share
 from rollwise.pool import PromptPool
 
 logger = logging.getLogger(__name__)
 
 HEAP, SOLVED, UNSOLVED = 0, 1, 2
 _POOL_NAMES = ("heap", "solved", "unsolved")
-_OPTIONS = (
-    "ema_weight",
-    "initial_priority",
-    "bias",
-    "tolerance",
-    "retest_every",
-    "retest_solved",
-    "retest_unsolved",
-    "exploration",
-    "explore_from",
-    "draw",
-)
 _WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: whoever is in the heap can be drawn, and `inf` can be summed
 
 
@@ -47,7 +34,7 @@ class PrioritizedReplay(Curriculum):
 
     Args:
         pool: any prompts; no column is needed.
-        ema_weight: weight of the new observation in the average (section 5: alpha = 0.8).
+        ema_weight: PositiveShare = 0.8).
         initial_priority: priority of a prompt never seen (section 5: 0.2; `inf` visits every prompt once first).
         bias: added to the priority where p >= 0.5 (sections 4.4 and 5: 1e-4).
         tolerance: p >= 1 - tolerance is solved, p <= tolerance unsolved (section 4.1; 0 as in section 5).
@@ -97,34 +84,27 @@ class PrioritizedReplay(Curriculum):
         self,
         pool: PromptPool | None = None,
         *,
-        ema_weight: float = 0.8,
-        initial_priority: float = 0.2,
-        bias: float = 1e-4,
-        tolerance: float = 0.0,
-        retest_every: int = 10,
-        retest_solved: int = 1,
-        retest_unsolved: int = 3,
-        exploration: float = 0.125,
+        ema_weight: PositiveShare = 0.8,
+        initial_priority: Annotated[float, Range(0.0, math.inf, open_low=True)] = 0.2,
+        bias: Share = 1e-4,
+        tolerance: Annotated[float, Range(0.0, 0.499)] = 0.0,
+        retest_every: Count = 10,
+        retest_solved: CountOrZero = 1,
+        retest_unsolved: CountOrZero = 3,
+        exploration: Share = 0.125,
         explore_from: Literal["heap", "all"] = "heap",
         draw: Literal["heap", "proportional"] = "heap",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.ema_weight = check_number("ema_weight", ema_weight, low=0.0, high=1.0, open_low=True)
-        self.initial_priority = check_number(
-            "initial_priority", initial_priority, low=0.0, high=math.inf, open_low=True
+        self.ema_weight, self.initial_priority, self.bias, self.tolerance = (
+            ema_weight,
+            initial_priority,
+            bias,
+            tolerance,
         )
-        self.bias = check_number("bias", bias, low=0.0, high=1.0)
-        self.tolerance = check_number("tolerance", tolerance, low=0.0, high=0.499)
-        self.retest_every = check_whole("retest_every", retest_every, least=1)
-        self.retest_solved = check_whole("retest_solved", retest_solved, least=0)
-        self.retest_unsolved = check_whole("retest_unsolved", retest_unsolved, least=0)
-        self.exploration = check_number("exploration", exploration, low=0.0, high=1.0)
-        if explore_from not in ("heap", "all"):
-            raise ConfigError(f"explore_from must be 'heap' or 'all', got {explore_from!r}")
-        if draw not in ("heap", "proportional"):
-            raise ConfigError(f"draw must be 'heap' or 'proportional', got {draw!r}")
-        self.explore_from, self.draw = explore_from, draw
-        super().__init__(pool, options={name: getattr(self, name) for name in _OPTIONS}, **core)
+        self.retest_every, self.retest_solved, self.retest_unsolved = retest_every, retest_solved, retest_unsolved
+        self.exploration, self.explore_from, self.draw = exploration, explore_from, draw
+        super().__init__(pool, **core)
 
     def build(self) -> None:
         n = len(self.pool)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Literal, Self, Unpack
+from typing import Annotated, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
@@ -12,7 +12,7 @@ from rollwise.curricula.families.arms import (
     belief_sd,
     boltzmann,
     boltzmann_among,
-    check_arm_options,
+    check_arm_columns,
     draw_arms,
     pay_of,
     upper_bounds,
@@ -24,13 +24,11 @@ from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 
 _DRAWS = 1 << 20  # normal numbers held at a time
-_OPTIONS = ("learning_rate", "temperature", "advantage", "choice", "ucb_scale", "prior_sd", "discount", "within")
-_DIVISION = ("clusters", "quantiles", "one_category", "pool_multiplier")
 
 
 class SEC(Presets, ArmBandit):
@@ -104,54 +102,42 @@ class SEC(Presets, ArmBandit):
         pool: PromptPool | None = None,
         *,
         columns: str | Sequence[str] = "category",
-        learning_rate: float = 0.5,
-        temperature: float = 1.0,
+        learning_rate: PositiveShare = 0.5,
+        temperature: Positive = 1.0,
         advantage: Literal["told", "centred", "std"] = "std",
         choice: Literal["boltzmann", "ucb", "thompson"] = "boltzmann",
-        ucb_scale: float = 1.0,
-        prior_sd: float = 1.0,
-        discount: float = 0.95,
+        ucb_scale: Weight = 1.0,
+        prior_sd: Annotated[float, Range(0.0, 1e6, open_low=True)] = 1.0,
+        discount: Share = 0.95,
         within: Literal["uniform", "exhaust"] = "uniform",
-        clusters: int | None = None,
-        quantiles: int | None = None,
+        clusters: Count | None = None,
+        quantiles: Count | None = None,
         one_category: bool = False,
-        pool_multiplier: int | None = None,
+        pool_multiplier: Count | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.arm_columns = check_arm_options(columns, advantage)
-        self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, high=1.0, open_low=True)
-        self.temperature = check_number("temperature", temperature, low=0.0, high=1e12, open_low=True)
-        self.advantage = advantage
-        if choice not in ("boltzmann", "ucb", "thompson"):
-            raise ConfigError(f"choice must be 'boltzmann', 'ucb' or 'thompson', got {choice!r}")
-        self.choice = choice
-        self.ucb_scale = check_number("ucb_scale", ucb_scale, low=0.0, high=1e6)
-        self.prior_sd = check_number("prior_sd", prior_sd, low=0.0, high=1e6, open_low=True)
-        self.discount = check_number("discount", discount, low=0.0, high=1.0)
-        self.clusters = None if clusters is None else check_whole("clusters", clusters, least=1)
-        self.quantiles = None if quantiles is None else check_whole("quantiles", quantiles, least=1)
+        self.arm_columns = check_arm_columns(columns)
+        self.learning_rate, self.temperature, self.advantage, self.choice = (
+            learning_rate,
+            temperature,
+            advantage,
+            choice,
+        )
+        self.ucb_scale, self.prior_sd, self.discount = ucb_scale, prior_sd, discount
+        self.clusters, self.quantiles, self.within = clusters, quantiles, within
+        self.one_category, self.pool_multiplier = one_category, pool_multiplier
         if clusters is not None and quantiles is not None:
             raise ConfigError(f"give clusters or quantiles, not both, got {clusters} and {quantiles}")
         if (clusters or quantiles) and self.arm_columns != ("category",):
             raise ConfigError(f"give columns, clusters or quantiles, not several of them, got columns={columns!r}")
-        if within not in ("uniform", "exhaust"):
-            raise ConfigError(f"within must be 'uniform' or 'exhaust', got {within!r}")
-        self.within = within
-        if within == "exhaust":
-            self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
-        if not isinstance(one_category, bool):
-            raise ConfigError(f"one_category must be True or False, got {one_category!r}")
-        self.one_category = one_category
-        self.pool_multiplier = (
-            None if pool_multiplier is None else check_whole("pool_multiplier", pool_multiplier, least=1)
-        )
         if within == "exhaust" and pool_multiplier is not None and not one_category:
             raise ConfigError(
                 f"pool_multiplier must be None with within='exhaust', which goes through whole categories, "
                 f"got {pool_multiplier}"
             )
-        own = {name: getattr(self, name) for name in (*_OPTIONS, *_DIVISION)}
-        super().__init__(pool, options={"columns": list(self.arm_columns), **own}, **core)
+        if within == "exhaust":
+            self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
+        super().__init__(pool, options={"columns": list(self.arm_columns)}, **core)
 
     @classmethod
     def metis(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:

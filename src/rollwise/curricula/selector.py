@@ -14,7 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
-from rollwise.options import check_number
+from rollwise.options import Count, Positive, Share
 from rollwise.pool import PromptPool
 
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -58,28 +58,25 @@ class Selector(Believing):
         *,
         estimator: Literal["average", "beta", "gaussian", "dirichlet"] = "average",
         estimator_options: Mapping[str, Any] | None = None,
-        forgetting: float = 0.5,
+        forgetting: Share = 0.5,
         acquisition: str | Acquisition = "variance",
         sampling: Literal["mean", "thompson"] = "mean",
         draw: Draw = "top",
-        temperature: float = 0.1,
-        candidate_multiplier: int | None = None,
+        temperature: Positive = 0.1,
+        candidate_multiplier: Count | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
         if isinstance(acquisition, str) and acquisition not in ACQUISITIONS:
             raise ConfigError(f"acquisition must be a function or one of {sorted(ACQUISITIONS)}, got {acquisition!r}")
-        if sampling not in ("mean", "thompson"):
-            raise ConfigError(f"sampling must be 'mean' or 'thompson', got {sampling!r}")
-        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
+        self.forgetting = forgetting
         self.sample_by(sampling)
         self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
-        name = acquisition if isinstance(acquisition, str) else _name(acquisition)
+        self.lane = acquisition if isinstance(acquisition, str) else _name(acquisition)
         self.belief = make_belief(estimator, estimator_options or {})
-        self.lane = name
         self.columns_spec = self.belief.columns_spec
-        drawing = self.draw_options(draw=draw, temperature=temperature, candidate_multiplier=candidate_multiplier)
-        own = {"estimator": estimator, "estimator_options": dict(estimator_options or {}), "forgetting": forgetting}
-        super().__init__(pool, options={**own, "acquisition": name, "sampling": sampling, **drawing}, **core)
+        self.draw_by(draw, temperature, candidate_multiplier)
+        own = {"estimator_options": dict(estimator_options or {}), "acquisition": self.lane}
+        super().__init__(pool, options=own, **core)
 
     def build(self) -> None:
         super().build()

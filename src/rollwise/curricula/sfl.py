@@ -10,13 +10,11 @@ import numpy as np
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
 
 IDLE, WANTED, MEASURED = 0, 1, 2
-_OPTIONS = ("candidates", "buffer", "refresh_every", "share", "probe_rollouts")
 
 
 class SFL(Uniform):
@@ -60,24 +58,17 @@ class SFL(Uniform):
         self,
         pool: PromptPool | None = None,
         *,
-        candidates: int = 5000,
-        buffer: int = 100,
-        refresh_every: int = 50,
-        share: float = 0.5,
+        candidates: Count = 5000,
+        buffer: Count = 100,
+        refresh_every: Count = 50,
+        share: Share = 0.5,
         order: Literal["uniform", "best"] = "uniform",
-        probe_rollouts: int = 8,
+        probe_rollouts: CountFromTwo = 8,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.candidates = check_whole("candidates", candidates, least=1)
-        self.buffer = check_whole("buffer", buffer, least=1)
-        self.refresh_every = check_whole("refresh_every", refresh_every, least=1)
-        self.share = check_number("share", share, low=0.0, high=1.0)
-        self.probe_rollouts = check_whole("probe_rollouts", probe_rollouts, least=2)
-        if order not in ("uniform", "best"):
-            raise ConfigError(f"order must be 'uniform' or 'best', got {order!r}")
-        self.buffer_order = order
+        self.candidates, self.buffer, self.refresh_every, self.share = candidates, buffer, refresh_every, share
+        self.probe_rollouts, self.buffer_order = probe_rollouts, order
         super().__init__(pool, **core)
-        self.options.update({name: getattr(self, name) for name in _OPTIONS}, order=order)
 
     def build(self) -> None:
         super().build()
@@ -193,8 +184,8 @@ class LILO(SFL):
         self,
         pool: PromptPool | None = None,
         *,
-        candidates: int = 256,
-        probe_rollouts: int = 8,
+        candidates: Count = 256,
+        probe_rollouts: CountFromTwo = 8,
         **core: Unpack[CoreOptions],
     ) -> None:
         super().__init__(

@@ -14,7 +14,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 
@@ -76,25 +76,19 @@ class SPEED(Uniform):
         self,
         pool: PromptPool | None = None,
         *,
-        screen_rollouts: int = 4,
-        low: float = 0.0,
-        high: float = 1.0,
-        screen: int = 64,
-        ready: int | None = None,
-        screen_limit: int = 64,
+        screen_rollouts: CountFromTwo = 4,
+        low: Share = 0.0,
+        high: Share = 1.0,
+        screen: Count = 64,
+        ready: Count | None = None,
+        screen_limit: Count = 64,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.probe_rollouts = check_whole("screen_rollouts", screen_rollouts, least=2)
-        self.low = check_number("low", low, low=0.0, high=1.0)
-        self.high = check_number("high", high, low=0.0, high=1.0)
-        if not self.low < self.high:
+        if not low < high:
             raise ConfigError(f"low must be less than high, got low={low!r} and high={high!r}: nothing could qualify")
-        self.screen = check_whole("screen", screen, least=1)
-        self.ready = None if ready is None else check_whole("ready", ready, least=1)
-        self.screen_limit = check_whole("screen_limit", screen_limit, least=1)
+        self.probe_rollouts, self.low, self.high = screen_rollouts, low, high
+        self.screen, self.ready, self.screen_limit = screen, ready, screen_limit
         super().__init__(pool, **core)
-        own = {"screen_rollouts": screen_rollouts, "low": low, "high": high, "screen": screen, "ready": ready}
-        self.options.update(**own, screen_limit=screen_limit)
 
     def build(self) -> None:
         super().build()

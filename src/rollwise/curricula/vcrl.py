@@ -12,10 +12,9 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_scores
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountOrZero, Share
 from rollwise.pool import PromptPool
 
-_OPTIONS = ("threshold", "first_threshold", "first_steps", "momentum", "most_replays")
 _SLACK = 1e-9  # of a comparison of p with kappa: p is rounded, 4 q (1 - q) of a tenth is not quite 0.36
 
 
@@ -80,20 +79,16 @@ class VCRL(Uniform):
         self,
         pool: PromptPool | None = None,
         *,
-        threshold: float = 0.8,
-        first_threshold: float = 0.3,
-        first_steps: int = 20,
-        momentum: float = 0.9,
-        most_replays: int = 2,
+        threshold: Share = 0.8,
+        first_threshold: Share = 0.3,
+        first_steps: CountOrZero = 20,
+        momentum: Share = 0.9,
+        most_replays: Count = 2,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.threshold = check_number("threshold", threshold, low=0.0, high=1.0)
-        self.first_threshold = check_number("first_threshold", first_threshold, low=0.0, high=1.0)
-        self.first_steps = check_whole("first_steps", first_steps, least=0)
-        self.momentum = check_number("momentum", momentum, low=0.0, high=1.0)
-        self.most_replays = check_whole("most_replays", most_replays, least=1)
+        self.threshold, self.first_threshold, self.first_steps = threshold, first_threshold, first_steps
+        self.momentum, self.most_replays = momentum, most_replays
         super().__init__(pool, **core)
-        self.options.update({name: getattr(self, name) for name in _OPTIONS})
 
     def build(self) -> None:
         super().build()

@@ -4,7 +4,7 @@ import itertools
 import json
 import math
 from collections import Counter
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import pytest
@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula import ranked
+from rollwise.curricula.families import ranked
+from rollwise.options import Count, Positive
 from rollwise.testing.play import Player, actions
 
 
@@ -21,9 +22,17 @@ class Scored(ranked.Ranked):
 
     lane = "scored"
 
-    def __init__(self, pool: rw.PromptPool, **options: Any) -> None:
-        core = {name: options.pop(name) for name in ("seed", "expire_after", "rails") if name in options}
-        super().__init__(pool, options=self.draw_options(**options), **core)
+    def __init__(
+        self,
+        pool: rw.PromptPool,
+        *,
+        draw: Literal["top", "proportional", "softmax"] = "top",
+        temperature: Positive = 1.0,
+        candidate_multiplier: Count | None = None,
+        **core: Any,
+    ) -> None:
+        self.draw_by(draw, temperature, candidate_multiplier)
+        super().__init__(pool, **core)
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
         return np.asarray(self.pool.columns["score"][slice(None) if slots is None else slots])

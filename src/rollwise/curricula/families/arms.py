@@ -91,13 +91,11 @@ def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
     return np.where(judged.mixed, pay, 0.0)
 
 
-def check_arm_options(columns: str | Sequence[str], advantage: str) -> tuple[str, ...]:
-    """The names of the columns; `ConfigError` unless they are names and `advantage` is one of the three ways."""
+def check_arm_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+    """The names of the columns; `ConfigError` unless they are names."""
     names = tuple(columns) if isinstance(columns, list | tuple) else (columns,)
     if not names or not all(isinstance(name, str) for name in names):
         raise ConfigError(f"columns must be the name of a column or several, got {columns!r}")
-    if advantage not in ("told", "centred", "std"):
-        raise ConfigError(f"advantage must be 'told', 'centred' or 'std', got {advantage!r}")
     return names
 
 

@@ -16,7 +16,7 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
 from rollwise.judges import Judge, Prompts
 from rollwise.judges.base import highest, middle_of
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Share, check_number
 from rollwise.pool import PromptPool
 
 IDLE, WAITS, JUDGED = 0, 1, 2
@@ -55,9 +55,9 @@ class Judged(Curriculum):
         pool: PromptPool | None = None,
         *,
         judge: Judge,
-        candidate_multiplier: int = 8,
-        target: float = 0.5,
-        explore: float = 0.0,
+        candidate_multiplier: Count = 8,
+        target: Share = 0.5,
+        explore: Share = 0.0,
         default: float | None = None,
         options: Mapping[str, Any] | None = None,
         **core: Unpack[CoreOptions],
@@ -66,16 +66,13 @@ class Judged(Curriculum):
             raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
         self.maker = judge
         self.high = highest(judge.predicts)
-        self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
-        self.target = check_number("target", target, low=0.0, high=1.0)
-        self.explore = check_number("explore", explore, low=0.0, high=1.0)
+        self.candidate_multiplier, self.target, self.explore = candidate_multiplier, target, explore
         if default is None and judge.predicts == "variance":
             default = middle_of(judge.predicts)
         self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
         described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
-        own = {name: getattr(self, name) for name in ("candidate_multiplier", "target", "explore")}
-        own["default"] = self.default  # None is the median of the others, not the middle of the range
-        super().__init__(pool, options={**own, **described, **(options or {})}, **core)
+        own = {"default": self.default, **described}  # None is the median of the others, not the middle of the range
+        super().__init__(pool, options={**own, **(options or {})}, **core)
 
     def build(self) -> None:
         self.free = np.zeros(len(self.pool), dtype=bool)

@@ -17,10 +17,8 @@ import numpy as np
 from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
-from rollwise.errors import ConfigError
 from rollwise.estimators import Belief
 from rollwise.evidence import Evidence
-from rollwise.options import check_number, check_whole
 
 Draw = Literal["top", "proportional", "softmax"]
 
@@ -31,7 +29,7 @@ _AHEAD = 4096  # prompts ranked at a time: a batch costs one partial sort, a hun
 class Ranked(Curriculum):
     """A method that gives every prompt a score >= 0 and chooses by it.
 
-    A subclass calls `draw_options` in its `__init__` before the base's, implements `scores`, and calls `new_round` at
+    A subclass calls `draw_by` in its `__init__` before the base's, implements `scores`, and calls `new_round` at
     the end of its `end_step`.
 
     The draws: "top" takes the greatest scores, equal ones in random order; "proportional" draws without replacement
@@ -47,20 +45,11 @@ class Ranked(Curriculum):
     random_scores = False
     """Whether `scores` draws random numbers: no two are equal then, and a resume draws a round's again."""
 
-    def draw_options(
-        self, *, draw: Draw = "top", temperature: float = 1.0, candidate_multiplier: int | None = None
-    ) -> dict[str, Any]:
-        """Check and keep the options of the draw; what is to be saved of them."""
-        if draw not in ("top", "proportional", "softmax"):
-            raise ConfigError(f"draw must be 'top', 'proportional' or 'softmax', got {draw!r}")
-        self.draw = draw
-        self.temperature = check_number("temperature", temperature, low=0.0, high=1e12, open_low=True)
-        self.candidate_multiplier = candidate_multiplier
-        if candidate_multiplier is not None:
-            self.candidate_multiplier = check_whole("candidate_multiplier", candidate_multiplier, least=1)
+    def draw_by(self, draw: Draw = "top", temperature: float = 1.0, candidate_multiplier: int | None = None) -> None:
+        """Keep the options of the draw."""
+        self.draw, self.temperature, self.candidate_multiplier = draw, temperature, candidate_multiplier
         shown = {"shown": (np.int64, 0)} if candidate_multiplier is not None else {}
         self.columns_spec = {**self.columns_spec, "round": (np.int64, -1), **shown}
-        return {"draw": draw, "temperature": self.temperature, "candidate_multiplier": candidate_multiplier}
 
     @abstractmethod
     def scores(self, slots: np.ndarray | None) -> np.ndarray:

@@ -14,7 +14,7 @@ import numpy as np
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
-from rollwise.errors import ConfigError, PoolError
+from rollwise.errors import PoolError
 from rollwise.pool import PromptPool
 
 
@@ -115,10 +115,8 @@ class Ordered(_Rotation):
         direction: Literal["easy-to-hard", "hard-to-easy"] = "easy-to-hard",
         **core: Unpack[CoreOptions],
     ) -> None:
-        if direction not in ("easy-to-hard", "hard-to-easy"):
-            raise ConfigError(f"direction must be 'easy-to-hard' or 'hard-to-easy', got {direction!r}")
         self.column, self.direction = column, direction
-        super().__init__(pool, options={"column": column, "direction": direction}, **core)
+        super().__init__(pool, **core)
 
     def build(self) -> None:
         super().build()

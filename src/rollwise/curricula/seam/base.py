@@ -11,7 +11,7 @@ import copy
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
-from typing import Any, TypedDict
+from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
@@ -26,7 +26,7 @@ from rollwise.draws import hash_ids, ties
 from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.evidence import Evidence
 from rollwise.ledger import Ledger
-from rollwise.options import check_ids, check_whole
+from rollwise.options import check_ids, check_whole, checked
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams, check_seed
@@ -65,9 +65,18 @@ class Curriculum(Consulting):
         pool: the prompts; or None, and `bind` gives them later (a trainer does it with its data set).
         **core: see `CoreOptions`.
 
-    A subclass passes its own options to `__init__` as `options`, makes everything that changes in `build`, and
-    implements `select`, `observe`, `hold` and `release`.
+    A subclass declares its options as keyword-only arguments of its `__init__`, which are checked before it runs and
+    saved (`rollwise.options`); those that are no plain values it passes on as `options`. It makes everything that
+    changes in `build`, and implements `select`, `observe`, `hold` and `release`.
     """
+
+    unsaved: ClassVar[frozenset[str]] = frozenset()
+    """Options that the saved state holds in another form."""
+
+    def __init_subclass__(cls, **more: Any) -> None:
+        super().__init_subclass__(**more)
+        if "__init__" in vars(cls):
+            cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
     def __init__(
         self,
@@ -86,6 +95,7 @@ class Curriculum(Consulting):
         self.expire_after = None if expire_after is None else check_whole("expire_after", expire_after, least=1)
         self.rails = Rails.read(rails, self.default_rails)
         self.options: dict[str, Any] = {
+            **{k: v for k, v in self.__dict__.pop("given_options", {}).items() if k not in self.unsaved},
             **(options or {}),
             "reward_spec": asdict(self.reward_spec),
             "expire_after": expire_after,

@@ -1,0 +1,121 @@
+"""Every option of every method is checked as it is declared, described, saved, and missed where it differs."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, Literal, get_args, get_origin
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.curricula import CURRICULA
+from rollwise.options import Count, Option, Share, options_of
+from rollwise.testing.play import make_pool
+
+METHODS = {name: kind for name, kind in CURRICULA.items() if name not in ("mixture", "nested")}
+
+# Another value than the default, where it can't be found by its type; with what else it takes.
+OTHERS: dict[tuple[str, str], dict[str, Any]] = {
+    ("adarft", "column"): {"column": "score"},
+    ("adcl", "column"): {"column": "score"},
+    ("ordered", "column"): {"column": "score"},
+    ("embedding-judge", "column"): {"column": "vectors"},
+    ("sec", "columns"): {"columns": "kind"},
+    ("sec", "within"): {"within": "exhaust"},
+    ("dump", "columns"): {"columns": "kind"},
+    ("frontier", "embedding"): {"embedding": "vectors"},
+    ("frontier", "key_column"): {"key_column": "kind"},
+    ("frontier", "goldilocks_range"): {"goldilocks_range": (0.3, 0.7)},
+    ("frontier", "taxonomy_weights"): {"taxonomy_weights": {"wrong": 2.0}},
+    ("frontier", "memory_size"): {"memory_size": 77},
+    ("frontier", "least_memory"): {"least_memory": 7},
+    ("empirical-bayes", "group_by"): {"group_by": ["kind"]},
+    ("recommended", "group_by"): {"group_by": ["kind"]},
+    ("bots", "prior"): {"prior": (2.0, 1.0)},
+    ("bots", "levels"): {"levels": (0.0, 0.5, 1.0), "belief": "dirichlet"},
+    ("bots", "reward_sd"): {"reward_sd": 0.3, "belief": "gaussian"},
+    ("mopps", "prior"): {"prior": (2.0, 1.0)},
+    ("selector", "estimator_options"): {"estimator_options": {"prior": (2.0, 1.0)}, "estimator": "beta"},
+    ("selector", "acquisition"): {"acquisition": "target"},
+    ("metis", "format"): {"format": "boxed"},
+    ("metis", "answers"): {"answers": "expected", "format": "digit"},
+    ("metis", "default"): {"default": 0.125},
+    ("pcl", "reward"): {"reward": "continuous"},
+    ("pcl", "judge"): {"judge": "frozen"},
+    ("pcl", "judge_options"): {"judge_options": {"hidden": 512}},
+    ("pcl", "default"): {"default": 0.25},
+    ("embedding-judge", "default"): {"default": 0.25},
+    ("embedding-judge", "hidden"): {"hidden": 128},
+    ("embedding-judge", "predicts"): {"predicts": "variance"},
+}
+BASE: dict[str, dict[str, Any]] = {"pcl": {"judge": "frozen", "judge_options": {"hidden": 64}}}
+CASES = [(name, option) for name, kind in METHODS.items() for option in options_of(kind)]
+
+
+def pool() -> rw.PromptPool:
+    plain = make_pool(20)
+    columns = {name: plain.columns[name] for name in plain.columns}
+    rng = np.random.default_rng(0)
+    columns |= {"score": rng.random(20), "vectors": rng.random((20, 3)), "kind": [f"k{i % 2}" for i in range(20)]}
+    return rw.PromptPool(ids=list(plain.ids), prompts=[f"prompt {i}" for i in range(20)], columns=columns)
+
+
+def another(option: Option) -> Any:
+    """A value that the type allows and that is not the default."""
+    for kind in (option.type, *get_args(option.type)):
+        if get_origin(kind) is Literal and (choices := [c for c in get_args(kind) if c != option.default]):
+            return choices[0]
+    if isinstance(option.default, bool):
+        return not option.default
+    for value in (0.375, 7, 0.25):
+        try:
+            if option.check(value) != option.default:
+                return value
+        except rw.ConfigError:
+            continue
+    raise AssertionError(f"give another value of {option.name!r} in OTHERS")
+
+
+@pytest.mark.parametrize(("name", "option"), CASES)
+def test_a_strict_load_refuses_another_value(name: str, option: str) -> None:
+    base = BASE.get(name, {})
+    given = OTHERS.get((name, option)) or {option: another(options_of(METHODS[name])[option])}
+    if option == "judge":
+        base, given = {"judge": "frozen", "judge_options": {}}, {"judge": "text"}
+        pytest.importorskip("sklearn")
+    saved = rw.make_curriculum(name, **{**base, **given})
+    saved.bind(pool())
+    state = json.loads(json.dumps(saved.state_dict()))
+    now = rw.make_curriculum(name, **{**base, **{k: v for k, v in given.items() if k != option}})
+    now.bind(pool())
+    with pytest.raises(rw.StateError, match="options differ"):
+        now.load_state_dict(state)
+    rw.make_curriculum(name, **{**base, **given}).bind(pool())
+
+
+@pytest.mark.parametrize(("name", "option"), CASES)
+def test_every_option_is_described(name: str, option: str) -> None:
+    found = options_of(METHODS[name])[option]
+    assert found.help, "a line in the docstring's Args"
+    assert found.describe()
+
+
+def test_bounds_are_checked_before_the_constructor_runs() -> None:
+    class Method(rw.Uniform):
+        def __init__(self, *, share: Share = 0.5, times: Count | None = None, loud: bool = False) -> None:
+            self.share, self.times = share, times
+            super().__init__()
+
+    for wrong, text in [
+        ({"share": 1.5}, r"share must be a number in \[0, 1\], got 1.5"),
+        ({"share": "a"}, r"share must be a number in \[0, 1\], got 'a'"),
+        ({"times": 0}, "times must be a whole number >= 1, got 0"),
+        ({"loud": "yes"}, "loud must be True or False, got 'yes'"),
+    ]:
+        with pytest.raises(rw.ConfigError, match=text):
+            Method(**wrong)
+    method = Method(share=1, times=np.int64(3))
+    assert (method.share, method.times) == (1.0, 3)
+    assert type(method.times) is int
+    assert {k: method.options[k] for k in ("share", "times", "loud")} == {"share": 1.0, "times": 3, "loud": False}
