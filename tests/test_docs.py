@@ -30,12 +30,15 @@ def test_the_method_of_the_design_notes_keeps_the_contract(tmp_path: Path) -> No
     assert done.returncode == 0, done.stdout
 
 
-def test_every_curriculum_is_in_the_readmes_table() -> None:
+def test_every_curriculum_is_in_the_readme_and_the_page_of_methods() -> None:
     import rollwise as rw
+    from rollwise.cli.listings import methods_page
 
-    table = (ROOT / "README.md").read_text()
-    for name, kind in rw.CURRICULA.items():
-        assert f"| `{kind.__name__}` | `{name}` |" in table
+    assert (ROOT / "docs/methods.md").read_text() == methods_page(), "rollwise curricula --markdown > docs/methods.md"
+    for kind in rw.CURRICULA.values():
+        assert f"`{kind.__name__}`" in (ROOT / "README.md").read_text()
+        assert kind.paper
+        assert kind.needs
 
 
 def test_the_page_on_judges_runs() -> None:

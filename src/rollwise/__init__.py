@@ -9,40 +9,10 @@ Needs numpy alone; `rollwise.training` attaches a curriculum to TRL's trainers.
 >>> _ = curriculum.tell([rw.Outcome(t.id, rewards=[1, 0, 0, 1]) for t in tickets])
 """
 
-from rollwise.curricula import (
-    ADCL,
-    BOTS,
-    CURRICULA,
-    DOTS,
-    DUMP,
-    GRESO,
-    LILO,
-    METIS,
-    PCL,
-    SEC,
-    SFL,
-    SPEED,
-    VCRL,
-    AdaRFT,
-    Curriculum,
-    EmbeddingJudged,
-    EmpiricalBayes,
-    FrontierReplay,
-    JoinReport,
-    Judged,
-    Mixture,
-    MoPPS,
-    Nested,
-    Oracle,
-    Ordered,
-    Picks,
-    PrioritizedReplay,
-    Rails,
-    Recommended,
-    Selector,
-    Uniform,
-    make_curriculum,
-)
+from typing import TYPE_CHECKING
+
+from rollwise import curricula as _curricula
+from rollwise.curricula import *  # noqa: F403
 from rollwise.errors import (
     ConfigError,
     MissingColumnError,
@@ -71,60 +41,31 @@ _install_old_names()
 __version__ = "0.1.0"
 
 __all__ = [
-    "ADCL",
-    "BOTS",
-    "CURRICULA",
-    "DOTS",
-    "DUMP",
-    "GRESO",
-    "LILO",
-    "METIS",
-    "PCL",
-    "SEC",
-    "SFL",
-    "SPEED",
-    "VCRL",
-    "AdaRFT",
+    *_curricula.__all__,
     "AllOf",
     "Answer",
     "ConfigError",
-    "Curriculum",
     "DynamicSampling",
     "EmbeddingJudge",
-    "EmbeddingJudged",
-    "EmpiricalBayes",
     "Everything",
     "Evidence",
-    "FrontierReplay",
     "Gate",
     "InContextJudge",
-    "JoinReport",
     "Judge",
-    "Judged",
     "Lesson",
     "MissingColumnError",
     "MissingExtraError",
     "MixedOutcome",
-    "Mixture",
-    "MoPPS",
-    "Nested",
-    "Oracle",
-    "Ordered",
     "Outcome",
     "PassRateRange",
-    "Picks",
     "PoolError",
-    "PrioritizedReplay",
     "PromptPool",
     "PromptStream",
     "Prompts",
     "Question",
-    "Rails",
-    "Recommended",
     "RewardError",
     "RewardSpec",
     "RollwiseError",
-    "Selector",
     "SilentNoOpError",
     "StateError",
     "StateFileError",
@@ -133,9 +74,17 @@ __all__ = [
     "Ticket",
     "TicketError",
     "UnboundError",
-    "Uniform",
     "VarianceThreshold",
     "load_state",
-    "make_curriculum",
     "save_state",
 ]
+
+
+if not TYPE_CHECKING:
+
+    def __getattr__(name: str) -> object:
+        """A method that only its own file names."""
+        try:
+            return getattr(_curricula, name)
+        except AttributeError:
+            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None

@@ -141,6 +141,7 @@ Count = Annotated[int, Range(1)]
 CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
 
+_FAR = 1e6
 _PLAIN = (bool, int, float, str, NoneType)
 
 
@@ -204,11 +205,22 @@ class Option:
         return value
 
 
+def _interval(bounds: Range) -> str:
+    """In words; bounds so far away that they only keep out nonsense are not named.
+
+    >>> _interval(Range(0.0, 1.0)), _interval(Range(0.0, 1e12, open_low=True)), _interval(Range(-1e12, 1e12))
+    ('a number in [0, 1]', 'a number > 0', 'a number')
+    """
+    if bounds.high < _FAR:
+        return f"a number in {'(' if bounds.open_low else '['}{bounds.low:g}, {bounds.high:g}]"
+    return "a number" if bounds.low <= -_FAR else f"a number {'>' if bounds.open_low else '>='} {bounds.low:g}"
+
+
 def _describe(kind: Any, base: Any, bounds: Range | None) -> list[str]:
     if bounds is not None and base is int:
         return [f"a whole number >= {bounds.low:g}"]
     if bounds is not None:
-        return [f"a number in {'(' if bounds.open_low else '['}{bounds.low:g}, {bounds.high:g}]"]
+        return [_interval(bounds)]
     if get_origin(kind) is Literal:
         return [repr(one) for one in get_args(kind)]
     if base is NoneType:

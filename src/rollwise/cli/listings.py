@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 import textwrap
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -12,7 +13,8 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.curricula import CURRICULA, curriculum_options
-from rollwise.gates import GATES, gate_options
+from rollwise.gates import GATES, DynamicSampling, gate_options
+from rollwise.options import options_of
 from rollwise.tasks import TASKS, task_options
 from rollwise.terminal import say
 
@@ -35,11 +37,13 @@ class Listing:
         """The command's options."""
         parser = command_parser(description=f"List the {self.what}, or one of them with its options.")
         parser.add_argument("name", nargs="?", type=str, help="one of them")
+        if self.kinds is CURRICULA:
+            parser.add_argument("--markdown", action="store_true", help="the whole of docs/methods.md")
         return parser
 
     def run(self, options: Namespace) -> int:
         """Print the list, or one of them with its options."""
-        say(self._text(options.get("name")))
+        say(methods_page() if options.get("markdown") else self._text(options.get("name")))
         return 0
 
     def _text(self, name: str | None) -> str:
@@ -48,11 +52,49 @@ class Listing:
             width = max(map(len, self.kinds)) + 2
             lines = [f"{key:<{width}}{(inspect.getdoc(kind) or '').splitlines()[0]}" for key, kind in named]
             return "\n".join(lines) + "\n"
-        options = self.find(name)
-        lines = [inspect.getdoc(self.kinds[name]) or "", "", "options:"]
-        for option, default in options.items():
+        defaults = self.find(name)
+        declared = (
+            {**options_of(DynamicSampling), **options_of(self.kinds[name])}
+            if self.kinds is GATES
+            else options_of(self.kinds[name])
+        )
+        doc = inspect.getdoc(self.kinds[name]) or ""
+        lines = [_ARGS.sub("", doc), "", "options:"]
+        for option, default in defaults.items():
             lines.append(f"  {option} = {'required' if default is inspect.Parameter.empty else repr(default)}")
-        return textwrap.dedent("\n".join(lines)) + "\n"
+            if option in declared:
+                about = f"{declared[option].describe()}: {declared[option].help}"
+                lines.append(textwrap.indent(textwrap.fill(about, 110), "      "))
+        return "\n".join(lines) + "\n"
+
+
+_ARGS = re.compile(r"^Args:\n(?:    .*\n?|\n(?=    ))*\n?", re.MULTILINE)
+
+
+def methods_page() -> str:
+    """`docs/methods.md`: every method with its paper, what it needs, and its options."""
+    lines = [
+        "# Methods",
+        "",
+        "Made by `rollwise curricula --markdown` from the classes. Each default beside its paper's:",
+        "[curricula.md](curricula.md#defaults-against-the-papers). Every method takes `seed`, `reward_spec`,",
+        "`expire_after` and `rails` as well. Methods that need probes roll out some prompts to measure them first,",
+        "which is counted and charged.",
+        "",
+        "| class | command | paper | needs |",
+        "|---|---|---|---|",
+    ]
+    lines += [f"| `{kind.__name__}` | `{name}` | {kind.paper} | {kind.needs} |" for name, kind in CURRICULA.items()]
+    for name, kind in CURRICULA.items():
+        summary = (inspect.getdoc(kind) or "").splitlines()[0]
+        lines += ["", f"## {kind.__name__}", "", f"`{name}`. {summary}"]
+        if declared := options_of(kind):
+            lines += ["", "| option | default | values | |", "|---|---|---|---|"]
+        for option in declared.values():
+            default = "required" if option.default is inspect.Parameter.empty else f"`{option.default!r}`"
+            words = f"{option.describe()} | {option.help}".replace(" | ", "\0").replace("|", "\\|").replace("\0", " | ")
+            lines.append(f"| `{option.name}` | {default} | {words} |")
+    return "\n".join(lines) + "\n"
 
 
 LISTINGS = {

@@ -42,7 +42,12 @@ def nearness_on_scale(difficulty: np.ndarray, target: float, scale: float) -> np
 Difficulty = Annotated[float, Range(-1e12, 1e12)]
 
 
-class AdaRFT(Ranked):
+class AdaRFT(
+    Ranked,
+    name="adarft",
+    paper="Shi et al., arXiv 2504.05520",
+    needs="a column of difficulties",
+):
     """Rolls out the prompts whose given difficulty is nearest to a target, which rises and falls with the mean reward.
 
     Shi et al. 2025, *Efficient Reinforcement Finetuning via Adaptive Curriculum Learning* (arXiv 2504.05520).
@@ -52,8 +57,8 @@ class AdaRFT(Ranked):
             another model.
         column: the column of difficulties, greater for harder.
         step_size: eta; by default half the range of difficulties (section 4.3: 50 of 100).
-        sensitivity: Annotated[float, Range(0.0, 1e6, open_low=True)] = 2.
-        desired: Share = 0.5, the mean score at which the target stays.
+        sensitivity: alpha = 2.
+        desired: beta = 0.5, the mean score at which the target stays.
         low: d_min, where the target starts too; by default the least difficulty.
         high: d_max; by default the greatest.
 

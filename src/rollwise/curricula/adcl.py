@@ -18,7 +18,12 @@ from rollwise.pool import PromptPool
 _NONE = -1
 
 
-class ADCL(Curriculum):
+class ADCL(
+    Curriculum,
+    name="adcl",
+    paper="Zhang et al., arXiv 2505.08364, with METIS's table 5",
+    needs="probes, of the whole pool first",
+):
     """Sorts the prompts by difficulty into chunks and trains on chunk after chunk; before each, sorts it anew.
 
     Adaptive Difficulty Curriculum Learning: Zhang et al. 2025, *Learning Like Humans* (arXiv 2505.08364), without its

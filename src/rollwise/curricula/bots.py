@@ -21,7 +21,12 @@ logger = logging.getLogger(__name__)
 Implicit = Literal["auto", "interpolation", "kernel", "none"]
 
 
-class BOTS(Believing):
+class BOTS(
+    Believing,
+    name="bots",
+    paper="*Bayesian Online Task Selection*, equations 1-5, 8-11, appendix E.4",
+    needs="`reference_pass_rates` (weak, strong), without which it is its paper's ablation rho = 0; or `embedding`",
+):
     """Rolls out the prompts whose success rate, sampled from a Beta belief, is nearest to `target`.
 
     After each step in which anything was told, every belief is updated by equation 1: it forgets towards the prior, and

@@ -14,7 +14,13 @@ from rollwise.options import Positive, Share
 from rollwise.pool import PromptPool
 
 
-class DOTS(Presets, BOTS):
+class DOTS(
+    Presets,
+    BOTS,
+    name="dots",
+    paper='Sun et al., arXiv 2506.05316; BOTS\'s proxy for it (appendix B.6): `preset="bots"`',
+    needs="an `embedding`; the proxy `reference_pass_rates`",
+):
     """Takes what the last batch implies of every prompt, and draws near the target by a softmax.
 
     Sun et al. 2025, *Improving Data Efficiency for LLM Reinforcement Fine-tuning Through Difficulty-targeted Online
@@ -38,7 +44,7 @@ class DOTS(Presets, BOTS):
     Args:
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".
         implicit: "kernel" (DOTS) or "interpolation".
-        target: Share = 0.5.
+        target: alpha = 0.5.
         draw: "softmax" (DOTS), or "top": the nearest.
         temperature: tau of the selection (release: 1e-3).
         kernel_temperature: tau of the kernel: "fit", as in BOTS, or a number (release: 1, on features of the adapter).

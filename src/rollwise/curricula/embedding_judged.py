@@ -11,7 +11,12 @@ from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 
 
-class EmbeddingJudged(Judged):
+class EmbeddingJudged(
+    Judged,
+    name="embedding-judge",
+    paper="ours: PCL's choice, by a ridge on given vectors",
+    needs="an `embedding` column (`rollwise.models.add_features` makes one)",
+):
     """Scores m B candidates by a ridge regression on their vectors, and trains on the B nearest to the target.
 
     Ours, and no paper's. It chooses as `PCL` does, but what predicts is an `EmbeddingJudge`: random features of the

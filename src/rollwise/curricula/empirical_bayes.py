@@ -48,7 +48,12 @@ def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
     return place
 
 
-class EmpiricalBayes(Believing):
+class EmpiricalBayes(
+    Believing,
+    name="empirical-bayes",
+    paper="ours: a prompt's prior is what like prompts showed of late",
+    needs="nothing; uses `category`, `reference_pass_rates`, `difficulty` or `embedding` if there",
+):
     """Ranks a rotating set of candidates by the variance of the rewards that each may have, at most.
 
     Ours; of parts that others have shown to work. Each prompt's success rate has a Beta belief: its own rollouts, which
@@ -264,7 +269,12 @@ class EmpiricalBayes(Believing):
         super().load_own_state(state, added)
 
 
-class Recommended(EmpiricalBayes):
+class Recommended(
+    EmpiricalBayes,
+    name="recommended",
+    paper="what we would choose: at present `EmpiricalBayes`",
+    needs="the same",
+):
     """What we would choose: at present `EmpiricalBayes`, with its options and their defaults.
 
     See there for what they mean (`rollwise curricula empirical-bayes`). It needs nothing, and uses `category` and

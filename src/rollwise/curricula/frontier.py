@@ -56,7 +56,12 @@ def taxonomy_weight(labels: Sequence[str], weights: Mapping[str, float]) -> floa
     return sum(weights.get(label, 1.0) for label in labels) / len(labels) if labels else 1.0
 
 
-class FrontierReplay(Uniform):
+class FrontierReplay(
+    Uniform,
+    name="frontier",
+    paper="Frontier-Curriculum RLOO, section 3.1, appendices A.2, B.1-B.4",
+    needs="an `embedding` column (Countdown brings its own) or an embedder; RLOO",
+):
     """Uniform batches, a share of which is replaced by prompts similar to the frontier: q = (1 - rho) D + rho R(M).
 
     A prompt is on the frontier when its group has both solved and unsolved rollouts. A bounded memory keeps the most

@@ -45,7 +45,12 @@ def adjusted(explore: float, share: float, target: float, step: float) -> float:
     return float(np.clip(round(moved, 12), *_BOUNDS))
 
 
-class GRESO(Uniform):
+class GRESO(
+    Uniform,
+    name="greso",
+    paper="Zheng et al., arXiv 2506.02177",
+    needs="a gate with refills sized by the valid ratio",
+):
     """Goes through the pool in random order and skips a prompt with a probability that grows with its useless groups.
 
     GRPO with Efficient Selective Rollout: Zheng et al. 2025, *Act Only When It Pays* (arXiv 2506.02177), and its

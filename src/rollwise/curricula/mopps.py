@@ -10,7 +10,12 @@ from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 
 
-class MoPPS(BOTS):
+class MoPPS(
+    BOTS,
+    name="mopps",
+    paper="Qu et al., arXiv 2507.04632",
+    needs="nothing",
+):
     """Thompson sampling from each prompt's own successes and failures, the nearest of a random candidate set.
 
     Qu et al. 2025, *Can Prompt Difficulty be Online Predicted for Accelerating RL Finetuning of Reasoning Models?*
@@ -22,10 +27,10 @@ class MoPPS(BOTS):
 
     Args:
         pool: any prompts.
-        forgetting: Share = 1, so 0; those for Countdown 0.5.
+        forgetting: 1 - lambda. The release's mathematics scripts have lambda = 1, so 0; those for Countdown 0.5.
         candidate_multiplier: candidates a prompt asked for (release: 16 for mathematics, 8 for Countdown); None: the
             whole pool, which with no forgetting is BOTS's setting for it.
-        target: Share = 0.5.
+        target: gamma* = 0.5.
         prior: alpha_0 and beta_0.
 
     >>> pool = PromptPool(ids=["a", "b"])

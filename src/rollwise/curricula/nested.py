@@ -16,7 +16,12 @@ from rollwise.errors import ConfigError
 from rollwise.pool import PromptPool
 
 
-class Nested(Composite):
+class Nested(
+    Composite,
+    name="nested",
+    paper="composition: a bandit over categories, a per-prompt method within (SEC over BOTS)",
+    needs="`category`, and what the method needs",
+):
     """SEC (or DUMP) chooses the category of each prompt; BOTS, or any method that ranks, the prompt within it.
 
     Both learn from all that is told. A ticket's lane is `<category>/<the prompt method's own>`.

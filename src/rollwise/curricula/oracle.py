@@ -12,7 +12,12 @@ from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose
 
 
-class Oracle(LILO):
+class Oracle(
+    LILO,
+    name="oracle",
+    paper="ours, for measurement only: takes what has the most contrast, as if all pass rates were known",
+    needs="probes that are not charged",
+):
     """Knows the current pass rate of every candidate, and takes those of the greatest variance. For measurement only.
 
     At each step `candidates` random prompts are rolled out `probe_rollouts` times, with tickets of purpose "oracle":

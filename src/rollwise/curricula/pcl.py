@@ -15,7 +15,12 @@ from rollwise.pool import PromptPool
 _PREDICTS: dict[str, Predicts] = {"binary": "pass-rate", "continuous": "variance"}
 
 
-class PCL(Judged):
+class PCL(
+    Judged,
+    name="pcl",
+    paper="*Prompt Curriculum Learning*, Gao et al., arXiv 2510.01135, as METIS's appendix A.5 and table 5 give it",
+    needs='torch: a value model beside the policy; or ours, `judge="text"`, `judge="success-head"`',
+):
     """Scores m B candidates with a learned value model, trains on the B nearest to the target, and learns from them.
 
     Prompt Curriculum Learning (Gao et al. 2025, arXiv 2510.01135), known here at second hand: as METIS's appendix A.5

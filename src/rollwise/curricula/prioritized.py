@@ -25,7 +25,12 @@ _POOL_NAMES = ("heap", "solved", "unsolved")
 _WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: whoever is in the heap can be drawn, and `inf` can be summed
 
 
-class PrioritizedReplay(Curriculum):
+class PrioritizedReplay(
+    Curriculum,
+    name="prioritized",
+    paper="Fatemi, *Prioritized Replay for RL Post-training*, sections 2-5",
+    needs="nothing",
+):
     """Rolls out the prompts of highest priority omega = p(1-p), p an exponential average of the success rate.
 
     Prompts whose last group was all solved (p = 1) or all unsolved (p = 0) leave the heap for two pools, from which a
@@ -34,7 +39,7 @@ class PrioritizedReplay(Curriculum):
 
     Args:
         pool: any prompts; no column is needed.
-        ema_weight: PositiveShare = 0.8).
+        ema_weight: weight of the new observation in the average (section 5: alpha = 0.8).
         initial_priority: priority of a prompt never seen (section 5: 0.2; `inf` visits every prompt once first).
         bias: added to the priority where p >= 0.5 (sections 4.4 and 5: 1e-4).
         tolerance: p >= 1 - tolerance is solved, p <= tolerance unsolved (section 4.1; 0 as in section 5).

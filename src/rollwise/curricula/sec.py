@@ -31,7 +31,13 @@ from rollwise.state import decode_array, decode_strings, encode_array, encode_st
 _DRAWS = 1 << 20  # normal numbers held at a time
 
 
-class SEC(Presets, ArmBandit):
+class SEC(
+    Presets,
+    ArmBandit,
+    name="sec",
+    paper='*Self-Evolving Curriculum*, Algorithm 1, equations 1-4, section 5; METIS\'s variant: `preset="metis"`',
+    needs="a `category` column, several (SEC-2D), or `clusters=`, `quantiles=`",
+):
     """Chooses a category by a Boltzmann bandit, then a prompt uniformly within it (Algorithm 1).
 
     Each category is an arm whose value follows the mean absolute advantage of its rollouts:

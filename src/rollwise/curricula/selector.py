@@ -20,7 +20,12 @@ from rollwise.pool import PromptPool
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
 
 
-class Selector(Believing):
+class Selector(
+    Believing,
+    name="selector",
+    paper="composition: any estimator, acquisition and draw",
+    needs="nothing",
+):
     """Scores every prompt by what is believed of it, and draws by score.
 
     Args:

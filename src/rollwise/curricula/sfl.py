@@ -17,7 +17,12 @@ from rollwise.pool import PromptPool
 IDLE, WANTED, MEASURED = 0, 1, 2
 
 
-class SFL(Uniform):
+class SFL(
+    Uniform,
+    name="sfl",
+    paper="Rutherford et al., arXiv 2408.15099",
+    needs="probes",
+):
     """Every `refresh_every` steps measures random candidates and keeps the most learnable; batches draw on these.
 
     Sampling For Learnability: Rutherford et al. 2024, *No Regrets* (arXiv 2408.15099), and its release. The measuring
@@ -168,7 +173,12 @@ class SFL(Uniform):
         self.kept = np.flatnonzero(~np.isnan(self.columns["buffered"]))
 
 
-class LILO(SFL):
+class LILO(
+    SFL,
+    name="lilo",
+    paper="Foster et al., arXiv 2502.12272",
+    needs="probes",
+):
     """Measures several times as many candidates as a batch needs at every step, and trains on the most learnable.
 
     Foster et al. 2025, *LILO: Learning to Reason at the Frontier of Learnability* (arXiv 2502.12272, version 6): SFL

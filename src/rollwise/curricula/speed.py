@@ -22,7 +22,12 @@ _NOT_QUALIFIED = -1
 _BATCH = 16  # the release's, until the first batch is known
 
 
-class SPEED(Uniform):
+class SPEED(
+    Uniform,
+    name="speed",
+    paper="Zhang et al., arXiv 2506.09016; withdrawn by its first author (v3, March 2026)",
+    needs="probes",
+):
     """Screens the next prompts of an epoch until a batch of them has a middling pass rate, and trains on those.
 
     Zhang et al. 2025, *SPEED-RL: Faster Training of Reasoning Models via Online Curriculum Learning* (arXiv

@@ -60,7 +60,12 @@ class _Rotation(Curriculum):
         self.columns["turns"][added] = old.min()
 
 
-class Uniform(_Rotation):
+class Uniform(
+    _Rotation,
+    name="uniform",
+    paper="the baseline of all",
+    needs="nothing",
+):
     """Every prompt once an epoch, in a new random order each time, without replacement.
 
     The baseline of all five papers. Its epochs are exact across `ask` sizes, resume and prompts in flight: no prompt
@@ -82,7 +87,12 @@ class Uniform(_Rotation):
         return self.ties(slots)
 
 
-class Ordered(_Rotation):
+class Ordered(
+    _Rotation,
+    name="ordered",
+    paper="the offline curriculum that BOTS and others compare with (appendix B.6)",
+    needs="a column of difficulties, or `reference_pass_rates`",
+):
     """Every prompt once a round, from easy to hard or from hard to easy.
 
     The offline curriculum that the papers compare with: BOTS (section 4.1) sorts by the pass rates of reference models

@@ -40,6 +40,10 @@ _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
 }
 
 
+CURRICULA: dict[str, type[Curriculum]] = {}
+"""Name -> method. A subclass of `Curriculum` with a `name` is in it once its module is imported."""
+
+
 class CoreOptions(TypedDict, total=False):
     """The options that every curriculum takes.
 
@@ -73,8 +77,24 @@ class Curriculum(Consulting):
     unsaved: ClassVar[frozenset[str]] = frozenset()
     """Options that the saved state holds in another form."""
 
-    def __init_subclass__(cls, **more: Any) -> None:
+    method_name: ClassVar[str | None] = None
+    """Its name in `CURRICULA`, for commands and configuration files; None of a base."""
+    paper: ClassVar[str] = ""
+    needs: ClassVar[str] = ""
+
+    def __init_subclass__(cls, *, name: str | None = None, paper: str = "", needs: str = "", **more: Any) -> None:
+        """Register a method, and have its options checked.
+
+        Args:
+            name: for commands and configuration files, as in `train --curriculum NAME`; None for a base.
+            paper: where the method is from, for the table of methods.
+            needs: what it needs of the pool or the trainer, likewise.
+            **more: of other bases.
+        """
         super().__init_subclass__(**more)
+        cls.method_name, cls.paper, cls.needs = name, paper, needs
+        if name is not None:
+            CURRICULA[name] = cls
         if "__init__" in vars(cls):
             cls.__init__ = checked(cls.__init__)  # type: ignore[method-assign]
 
