@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
+from importlib import import_module
+from pkgutil import iter_modules
 from typing import Any
 
 from rollwise.options import check_name, check_options, keyword_options
-from rollwise.tasks.base import Task
+from rollwise.tasks.base import TASKS, Task
 from rollwise.tasks.bfcl.task import BFCL
 from rollwise.tasks.boxes.task import Boxes
 from rollwise.tasks.countdown.task import Countdown
 from rollwise.tasks.reversal import Reversal
 from rollwise.tasks.tool_conversation import Conversation, ToolError, ToolTask
 
-TASKS: dict[str, type[Task]] = {
-    "bfcl": BFCL,
-    "boxes": Boxes,
-    "countdown": Countdown,
-    "reversal": Reversal,
-}
+for _file in iter_modules(__path__):
+    import_module(f"{__name__}.{_file.name}.task" if _file.ispkg else f"{__name__}.{_file.name}")  # it registers itself
+for _name in sorted(TASKS):
+    TASKS[_name] = TASKS.pop(_name)
 
 
 def make_task(name: str, **options: Any) -> Task:

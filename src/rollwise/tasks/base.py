@@ -12,8 +12,12 @@ Message = Mapping[str, Any]
 Text = str | Sequence[Message]
 
 
+TASKS: dict[str, type[Task]] = {}
+"""Name -> task. A subclass of `Task` with a `name` is in it once its module is imported."""
+
+
 class Task(ABC):
-    """Prompts and their verifier; a new task is one subclass in one file, and one line in the registry.
+    """Prompts and their verifier; a new task is one subclass in one file: `class Mine(Task, name="mine")`.
 
     Rewards lie in [`reward_low`, `reward_high`], and a rollout counts as solved from `solved_at` on. Options are
     keyword-only arguments of `__init__`, so that a command line can list them.
@@ -28,6 +32,13 @@ class Task(ABC):
     reward_high: ClassVar[float] = 1.0
     solved_at: ClassVar[float] = 1.0
     clean_first: ClassVar[float] = 0.0
+
+    def __init_subclass__(cls, *, name: str | None = None, **more: Any) -> None:
+        """Register a task under `name`, for commands and configuration files."""
+        super().__init_subclass__(**more)
+        if name is not None:
+            cls.name = name
+            TASKS[name] = cls
 
     @abstractmethod
     def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:

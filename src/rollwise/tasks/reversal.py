@@ -25,7 +25,7 @@ _WRONG = "?"
 CLEAN, BROKEN, FOREIGN = "clean", "broken", "foreign"
 
 
-class Reversal(Task):
+class Reversal(Task, name="reversal"):
     """Strings of digits and their reversals; reward 1.0 for the exact answer, else 0.0.
 
     A prompt reads `73512=`, its answer `21537`. Held-out strings never occur in training, whatever the seeds: the hash
@@ -50,7 +50,6 @@ class Reversal(Task):
     [1.0]
     """
 
-    name: ClassVar[str] = "reversal"
     # With errors from the beginning it is chance, of seed and machine, up to which length a policy learns to reverse,
     # and whether training on few mixed groups then breaks it: benchmarks/warm_starts.py.
     clean_first: ClassVar[float] = 1 / 3

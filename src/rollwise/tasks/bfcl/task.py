@@ -6,7 +6,7 @@ Data, simulators and checks are the package's (`bfcl-eval`, Apache-2.0); see `do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.rng import check_seed, stream_generator
@@ -20,7 +20,7 @@ SCORED = CATEGORIES[:-1]
 _SCENARIOS = 200
 
 
-class BFCL(ToolTask):
+class BFCL(ToolTask, name="bfcl"):
     """Multi-turn function calling against simulated services; reward: the mean credit over turns, in [0, 1].
 
     A turn's credit is for the state that its calls left behind and for what they were answered, by the package's own
@@ -40,8 +40,6 @@ class BFCL(ToolTask):
     Raises:
         ConfigError: an option is out of its range.
     """
-
-    name: ClassVar[str] = "bfcl"
 
     def __init__(
         self,

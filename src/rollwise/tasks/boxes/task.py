@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.options import check_number
@@ -99,7 +99,7 @@ def turn_credit(contents: Mapping[str, int], wanted: Mapping[str, int], ordered:
     return sum(contents[box] == wanted[box] for box in counted) / len(counted)
 
 
-class Boxes(ToolTask):
+class Boxes(ToolTask, name="boxes"):
     """Balls in four boxes, moved by the tools `look`, `put` and `take`; reward: the mean credit over turns, in [0, 1].
 
     A turn's credit is the share of boxes that hold what they should after it. Held-out scenarios never occur in
@@ -118,8 +118,6 @@ class Boxes(ToolTask):
     >>> Boxes().train_records(1, seed=0)[0]["prompt"][-1]["role"]
     'user'
     """
-
-    name: ClassVar[str] = "boxes"
 
     def __init__(
         self,

@@ -14,7 +14,7 @@ import os
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from rollwise.errors import ConfigError, TaskError
 from rollwise.options import check_number, check_whole
@@ -46,7 +46,7 @@ _SURE = 20  # so many of a side are expected among the draws after which it is g
 _MOST_DRAWS = 100_000  # a second or two
 
 
-class Countdown(Task):
+class Countdown(Task, name="countdown"):
     """Countdown puzzles, generated in levels or read from a file, and their exact verifier.
 
     Training and held-out puzzles never share a multiset of numbers and target: which of the two a generated puzzle
@@ -78,8 +78,6 @@ class Countdown(Task):
     >>> task.reward([record["prompt"]], ["<answer>1+1</answer>"], nums=[[1, 1]], target=[2])
     [1.0]
     """
-
-    name: ClassVar[str] = "countdown"
 
     def __init__(
         self,
