@@ -1,6 +1,6 @@
-"""The picture of docs/results.md: mean scores against generated tokens, a panel for each comparison.
+"""The picture of benchmarks/results/results.md: mean scores against generated tokens, a panel for each comparison.
 
-    python benchmarks/results_figure.py comparisons/reversal-hopeless comparisons/reversal-one-pass --out docs/results
+    python benchmarks/results_figure.py comparisons/reversal-hopeless comparisons/... --out benchmarks/results
 
 writes `scores.png` and `scores.svg`. A method has the same colour in every panel; those that are not named are grey.
 """

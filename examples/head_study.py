@@ -5,7 +5,7 @@
     python examples/head_study.py --tables                          # prints them from what is there
 
 A seed is everything anew: the embedded policy's warm start, the prompts, the rollouts, the head. With a model of one's
-own the model stays and the rest is new. A row a seed and setting goes to docs/results/inference.
+own the model stays and the rest is new. A row a seed and setting goes to benchmarks/results/inference.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-RESULTS = Path(__file__).parents[1] / "docs" / "results" / "inference"
+RESULTS = Path(__file__).parents[1] / "benchmarks" / "results" / "inference"
 TASKS: dict[str, dict[str, Any]] = {
     "compact": {"data": "countdown", "options": {"style": "compact", "levels": [1, 2, 3]}},
     "reversal": {"data": "reversal", "options": {}},

@@ -1,4 +1,4 @@
-"""What the README and the pages of results claim is what `docs/results/*.csv` carry, by t intervals over seeds."""
+"""What the README and the pages of results claim is what `benchmarks/results/*.csv` carry, by t intervals."""
 
 import csv
 import functools
@@ -12,6 +12,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
+RESULTS = ROOT / "benchmarks/results"
 T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}  # by degrees of freedom
 PLANS = [f"{task}-{regime}" for task in ("reversal", "countdown") for regime in ("hopeless", "one-pass", "revisit")]
 README_ROWS = [
@@ -42,7 +43,7 @@ CSV_NAMES = {"frozen judge": "pcl-frozen", "pcl at ten times its learning rate":
 def runs(plan: str) -> dict[str, dict[int, dict[str, str]]]:
     """Method -> seed -> the line of its run."""
     found: dict[str, dict[int, dict[str, str]]] = {}
-    with (DOCS / f"results/{plan}.csv").open() as file:
+    with (RESULTS / f"{plan}.csv").open() as file:
         for line in csv.DictReader(file):
             found.setdefault(line["method"], {})[int(line["seed"])] = line
     return found
@@ -68,16 +69,15 @@ def percent(share: float) -> str:
 
 
 def section(page: str, heading: str) -> list[str]:
-    lines = (DOCS / page).read_text().splitlines()
+    lines = ((DOCS if page == "judges.md" else RESULTS) / page).read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(heading))
     end = next((i for i in range(start + 1, len(lines)) if lines[i].startswith("## ") or lines[i][:4] == "### "), None)
     return lines[start:end]
 
 
-def test_the_readmes_table_is_of_the_runs() -> None:
-    rows = [
-        line for line in (ROOT / "README.md").read_text().splitlines() if re.search(r"\| [+]0\.\d\d \[.*\d % \(", line)
-    ]
+@pytest.mark.parametrize("page", ["README.md", "docs/results.md"])
+def test_the_table_is_of_the_runs(page: str) -> None:
+    rows = [line for line in (ROOT / page).read_text().splitlines() if re.search(r"\| [+]0\.\d\d \[.*\d % \(", line)]
     assert len(rows) == len(README_ROWS)
     for row, plan in zip(rows, README_ROWS, strict=True):
         mean, low, high = t_interval(differences(plan, "recommended"))
@@ -119,7 +119,7 @@ def test_differences_in_tables_are_of_the_runs_and_say_where_t_holds_0(
 
 
 def test_bold_means_surely_above_uniform_sampling() -> None:
-    short = (DOCS / "results-countdown.md").read_text().split("**In short.**")[1].split("## ")[0]
+    short = (RESULTS / "results-countdown.md").read_text().split("**In short.**")[1].split("## ")[0]
     rows = [line for line in short.splitlines() if re.match(r"\| [a-z]", line)]
     assert len(rows) == 24
     for row in rows:
@@ -142,10 +142,10 @@ def test_no_other_method_is_called_worse_than_the_best_without_a_test() -> None:
 
 @pytest.mark.parametrize("page", ["results.md", "results-countdown.md", "results-earlier.md", "measurements.md"])
 def test_pages_of_results_say_of_which_commit_their_rows_are(page: str) -> None:
-    assert "0c36b91" in "\n".join((DOCS / page).read_text().splitlines()[:15])
+    assert "0c36b91" in "\n".join((RESULTS / page).read_text().splitlines()[:15])
 
 
-@pytest.mark.parametrize("page", ["README.md", "docs/curricula.md", "docs/results.md"])
+@pytest.mark.parametrize("page", ["docs/methods.md", "docs/curricula.md", "benchmarks/results/results.md"])
 def test_speeds_paper_is_said_to_be_withdrawn(page: str) -> None:
     assert re.search(r"withdrawn by its first\s+author", (ROOT / page).read_text())
 
@@ -183,10 +183,10 @@ def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypat
 
 def test_the_table_of_frontier_is_that_of_the_csv_file() -> None:
     found: dict[str, list[dict[str, str]]] = {}
-    with (DOCS / "results/frontier.csv").open() as file:
+    with (RESULTS / "frontier.csv").open() as file:
         for line in csv.DictReader(file):
             found.setdefault(line["method"], []).append(line)
-    page = (DOCS / "results.md").read_text().partition("## Frontier in its paper's regime")[2]
+    page = (RESULTS / "results.md").read_text().partition("## Frontier in its paper's regime")[2]
     for method, own in found.items():
         cells = next(row for row in page.splitlines() if row.startswith(f"| {method} |")).split(" | ")[1:]
         for column, (at, difference_at) in {"pass@1": (1, 2), "pass@16": (3, 4), "pass@128": (5, 6)}.items():

@@ -94,3 +94,16 @@ def test_the_pages_on_inference_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 def test_pages_link_to_pages_that_are_there(page: str) -> None:
     for link in re.findall(r"\]\(([\w./-]+\.md)\)", (ROOT / "docs" / page).read_text()):
         assert (ROOT / "docs" / link).is_file(), link
+
+
+def test_no_link_is_dead() -> None:
+    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks/results").glob("*.md")]
+    for page in pages:
+        text = page.read_text()
+        for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#([^)]*))?\)", text):
+            file = (page.parent / target).resolve() if target else page
+            assert file.exists(), (page.name, target)
+            if anchor and file.suffix == ".md":
+                heads = re.findall(r"^#+ (.*)$", file.read_text(), re.MULTILINE)
+                anchors = {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+                assert anchor in anchors, (page.name, target, anchor)

@@ -72,5 +72,5 @@ def test_the_bound_is_one_over_the_effective_ratio() -> None:
 
 
 def test_what_it_rests_on_is_said_wherever_a_curriculum_is_advised() -> None:
-    assert any("docs/measurements.md" in reason for reason in recommend(FACTS).reasons)
-    assert not any("docs/measurements.md" in r for r in recommend(replace(FACTS, effective=0.9)).reasons)
+    assert any("benchmarks/results/measurements.md" in reason for reason in recommend(FACTS).reasons)
+    assert not any("benchmarks/results/measurements.md" in r for r in recommend(replace(FACTS, effective=0.9)).reasons)

@@ -1,7 +1,7 @@
 """What to do with this data: a pure function of the profile's numbers, with its reasons.
 
-The rules rest on docs/measurements.md: on what was simulated where it says so, on runs of a small model on Countdown
-where not. They are the project's judgement of these, not a theorem.
+The rules rest on benchmarks/results/measurements.md: on simulations where it says so, else on runs of a small model on
+Countdown. They are the project's judgement of these, not a theorem.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ FEWEST_OF_A_CATEGORY = 10
 
 BASIS = (
     "More groups with contrast are not yet a better model: on Countdown, with a small model, ratios 0.13 to 0.16 above "
-    "uniform's left the score where it was, or lowered it (docs/measurements.md). Run uniform beside it, on the same "
-    "seeds."
+    "uniform's left the score where it was, or lowered it (benchmarks/results/measurements.md). Run uniform beside it, "
+    "on the same seeds."
 )
 
 
