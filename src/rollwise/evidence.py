@@ -110,7 +110,7 @@ class Evidence:
 
     @property
     def normalised_variance(self) -> np.ndarray:
-        """(M,) variance over the greatest that so many scores in [0, 1] can have; VCRL, section 3.
+        """(M,) variance over the greatest that this many scores in [0, 1] can have; VCRL, section 3.
 
         By unbiased estimates, k solved of G give k(G-k)/(G(G-1)), at most G/(4(G-1)) for even G and (G+1)/(4G) for odd.
         The ratio is that of the plain variances, whose greatest is 1/4 for even G and (G^2-1)/(4 G^2) for odd.

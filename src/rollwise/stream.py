@@ -1,4 +1,4 @@
-"""An endless source of prompts, of which a window is the pool."""
+"""An endless source of prompts; the pool is a window of it."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class PromptStream:
         """The pool as it is now, made anew; filled up to `size` at first.
 
         Raises:
-            PoolError: the source repeats itself and has not so many distinct prompts.
+            PoolError: the source repeats itself and has fewer distinct prompts.
         """
         fresh = self._more(self.size) if not self._live else {}
         self._live.update(fresh)

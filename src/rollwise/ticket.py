@@ -1,4 +1,4 @@
-"""A ticket: the right, and the duty, to roll out one prompt and tell what came of it."""
+"""A ticket: one prompt to roll out, and to tell the outcome of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rollwise head evaluate`: what a head is worth: calibration, and accuracy against cost of every policy."""
+"""`rollwise head evaluate`: calibration of a head, and accuracy against cost of every policy."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def build_parser() -> ArgumentParser:
     add("--head", type=str, required=True, help="a file of `rollwise head fit`")
     add("--model", type=str | None, default=None, help="folder, hub id or embedded; by default who made the rollouts")
     add("--out", type=str | None, default=None, help="the folder; by default ROLLOUTS/evaluation")
-    add("--prompts", type=int | None, default=None, help="the first so many of the prompts are decoded; all by default")
+    add("--prompts", type=int | None, default=None, help="decode only this many of the first prompts; by default all")
     add("--slots", type=int, default=64, help="most candidates in the batch at once, of all prompts together")
     add(
         "--check", type=str | None, default=None,

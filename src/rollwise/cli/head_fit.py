@@ -70,7 +70,7 @@ def build_parser() -> ArgumentParser:
         "--weighting", type=Literal["position", "rollout"], default="position",
         help="every position counts alike, or every rollout (convex)",
     )  # fmt: skip
-    add("--max_positions", type=int, default=100_000, help="a uniform sample of so many positions, if there are more")
+    add("--max_positions", type=int, default=100_000, help="use a uniform sample of at most this many positions")
     add("--seed", type=int, default=0, help="of that sample, and of the paper's order")
     return parser
 
@@ -163,7 +163,7 @@ def run(options: Namespace) -> int:
 def _verdict(
     ends: list[torch.Tensor], rollouts: RolloutSet, spec: HeadSpec
 ) -> tuple[Verdict | None, dict[str, Any], str]:
-    """The verdict, if it foretells anything on prompts held out; its numbers; and what to say of it."""
+    """The verdict, if it predicts anything on prompts held out; its numbers; and what to say of it."""
     from rollwise.inference.head.verdict import why_not_held_out
 
     if why := why_not_held_out(rollouts.rewards, rollouts.prompt, spec):

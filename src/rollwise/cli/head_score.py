@@ -1,4 +1,4 @@
-"""`rollwise head score`: what a head says along rollouts that are there already."""
+"""`rollwise head score`: read a head along existing rollouts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rollwise curricula`, `gates` and `tasks`: what there is, and its options."""
+"""`rollwise curricula`, `gates` and `tasks`: list them, with their options."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rollwise report`: the page of a run, or of several runs beside one another."""
+"""`rollwise report`: write the page of a run, or of several runs compared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rollwise simulate`: curricula beside one another on a learner without a model, or on a logged run."""
+"""`rollwise simulate`: compare curricula on a learner without a model, or on a logged run."""
 
 from __future__ import annotations
 

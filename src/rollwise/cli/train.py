@@ -1,4 +1,4 @@
-"""`rollwise train`: a training run, begun or gone on with."""
+"""`rollwise train`: start or resume a training run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`rollwise watch`: runs in the terminal while they go on."""
+"""`rollwise watch`: follow runs in the terminal."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class Plan:
         seeds: every method is run with each.
         base: options of `rollwise train` that all runs share.
         methods: name -> options of `rollwise train` that are this method's own: curriculum, gate, their options, ...
-        tokens: every run ends after the step in which it has generated so many; None for a number of steps alone.
+        tokens: every run ends after the step in which it has generated this many; None for a number of steps alone.
         about: what it is meant to show, for the page.
         root: the folder of the plan's file, from which `model` and `profile` are looked for first.
     """

@@ -89,8 +89,8 @@ class EmpiricalBayes(
         forgetting: how much of a prompt's own evidence is given up a step.
         renewal: how much of it besides, when the prompt is rolled out again.
         drift: how much of a group's evidence is given up a step, though none of its prompts is told.
-        memory: how many prompts of a group are remembered: so many, told anew, leave 1/e of what was known before.
-        borrowed: so many prompts' worth of the average group in each group.
+        memory: prompts of a group that are remembered: after as many new outcomes 1/e of the old evidence is left.
+        borrowed: evidence of the average group that every group borrows, in prompts.
         candidate_multiplier: candidates a prompt asked for; None: the whole pool.
         pass_below: untried prompts of groups that promise less than this share of the best one's are candidates less
             often; 0: all as often.

@@ -1,4 +1,4 @@
-"""A bandit over categories chooses where, a per-prompt method chooses whom."""
+"""A bandit over categories chooses the category, a per-prompt method the prompts in it."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class Selector(
         sampling: "mean" scores the belief's mean; "thompson" a mean drawn from it, whose variance is p(1-p).
         draw: "top", "proportional" or "softmax"; see `Ranked`.
         temperature: of "softmax".
-        candidate_multiplier: `ask(k)` looks at so many times k prompts only; None: at all.
+        candidate_multiplier: `ask(k)` looks at this many times k prompts only; None: at all of them.
 
     Learnability sampling over the whole pool is `Selector(acquisition="variance", draw="proportional")`; what BOTS is
     without forgetting to others, `Selector(estimator="beta", acquisition="target", sampling="thompson")`.

@@ -1,4 +1,4 @@
-"""SFL and LILO: prompts are measured first, and those of the greatest learnability p(1-p) are trained on."""
+"""SFL and LILO: roll prompts out first, and train on those of the greatest learnability p(1-p)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a curriculum can ask of a belief about prompts, whatever it is made of."""
+"""The interface of a belief about prompts."""
 
 from __future__ import annotations
 

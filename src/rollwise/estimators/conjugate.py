@@ -66,7 +66,7 @@ class Conjugate(Belief):
             told[slots] += statistic
 
     def heard(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Prompts told of since the last `settle` (B,), how many rollouts of each (B,), and their mean scores (B,)."""
+        """Prompts with outcomes since the last `settle`: slots (B,), rollout counts (B,), mean scores (B,)."""
         everyone = self.size(self.told)
         slots = np.flatnonzero(everyone)
         told = [t[slots] for t in self.told]

@@ -1,4 +1,4 @@
-"""What a batch says of prompts that were not in it: BOTS, section 3.3 and appendix E.2."""
+"""Evidence that a batch gives about prompts that were not in it: BOTS, section 3.3 and appendix E.2."""
 
 from __future__ import annotations
 

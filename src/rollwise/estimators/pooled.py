@@ -48,8 +48,8 @@ class PooledBelief(Belief):
         forgetting: how much of a prompt's own evidence is given up a step.
         renewal: how much of it besides, where there is new evidence.
         drift: how much of a group's evidence is given up a step, though none of its prompts is told.
-        memory: how many prompts of a group are remembered: so many, told anew, leave 1/e of what was known before.
-        borrowed: so many prompts' worth of the average group, and of Beta(1, 1), in each.
+        memory: prompts of a group that are remembered: after as many new outcomes 1/e of the old evidence is left.
+        borrowed: evidence of the average group, and of Beta(1, 1), that every group borrows, in prompts.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""How well beliefs foretold outcomes: reliability curve, Brier score, correlations, ROC AUC. Pure functions.
+"""How well beliefs predicted outcomes: reliability curve, Brier score, correlations, ROC AUC. Pure functions.
 
 A belief is what a curriculum expected of a prompt when it asked for it: a mean score in [0, 1]. The outcome is the mean
 score of that ticket's rollouts. BOTS (appendix F.2, Figure 5) judges its estimator by Pearson's correlation of the two

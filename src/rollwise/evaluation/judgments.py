@@ -1,4 +1,4 @@
-"""How well predictions of a group's variance came true, whether choosing by them paid, and what they cost.
+"""How well predictions of a group's variance came true, whether choosing by them helped, and what they cost.
 
 One definition for all methods, so that they can be compared: a method that predicts variances is taken at its word, and
 of one that predicts a pass rate p the variance is p(1-p). What came is METIS's equation 3, the variance of the ticket's

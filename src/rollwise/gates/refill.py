@@ -181,7 +181,7 @@ class Refill(Generic[T]):
         rounds: rounds of rollouts so far.
         rejected: groups that the gate rejected so far.
         filled: groups of the batch that the gate had rejected; known at the end.
-        short: groups that the batch lacks because not even so many could be rolled out; known at the end.
+        short: groups that the batch lacks because too few could be rolled out; known at the end.
     """
 
     def __init__(self, sampling: DynamicSampling, n: int) -> None:
@@ -238,7 +238,7 @@ class Refill(Generic[T]):
         left, the batch is done.
 
         Args:
-            curriculum: whom to ask.
+            curriculum: chooses the further prompts.
             step: the training step, for the first round; by default one more than the curriculum's last.
             n_rollouts: as for `Curriculum.ask`.
             multiple_of: round the number up to a multiple of this; in a refill down, where not so many are left. The

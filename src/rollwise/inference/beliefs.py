@@ -1,4 +1,4 @@
-"""What a success head believes of prompts before they are rolled out: at the prompt, or after partial rollouts."""
+"""A success head's predictions for prompts: at the prompt, or after partial rollouts."""
 
 from __future__ import annotations
 

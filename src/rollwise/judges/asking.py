@@ -18,7 +18,7 @@ from rollwise.pool import PromptPool
 class InContextJudge(Judge):
     """Asks a model, which sees the most recent prompts with the variance that their rollouts had (METIS, section 4.1).
 
-    It generates nothing: whoever runs the model answers its questions (`Curriculum.consult`).
+    It generates nothing: the code that runs the model answers its questions (`Curriculum.consult`).
 
     The memory holds pairs of everything that was rolled out, judged or not: line 7 of Algorithm 1 refreshes it with
     (x, v(x)) of the whole batch S_t, whatever was predicted. So rails' prompts, and those of a mixture's other lanes,

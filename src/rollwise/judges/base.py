@@ -37,7 +37,7 @@ def middle_of(predicts: Predicts) -> float:
 def told_values(
     predicts: Predicts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Of what `Judge.learn` is told, the rows (R,) that say something of what is predicted, and the values (M,).
+    """The rows (R,) with a target this judge can learn from, and the values (M,).
 
     A group of one says nothing of its variance.
     """

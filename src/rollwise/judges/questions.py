@@ -1,4 +1,4 @@
-"""What passes between a curriculum that asks a model and whoever runs the model."""
+"""Messages between a curriculum that asks a model and the code that runs the model."""
 
 from __future__ import annotations
 

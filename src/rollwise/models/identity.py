@@ -1,4 +1,4 @@
-"""Which model something was made by, or begun with: the same path may hold other weights by now."""
+"""Records which weights a run or file was made from; a path can later hold other weights."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ def check_model_folder(path_or_id: str | Path) -> None:
 def _take_off_the_file(model: Any) -> None:
     """Give the weights memory of their own.
 
-    On a CPU they are the file's pages, mapped. Whoever overwrites the file in place, as `cp` does, would set weights
+    On a CPU they are the file's pages, mapped. Overwriting the file in place, as `cp` does, would set weights
     that were trained since back to what the file holds, without a word.
     """
     for tensor in (*model.parameters(), *model.buffers()):

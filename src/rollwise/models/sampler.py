@@ -34,7 +34,7 @@ class DrawingOptions:
 
     Args:
         temperature: Of the softmax.
-        top_p: The least set of tokens with this probability is drawn from.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_new_tokens: Most tokens of a completion, its end included.
         seed: Root of everything random.
 
@@ -61,7 +61,7 @@ class SamplingOptions(DrawingOptions):
     Args:
         n: Rollouts of each prompt.
         temperature: Of the softmax.
-        top_p: The least set of tokens with this probability is drawn from.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_new_tokens: Most tokens of a rollout, its end included.
         batch_size: Rollouts generated at once.
         seed: Root of everything random.

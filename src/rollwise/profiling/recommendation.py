@@ -16,9 +16,9 @@ ENOUGH_CONTRAST = 0.7
 MANY_SUSPECTS = 0.2
 """From this share of the hopeless prompts on, suspicious answers are looked at before anything else."""
 FEWEST_SUSPECTS = 5
-"""... if there are so many at least."""
+"""... if there are at least this many."""
 SEVERAL_VISITS = 2.0
-"""Below so many visits a prompt, methods that learn from a prompt's own outcomes have hardly any to learn from."""
+"""With fewer visits a prompt, methods that learn from a prompt's own outcomes have too few to learn from."""
 MANY_TRUNCATED = 0.3
 MANY_HOPELESS = 0.5
 APART = 0.15

@@ -1,4 +1,4 @@
-"""The comparison page's own styles, and its script."""
+"""Styles of the pages with sortable tables, and the script that sorts them."""
 
 COMPARISON_CSS = """
 .verdict p { margin: 0 0 8px; max-width: 85ch; overflow-wrap: anywhere; }

@@ -29,7 +29,7 @@ class DataConfig:
         id: The file's column of ids; without one a prompt's id is the hash of its content.
         category: The column of categories; by default `category`, if it is there.
         temperature: Of the rollouts.
-        top_p: The least set of tokens with this probability is drawn from.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
         seed: Root of everything random: the prompts of a task, the sample, the rollouts.
 

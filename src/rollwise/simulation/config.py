@@ -1,4 +1,4 @@
-"""What `rollwise simulate` can be told, in one dataclass read from YAML. Imports nothing heavy."""
+"""The options of `rollwise simulate`, in one dataclass read from YAML. Imports nothing heavy."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class Blocked:
 
     Attributes:
         category: its name, as level-03 or topic-01.
-        steps: for so many steps.
+        steps: for this many steps.
     """
 
     category: str
@@ -115,11 +115,11 @@ class SimulateConfig:
         blocked: a category that nobody can solve at first.
         replay: a logged run in place of prompts, population and learner: a folder, or a mapping.
         steps: training steps at most; by default 100, as many as `rollouts` allow, or as the replayed run had.
-        rollouts: the budget of every run, rollouts to measure and to screen included: no step begins once so many are
+        rollouts: the budget of every run, rollouts to measure and to screen included: no step begins once this many are
             made. By default steps x batch x group, so methods that measure train on fewer batches.
         batch: prompts a step; by default 32, or as the replayed run had.
         group: rollouts of each; by default 8, or as the replayed run had.
-        lag: rollouts are trained on so many steps after they were made, as by asynchronous engines.
+        lag: rollouts are trained on this many steps after they were made, as by asynchronous engines.
         seeds: how many (0, 1, ...), or a list of them. One makes the prompts, the learner's luck and the method's.
         methods: name -> curriculum, curriculum_options, gate, gate_options; or a YAML file of these, relative to this.
         baseline: the method that differences are taken from; by default the first.

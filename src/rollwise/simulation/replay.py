@@ -168,7 +168,7 @@ def _levels(rewards: list[np.ndarray], spec: RewardSpec | None = None) -> tuple[
 
 
 def kernel(apart: np.ndarray, bandwidth: float) -> np.ndarray:
-    """exp(-(apart / bandwidth)^2 / 2), any shape: how much a group so many steps away counts.
+    """exp(-(apart / bandwidth)^2 / 2), any shape: how much a group this many steps away counts.
 
     >>> kernel(np.array([0.0, 2.0, -4.0]), 2.0).round(4).tolist()
     [1.0, 0.6065, 0.1353]

@@ -69,7 +69,7 @@ def simulate(
         lag: rollouts are told and trained on this many steps after they were made, as asynchronous engines have it:
             they come from the abilities of `lag` steps ago, and as many batches are in flight. After the last step
             those are told and trained on too, so T batches are, whatever the lag.
-        most_rollouts: no step begins once so many are made, those to measure and screen included: equal compute. The
+        most_rollouts: no step begins once this many are made, those to measure and screen included: equal compute. The
             log has fewer than T rows then.
         gate: which groups train, with further prompts rolled out in place of the others. It must know at once what
             came of a round, so its groups are told at once, and only trained on after the lag.

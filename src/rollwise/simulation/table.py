@@ -1,4 +1,4 @@
-"""What a simulated comparison says: a table, `results.json`, `results.csv`, and the curves as a figure."""
+"""The results of a simulated comparison: a table, `results.json`, `results.csv`, and the curves as a figure."""
 
 from __future__ import annotations
 

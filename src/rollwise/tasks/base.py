@@ -1,4 +1,4 @@
-"""What the training command asks of a task: prompts with an answer that can be verified, and the verifier."""
+"""The interface of a task: prompts with an answer that can be verified, and the verifier."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def distinct(
         key: The identity of one.
         wanted: Whether one is of the side that is asked for.
         seen: Keys that are not to come again; it grows.
-        give_up: After so many in a row that brought nothing new there are taken to be no more. An unwanted one counts:
+        give_up: After this many in a row that were not new there are taken to be no more. An unwanted one counts:
             it says nothing about what is left, but must not keep an empty side waiting forever.
 
     >>> "".join(distinct("abAcAAAd", key=str, wanted=str.islower, seen={"b"}, give_up=3))

@@ -39,7 +39,7 @@ class Conversation(ABC):
 
     @abstractmethod
     def _open(self, row: dict[str, Any]) -> Sequence[str]:
-        """Start the conversation of a row of the data set; its requests, the first of which is in the prompt."""
+        """Start the conversation of a row of the data set; its requests; the first is in the prompt."""
 
     @abstractmethod
     def _credit(self, turn: int) -> float | None:

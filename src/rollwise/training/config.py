@@ -39,7 +39,7 @@ class TrainConfig:
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They win over what the options here imply.
         steps: Optimiser steps in all.
-        max_tokens: Stop earlier, after the step in which so many tokens have been generated in all; for comparisons at
+        max_tokens: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
         prompts_per_step: Prompts that the curriculum is asked for at each step.
         group_size: Rollouts of each prompt; they are compared with one another.
@@ -173,7 +173,7 @@ class TrainConfig:
         return cls(**values)
 
     def batch(self, processes: int) -> tuple[int, int]:
-        """Rollouts of one process in one pass, and passes a step, for so many processes.
+        """Rollouts of one process in one pass, and passes a step, for this many processes.
 
         Raises:
             ConfigError: a step's rollouts can't be shared out evenly.

@@ -1,4 +1,4 @@
-"""What a curriculum may know of the prompts that it asked for: `prompts.jsonl`, a line a prompt.
+"""Writes `prompts.jsonl`: the columns of each prompt that was asked for, a line a prompt.
 
 A log of rollouts alone could be replayed only for methods that need nothing but categories.
 """

@@ -82,7 +82,7 @@ def resume_run(
     Args:
         path: the run's folder.
         steps: train until this step instead of the one configured; how a finished run is extended.
-        max_tokens: train until so many tokens are generated, likewise.
+        max_tokens: train until this many tokens are generated, likewise.
         console: where to show progress.
 
     Raises:

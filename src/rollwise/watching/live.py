@@ -57,7 +57,7 @@ def watch(
         console: where to show them.
         options: how.
         now: the time, in seconds since the epoch.
-        sleep: waits so many seconds.
+        sleep: waits this many seconds.
 
     Raises:
         StateFileError: a file can't be read; or, for one snapshot, a folder holds no run.

@@ -1,4 +1,4 @@
-"""One run on the screen: blocks of rich, each row of which is one line, so that their height is known beforehand."""
+"""One run on the screen: blocks of rich with one line a row, so that their height is known."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def render_run(snapshot: Snapshot, canvas: Canvas) -> RenderableType:
 
 
 def bar(done: float, width: int, glyphs: Glyphs) -> Text:
-    """A bar of `width` columns of which the share `done` is done; heavy and light, so that it needs no colour."""
+    """A bar of `width` columns; the share `done` of them is filled; heavy and light, so that it needs no colour."""
     full = int(done * width)
     return Text.assemble((glyphs.done * full, "green"), (glyphs.open * (width - full), "dim"))
 

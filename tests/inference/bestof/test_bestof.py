@@ -167,9 +167,9 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"policy": "prune"}, "policy 'prune' goes by a success head"),
-        ({"mean_k": 2, "select": "majority"}, "mean_k goes by a success head"),
-        ({}, "select 'value-end' goes by a success head: add --head, or --select majority"),
+        ({"policy": "prune"}, "policy 'prune' needs a success head"),
+        ({"mean_k": 2, "select": "majority"}, "mean_k needs a success head"),
+        ({}, "select 'value-end' needs a success head: add --head, or --select majority"),
         ({"policy": "best"}, "policy must be one of none, prune"),
         ({"select": "oracle"}, "select must be one of value-end"),
         ({"select": "confident"}, "select 'confident' is the vote of policy deepconf, got policy 'none'"),

@@ -19,7 +19,7 @@ from rollwise.pool import PromptPool
 
 
 class Composite(Curriculum):
-    """Children by name: all of them learn from everything told, and every prompt is free or in flight for all at once.
+    """Children by name: Every child learns from every outcome; a prompt in flight is in flight for all children.
 
     The children given are unbound, and stay so: copies of them work, with the composite's tickets, clock and
     reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own. One of

@@ -23,7 +23,7 @@ from rollwise.evidence import Evidence
 Draw = Literal["top", "proportional", "softmax"]
 
 _LEAST = np.finfo(np.float64).tiny
-_AHEAD = 4096  # prompts ranked at a time: a batch costs one partial sort, a hundred `ask(1)` cost it once
+_AHEAD = 4096  # Rank this many prompts at once, so that 100 calls of `ask(1)` sort once
 
 
 class Ranked(Curriculum):

@@ -28,7 +28,7 @@ class _Rotation(Curriculum):
         self.queue = MaxTree(len(self.pool))
 
     def order(self, slots: np.ndarray) -> np.ndarray:
-        """uint32 (K,): whoever has the greater number comes first within a round."""
+        """uint32 (K,): prompts with the greater number come first within a round."""
         raise NotImplementedError
 
     def select(self, k: int) -> Picks:

@@ -408,7 +408,7 @@ class Curriculum(Consulting):
         self.columns["asked"][picks.slots] += 1
 
     def count(self, evidence: Evidence) -> None:
-        """Add told groups to the counters; those that were measured only count by their rollouts."""
+        """Update the counters. Probe groups add to `probe_rollouts` only."""
         self.counters["probe_rollouts"] += int(evidence.count[evidence.probe].sum())
         evidence = evidence.where(~evidence.probe)
         self.counters["told"] += len(evidence)

@@ -1,4 +1,4 @@
-"""What a method is asked for by the seam: it implements some of these, and `Curriculum` calls them."""
+"""The hooks of a method: it implements some of them, and `Curriculum` calls them."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ class Method(ABC):
         return Picks.join([])
 
     def awaited(self) -> np.ndarray:
-        """Slots that were screened and wait to be gone on with: whoever keeps their rollouts keeps them still."""
+        """Slots whose screening rollouts must be kept: the rest of their group is still to be rolled out."""
         return np.empty(0, dtype=np.int64)
 
     def observe_probes(self, evidence: Evidence) -> None:  # noqa: B027 - optional
@@ -70,7 +70,7 @@ class Method(ABC):
         """Update beliefs from groups of distinct prompts, all of them on hold."""
 
     def end_step(self) -> None:  # noqa: B027 - optional
-        """Do what is done once a step: one in which something was told, in however many tells, is over."""
+        """Called once at the end of every step in which `tell` was called."""
 
     def hold(self, slots: np.ndarray) -> None:  # noqa: B027 - optional
         """These slots may not be chosen until released; some may be on hold already."""

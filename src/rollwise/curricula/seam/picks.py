@@ -1,4 +1,4 @@
-"""What passes between a curriculum's seam and its method: the slots chosen; and how a saved state met the pool."""
+"""`Picks`: the slots a method chose. `JoinReport`: how a saved state matched the pool."""
 
 from __future__ import annotations
 

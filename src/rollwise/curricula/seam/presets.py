@@ -1,4 +1,4 @@
-"""Named settings of a method, as a paper runs it that is not the method's own."""
+"""Named settings of a method, as a paper other than its own runs it."""
 
 from __future__ import annotations
 

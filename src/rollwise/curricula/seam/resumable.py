@@ -1,4 +1,4 @@
-"""Saving a curriculum, going on from a saved state, and going on with another pool."""
+"""Save a curriculum, resume from a saved state, and move to another pool."""
 
 from __future__ import annotations
 

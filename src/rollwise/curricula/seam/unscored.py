@@ -109,7 +109,7 @@ class Unscored:
     # ---- tell ----
 
     def observe(self, evidence: Evidence, step: int) -> None:
-        """Note groups that were told in a step; a group of which nothing was rolled out says nothing."""
+        """Note groups that were told in a step; a group without rollouts says nothing."""
         known = evidence.where(evidence.judged | (evidence.failed > 0))
         self._step = step
         self._groups += zip(known.slots.tolist(), known.judged.tolist(), strict=True)

@@ -1,4 +1,4 @@
-"""A setting of `bestof` taken from an evaluation, and where what it is used on is not what it was chosen on."""
+"""A setting of `bestof` taken from an evaluation, with a warning where it is used on other data or weights."""
 
 from __future__ import annotations
 

@@ -41,7 +41,7 @@ class BestOfConfig(DataConfig):
             the evaluation's.
         setting: The name of another setting of that evaluation.
         k: Candidates of each prompt.
-        mean_k: Adaptive K: so many candidates on average, more for prompts that look hard, by the percentile rank of
+        mean_k: Adaptive K: this many candidates on average, more for prompts that look hard, by the percentile rank of
             V(x); at most `k` each.
         select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority; with policy
             deepconf, confident, its own: those vote that are as confident as its threshold; with policy check, checked:
@@ -112,9 +112,9 @@ class BestOfConfig(DataConfig):
             raise ConfigError(f"check {self.check!r} is for policy check, got policy {self.policy!r}")
         if self.head is None and (self.policy not in HEADLESS or self.mean_k is not None):
             what = f"policy {self.policy!r}" if self.policy not in HEADLESS else "mean_k"
-            raise ConfigError(f"{what} goes by a success head: add --head, which `rollwise head fit` makes")
+            raise ConfigError(f"{what} needs a success head: add --head, which `rollwise head fit` makes")
         if self.head is None and self.select not in ("majority", CONFIDENT, CHECKED):
-            raise ConfigError(f"select {self.select!r} goes by a success head: add --head, or --select majority")
+            raise ConfigError(f"select {self.select!r} needs a success head: add --head, or --select majority")
         if self.mean_k is not None:
             check_number("mean_k", self.mean_k, low=1, high=self.k)
         self._check_server()

@@ -1,4 +1,4 @@
-"""`rollwise bestof --base_url`: what stands for the model and the decoder where a server has the model."""
+"""`rollwise bestof --base_url`: the server in place of the model and the decoder."""
 
 from __future__ import annotations
 

@@ -22,7 +22,7 @@ READ_AHEAD = 16
 
 
 class Signal(Protocol):
-    """What a policy goes by: a `SuccessHead`, or anything else that can be read from a step's forward pass."""
+    """A policy's value signal: a `SuccessHead`, or anything else that can be read from a step's forward pass."""
 
     @property
     def states(self) -> Sequence[float]:

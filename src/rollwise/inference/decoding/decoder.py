@@ -1,4 +1,4 @@
-"""Decode best-of-N adaptively: candidates of many prompts share a batch, and whoever is given up makes room for others.
+"""Decode best-of-N adaptively: candidates of many prompts share a batch; those given up make room for others.
 
 Candidate i of a prompt is drawn with random numbers of its own, named by seed, prompt id and i, as `models/sampling.py`
 does. So the same seed gives the same candidates, whatever else is in the batch and whenever they begin, and those that
@@ -37,7 +37,7 @@ class DecodingOptions(DrawingOptions):
 
     Args:
         temperature: Of the softmax.
-        top_p: The least set of tokens with this probability is drawn from.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         top_k: So many of the likeliest tokens are drawn from; 0 for all.
         max_new_tokens: Most tokens of a candidate, its end included.
         stop_strings: Texts with which a candidate ends, besides the end of text; it counts as finished.

@@ -37,14 +37,14 @@ class EndpointConfig:
         route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
         system: A system message before each prompt, with route chat.
         temperature: Of the samples; they must differ, or agreement means nothing.
-        top_p: The least set of tokens with this probability is drawn from.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_tokens: Most tokens of a sample; one that is cut off counts as having no answer.
         seed: Sent along, another for each request of each prompt, if given; not all endpoints heed it.
         extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
         id: The file's column of ids; without one a prompt's id is the hash of its content.
         answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
             `ground_truth` or the like, if there is one.
-        limit: Only the first so many prompts.
+        limit: Only this many of the first prompts.
         concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.
         n: Most samples asked for in one request, which share the prompt's tokens; by default as many as are wanted at
             once. 1 for a server that refuses more, or gives one whatever is asked.

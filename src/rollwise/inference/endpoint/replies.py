@@ -1,4 +1,4 @@
-"""What goes wrong with an endpoint: which failures are a prompt's own, and when the endpoint counts as down."""
+"""Reads an endpoint's replies, and decides which failures are a prompt's own and when the endpoint is down."""
 
 from __future__ import annotations
 

@@ -68,7 +68,7 @@ class Bench:
 
 
 def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
-    """The prompts of a folder of `rollwise rollouts`, or the first so many of them, with their own options and reward.
+    """The prompts of a folder of `rollwise rollouts`, or the first few of them, with their own options and reward.
 
     Raises:
         ConfigError: the folder has no rollouts, or the data or the reward function's file are not what they were.

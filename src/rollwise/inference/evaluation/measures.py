@@ -1,4 +1,4 @@
-"""How well a success head foretells: separation, calibration, spread, and what choosing by it is worth. numpy alone.
+"""How well a success head predicts: separation, calibration, spread, and what choosing by it is worth. numpy alone.
 
 Source: `frontier-and-zip-rc-lite`, Tables 3, 5 and 6 and appendix B.7; what the paper leaves out (noise floor,
 prompt-blind and always-positive rows, AUC within prompts) stands beside its numbers, as they say little without.
@@ -72,7 +72,7 @@ def auc_at_steps(
     *,
     window: int = SMOOTHING,
 ) -> list[AucAtStep]:
-    """AUC of what a policy sees after so many tokens, among rollouts that are still running then.
+    """AUC of what a policy sees after this many tokens, among rollouts that are still running then.
 
     After t tokens it sees the mean of the last `window` of t reads; at 0 the value at the prompt, V(x). The paper's
     `value_q25` is read at a quarter of the final length, which no policy knows.

@@ -29,7 +29,7 @@ FloatArray = NDArray[np.float64]
 Weighting = Literal["position", "rollout"]
 
 GAP = 1e-4
-"""A fit has converged when it is proven to be within so many nats of the least objective there is."""
+"""A fit has converged when it is proven to be within this many nats of the minimum."""
 
 _CHUNK = 32_768  # positions whose logits are in memory at once
 _ROUND = 25  # iterations between two looks at how far it is
@@ -46,7 +46,7 @@ class Fit:
         baseline: That of the labels' own frequencies, without looking at any hidden state.
         l2: Factor of the squared norm that was added to the cross-entropy.
         gradient_norm: Euclidean norm of the gradient of cross-entropy and penalty.
-        gap: The objective is at most so many nats above its minimum; infinite where nothing is proven.
+        gap: The objective is at most this far above its minimum, in nats; infinite where nothing is proven.
         iterations: Of the optimiser.
         converged: Whether `gap` is at most `GAP`.
     """
@@ -240,7 +240,7 @@ def _checked(
     if len(rewards) < 2:
         raise ConfigError(
             f"all {len(targets)} positions are of rollouts of the reward state {spec.rewards[rewards[0]]:g}: there is "
-            "nothing to tell apart; sample prompts of which some succeed and some fail"
+            "nothing to tell apart; sample prompts that sometimes succeed and sometimes fail"
         )
     given = np.ones(len(targets)) if weights is None else np.asarray(weights, dtype=np.float64)
     if given.shape != targets.shape or not (np.isfinite(given) & (given >= 0)).all() or given.sum() <= 0:

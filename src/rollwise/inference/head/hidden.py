@@ -167,7 +167,7 @@ def _read(model: Any, sequences: Sequence[Sequence[int]], starts: Sequence[int])
 
 
 def _batches(lengths: Sequence[int], batch_tokens: int) -> Iterator[list[int]]:
-    """Indices, the longest first, so many that rows times the longest stay within `batch_tokens`.
+    """Indices, the longest first, in batches whose rows times the longest stay within `batch_tokens`.
 
     >>> list(_batches([3, 9, 4, 4], 9))
     [[1], [2, 3], [0]]
@@ -212,7 +212,7 @@ def gather_states(
     Args:
         model: The model that made them.
         rollouts: N rollouts.
-        max_positions: At most so many positions, drawn without replacement; all by default.
+        max_positions: At most this many positions, drawn without replacement; all by default.
         seed: Of that draw.
         batch_tokens: Most tokens in a forward pass.
         progress: Told after each batch.

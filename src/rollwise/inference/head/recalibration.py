@@ -14,7 +14,7 @@ from rollwise.options import check_number
 
 
 class Recalibration:
-    """y = 1/2 + a + b (v - 1/2), by least squares over all that was told, the older the less of it.
+    """y = 1/2 + a + b (v - 1/2), fitted by least squares with exponentially decaying weights.
 
     A head is fitted once, on one checkpoint; the policy moves on, and V at the prompt is compressed to begin with: both
     are cured by a line. A prompt that was chosen for its prediction does not bias the line, as least squares may choose

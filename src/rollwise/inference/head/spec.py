@@ -137,7 +137,7 @@ class HeadSpec:
 
 
 def edges_for(longest: int, bins: int = 7) -> tuple[int, ...]:
-    """Edges of up to so many bins up to `longest` tokens, each about twice as wide as the one before, as the paper's.
+    """Edges of at most this many bins up to `longest` tokens, each about twice as wide as the last, as the paper's.
 
     At least one token remains where anything is read, so the first bin is not [0, 1).
 
@@ -160,7 +160,7 @@ def reward_states_of(rewards: Sequence[float], most: int = 8) -> tuple[float, ..
     if len(states) < 2:
         raise ConfigError(
             f"all {len(rewards)} rollouts have the reward {states[0] if states else None}: there is nothing to tell "
-            "apart; sample prompts of which some succeed and some fail"
+            "apart; sample prompts that sometimes succeed and sometimes fail"
         )
     if len(states) > most:
         raise ConfigError(f"{len(states)} distinct rewards are too many for states of their own; name some: rewards")

@@ -197,7 +197,7 @@ def choose_l2(
     grid: Sequence[float] = GRID,
     progress: Callable[[int, int], None] | None = None,
 ) -> Choice:
-    """The factor that foretells best, by cross-validation over prompts: some hundred rollouts fit any wide model.
+    """The factor that predicts best, by cross-validation over prompts: some hundred rollouts fit any wide model.
 
     Args:
         means: (N, W * H) `window_means`.

@@ -16,10 +16,10 @@ from rollwise.inference.policies.candidates import BoolArray, Candidates, FloatA
 WAITING, RUNNING, FINISHED, TRUNCATED, ABANDONED = "waiting", "running", "finished", "truncated", "abandoned"
 
 SMOOTHING = 4
-"""Reads of which a running candidate's value is the mean (Table 7, value smoothing window)."""
+"""A running candidate's value is the mean of this many reads (Table 7, value smoothing window)."""
 
 END_WINDOW = 16
-"""Last reads of which `value_end` is the mean (section 3.2)."""
+"""`value_end` is the mean of this many last reads (section 3.2)."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Candidate:
         chances: (T, R) of the reward states, of which the values are the means.
         belief: (R,) chances in the end: by the signal's verdict if the candidate is complete and there is one, else the
             mean of the last reads, 16 of a complete one (the paper's `value_end`), 4 of another.
-        watched: (T, S) of a second signal that was read along, for nobody but who asked for it.
+        watched: (T, S) readings of a second signal, recorded for analysis; the policy does not see them.
         lowest: The lowest mean value of any `window` reads in a row, for a policy that has a `window`; NaN else.
     """
 

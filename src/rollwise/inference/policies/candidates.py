@@ -100,7 +100,7 @@ class Policy(Protocol):
 
 
 def needs_signal(policy: Policy) -> bool:
-    """Whether it goes by values, and not by answers alone, or by nothing."""
+    """True if the policy needs a value signal (a head or confidence)."""
     return bool(getattr(policy, "needs_signal", True))
 
 

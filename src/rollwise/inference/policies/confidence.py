@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     import torch
 
 TOP_K = 20
-"""Tokens of which a position's confidence is the mean."""
+"""A position's confidence is the mean over this many tokens."""
 
 WINDOW = 2048
 """Tokens of a group, for traces of tens of thousands; take some 5 to 10 percent of a usual trace."""
@@ -42,7 +42,7 @@ class TokenConfidence:
     It says nothing of length.
 
     Args:
-        k: Most likely tokens of which the mean is taken.
+        k: Number of the most likely tokens to average over.
     """
 
     k: int = TOP_K

@@ -122,7 +122,7 @@ class EarlyStop(_Periodic):
 
 @dataclass(frozen=True, kw_only=True)
 class Utility(_Periodic):
-    """Abandon whom the expected best reward can spare: U(S) = E[max r] - beta * sum E[l] - gamma * max E[l].
+    """Abandon candidates that the expected best can spare: U(S) = E[max r] - beta * sum E[l] - gamma * max E[l].
 
     The paper keeps candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max. That is the
     exact marginal of E[max] for rewards 0 and 1, but said of all candidates at once it drops every one of several

@@ -1,4 +1,4 @@
-"""Many prompts over one server, for `rollwise bestof --base_url`: the streamed decoder in a thread of its own."""
+"""Best-of-N for many prompts over one server, for `rollwise bestof --base_url`: the streamed decoder, in a thread."""
 
 from __future__ import annotations
 

@@ -83,7 +83,7 @@ class StreamedDecoder:
         Candidate i has the seed `seed + i`. Cancelled, it closes all its streams.
 
         Raises:
-            ConfigError: a policy that lacks what it goes by, a masked row that was drawn, or no log-probabilities.
+            ConfigError: a policy that lacks what it needs, a masked row that was drawn, or no log-probabilities.
             BrokenReplyError: a stream ended before its candidate did.
         """
         check_whole("k", k, least=1)

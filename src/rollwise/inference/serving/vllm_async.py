@@ -73,7 +73,7 @@ def async_decoder(
         stop: Texts that do, and stay in its text.
         temperature: Of the softmax.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
-        top_k: Draw from so many most likely tokens; 0 for all.
+        top_k: Draw from this many of the most likely tokens; 0 for all.
         slots: Most candidates in flight, of all prompts together.
         answer: A candidate's text -> its final answer, for policies that vote.
         vllm: Module with `SamplingParams` and `RequestOutputKind`; by default vllm's own.

@@ -1,4 +1,4 @@
-"""The live policy on unmodified vLLM: read by log-probabilities, masked by biases, abandoned by aborts.
+"""Adaptive best-of-N on unmodified vLLM: reads values from log-probabilities, aborts lost candidates.
 
 The success head stands in the rows of the served model's LM head that no token is named by (`rollwise head export`).
 `logprob_token_ids` returns the log-probabilities of exactly these rows at each position, taken from the raw logits,
@@ -62,7 +62,7 @@ class VLLMDecoder:
         stop_token_ids: End a candidate; the end of text, the chat's end.
         max_new_tokens: Most tokens of a candidate.
         temperature: Of the softmax.
-        top_p: The least set of tokens with this probability is drawn from.
+        top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         top_k: So many most likely tokens are drawn from; 0 for all.
         answer: A candidate's tokens -> its final answer, for policies that vote; by default what its text votes for.
         text: A candidate's tokens -> its text, for the results.
@@ -124,7 +124,7 @@ class VLLMDecoder:
             at_once: Prompts given to the engine at a time; it queues what does not fit.
 
         Raises:
-            ConfigError: a policy that lacks what it goes by, a prompt that does not fit, ids that repeat, or an engine
+            ConfigError: a policy that lacks what it needs, a prompt that does not fit, ids that repeat, or an engine
                 that draws a masked row, gives no log-probabilities, or ends a candidate by itself.
         """
         check_seed(seed)

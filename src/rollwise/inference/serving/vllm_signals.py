@@ -177,10 +177,10 @@ def check_engine(engine: Any, signal: Signal | None, unnamed: frozenset[int], st
 
 
 def check_policy(policy: Policy, *, signal: Signal | None, answers: bool) -> None:
-    """Refuse a policy that lacks what it goes by: a signal, or final answers."""
+    """Refuse a policy that lacks what it needs: a signal, or final answers."""
     if not needs_signal(policy):
         if votes(policy) and not answers:
-            raise ConfigError(f"policy {policy.name!r} goes by answers alone: give text=tokenizer.decode, or answer=")
+            raise ConfigError(f"policy {policy.name!r} uses answers alone: give text=tokenizer.decode, or answer=")
     elif signal is None:
         raise ConfigError(f"policy {policy.name!r} needs a signal: give HeadSlice or TopLogprobs")
 

@@ -1,4 +1,4 @@
-"""What a report takes from a run's files: the rollouts in one streaming pass, and the headline numbers."""
+"""Reads a run's files for its report: the rollouts in one streaming pass, and the headline numbers."""
 
 from __future__ import annotations
 

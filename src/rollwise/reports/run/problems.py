@@ -1,4 +1,4 @@
-"""What of a run's files is damaged or missing, as sentences for the page."""
+"""Damaged or missing files of a run, as sentences for the page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which prompts a run left waiting, and which it never asked for."""
+"""Prompts that a run left waiting or never asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Advantages as TRL computes them, for groups that TRL has not seen whole, or batches of which it saw too much."""
+"""Advantages as TRL computes them, for groups or batches that TRL did not see as they are trained on."""
 
 from __future__ import annotations
 

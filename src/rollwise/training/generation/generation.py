@@ -1,4 +1,4 @@
-"""One generation of a trainer: probed, asked, rolled out and told until a batch is there. Lives on rank 0."""
+"""Builds one training batch on rank 0: probe, ask, roll out and tell until it is full."""
 
 from __future__ import annotations
 
@@ -25,13 +25,13 @@ class Generation:
     before each of them the policy's judgments, if the curriculum chooses by them.
 
     Args:
-        curriculum: whom to ask and tell.
+        curriculum: chooses the prompts, and is told the outcomes.
         sampling: the gate, and how often to refill.
         dataset_rows: (N,) for each slot of the pool the row of the data set.
         kept: screened rollouts that wait, by prompt id.
         n_prompts: groups that are trained on.
         group: rollouts of each.
-        processes: orders are for so many ranks.
+        processes: number of ranks that roll out.
         step: the training step.
         clock: how many steps the curriculum had seen when this training began.
         probe_batch: most rollouts of one call that only measures or screens; by default as many as are trained on.

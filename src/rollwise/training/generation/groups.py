@@ -1,4 +1,4 @@
-"""What one generation of a trainer gave, group by group: what observers of a trainer see."""
+"""The groups of one training batch, as observers of a trainer see them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is otherwise for a while, and afterwards as it was: the global random generators, an object's attributes."""
+"""Context managers that change random state or attributes and restore them on exit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Puts rollouts of several calls to a TRL trainer's generation together as if they had come from one call.
+"""Merges the rollouts of several calls to a TRL trainer's generation into one output.
 
 TRL pads each call's tensors to its own longest rollout, on each rank apart, and a group may straddle two ranks. So
 every rank first gets every rank's rows, then takes its share of those that are trained on.

@@ -1,4 +1,4 @@
-"""What passes between a generation, which decides on rank 0, and the ranks, which roll out."""
+"""Messages from rank 0, which decides what to roll out, to the ranks that generate."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Call:
         lengths: (M n,) generated tokens.
         texts: M n completions.
         labels: M n kinds of failure; None if nobody names them.
-        padding: so many groups, the last ones, are of no ticket: they give every rank an equal share.
+        padding: this many groups, the last ones, are of no ticket: they give every rank an equal share.
         whole: whether `output` holds every rank's rows.
     """
 
@@ -184,7 +184,7 @@ class Screened:
 
 
 def share_of(n: int, processes: int) -> int:
-    """Groups of `n` rollouts come in multiples of so many if every process is to have as many rollouts.
+    """The number of groups of `n` rollouts must be a multiple of this, so that every process has as many rollouts.
 
     >>> share_of(4, 2), share_of(3, 2), share_of(6, 4)
     (1, 2, 2)

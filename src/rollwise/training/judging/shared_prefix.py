@@ -1,4 +1,4 @@
-"""Contexts that begin alike are read once: instruction and exemplars are the same for every candidate.
+"""Reads the shared beginning of contexts once: instruction and exemplars are the same for every candidate.
 
 Servers such as vLLM do this by themselves (prefix caching); `transformers.generate` does not.
 """
@@ -72,7 +72,7 @@ def last_logits(
         model: a causal language model, wrapped or not.
         ids: (R, W) tokens, padded on the left.
         mask: (R, W) 0 on padding.
-        keep: so many positions, at most W.
+        keep: number of positions, at most W.
         prefix: (P,) tokens with which every row begins, before its padding; run through the model once for all rows,
             where its cache allows that.
     """
@@ -96,7 +96,7 @@ def _takes(model: Any, name: str) -> bool:
 
 
 def _cache_of(model: Any, prefix: torch.Tensor, rows: int) -> DynamicCache | None:
-    """The model's cache of a prefix (P,), for so many rows; None where it keeps none, or one of another kind."""
+    """The model's cache of a prefix (P,), for this many rows; None where it keeps none, or one of another kind."""
     few = {"logits_to_keep": 1} if _takes(model, "logits_to_keep") else {}
     cache: Any = getattr(model(input_ids=prefix.unsqueeze(0), use_cache=True, **few), "past_key_values", None)
     if type(cache) is not DynamicCache or any(type(layer) is not DynamicLayer for layer in cache.layers):

@@ -1,4 +1,4 @@
-"""Checkpoints that are whole or not counted.
+"""Checkpoints that count only when they are complete.
 
 transformers writes a checkpoint's files one by one, so a kill in between leaves a folder that looks like a checkpoint.
 Here a checkpoint counts only once it is *sealed*: when all else is on disk, a last file names every other with its

@@ -1,4 +1,4 @@
-"""What a checkpoint of a trainer with a curriculum holds, and how it is put back: everything or nothing."""
+"""Saves and restores a trainer with a curriculum: everything or nothing."""
 
 from __future__ import annotations
 

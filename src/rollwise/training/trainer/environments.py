@@ -1,4 +1,4 @@
-"""What a task with tools adds to a TRL trainer: the environment, its options, and which tokens the policy wrote."""
+"""Tools in a TRL trainer: the environment, its options, and which tokens the policy wrote."""
 
 from __future__ import annotations
 

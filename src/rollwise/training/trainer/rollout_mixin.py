@@ -1,4 +1,4 @@
-"""Rolls out chosen rows of the data set with a TRL trainer's own generation, and catches what came of them."""
+"""Rolls out chosen rows of the data set with a TRL trainer's own generation, and collects the rewards."""
 
 from __future__ import annotations
 
