@@ -11,7 +11,7 @@ demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with priorit
 	else $(BIN)/rollwise train --task countdown --curriculum prioritized --steps 60 --seed 0 --out $(RUN); fi
 
 test: $(VENV)/.installed lint  ## Lint, types, and every test
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist loadfile
+	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

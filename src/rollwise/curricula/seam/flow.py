@@ -1,0 +1,194 @@
+"""What happens inside `ask`, `probe` and `tell`: the clock, expiry, holds, the choice with rails, learning, counters.
+
+Curricula of curricula call these parts of their children.
+"""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import numpy as np
+
+from rollwise.columns import Columns
+from rollwise.curricula.seam.consulting import Consulting
+from rollwise.curricula.seam.picks import Picks
+from rollwise.curricula.seam.rails import Guard, Rails
+from rollwise.curricula.seam.resumable import COUNTERS
+from rollwise.curricula.seam.starvation import ALARM_SHARE, StarvationAlarm
+from rollwise.curricula.seam.unscored import Unscored
+from rollwise.draws import hash_ids, ties
+from rollwise.evidence import Evidence
+from rollwise.ledger import Ledger
+from rollwise.options import check_whole
+from rollwise.outcome import RewardSpec
+from rollwise.pool import PromptPool
+from rollwise.rng import RngStreams
+from rollwise.ticket import Purpose, Ticket
+
+logger = logging.getLogger(__name__)
+
+_SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
+    "asked": (np.int64, 0),
+    "streak": (np.int32, 0),  # +z after z groups in a row that were all solved, -z after z without contrast else
+}
+
+
+class Flow(Consulting):
+    """The inner steps of a curriculum; `Curriculum` adds the calls that trainers make."""
+
+    seed: int
+    reward_spec: RewardSpec
+    expire_after: int | None
+    rails: Rails | None
+    _pool: PromptPool | None
+
+    def _begin(self, step: int | None, n_rollouts: int | None) -> int | None:
+        """Set the clock, if the arguments are right, and free what has expired; `n_rollouts` as an int."""
+        if n_rollouts is not None:
+            n_rollouts = check_whole("n_rollouts", n_rollouts, least=1)
+        pool = self.pool
+        following = self.step if self.step_begun else self.step + 1
+        now = following if step is None else check_whole("step", step, least=self.step)
+        self.set_clock(now)
+        freed = self.ledger.expire(now)
+        self._release(freed[~self.ledger.open[freed]])
+        self.counters["expired"] += len(freed)
+        self._settle()
+        self._set_aside()
+        logger.debug("step %d: %d of %d prompts in flight", now, self.ledger.n_open, len(pool))
+        return n_rollouts
+
+    def _issue(self, picks: Picks, n_rollouts: int | None, purpose: Purpose) -> list[Ticket]:
+        return self.ledger.issue(
+            picks.slots,
+            lanes=picks.lanes,
+            predicted=np.where(np.isnan(picks.predicted), self.expected(picks.slots), picks.predicted),
+            propensity=picks.propensity,
+            step=self.step,
+            n_rollouts=[
+                None if n_rollouts is None else n_rollouts - have if have < n_rollouts else n_rollouts
+                for have in picks.have.tolist()
+            ],
+            variance=picks.variance,
+            purpose=purpose,
+        )
+
+    def _learn(self, evidence: Evidence) -> None:
+        """From groups of distinct prompts, of either purpose."""
+        judged = evidence.where(evidence.judged)
+        self.columns["streak"][judged.slots] = judged.streaks(self.columns["streak"][judged.slots])
+        if evidence.probe.any():
+            self.observe_probes(evidence.where(evidence.probe))
+        trained = evidence.where(~evidence.probe)
+        if len(trained):
+            self.observe(trained)
+            if self.guard is not None:
+                self.guard.observe(trained, self.step)
+
+    def _choose(self, k: int) -> Picks:
+        """`k` prompts, those of the rails first; they are on hold and counted when this returns.
+
+        What is set aside for want of rewards makes up for what the others lack.
+        """
+        parts: list[Picks] = []
+        if self.guard is not None and k:
+            parts.append(self.guard.choose(k, self.step))
+            self._hold(parts[0].slots)
+        railed = sum(map(len, parts))
+        if self.unscored is not None:
+            parts.append(self.unscored.choose(k - railed))
+        own = self._eligible(k - sum(map(len, parts)))
+        chosen = self.select(own) if own else Picks.join([])
+        parts.append(chosen)
+        if self.unscored is not None:
+            parts.append(self.unscored.fill(k - sum(map(len, parts))))
+        picks = Picks.join(parts)
+        self._hold(picks.slots)
+        self.mark(picks)
+        if self.guard is not None:
+            self.guard.mark(picks.slots, railed)
+        if self.alarm is not None and self.unscored is not None:
+            asked, streak = self.columns["asked"], self.columns["streak"]
+            self.alarm.count(chosen.slots, asked=asked, streak=streak, failing=self.unscored.failing)
+        return picks
+
+    def _eligible(self, n: int) -> int:
+        """Of `n` prompts wanted, as many as are neither in flight nor set aside."""
+        n = min(n, len(self.pool) - self.ledger.n_open)
+        return n if self.unscored is None else self.unscored.eligible(n)
+
+    def _set_aside(self) -> None:
+        """Take out what never gets a reward, and put back what got one again."""
+        if self.unscored is None:
+            return
+        out, back = self.unscored.settle(self.step)
+        for part in (self, self.guard):
+            if part is not None:
+                part.hold(out)
+        self._release(back[~self.ledger.open[back]])
+
+    def _hold(self, slots: np.ndarray) -> None:
+        for part in (self, self.guard, self.unscored):
+            if part is not None:
+                part.hold(slots)
+
+    def _release(self, slots: np.ndarray) -> None:
+        if self.unscored is not None:
+            slots = self.unscored.release(slots)
+        for part in (self, self.guard):
+            if part is not None:
+                part.release(slots)
+
+    def set_clock(self, now: int) -> None:
+        """The present step is `now`."""
+        self.step = now
+
+    def _settle(self) -> None:
+        if 0 <= self.told_step < self.step:
+            self.end_step()
+            self.told_step = -1
+
+    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None, id_hashes: np.ndarray | None = None) -> None:
+        self._pool = pool
+        self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
+        self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **self.columns_spec})
+        self.rng = RngStreams(self.seed)
+        self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
+        self.step = 0
+        self.step_begun = False  # whether a probe has begun the step of the next `ask`
+        self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
+        self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
+        alone = ledger is None  # a curriculum within another is guarded there
+        self.guard = Guard(self.rails, pool, ties=self.ties) if alone and self.rails is not None else None
+        before = (getattr(self, "unscored", None), getattr(self, "alarm", None))
+        self.unscored = self.alarm = None
+        if alone:
+            self.unscored = Unscored(pool, ties=self.ties, sets_aside=not self.rotates, before=before[0])
+            share = ALARM_SHARE if self.rails is None else self.rails.alarm_share
+            if pool.has_categories and not self.rotates:
+                self.alarm = StarvationAlarm(pool, share=share, before=before[1])
+        self.build()
+        self._release(np.arange(len(pool)))
+
+    def mark(self, picks: Picks) -> None:
+        """Count one visit to each of the picks."""
+        self.columns["asked"][picks.slots] += 1
+
+    def count(self, evidence: Evidence) -> None:
+        """Update the counters. Probe groups add to `probe_rollouts` only."""
+        self.counters["probe_rollouts"] += int(evidence.count[evidence.probe].sum())
+        evidence = evidence.where(~evidence.probe)
+        self.counters["told"] += len(evidence)
+        self.counters["late"] += int(evidence.late.sum())
+        self.counters["failed"] += int(evidence.failed.sum())
+        self.counters["rollouts"] += int(evidence.count.sum())
+        self.counters["mixed"] += int(evidence.mixed.sum())
+        self.counters["all_good"] += int(evidence.all_good.sum())
+        self.counters["all_bad"] += int(evidence.all_bad.sum())
+
+    # ---- what a method may use ----
+
+    def ties(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 tie-breakers (K,): random over prompts and visits, but the same whatever the order of events."""
+        return ties(self.rng.seed, self.id_hashes[slots], self.columns["asked"][slots])
