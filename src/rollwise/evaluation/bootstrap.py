@@ -30,10 +30,6 @@ class Interval:
     low: float
     high: float
 
-    def leaves_out(self, value: float) -> bool:
-        """Whether `value` lies outside."""
-        return value < self.low or value > self.high
-
 
 def resample_weights(n: int, *, resamples: int, seed: int) -> FloatArray:
     """How much each of n seeds counts in each resample, (R, n); rows sum to 1.

@@ -10,7 +10,6 @@ from typing import Any
 
 from rich.console import Console
 
-from rollwise.errors import StateFileError
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import join_rates, read_table, table_rows, write_table
@@ -70,15 +69,6 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
             progress=bar.sampled,
         )
     return _finish(config, folder, Summary(config, data, groups, scorer), other)
-
-
-def read_profile(path: str | Path) -> Profile:
-    """A finished profile; `StateFileError` if there is none in that folder."""
-    file = Path(path) / PROFILE_FILE
-    try:
-        return Profile(Path(path), json.loads(file.read_text(encoding="utf-8")))
-    except (OSError, ValueError) as error:
-        raise StateFileError(f"{str(file)!r} can't be read: {error}; give the folder of a finished profile") from error
 
 
 def _finish(config: ProfileConfig, folder: SampleFolder, summary: Summary, other: dict[str, Any] | None) -> Profile:

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from deepconf import lowest_group_confidence
 from rich.console import Console
 from tiny import random_head
 
@@ -18,7 +19,6 @@ from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.run import Answers, run_bestof
 from rollwise.inference.head.head import SuccessHead
-from rollwise.inference.policies.confidence import lowest_group_confidence
 from rollwise.inference.policies.selection import answer_key
 from rollwise.models import load_policy
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from rollwise.errors import ConfigError
-from rollwise.inference.policies.allocation import allocate, probe_overhead, probe_values
+from rollwise.inference.policies.allocation import allocate
 
 
 def test_by_hand() -> None:
@@ -68,15 +68,3 @@ def test_equal_prompts_are_told_apart_by_id_not_by_order() -> None:
 def test_bad_input(values: list[float], mean: float, low: int, high: int, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         allocate(values, mean, low=low, high=high)
-
-
-def test_probe_charges_what_it_reads() -> None:
-    """After 2 tokens the first two candidates say .4 and .8 (mean .6, 4 tokens); one that ended after 1 says .2."""
-    long, short = np.array([0.1, 0.4, 0.9]), np.array([0.2])
-    seen, tokens = probe_values([[long, long + 0.4], [short, long]], 2, count=2)
-    np.testing.assert_allclose(seen, [0.6, 0.3])
-    assert tokens.tolist() == [4, 3]
-    # The second prompt got 1 candidate of 5 tokens: its second probe's 2 tokens are on top.
-    assert probe_overhead([[3, 3], [1, 5]], [2, 1], 2, count=2).tolist() == [0, 2]
-    with pytest.raises(ConfigError, match="no candidate"):
-        probe_values([[np.zeros(0)]], 2)

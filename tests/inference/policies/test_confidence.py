@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 import torch
+from deepconf import lowest_group_confidence
 
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidate_group import ABANDONED, FINISHED, RUNNING, WAITING, CandidateGroup
@@ -12,14 +13,10 @@ from rollwise.inference.policies.candidates import Policy
 from rollwise.inference.policies.confidence import (
     DeepConfPolicy,
     TokenConfidence,
-    bottom_group_confidence,
     confidence_threshold,
     confident_majority,
     consensus,
-    group_confidences,
-    lowest_group_confidence,
     most_confident,
-    tail_confidence,
     token_confidence,
 )
 from rollwise.inference.policies.policies import EarlyStop, Prune
@@ -29,19 +26,6 @@ def test_a_peaked_distribution_is_confident() -> None:
     """(.97, .01, .01, .01): -(ln .97 + 3 ln .01) / 4 = (.0304592 + 13.8155106) / 4 = 3.4614924; flat: ln 4."""
     confidences = token_confidence(np.log([[0.97, 0.01, 0.01, 0.01], [0.25] * 4]))
     assert confidences == pytest.approx([3.4614924, math.log(4)], abs=1e-6)
-
-
-def test_groups_lowest_bottom_and_tail() -> None:
-    """Tokens 5 1 3 7 9 in windows of 2: 3 2 5 8. Lowest 2; bottom half (3 + 2) / 2; the tail of 2 tokens is 8."""
-    tokens = [5.0, 1.0, 3.0, 7.0, 9.0]
-    assert group_confidences(tokens, 2).tolist() == [3.0, 2.0, 5.0, 8.0]
-    assert lowest_group_confidence(tokens, 2) == 2.0
-    assert bottom_group_confidence(tokens, 2, share=0.5) == 2.5
-    assert bottom_group_confidence(tokens, 2) == 2.0  # 10 % of four groups is still one
-    assert tail_confidence(tokens, 2) == 8.0
-    assert tail_confidence(tokens) == lowest_group_confidence(tokens) == 5.0  # shorter than a window: 25 / 5
-    with pytest.raises(ConfigError, match="confidences must be"):
-        group_confidences([], 2)
 
 
 def test_threshold_and_filter() -> None:

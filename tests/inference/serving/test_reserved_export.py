@@ -14,7 +14,6 @@ from rollwise.inference.files.rollout_set import RolloutSet
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.reserved import (
     check_linear_read,
-    mask_unnamed,
     reserve,
     suppress,
     unnamed_ids,
@@ -172,9 +171,6 @@ def test_unnamed_rows_and_holes() -> None:
     holey = transformers.PreTrainedTokenizerFast(tokenizer_object=backend, unk_token="<unk>")
     assert unnamed_rows(model, holey) == (30, 32)
     assert unnamed_ids(model, holey) == [*range(2, 29), 30, 31]
-    masked = mask_unnamed(torch.zeros(2, 32), unnamed_ids(model, holey))
-    assert torch.isinf(masked).sum() == 2 * 29
-    assert masked.softmax(-1)[0, [0, 1, 29]].tolist() == pytest.approx([1 / 3] * 3)
     holey.add_tokens(["<more>"])
     assert unnamed_ids(model, holey) == [2, *range(4, 29), 30, 31]  # transformers gave it id 3, the number of tokens
     backend = tokenizers.Tokenizer(tokenizers.models.WordLevel({"<unk>": 0, "a": 32}, unk_token="<unk>"))

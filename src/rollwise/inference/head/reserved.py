@@ -59,13 +59,6 @@ def unnamed_ids(model: Any, tokenizer: Any) -> list[int]:
     return [id_ for id_ in range(vocabulary_rows(model)) if id_ not in named]
 
 
-def mask_unnamed(logits: torch.Tensor, ids: Sequence[int]) -> torch.Tensor:
-    """A copy of (..., V) logits in which `ids` can't be drawn; before temperature, top-p and log-probabilities."""
-    import torch
-
-    return logits.index_fill(-1, torch.as_tensor(list(ids), dtype=torch.long, device=logits.device), -torch.inf)
-
-
 def reserve(model: Any, tokenizer: Any, size: int, *, resize: bool = False) -> int:
     """The id of the first of `size` free rows that follow one another.
 

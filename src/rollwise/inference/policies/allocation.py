@@ -2,8 +2,7 @@
 
 Source: `frontier-and-zip-rc-lite`, section 3.2 and appendices A.3 and B.7. The paper ranks prompts by V(x) in 3.2 and
 by `value_q25`, the value a quarter of the way through, in B.7. The latter needs the final length, which nobody knows
-while decoding. We rank by V(x), which costs nothing; who wants a later look takes `probe_values` at a fixed token, and
-pays for its tokens.
+while decoding. We rank by V(x), which costs nothing.
 """
 
 from __future__ import annotations
@@ -77,46 +76,3 @@ def _with_budget(hardness: FloatArray, low: float, high: float, total: int) -> F
 
 def _hash(seed: int, name: str) -> bytes:
     return hashlib.sha256(f"{seed}:{name}".encode("utf-8", "surrogatepass")).digest()
-
-
-def probe_values(values: Sequence[Sequence[FloatArray]], step: int, *, count: int = 1) -> tuple[FloatArray, IntArray]:
-    """What the first candidates' values say after `step` tokens, and the tokens that it took to see them.
-
-    Give the first as `values` to `allocate`. The tokens are part of the candidates' own where the prompt gets as many
-    as were probed (`low` >= `count`); else they come on top (`probe_overhead`).
-
-    Args:
-        values: For each of N prompts, for each of its candidates the (T,) values at the positions of its tokens.
-        step: Tokens after which to look; of a shorter candidate its last value counts.
-        count: Candidates of each prompt that are looked at.
-
-    Returns:
-        (N,) mean values and (N,) tokens.
-
-    >>> probe_values([[np.array([0.5, 0.25, 0.75])], [np.array([0.5])]], 2)
-    (array([0.25, 0.5 ]), array([2, 1]))
-    """
-    check_whole("step", step, least=1)
-    check_whole("count", count, least=1)
-    looked = [[track[:step] for track in prompt[:count] if len(track)] for prompt in values]
-    if not all(looked):
-        raise ConfigError("a prompt has no candidate with a value to probe")
-    seen = np.array([np.mean([track[-1] for track in prompt]) for prompt in looked])
-    return seen, np.array([sum(map(len, prompt)) for prompt in looked], dtype=np.int64)
-
-
-def probe_overhead(lengths: Sequence[Sequence[int]], shares: ArrayLike, step: int, *, count: int = 1) -> IntArray:
-    """(N,) tokens of probes that are no part of the candidates that their prompt then got.
-
-    Args:
-        lengths: For each of N prompts its candidates' tokens.
-        shares: (N,) candidates that each prompt got.
-        step: As for `probe_values`.
-        count: As for `probe_values`.
-
-    >>> probe_overhead([[9, 3, 9], [9, 9, 9]], [1, 3], step=4, count=3)
-    array([7, 0])
-    """
-    got = np.asarray(shares, dtype=np.int64)
-    beyond = [sum(min(n, step) for n in prompt[k:count]) for prompt, k in zip(lengths, got.tolist(), strict=True)]
-    return np.array(beyond, dtype=np.int64)

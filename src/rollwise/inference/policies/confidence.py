@@ -160,50 +160,6 @@ def token_confidence(top_log_probabilities: ArrayLike) -> FloatArray:
     return np.asarray(-np.mean(np.asarray(top_log_probabilities, dtype=np.float64), axis=-1))
 
 
-def group_confidences(confidences: ArrayLike, window: int = WINDOW) -> FloatArray:
-    """(max(1, T - window + 1),) means over each `window` of T token confidences in a row; of all, if T is less.
-
-    >>> group_confidences([1.0, 3.0, 5.0], 2).tolist(), group_confidences([1.0, 3.0], 9).tolist()
-    ([2.0, 4.0], [2.0])
-    """
-    values = np.asarray(confidences, dtype=np.float64)
-    check_whole("window", window, least=1)
-    if values.ndim != 1 or not len(values):
-        raise ConfigError(f"confidences must be (T,), T >= 1, got shape {values.shape}")
-    width = min(window, len(values))
-    sums = np.cumsum(np.concatenate([[0.0], values]))
-    return np.asarray((sums[width:] - sums[:-width]) / width)
-
-
-def lowest_group_confidence(confidences: ArrayLike, window: int = WINDOW) -> float:
-    """The least of the groups' confidences.
-
-    >>> lowest_group_confidence([4.0, 1.0, 2.0, 6.0], 2)
-    1.5
-    """
-    return float(group_confidences(confidences, window).min())
-
-
-def bottom_group_confidence(confidences: ArrayLike, window: int = WINDOW, share: float = 0.1) -> float:
-    """The mean of the lowest `share` of the groups' confidences, at least of one.
-
-    >>> bottom_group_confidence([4.0, 1.0, 2.0, 6.0], window=1, share=0.5)
-    1.5
-    """
-    check_number("share", share, low=0.0, high=1.0, open_low=True)
-    groups = np.sort(group_confidences(confidences, window))
-    return float(groups[: max(1, int(len(groups) * share))].mean())
-
-
-def tail_confidence(confidences: ArrayLike, tokens: int = WINDOW) -> float:
-    """The mean of the last `tokens` token confidences.
-
-    >>> tail_confidence([4.0, 1.0, 2.0, 6.0], 2)
-    4.0
-    """
-    return float(group_confidences(confidences, tokens)[-1])
-
-
 def confidence_threshold(confidences: ArrayLike, keep: float) -> float:
     """The (100 - keep)-th percentile of (N,) traces' confidences: the top `keep` percent lie at or above.
 
