@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -82,14 +82,19 @@ async def answer_all(
             keep(_finished(line, id_, rows[at], config))
             watch.succeeded()
 
-    tasks = [asyncio.create_task(one(at)) for at in range(len(ids))]
+    await run_together([one(at) for at in range(len(ids))])
+    return failures
+
+
+async def run_together(works: Sequence[Coroutine[Any, Any, None]]) -> None:
+    """Run all of them at once; the first error cancels the others, and is raised when they have ended."""
+    tasks = [asyncio.create_task(work) for work in works]
     try:
         await asyncio.gather(*tasks)
     finally:
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
-    return failures
 
 
 def seed_of(seed: int, id_: str) -> int:

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.inference.endpoint.asking import seed_of
+from rollwise.inference.endpoint.asking import run_together, seed_of
 from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError, Watch, one_line
@@ -144,13 +144,9 @@ class ServerDecoder:
                             "server"
                         ) from error
 
-        tasks = [asyncio.create_task(one(at)) for at in range(len(ids))]
         try:
-            await asyncio.gather(*tasks)
+            await run_together([one(at) for at in range(len(ids))])
         finally:
-            for task in tasks:
-                task.cancel()
-            await asyncio.gather(*tasks, return_exceptions=True)
             for name in ("requests", "tokens_in", "tokens_out", "uncounted"):
                 setattr(self.stats, name, getattr(source, name))
             await endpoint.close()
