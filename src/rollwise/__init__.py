@@ -81,10 +81,4 @@ __all__ = [
 
 
 if not TYPE_CHECKING:
-
-    def __getattr__(name: str) -> object:
-        """A method that only its own file names."""
-        try:
-            return getattr(_curricula, name)
-        except AttributeError:
-            raise AttributeError(f"module {__name__!r} has no attribute {name!r}") from None
+    from rollwise.curricula import __getattr__  # noqa: F401 - a method whose file is there, and whose import is not

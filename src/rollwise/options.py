@@ -13,7 +13,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, dataclass, fields
-from types import NoneType, UnionType
+from types import NoneType, SimpleNamespace, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -86,17 +86,6 @@ def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None
         if name not in names:
             listed = ", ".join(names) or "none"
             raise ConfigError(f"{what} has no option {name!r}{did_you_mean(name, names)}; it has {listed}")
-
-
-def keyword_options(kind: type) -> dict[str, Any]:
-    """The keyword-only arguments of a class and their defaults (`inspect.Parameter.empty` for those without one).
-
-    >>> class Window:
-    ...     def __init__(self, *, length: int = 5) -> None: ...
-    >>> keyword_options(Window)
-    {'length': 5}
-    """
-    return {p.name: p.default for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY}
 
 
 def make_named(what: str, registry: Mapping[str, type[Any]], name: str, options: Mapping[str, Any]) -> Any:
@@ -230,20 +219,39 @@ def _describe(kind: Any, base: Any, bounds: Range | None) -> list[str]:
 
 
 def options_of(kind: type) -> dict[str, Option]:
-    """The options that a class's constructor declares, by name, in order."""
+    """The options that a class's constructor declares, by name, in order.
+
+    >>> class Window:
+    ...     def __init__(self, *, length: Count = 5) -> None: ...
+    >>> {name: option.default for name, option in options_of(Window).items()}
+    {'length': 5}
+    """
     home = next(base for base in kind.__mro__ if "__init__" in vars(base))
     return _declared(inspect.unwrap(vars(home)["__init__"]), inspect.getdoc(home) or "")
 
 
+def keyword_options(kind: type) -> dict[str, Any]:
+    """The same options with their defaults alone (`inspect.Parameter.empty` for those without one)."""
+    return {name: option.default for name, option in options_of(kind).items()}
+
+
 @functools.cache
-def _declared(init: Callable[..., None], doc: str) -> dict[str, Option]:
-    hints = get_type_hints(init, include_extras=True)
+def _declared(init: Callable[..., None], doc: str = "") -> dict[str, Option]:
     lines = {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(doc.partition("\nArgs:\n")[2] + "\n\n")}
     return {
-        p.name: Option(p.name, hints.get(p.name, Any), p.default, lines.get(p.name, ""))
+        p.name: Option(p.name, _type_of(p.annotation, init), p.default, lines.get(p.name, ""))
         for p in inspect.signature(init).parameters.values()
         if p.kind is p.KEYWORD_ONLY
     }
+
+
+def _type_of(annotation: Any, init: Callable[..., None]) -> Any:
+    """An annotation's type, bounds included; `Any`, which is not checked, for a name that only type checkers import."""
+    written = SimpleNamespace(__annotations__={"it": annotation})
+    try:
+        return get_type_hints(written, init.__globals__, include_extras=True)["it"]
+    except NameError:
+        return Any
 
 
 _ARGUMENT = re.compile(r"^ {4}(\w+): (.*?)(?=^ {4}\S|^\S|^\s*$)", re.MULTILINE | re.DOTALL)
@@ -257,7 +265,7 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def wrapper(self: Any, *args: Any, **given: Any) -> None:
-        declared = _declared(init, "")
+        declared = _declared(init)
         given = {name: declared[name].check(value) if name in declared else value for name, value in given.items()}
         kept = self.__dict__.setdefault("given_options", {})
         kept |= {name: given.get(name, option.default) for name, option in declared.items() if option.plain}

@@ -196,12 +196,9 @@ def _parse_header(head: bytes, path: str | os.PathLike[str]) -> dict[str, Any]:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write so that a reader sees the old file or the new one, never half of one."""
+    """Write a text for others to read, atomically, into a folder that is made if it is not there.
+
+    Half a surrogate pair, which a completion can hold and UTF-8 can't, becomes "?".
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
-    part = path.with_name(f"{path.name}.{os.getpid()}.part")
-    try:
-        # A completion can hold half a surrogate pair, which UTF-8 can't: it becomes "?".
-        part.write_bytes(text.encode("utf-8", errors="replace"))
-        part.replace(path)
-    finally:
-        part.unlink(missing_ok=True)
+    write_atomically(path, text.encode("utf-8", errors="replace"))

@@ -81,10 +81,7 @@ def build_parser(given: Sequence[str]) -> ArgumentParser:
 
 def run_command(namespace: Namespace) -> int:
     """Do what the command line says; the exit status."""
-    name = namespace.subcommand
-    options = namespace[name]
-    if name == "head":
-        status: int = find_command(name, options.subcommand).run(options[options.subcommand])
-    else:
-        status = find_command(name).run(options)
+    options = namespace[namespace.subcommand]
+    inner = options.get("subcommand")  # of `head` alone
+    status: int = find_command(namespace.subcommand, inner).run(options[inner] if inner else options)
     return status

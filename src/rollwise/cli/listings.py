@@ -26,12 +26,14 @@ class Listing:
     Args:
         what: the things, in words.
         kinds: their classes by name.
-        find: the options of one of them, with defaults.
+        find: the options of one of them by its name, with defaults.
+        parts: further classes whose options each of them takes.
     """
 
     what: str
     kinds: Mapping[str, type]
     find: Callable[[str], dict[str, Any]]
+    parts: tuple[type, ...] = ()
 
     def build_parser(self) -> ArgumentParser:
         """The command's options."""
@@ -53,11 +55,7 @@ class Listing:
             lines = [f"{key:<{width}}{(inspect.getdoc(kind) or '').splitlines()[0]}" for key, kind in named]
             return "\n".join(lines) + "\n"
         defaults = self.find(name)
-        declared = (
-            {**options_of(DynamicSampling), **options_of(self.kinds[name])}
-            if self.kinds is GATES
-            else options_of(self.kinds[name])
-        )
+        declared = {k: option for kind in (*self.parts, self.kinds[name]) for k, option in options_of(kind).items()}
         doc = inspect.getdoc(self.kinds[name]) or ""
         lines = [_ARGS.sub("", doc), "", "options:"]
         for option, default in defaults.items():
@@ -92,13 +90,13 @@ def methods_page() -> str:
             lines += ["", "| option | default | values | |", "|---|---|---|---|"]
         for option in declared.values():
             default = "required" if option.default is inspect.Parameter.empty else f"`{option.default!r}`"
-            words = f"{option.describe()} | {option.help}".replace(" | ", "\0").replace("|", "\\|").replace("\0", " | ")
-            lines.append(f"| `{option.name}` | {default} | {words} |")
+            values, about = (text.replace("|", "\\|") for text in (option.describe(), option.help))
+            lines.append(f"| `{option.name}` | {default} | {values} | {about} |")
     return "\n".join(lines) + "\n"
 
 
 LISTINGS = {
     "curricula": Listing("methods", CURRICULA, curriculum_options),
-    "gates": Listing("gates", GATES, gate_options),
+    "gates": Listing("gates", GATES, gate_options, parts=(DynamicSampling,)),
     "tasks": Listing("tasks", TASKS, task_options),
 }

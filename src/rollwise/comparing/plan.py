@@ -7,14 +7,12 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError
-from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
 from rollwise.options import check_whole, did_you_mean
 from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
 from rollwise.state import make_folder
-from rollwise.training.config import NO_GATE, TrainConfig
+from rollwise.training.config import TrainConfig
 from rollwise.yaml_file import read_yaml, write_yaml
 
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
@@ -85,10 +83,7 @@ class Plan:
         if taken:
             raise ConfigError(f"{taken[0]!r} is set by the comparison (seeds, budget: {{tokens: ...}}); leave it out")
         try:
-            config = self.config(name, self.seeds[0], Path("."))
-            make_curriculum(config.curriculum, **config.method_options())
-            if config.gate != NO_GATE:
-                make_dynamic_sampling(config.gate, **config.gate_options)
+            self.config(name, self.seeds[0], Path(".")).check_parts()
         except ConfigError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
 

@@ -143,8 +143,8 @@ __all__ = [
 if not TYPE_CHECKING:
 
     def __getattr__(name: str) -> type[Curriculum]:
-        """A method whose file is here, and whose import is not."""
+        """A method whose file is here, and whose import is not; for `rollwise` as well."""
         for kind in CURRICULA.values():
             if kind.__name__ == name:
                 return kind
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+        raise AttributeError(f"rollwise has no attribute {name!r}")

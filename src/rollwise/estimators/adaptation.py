@@ -47,7 +47,6 @@ class Adaptation:
         self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
         self.implicit_weight = check_number("implicit_weight", implicit_weight, low=0.0, high=1.0)
         self.adaptive = bool(adaptive)
-        self.options = {"forgetting": forgetting, "implicit_weight": implicit_weight, "adaptive": self.adaptive}
         self._rho = self.implicit_weight
         self.averages: dict[str, float] = {}  # "error", "chance", "implied_error"
 

@@ -101,6 +101,23 @@ def test_every_option_is_described(name: str, option: str) -> None:
     assert found.describe()
 
 
+def test_a_name_that_only_type_checkers_import_is_not_checked() -> None:
+    class Method(rw.Uniform):
+        def __init__(self, *, names: OnlyForTypeCheckers = (), share: Share = 0.5) -> None:  # type: ignore[name-defined]  # noqa: F821
+            self.names = names
+            super().__init__()
+
+    assert Method(names=["a"]).names == ["a"]
+    assert options_of(Method)["names"].type is Any
+    with pytest.raises(rw.ConfigError, match="share must be"):
+        Method(share=2)
+
+
+def test_rollwise_has_its_own_names_alone() -> None:
+    assert rw.BOTS is CURRICULA["bots"]
+    assert not hasattr(rw, "check_name")  # which the package of methods imports
+
+
 def test_bounds_are_checked_before_the_constructor_runs() -> None:
     class Method(rw.Uniform):
         def __init__(self, *, share: Share = 0.5, times: Count | None = None, loud: bool = False) -> None:
