@@ -27,3 +27,14 @@ class NotingGRPO(_Notes, CurriculumGRPOTrainer):
 
 class NotingRLOO(_Notes, CurriculumRLOOTrainer):
     pass
+
+
+def assert_probabilities_stay_with_their_tokens(trainer: Any, batch: dict[str, torch.Tensor]) -> None:
+    """Computed anew on the whole batch, old and reference log-probabilities are those that the trainer trains with."""
+    ids, mask = (torch.cat([batch[f"prompt_{n}"], batch[f"completion_{n}"]], dim=1) for n in ("ids", "mask"))
+    width = batch["completion_ids"].shape[1]
+    with torch.no_grad():
+        now, *_ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, width)
+    keep = batch["completion_mask"].bool()
+    for name in ("old_per_token_logps", "ref_per_token_logps"):
+        assert torch.allclose(batch[name][keep], now[keep], atol=1e-5)

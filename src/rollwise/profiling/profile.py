@@ -13,10 +13,11 @@ from rich.console import Console
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.tables import join_rates, read_table, table_rows, write_table
-from rollwise.sampling.data import load_data, sampling_order
+from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import SampleFolder, sample_into
+from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
-from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.sampling.setting import load_model
 from rollwise.state import write_atomically
 from rollwise.terminal import make_console
 
@@ -47,15 +48,11 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
     console = console or make_console(stderr=True)
-    task = make_task_of(config)
-    scorer, reward_hash = make_scorer(config, task)
-    data = load_data(config, task)
-    scorer.check(data.rows[0])
+    given = prepare(config, rollouts=config.rollouts, batch_size=config.batch_size)
+    task, data, scorer, options = given.task, given.data, given.scorer, given.options
     other = None if config.join is None else read_table(config.join)
-    options = sampling_options(config, task, n=config.rollouts, batch_size=config.batch_size)
     folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder")
-    decided = {**config.sampling(), "max_completion_length": options.max_new_tokens}
-    folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
+    given.begin(folder, config.sampling())
     order = sampling_order(data.ids, data.categories, config.seed)
     rows = order if config.sample == "all" else order[: config.sample]
     with SamplingBar(console) as bar:

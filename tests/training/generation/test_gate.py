@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gated import NotingGRPO, NotingRLOO, half_solved
+from gated import NotingGRPO, NotingRLOO, assert_probabilities_stay_with_their_tokens, half_solved
 from test_resume import run
 from toys import CONFIGS, GROUP, PROMPTS, flat_parameters, make_trainer, toy_dataset, toy_model
 from transformers import Qwen2ForCausalLM
@@ -113,14 +113,7 @@ def test_old_and_reference_probabilities_stay_with_their_tokens(tmp_path: Path) 
     trainer = gated(tmp_path, kind=NotingGRPO, max_steps=2, extra={"group_observers": [seen.append]}, **options)
     trainer.train()
     assert len(seen[0].tickets) > PROMPTS
-    batch = trainer.trained[0]
-    ids, mask = (torch.cat([batch[f"prompt_{n}"], batch[f"completion_{n}"]], dim=1) for n in ("ids", "mask"))
-    width = batch["completion_ids"].shape[1]
-    with torch.no_grad():
-        now, *_ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, width)
-    keep = batch["completion_mask"].bool()
-    for name in ("old_per_token_logps", "ref_per_token_logps"):
-        assert torch.allclose(batch[name][keep], now[keep], atol=1e-5)
+    assert_probabilities_stay_with_their_tokens(trainer, trainer.trained[0])
 
 
 @pytest.mark.parametrize(("kind", "options"), [*CASES, KL])

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from gated import NotingGRPO, NotingRLOO
+from gated import NotingGRPO, NotingRLOO, assert_probabilities_stay_with_their_tokens
 from probing import assert_batch, probing, speed
 from test_gate import expected_advantages, saved_model
 from toys import GROUP, PROMPTS, flat_parameters
@@ -76,13 +76,7 @@ def test_the_log_probabilities_are_those_under_the_policy_that_rolled_out(tmp_pa
     assert any(s is not None and s.step < g.step for g in seen for s in g.screenings)
     assert trainer.num_iterations == 1
     for batch in trainer.trained:
-        ids, mask = (torch.cat([batch[f"prompt_{n}"], batch[f"completion_{n}"]], dim=1) for n in ("ids", "mask"))
-        width = batch["completion_ids"].shape[1]
-        with torch.no_grad():
-            now, *_ = trainer._get_per_token_logps_and_entropies(trainer.model, ids, mask, width)
-        keep = batch["completion_mask"].bool()
-        for name in ("old_per_token_logps", "ref_per_token_logps"):
-            assert torch.allclose(batch[name][keep], now[keep], atol=1e-5)
+        assert_probabilities_stay_with_their_tokens(trainer, batch)
 
 
 @pytest.mark.parametrize(("kind", "options"), [CASES[0], CASES[3], CASES[5]])

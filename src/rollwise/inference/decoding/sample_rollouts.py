@@ -24,10 +24,11 @@ from rollwise.inference.policies.policies import BestOfN
 from rollwise.models.identity import made_by
 from rollwise.models.sampler import Rollouts, SamplingOptions, encode
 from rollwise.runs.names import MODEL_FILE
-from rollwise.sampling.data import load_data, sampling_order
+from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import Group, sample_into
+from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
-from rollwise.sampling.setting import load_model, make_scorer, make_task_of, sampling_options
+from rollwise.sampling.setting import load_model
 from rollwise.state import write_atomically
 from rollwise.terminal import make_console
 
@@ -78,14 +79,10 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
     console = console or make_console(stderr=True)
-    task = make_task_of(config)
-    scorer, reward_hash = make_scorer(config, task)
-    data = load_data(config, task, split=config.split)
-    scorer.check(data.rows[0])
-    options = sampling_options(config, task, n=config.rollouts, batch_size=config.batch_size)
+    given = prepare(config, rollouts=config.rollouts, batch_size=config.batch_size, split=config.split)
+    task, data, scorer, options = given.task, given.data, given.scorer, given.options
     folder = rollouts_folder(config.folder)
-    decided = {**config.deciding(), "max_completion_length": options.max_new_tokens}
-    folder.begin({**decided, "data_hash": data.fingerprint(), "reward_hash": reward_hash})
+    given.begin(folder, config.deciding())
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
 
     def policy() -> tuple[Any, Any]:
