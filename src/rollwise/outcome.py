@@ -111,7 +111,8 @@ class RewardSpec:
         if rewards_K.size and (rewards_K.min() < self.low - self._slack or rewards_K.max() > self.high + self._slack):
             raise RewardError(
                 f"rewards of ticket {ticket_id!r} lie outside [{self.low:g}, {self.high:g}]: {rewards_K.tolist()}; "
-                "declare their range, for example reward_spec=RewardSpec(low=-1, high=1)"
+                "declare their range where the curriculum is made, for example "
+                "rw.Recommended(reward_spec=rw.RewardSpec(low=-1, high=1)), or by --reward_low and --reward_high"
             )
         return np.asarray(np.clip(rewards_K, self.low, self.high))
 

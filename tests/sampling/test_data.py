@@ -63,10 +63,10 @@ def test_a_task_brings_its_own_records() -> None:
     ("rows", "options", "error", "reason"),
     [
         ([], {}, PoolError, "has no rows"),
-        ([{"question": "1+1="}], {}, MissingColumnError, "no column 'prompt' (the prompts); it has question"),
+        ([{"question": "1+1="}], {}, MissingColumnError, "no column 'prompt' (--prompt_column); it has question; --prompt_column question"),
         (ROWS, {"category": "topic"}, MissingColumnError, "no column 'topic' (--category)"),
         (ROWS, {"id": "key"}, MissingColumnError, "no column 'key' (--id)"),
-        (ROWS, {"answer": "gold"}, MissingColumnError, "no column 'gold' (--answer)"),
+        (ROWS, {"answer": "gold"}, MissingColumnError, "no column 'gold' (--answer_column)"),
         (ROWS, {"id": "kind"}, PoolError, "id 'a' is in rows 1 and 3 (2 ids are repeated)"),
         ([*ROWS, {"prompt": None}], {}, PoolError, "row 7: a prompt must be text"),
         ([{"prompt": "cut \ud83d"}], {}, PoolError, r"row 1: the prompt holds half a character ('\ud83d')"),

@@ -52,6 +52,8 @@ class ProfileConfig(DataConfig):
             check_whole("steps", self.steps, least=1)
         check_whole("batch_size", self.batch_size, least=1)
         super().__post_init__()
+        if self.answer is not None and self.answer_column is None:
+            self.answer_column = self.answer
 
     @property
     def folder(self) -> Path:

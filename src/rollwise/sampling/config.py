@@ -1,4 +1,4 @@
-"""The options that all commands share which roll out prompts. Imports nothing heavy, so that `--help` is quick."""
+"""The options of data and rewards, shared by all commands. Imports nothing heavy, so that `--help` is quick."""
 
 from __future__ import annotations
 
@@ -7,27 +7,112 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.models import EMBEDDED
-from rollwise.options import check_number, check_whole
+from rollwise.options import check_number, check_text, check_whole
+from rollwise.outcome import RewardSpec
 
 
 @dataclass(kw_only=True)
-class DataConfig:
+class OwnData:
+    """Where the prompts come from, what their columns are called, and who scores the rollouts.
+
+    Args:
+        data: A file (.jsonl, .json, .csv, .parquet), a folder written by `datasets`, or HUB_ID[:split]; several are read
+            one after another. Or the name of a task (`rollwise tasks` lists them).
+        prompt_column: The column of prompts: text or chat messages. Like all columns here it may be a path into nested
+            ones, such as `extra_info.question`.
+        answer_column: The column of recorded answers; the reward gets it as `answer`.
+        category: The column of categories; by default `category`, if it is there.
+        id: The column of ids; without one a prompt's id is the hash of its content.
+        system: A system message; prompts of text become chat messages with it ("" for chat messages without one).
+        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \\boxed{{}}."
+        reward: The reward: `math`, `exact`, `regex:PATTERN`, `rewards.py:accuracy`, `package.module:accuracy`, or a name
+            of `trl.rewards`. Several are summed. A function has TRL's signature and may be asynchronous.
+        reward_weights: A weight for each reward; by default 1.
+        success: The reward that says which rollouts are solved, by its name; needed where there are several.
+        reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
+        reward_high: The greatest.
+        solved_at: The reward from which on a rollout counts as solved; by default the greatest.
+
+    Raises:
+        ConfigError: options that don't fit each other.
+    """
+
+    data: list[str] | str = ""
+    prompt_column: str = "prompt"
+    answer_column: str | None = None
+    category: str | None = None
+    id: str = "id"
+    system: str | None = None
+    template: str | None = None
+    reward: list[str] | str | None = None
+    reward_weights: list[float] | None = None
+    success: str | None = None
+    reward_low: float | None = None
+    reward_high: float | None = None
+    solved_at: float | None = None
+
+    @property
+    def sources(self) -> list[str]:
+        """`data` as a list."""
+        return [self.data] if isinstance(self.data, str) else list(self.data)
+
+    @property
+    def source(self) -> str:
+        """`data` as one word, for messages and folders."""
+        return "+".join(self.sources)
+
+    @property
+    def rewards(self) -> list[str]:
+        """`reward` as a list; empty where a task scores."""
+        if self.reward is None:
+            return []
+        return [self.reward] if isinstance(self.reward, str) else list(self.reward)
+
+    def check_own_data(self) -> None:
+        """Raise `ConfigError` for options of data and rewards that don't fit each other."""
+        for name in ("data", "reward"):
+            for one in [getattr(self, name)] if not isinstance(getattr(self, name), list) else getattr(self, name):
+                if one is not None and not isinstance(one, str):
+                    raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
+        check_text("prompt_column", self.prompt_column)
+        check_text("id", self.id)
+        for name in ("answer_column", "category", "success"):
+            if getattr(self, name) is not None:
+                check_text(name, getattr(self, name))
+        if not self.rewards:
+            for name in ("reward_weights", "success", "reward_low", "reward_high", "solved_at"):
+                if getattr(self, name) is not None:
+                    raise ConfigError(f"{name} describes --reward, and none is given; a task knows its own range")
+        if self.reward_weights is not None and len(self.reward_weights) != len(self.rewards):
+            raise ConfigError(
+                f"reward_weights must have a number for each of the {len(self.rewards)} rewards, got "
+                f"{self.reward_weights!r}"
+            )
+        for i, weight in enumerate(self.reward_weights or ()):
+            check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
+        if len(self.rewards) > len(set(self.rewards)):
+            raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
+
+    def reward_spec(self) -> RewardSpec | None:
+        """The range of rewards, as far as it is given; None where nothing of it is."""
+        if (self.reward_low, self.reward_high, self.solved_at) == (None, None, None):
+            return None
+        low = 0.0 if self.reward_low is None else self.reward_low
+        high = self.reward_high
+        if high is None:
+            high = max(1.0, low + 1.0 if self.solved_at is None else self.solved_at)
+        return RewardSpec(low=low, high=high, solved_at=self.solved_at)
+
+
+@dataclass(kw_only=True)
+class DataConfig(OwnData):
     """Options that all commands share which roll out prompts.
 
     Args:
-        data: The name of a task (`rollwise tasks` lists them), or a .jsonl, .json or .parquet file with a column
-            `prompt` (text or chat messages) and the columns that the reward needs.
         task: The task whose verifier scores the file's prompts.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
-        reward: Instead of a task: a reward function of TRL's signature, as `rewards.py:accuracy` or
-            `package.module:accuracy`.
-        reward_low: The least reward of that function.
-        reward_high: Its greatest.
-        solved_at: The reward from which on a rollout counts as solved; by default the greatest.
         model: "embedded" is a task's own tiny policy; else a folder or hub id of any causal LM of transformers.
         prompts: How many prompts; of a file with more, a sample with every category in proportion.
-        id: The file's column of ids; without one a prompt's id is the hash of its content.
-        category: The column of categories; by default `category`, if it is there.
         temperature: Of the rollouts.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
@@ -37,24 +122,14 @@ class DataConfig:
         ConfigError: an option is out of its range, or says who scores where that is said already.
     """
 
-    data: str = ""
     task: str | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
-    reward: str | None = None
-    reward_low: float = 0.0
-    reward_high: float = 1.0
-    solved_at: float | None = None
     model: str = EMBEDDED
     prompts: int = 256
-    id: str = "id"
-    category: str | None = None
     temperature: float = 1.0
     top_p: float = 1.0
     max_completion_length: int | None = None
     seed: int = 0
-
-    answer: str | None = field(default=None, init=False, repr=False)
-    """The column of recorded answers, for those who look at it."""
 
     def __post_init__(self) -> None:
         check_whole("prompts", self.prompts, least=1)
@@ -63,9 +138,8 @@ class DataConfig:
             check_whole("max_completion_length", self.max_completion_length, least=1)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
-        if self.task is not None and self.reward is not None:
+        self.check_own_data()
+        if self.task is not None and self.rewards:
             raise ConfigError(
                 f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
             )
-        if self.reward is None and (self.reward_low, self.reward_high, self.solved_at) != (0.0, 1.0, None):
-            raise ConfigError("reward_low, reward_high and solved_at describe --reward; a task knows its own range")

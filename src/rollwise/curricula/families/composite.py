@@ -15,6 +15,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.evidence import Evidence
 from rollwise.judges import Answer, Lesson, Question
+from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 
 
@@ -79,6 +80,11 @@ class Composite(Curriculum):
         super().set_clock(now)
         for child in self.children.values():
             child.set_clock(now)
+
+    def set_reward_spec(self, spec: RewardSpec) -> None:
+        super().set_reward_spec(spec)
+        for child in self.children.values():
+            child.set_reward_spec(spec)
 
     @property
     def wants_probes(self) -> bool:

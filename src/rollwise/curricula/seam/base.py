@@ -96,6 +96,7 @@ class Curriculum(Flow):
         rails: Rails | Mapping[str, Any] | str | bool | None = "default",
     ) -> None:
         self.seed = check_seed(seed)
+        self.range_declared = reward_spec is not None
         self.reward_spec = RewardSpec() if reward_spec is None else reward_spec
         if not isinstance(self.reward_spec, RewardSpec):
             raise ConfigError(f"reward_spec must be a RewardSpec, got {reward_spec!r}")
@@ -218,6 +219,23 @@ class Curriculum(Flow):
                 self.told_step = self.step
         logger.debug("told %d of %d prompts", len(evidence), len(pool))
         return evidence
+
+    def widen_rewards(self, low: float, high: float) -> bool:
+        """Take rewards from `low` to `high` from now on, where no `reward_spec` was given; whether that changed it.
+
+        For trainers, which must not end a run because of one reward. What counts as solved stays as it was, and what
+        was learnt so far stays on the old scale.
+
+        Raises:
+            ConfigError: `low` or `high` is no finite number. Nothing has changed then.
+        """
+        spec = self.reward_spec
+        solved_at = spec.high if spec.solved_at is None else spec.solved_at
+        wider = RewardSpec(min(spec.low, low), max(spec.high, high), solved_at)
+        if self.range_declared or (wider.low, wider.high) == (spec.low, spec.high):
+            return False
+        self.set_reward_spec(wider)
+        return True
 
     def metrics(self) -> dict[str, float]:
         """Flat numbers since the beginning: tickets asked, told, open, expired, late; coverage; effective ratio; ..."""

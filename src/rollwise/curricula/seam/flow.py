@@ -38,7 +38,6 @@ class Flow(Consulting):
     """The inner steps of a curriculum; `Curriculum` adds the calls that trainers make."""
 
     seed: int
-    reward_spec: RewardSpec
     expire_after: int | None
     rails: Rails | None
     _pool: PromptPool | None
@@ -139,6 +138,10 @@ class Flow(Consulting):
         for part in (self, self.guard):
             if part is not None:
                 part.release(slots)
+
+    def set_reward_spec(self, spec: RewardSpec) -> None:
+        """Rewards lie in the range of `spec` from now on."""
+        self.reward_spec = spec
 
     def set_clock(self, now: int) -> None:
         """The present step is `now`."""

@@ -6,6 +6,7 @@ import copy
 import logging
 from abc import abstractmethod
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from rollwise.curricula.seam.starvation import StarvationAlarm
 from rollwise.curricula.seam.unscored import Unscored
 from rollwise.errors import PoolError, StateError
 from rollwise.ledger import Ledger
+from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
 
@@ -35,6 +37,8 @@ class Resumable(Method):
     """Everything of a curriculum that changes, packed, unpacked and joined to a pool by prompt id."""
 
     options: dict[str, Any]
+    reward_spec: RewardSpec
+    range_declared: bool
     ledger: Ledger
     columns: Columns
     rng: RngStreams
@@ -56,6 +60,9 @@ class Resumable(Method):
     ) -> None: ...
 
     @abstractmethod
+    def set_reward_spec(self, spec: RewardSpec) -> None: ...
+
+    @abstractmethod
     def _hold(self, slots: np.ndarray) -> None: ...
 
     @abstractmethod
@@ -68,11 +75,13 @@ class Resumable(Method):
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets."""
+        spec = asdict(self.reward_spec)
         return {
             **saving.header(type(self).__name__, self.options),
             "ids": self.pool.encoded_ids,
             "ledger": self.ledger.state_dict(),
             "body": self.body_state(),
+            **({} if spec == self.options["reward_spec"] else {"widened": spec}),
         }
 
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> JoinReport:
@@ -112,6 +121,8 @@ class Resumable(Method):
             fresh._start(pool)
             dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
             fresh.load_body(state["body"], old_rows, new_rows, strict=strict)
+            if state.get("widened") is not None and not fresh.range_declared:
+                fresh.set_reward_spec(RewardSpec(**state["widened"]))
         except (StateError, PoolError):
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

@@ -95,8 +95,7 @@ def run_consistency(config: EndpointConfig, *, console: Console | None = None) -
     """
     console = console or make_console(stderr=True)
     extract = Extractor(config.answer)
-    source = DataConfig(data=config.data, id=config.id)
-    source.answer = config.answer_column
+    source = DataConfig(data=config.data, id=config.id, answer_column=config.answer_column)
     data = load_data(source, None)
     _check_prompts(data, config)
     count = min(len(data), config.limit or len(data))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -12,10 +13,13 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
+from rollwise.outcome import RewardSpec
 from rollwise.ticket import Ticket, rollouts_to_make
 from rollwise.training.generation.groups import Groups, Probe, join_evidence
 from rollwise.training.generation.messages import Call, Inquiry, Judgment, Kept, Order, share_of
-from rollwise.training.generation.rounds import Round, outcome_of
+from rollwise.training.generation.rounds import Round, ToldAdvantages, outcome_of
+
+logger = logging.getLogger(__name__)
 
 
 class Generation:
@@ -35,7 +39,10 @@ class Generation:
         step: the training step.
         clock: how many steps the curriculum had seen when this training began.
         probe_batch: most rollouts of one call that only measures or screens; by default as many as are trained on.
-        advantages: of whole groups, by their rewards (N,), the trainer's own advantages (N,), and the group's size.
+        advantages: of whole groups, by the rewards (N,) that are trained on, the trainer's own advantages (N,), and the
+            group's size.
+        told_advantages: by the rewards (N,) that the curriculum is told, and the group's size, the advantages to tell
+            with them; None where these rewards are what is trained on.
     """
 
     def __init__(
@@ -52,13 +59,14 @@ class Generation:
         clock: int = 0,
         probe_batch: int | None = None,
         advantages: Callable[[np.ndarray, np.ndarray, int], Any],
+        told_advantages: ToldAdvantages | None = None,
     ) -> None:
         self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
         self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
         self.asked_step = step + clock
         self.probe_batch = n_prompts * group if probe_batch is None else probe_batch
         self.batch = sampling.batch(n_prompts)
-        self.advantages_of = advantages
+        self.advantages_of, self.told_advantages = advantages, told_advantages
         self.tickets: list[Ticket] = []
         self.ask_seconds = self.tell_seconds = 0.0
         self._probing = True
@@ -187,6 +195,7 @@ class Generation:
                 f"none of the {sum(len(call.rewards) for call in calls)} rollouts of the first step could be scored: "
                 "every reward function returned None or NaN, so the curriculum would never learn"
             )
+        self._widen(calls)
         purpose = self._parts[0][1][0].purpose
         if purpose == "oracle":
             lengths = np.concatenate([call.lengths for call in calls])
@@ -196,10 +205,26 @@ class Generation:
             spare = [call.lengths[call.spare] for call in calls]
             self._padding += (sum(map(len, spare)), sum(int(lengths.sum()) for lengths in spare))
         if purpose == "train":
-            self._tell_round(Round(self._parts, kept, calls, self.group, self._size, self.advantages_of))
+            sizes, kinds = (self.group, self._size), (self.advantages_of, self.told_advantages)
+            self._tell_round(Round(self._parts, kept, calls, *sizes, *kinds))
         else:
             self._tell_probes(calls, shown=purpose != "oracle")
         self.tell_seconds += time.perf_counter() - started
+
+    def _widen(self, calls: list[Call]) -> None:
+        """Let the curriculum take rewards outside its range, where nobody declared that."""
+        rewards = np.concatenate([call.rewards[np.isfinite(call.rewards)] for call in calls])
+        before, spec = self.curriculum.reward_spec, RewardSpec()
+        if not rewards.size or not self.curriculum.widen_rewards(float(rewards.min()), float(rewards.max())):
+            return
+        now = self.curriculum.reward_spec
+        say = logger.warning if (before.low, before.high) == (spec.low, spec.high) else logger.info
+        say(
+            "step %d: a reward lies outside [%g, %g], the range that holds where none is declared; from now on it is "
+            "[%g, %g], and %g or more counts as solved. Declare the range to have it right from the start: "
+            "RewardSpec(low, high, solved_at) for the curriculum, or --reward_low, --reward_high, --solved_at",
+            *(self.step, before.low, before.high, now.low, now.high, now.threshold),
+        )
 
     def _tell_round(self, told: Round) -> None:
         self._size += told.size

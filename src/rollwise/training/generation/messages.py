@@ -80,7 +80,8 @@ class Call:
     Attributes:
         n: rollouts of each group.
         output: what the trainer returned: this rank's rows, or every rank's if `whole`.
-        rewards: (M n,) the reward functions' weighted sum; NaN where unscorable.
+        rewards: (M n,) what the curriculum is told; NaN where unscorable.
+        totals: (M n,) what is trained on: the reward functions' weighted sum; NaN where unscorable.
         advantages: (M n,) as the trainer gave them.
         lengths: (M n,) generated tokens.
         texts: M n completions.
@@ -92,6 +93,7 @@ class Call:
     n: int
     output: dict[str, Any]
     rewards: np.ndarray
+    totals: np.ndarray
     advantages: np.ndarray
     lengths: np.ndarray
     texts: list[Any]
@@ -134,6 +136,7 @@ class Screened:
                     n=call.n,
                     output={name: tensor[rows].cpu().clone() for name, tensor in call.output.items()},
                     rewards=call.rewards[rows],
+                    totals=call.totals[rows],
                     advantages=call.advantages[rows],
                     lengths=call.lengths[rows],
                     texts=call.texts[rows],
@@ -158,7 +161,9 @@ class Screened:
                 "ticket": kept.ticket,
                 "step": kept.step,
                 "output": kept.call.output,
-                "numbers": torch.tensor(np.stack([kept.call.rewards, kept.call.advantages, kept.call.lengths])),
+                "numbers": torch.tensor(
+                    np.stack([getattr(kept.call, name) for name in ("rewards", "advantages", "lengths", "totals")])
+                ),
                 "texts": kept.call.texts,
                 "labels": kept.call.labels,
             }
@@ -169,11 +174,12 @@ class Screened:
         """Take back `state`."""
         self.groups = {}
         for one in state:
-            rewards, advantages, lengths = one["numbers"].numpy()
+            rewards, advantages, lengths, *more = one["numbers"].numpy()
             call = Call(
                 n=len(rewards),
                 output=one["output"],
                 rewards=rewards,
+                totals=more[0] if more else rewards,  # checkpoints of before have none
                 advantages=advantages,
                 lengths=lengths.astype(np.int64),
                 texts=one["texts"],

@@ -14,6 +14,8 @@ from rollwise.ticket import Ticket
 from rollwise.training.generation.groups import Screening
 from rollwise.training.generation.messages import Call, Kept
 
+ToldAdvantages = Callable[[np.ndarray, int], np.ndarray]
+
 
 class Round:
     """M whole groups of G rollouts that were told together, made by several calls, perhaps on top of screened ones.
@@ -25,6 +27,7 @@ class Round:
         group: G.
         offset: how many rollouts the rounds before had.
         advantages_of: see `Generation`.
+        told_advantages: see `Generation`.
     """
 
     evidence: Evidence
@@ -38,6 +41,7 @@ class Round:
         group: int,
         offset: int,
         advantages_of: Callable[[np.ndarray, np.ndarray, int], Any],
+        told_advantages: ToldAdvantages | None,
     ) -> None:
         every = [*(one.call for one in kept), *calls]
         starts = np.cumsum([0, *(len(call.rewards) for call in every)])
@@ -58,10 +62,14 @@ class Round:
         local = np.array(index)
         self.index = local + offset
         self.rewards = np.concatenate([call.rewards for call in every])[local]
+        totals = np.concatenate([call.totals for call in every])[local]
         self.lengths = np.concatenate([call.lengths for call in every])[local]
         given = np.concatenate([call.advantages for call in every])[local]
-        scaled = advantages_of(self.rewards.ravel(), given.ravel(), group)
+        scaled = advantages_of(totals.ravel(), given.ravel(), group)
         self.advantages = scaled.float().cpu().numpy().reshape(-1, group)
+        self.told = self.advantages
+        if told_advantages is not None:
+            self.told = told_advantages(self.rewards.ravel(), group).reshape(-1, group)
         texts = [text for call in every for text in call.texts]
         self.texts = [[texts[i] for i in own] for own in local]
         named = [label for call in every for label in call.labels or []]
@@ -71,7 +79,7 @@ class Round:
         """From the order of the calls to the order of the tickets."""
         if order == list(range(len(order))):
             return
-        for name in ("index", "rewards", "lengths", "advantages"):
+        for name in ("index", "rewards", "lengths", "advantages", "told"):
             setattr(self, name, getattr(self, name)[order])
         for name in ("tickets", "screenings", "texts", "labels"):
             values = getattr(self, name)
@@ -83,7 +91,7 @@ class Round:
         start = 0 if screening is None else screening.rollouts
         own = slice(start, None if ticket.n_rollouts is None else start + ticket.n_rollouts)
         labels = self.labels[i][own] if self.labels else None
-        return outcome_of(ticket, self.rewards[i, own], labels, self.advantages[i, own])
+        return outcome_of(ticket, self.rewards[i, own], labels, self.told[i, own])
 
     def whole_evidence(self, curriculum: Curriculum, evidence: Evidence) -> Evidence:
         """The evidence of the whole groups: what was told, unless some had been screened."""
@@ -96,7 +104,7 @@ class Round:
             slots=evidence.slots.tolist(),
             scores=[spec.scores(spec.check(rewards, t.id)) for t, rewards in zip(self.tickets, kept, strict=True)],
             solved=[rewards >= spec.threshold for rewards in kept],
-            advantages=[a[s] for a, s in zip(self.advantages, scored, strict=True)],
+            advantages=[a[s] for a, s in zip(self.told, scored, strict=True)],
             failed=(~scored).sum(axis=1).tolist(),
             step=evidence.step.tolist(),
             late=evidence.late.tolist(),

@@ -30,7 +30,7 @@ from rollwise.training.trainer.dataset import pool_from_dataset, rows_of_pool
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 
-_PER_ROLLOUT = ("rewards", "advantages")
+_PER_ROLLOUT = ("totals", "advantages")
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
     "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
@@ -128,6 +128,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             clock=self._clock,
             probe_batch=self.probe_batch,
             advantages=self._advantages,
+            told_advantages=None if self.success is None else self._told_advantages,
         )
         trainable: list[Call] = []
         judgments: dict[str, Judgment] = {}
@@ -183,8 +184,8 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             counted=any(COUNT in call.output for call in calls),
             multiple_of=getattr(self, "pad_to_multiple_of", None),
         )
-        rewards, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
-        merged["advantages"] = self._advantages(rewards, advantages, self.num_generations)[share]
+        totals, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
+        merged["advantages"] = self._advantages(totals, advantages, self.num_generations)[share]
         return merged
 
     def _observe(self, generation: Generation) -> None:

@@ -62,7 +62,7 @@ class EvaluationMixin(TrlTrainer):
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         captured = self._take_captured()
         if captured is not None:
-            rewards = self._total_rewards(captured).double().cpu().numpy()
+            rewards = self._told_rewards(captured).double().cpu().numpy()
             solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
             self._metrics["eval"]["pass@1"].append(float(solved.mean()))
             n = self.num_generations_eval

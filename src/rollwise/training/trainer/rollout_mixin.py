@@ -35,6 +35,8 @@ class RolloutMixin(TrlTrainer):
 
     gate: DynamicSampling | None
     failure_of: FailureOf | None
+    success: int | None
+    """Which reward function's rewards the curriculum is told; None for the weighted sum that is trained on."""
     _screens: bool
     _captured: dict[str, Any] | None
 
@@ -63,7 +65,8 @@ class RolloutMixin(TrlTrainer):
         return Call(
             n=n,
             output=gather_rows(output, accelerator, self._tokenizer.pad_token_id) if purpose == "screen" else output,
-            rewards=self._total_rewards(captured).double().cpu().numpy(),
+            rewards=self._told_rewards(captured).double().cpu().numpy(),
+            totals=self._total_rewards(captured).double().cpu().numpy(),
             advantages=advantages.float().cpu().numpy(),
             lengths=np.array(gather_object(generated_lengths(captured["lengths"], output.get("tool_mask")))),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
@@ -115,11 +118,19 @@ class RolloutMixin(TrlTrainer):
         numbers = torch.tensor(rewards, dtype=torch.float32, device=device)
         given = torch.tensor(advantages, device=device)
         if self._screens:
-            kind: AdvantageKind = "leave-one-out"
-            if hasattr(self, "scale_rewards"):
-                kind = "std" if self.scale_rewards == "group" else "centred"
-            given = group_advantages(kind, numbers, group)
+            given = group_advantages(self._advantage_kind, numbers, group)
         return scale_advantages(self._batch_scale, given, numbers, group)
+
+    @property
+    def _advantage_kind(self) -> AdvantageKind:
+        if not hasattr(self, "scale_rewards"):
+            return "leave-one-out"
+        return "std" if self.scale_rewards == "group" else "centred"
+
+    def _told_advantages(self, rewards: np.ndarray, group: int) -> np.ndarray:
+        """The advantages (N,) that the rewards (N,) would have, were they what is trained on."""
+        numbers = torch.tensor(rewards, dtype=torch.float32)
+        return np.asarray(group_advantages(self._advantage_kind, numbers, group).numpy())
 
     # ---- what came of the rollouts ----
 
@@ -141,6 +152,13 @@ class RolloutMixin(TrlTrainer):
         total: torch.Tensor = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
         total[torch.isnan(rewards).all(dim=1)] = torch.nan
         return total
+
+    def _told_rewards(self, captured: dict[str, Any]) -> torch.Tensor:
+        """What says whether a rollout is solved, flat: one function's rewards, or the sum where none is named."""
+        if self.success is None:
+            return self._total_rewards(captured)
+        told: torch.Tensor = captured["rewards"][:, self.success]
+        return told
 
     def _take_captured(self) -> dict[str, Any] | None:
         captured, self._captured = self._captured, None

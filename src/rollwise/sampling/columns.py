@@ -1,0 +1,149 @@
+"""A user's columns as rollwise names them: prompt, answer, id and category, also out of nested columns."""
+
+from __future__ import annotations
+
+import json
+import string
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from rollwise.errors import ConfigError, MissingColumnError, PoolError
+from rollwise.options import did_you_mean
+from rollwise.pool import assign_ids
+from rollwise.sampling.config import OwnData
+
+Row = dict[str, Any]
+_ABSENT = object()
+
+
+def lookup(row: Mapping[str, Any], column: str) -> Any:
+    """The value of a column, or of a path such as `extra_info.question`; `_ABSENT` where there is none.
+
+    >>> lookup({"a.b": 1, "a": {"b": 2, "c": {"d": 3}}}, "a.b"), lookup({"a": {"c": {"d": 3}}}, "a.c.d")
+    (1, 3)
+    """
+    if column in row:
+        return row[column]
+    value: Any = row
+    for part in column.split("."):
+        if not isinstance(value, Mapping) or part not in value:
+            return _ABSENT
+        value = value[part]
+    return value
+
+
+def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
+    """The rows with `prompt`, `answer` and the category and id columns in place, and the prompts as they are asked.
+
+    Raises:
+        MissingColumnError: a column that is named is not there.
+        ConfigError: a template names a column that is not there, or is used for chat messages.
+        PoolError: a prompt is empty or no prompt.
+    """
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    wanted = {config.prompt_column: "prompt_column", config.answer_column: "answer_column", config.category: "category"}
+    if config.id != "id":
+        wanted[config.id] = "id"
+    for name, option in wanted.items():
+        if name is not None and all(lookup(row, name) is _ABSENT for row in rows):
+            raise MissingColumnError(_missing(name, option, names, source))
+    moved = {"answer": config.answer_column, config.category or "category": config.category, config.id: config.id}
+    out = []
+    for at, row in enumerate(rows, start=1):
+        filled = {name: row.get(name) for name in names}
+        for name, column in moved.items():
+            if column is not None and (value := lookup(row, column)) is not _ABSENT:
+                filled[name] = value
+        filled["prompt"] = _prompt(row, config, f"{source}, row {at}")
+        out.append(filled)
+    kinds = {isinstance(row["prompt"], str): at for at, row in reversed(list(enumerate(out, start=1)))}
+    if len(kinds) == 2:
+        raise PoolError(
+            f"{source} mixes prompts of text (row {kinds[True]}) and of chat messages (row {kinds[False]}); use one form"
+        )
+    return out
+
+
+def _missing(name: str, option: str, names: Sequence[str], source: str) -> str:
+    likely = {"prompt": ("question", "problem", "input", "instruction", "query")}.get(name, ())
+    found = next((other for other in likely if other in names), None)
+    hint = f"; --{option} {found} names it" if found else did_you_mean(name, names)
+    return (
+        f"{source} has no column {name!r} (--{option}); it has {', '.join(names)}{hint or ': name or rename one'}"
+    )
+
+
+def _prompt(row: Row, config: OwnData, where: str) -> Any:
+    prompt = lookup(row, config.prompt_column)
+    prompt = None if prompt is _ABSENT else prompt
+    chat = isinstance(prompt, list) and prompt and all(isinstance(m, Mapping) and "role" in m for m in prompt)
+    if not chat and not (isinstance(prompt, str) and prompt.strip()):
+        raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
+    try:
+        json.dumps(prompt, ensure_ascii=False, default=str).encode()
+    except UnicodeEncodeError as error:
+        raise PoolError(
+            f"{where}: the prompt holds half a character ({error.object[error.start]!r}), which no tokenizer takes; "
+            "cut texts between characters"
+        ) from error
+    if config.template is not None:
+        if chat:
+            raise ConfigError(f"{where}: template is for prompts of text, and this one has chat messages; leave it out")
+        prompt = _filled(config.template, {**row, "prompt": prompt}, where)
+    if config.system is None:
+        return prompt
+    system = [{"role": "system", "content": config.system}] if config.system else []
+    if not chat:
+        return [*system, {"role": "user", "content": prompt}]
+    return prompt if prompt[0]["role"] == "system" else [*system, *prompt]
+
+
+def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
+    try:
+        parts = list(string.Formatter().parse(template))
+    except ValueError as error:
+        raise ConfigError(f"template {template!r} has unbalanced braces ({error}); write {{{{ for a brace") from error
+    text = []
+    for literal, column, _, _ in parts:
+        text.append(literal)
+        if column is not None:
+            value = lookup(row, column)
+            if value is _ABSENT:
+                raise MissingColumnError(
+                    f"{where}: template needs the column {column!r}, but the row has {', '.join(row)}; write {{{{ for a "
+                    "brace"
+                )
+            text.append(str(value))
+    return "".join(text)
+
+
+def ids_of(rows: Sequence[Row], column: str, source: str) -> list[str]:
+    """The rows' ids (N,): of the column, or hashes of the prompts; `PoolError` for what is no id, or is repeated."""
+    given = [row.get(column) for row in rows]
+    wrong = [id_ for id_ in given if id_ is not None and (not isinstance(id_, str | int) or id_ == "")]
+    if wrong:
+        raise PoolError(f"{source}: an id must be text or a whole number, got {wrong[0]!r}; name another with --id")
+    ids, _ = assign_ids(given, [row["prompt"] for row in rows], on_duplicate="number")
+    repeated = [id_ for id_, n in Counter(ids).items() if n > 1]
+    if repeated:
+        at = [i for i, id_ in enumerate(ids, start=1) if id_ == repeated[0]]
+        raise PoolError(
+            f"{source}: id {repeated[0]!r} is in rows {at[0]} and {at[1]} ({len(repeated)} ids are repeated); make "
+            "them distinct, or name another column with --id"
+        )
+    return ids
+
+
+def categories_of(rows: Sequence[Row], column: str, source: str) -> list[str] | None:
+    """The rows' categories (N,), of lists joined; None where there is no such column."""
+    if column not in rows[0]:
+        return None
+    named = []
+    for at, row in enumerate(rows, start=1):
+        value = row[column]
+        parts = value if isinstance(value, list | tuple) else [value]
+        if not parts or any(part is None or isinstance(part, Mapping) for part in parts):
+            raise PoolError(f"{source}, row {at}: column {column!r} must hold text or numbers, got {value!r:.80}")
+        named.append(" | ".join(str(part) for part in parts))
+    return named

@@ -1,0 +1,163 @@
+"""Rows of a user's data: files, folders of `datasets`, and data sets on the hub."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ConfigError, MissingExtraError
+from rollwise.tasks import TASKS
+from rollwise.tasks.parquet import import_pyarrow
+
+Row = dict[str, Any]
+_HUB = re.compile(r"[\w.-]+/[\w.-]+(/[\w.-]+)?(:[\w.\[\]%:+-]+)?")
+
+
+def read_rows(source: str) -> list[Row]:
+    """All rows that `source` names, a mapping of columns each.
+
+    Args:
+        source: A .jsonl, .ndjson, .json, .csv or .parquet file, a folder written by `datasets`, or
+            HUB_ID[/CONFIG][:SPLIT].
+
+    Raises:
+        ConfigError: it is none of these, or can't be read.
+        MissingExtraError: reading it needs a package that is not installed.
+    """
+    path = Path(source)
+    reader = _READERS.get(path.suffix.lower())
+    if reader is not None and not path.is_dir():
+        if not path.is_file():
+            raise ConfigError(f"data file {source!r} does not exist; give a path to a file, or the name of a task")
+        return reader(path)
+    if path.is_dir():
+        return _read_folder(path)
+    if _HUB.fullmatch(source) and not path.exists():
+        return _read_hub(source)
+    raise ConfigError(
+        f"DATA {source!r} is neither a task ({', '.join(sorted(TASKS))}), nor a file that ends in "
+        f"{', '.join(_READERS)}, nor a folder of `datasets`, nor a hub id such as openai/gsm8k/main:train"
+    )
+
+
+def is_file_like(source: str) -> bool:
+    """Whether `source` names data rather than a task."""
+    return source not in TASKS and bool(Path(source).suffix or os.sep in source or Path(source).is_dir())
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise ConfigError(f"{path} is not UTF-8 text ({error}); convert it") from error
+
+
+def _read_lines(path: Path) -> list[Row]:
+    lines = enumerate(_text(path).split("\n"), start=1)
+    return [_object(line, f"{path}, line {at}") for at, line in lines if line.strip()]
+
+
+def _object(text: str, where: str) -> Row:
+    try:
+        row = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{where} is not valid JSON ({error}); mend or delete it") from error
+    if not isinstance(row, dict):
+        raise ConfigError(f"{where} holds a {type(row).__name__}, not an object of columns")
+    return row
+
+
+def _read_list(path: Path) -> list[Row]:
+    try:
+        rows = json.loads(_text(path))
+    except (ValueError, RecursionError) as error:
+        raise ConfigError(f"{path} is not valid JSON ({error}); one object a line belongs in a .jsonl file") from error
+    if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ConfigError(f"{path} must hold a list of objects, one for each prompt; or use .jsonl, one a line")
+    return rows
+
+
+def _read_csv(path: Path) -> list[Row]:
+    """Cells are text, so that an answer "007" stays what it is; an empty cell is None, difficulties are numbers."""
+    reader = csv.DictReader(io.StringIO(_text(path), newline=""), strict=True)
+    rows: list[Row] = []
+    try:
+        for row in reader:
+            if None in row or None in row.values():
+                raise ConfigError(
+                    f"{path}, line {reader.line_num} has {'more' if None in row else 'fewer'} cells than the first "
+                    "line has columns; quote cells with commas or line breaks"
+                )
+            rows.append({name: value or None for name, value in row.items()})
+    except csv.Error as error:
+        raise ConfigError(f"{path}, line {reader.line_num} is not valid CSV ({error}); mend it") from error
+    for row in rows:
+        try:
+            row |= {"difficulty": float(row["difficulty"])} if row.get("difficulty") else {}
+        except ValueError:
+            break
+    return rows
+
+
+def _read_parquet(path: Path) -> list[Row]:
+    pyarrow = import_pyarrow(path)
+    try:
+        return list(pyarrow.parquet.read_table(path).to_pylist())
+    except pyarrow.ArrowException as error:
+        raise ConfigError(f"{path} can't be read as parquet: {error}") from error
+
+
+def _datasets(source: str) -> Any:
+    try:
+        import datasets
+    except ImportError as error:
+        raise MissingExtraError(f'reading {source!r} needs datasets; pip install "rollwise[train]"') from error
+    return datasets
+
+
+def _read_folder(path: Path) -> list[Row]:
+    datasets = _datasets(str(path))
+    try:
+        found = datasets.load_from_disk(str(path))
+    except Exception as error:
+        raise ConfigError(f"folder {str(path)!r} holds no data set of `datasets` ({error}); give a file") from error
+    return _one_split(found, str(path), None)
+
+
+def _read_hub(source: str) -> list[Row]:
+    datasets = _datasets(source)
+    name, _, split = source.partition(":")
+    owner, repository, *config = name.split("/")
+    try:
+        found = datasets.load_dataset(f"{owner}/{repository}", *config, **({"split": split} if split else {}))
+    except Exception as error:
+        reason = " ".join(str(error).split())[:200]
+        raise ConfigError(
+            f"data set {source!r} can't be loaded from the hub ({type(error).__name__}: {reason}); is there a network? "
+            "Without one, give a file or a folder written by `datasets`"
+        ) from error
+    return _one_split(found, source, split)
+
+
+def _one_split(found: Any, source: str, split: str | None) -> list[Row]:
+    if not hasattr(found, "column_names") or isinstance(found.column_names, dict):
+        splits = list(found)
+        if len(splits) > 1 and "train" not in splits:
+            raise ConfigError(f"{source!r} has the splits {', '.join(splits)}; name one: {source}:{splits[0]}")
+        found = found["train" if "train" in splits else splits[0]]
+    return [dict(row) for row in found]
+
+
+_READERS: dict[str, Callable[[Path], list[Row]]] = {
+    ".jsonl": _read_lines,
+    ".ndjson": _read_lines,
+    ".json": _read_list,
+    ".csv": _read_csv,
+    ".parquet": _read_parquet,
+}
