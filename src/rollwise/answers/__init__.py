@@ -1,6 +1,15 @@
 """Answers in text: the recorded one, the one given, and whether they are the same. For the preflight and for votes."""
 
 from rollwise.answers.comparing import normalised, same_answer, stands_within
+from rollwise.answers.maths import check_math, math_equal
 from rollwise.answers.reading import final_answer, recorded_answer
 
-__all__ = ["final_answer", "normalised", "recorded_answer", "same_answer", "stands_within"]
+__all__ = [
+    "check_math",
+    "final_answer",
+    "math_equal",
+    "normalised",
+    "recorded_answer",
+    "same_answer",
+    "stands_within",
+]

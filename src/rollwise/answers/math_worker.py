@@ -1,0 +1,53 @@
+"""Compares pairs of answers by math-verify: a process of its own, as a comparison may run for ever or take all memory.
+
+`rollwise.answers.maths` starts this file and ends it. It reads a JSON line [gold, answer] and writes true or false; its
+first line is null, or why math-verify can't be imported. It imports nothing of rollwise, so that it starts quickly.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import signal
+import sys
+from contextlib import suppress
+from functools import lru_cache
+from typing import Any
+
+_MOST_MEMORY = 4 * 2**30
+"""Bytes of address space: 9^(9^9) would take more than a machine has."""
+
+
+def main() -> None:
+    """Answer until the input ends."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
+    replies = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # what a library prints is no reply
+    logging.disable()
+    with suppress(ImportError, OSError, ValueError):  # not every system has limits
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_AS, (_MOST_MEMORY, resource.getrlimit(resource.RLIMIT_AS)[1]))
+    try:
+        from math_verify import parse, verify
+    except Exception as error:
+        print(json.dumps(repr(error)), file=replies, flush=True)  # the reply
+        return
+    print("null", file=replies, flush=True)
+
+    @lru_cache(maxsize=1024)  # one gold answer is compared with those of a whole group
+    def parsed(answer: str) -> Any:
+        return parse(f"\\boxed{{{answer}}}", parsing_timeout=None)
+
+    for line in sys.stdin:
+        try:
+            gold, answer = json.loads(line)
+            same = bool(verify(parsed(gold), parsed(answer), timeout_seconds=None))
+        except Exception:  # too deep, too large: not seen to be the same
+            same = False
+        print(json.dumps(same), file=replies, flush=True)
+
+
+if __name__ == "__main__":
+    main()
