@@ -38,7 +38,7 @@ from rollwise.curricula.sfl import LILO, SFL
 from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
-from rollwise.options import check_name, check_options, keyword_options
+from rollwise.options import check_options, keyword_options
 
 for _file in iter_modules(__path__):
     if not _file.ispkg:
@@ -55,7 +55,7 @@ def curriculum_options(name: str) -> dict[str, Any]:
 
 
 def make_curriculum(name: str, **options: Any) -> Curriculum:
-    """An unbound curriculum by its name in `CURRICULA`.
+    """An unbound curriculum by its name: built in, installed, or `file.py:Name` or `package.module:Name`.
 
     For "mixture", `lanes` maps a lane's name to `{"weight": 0.8, "curriculum": "prioritized", "options": {...}}`; for
     "nested", `categories` and `prompts` are each `{"curriculum": "sec", "options": {...}}`.
@@ -98,8 +98,7 @@ def _make_part(part: str, value: Any) -> Any:
 
 
 def _find(name: str) -> type[Curriculum]:
-    check_name("curriculum", name, CURRICULA)
-    return CURRICULA[name]
+    return CURRICULA.find(name)
 
 
 __all__ = [

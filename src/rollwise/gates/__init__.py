@@ -7,14 +7,15 @@ from typing import Any
 from rollwise.gates.admission import AllOf, Everything, MixedOutcome, PassRateRange, VarianceThreshold, score_range
 from rollwise.gates.base import Gate
 from rollwise.gates.refill import DynamicSampling, Refill
-from rollwise.options import check_name, check_options, keyword_options
+from rollwise.options import check_options, keyword_options
+from rollwise.plugins import Registry
 
-GATES: dict[str, type[Gate]] = {
-    "everything": Everything,
-    "mixed": MixedOutcome,
-    "pass-rate": PassRateRange,
-    "variance": VarianceThreshold,
-}
+GATES: Registry[type[Gate]] = Registry(
+    "gate",
+    "gates",
+    {"everything": Everything, "mixed": MixedOutcome, "pass-rate": PassRateRange, "variance": VarianceThreshold},
+)
+GATES.base = Gate
 
 
 def gate_options(name: str) -> dict[str, Any]:
@@ -23,12 +24,11 @@ def gate_options(name: str) -> dict[str, Any]:
     >>> gate_options("pass-rate")
     {'low': 0.0, 'high': 1.0, 'max_rounds': 3, 'sizing': 'missing', 'margin': 1.25, 'first': 1.5, 'largest': 4.0}
     """
-    check_name("gate", name, GATES)
-    return keyword_options(GATES[name]) | keyword_options(DynamicSampling)
+    return keyword_options(GATES.find(name)) | keyword_options(DynamicSampling)
 
 
 def make_dynamic_sampling(name: str, **options: Any) -> DynamicSampling:
-    """Dynamic sampling with a gate by its name in `GATES`.
+    """Dynamic sampling with a gate by its name: built in, installed, or `file.py:Name` or `package.module:Name`.
 
     Raises:
         ConfigError: an unknown name, or an option that neither the gate nor `DynamicSampling` has.
@@ -38,7 +38,7 @@ def make_dynamic_sampling(name: str, **options: Any) -> DynamicSampling:
     """
     check_options(f"gate {name!r}", options, gate_options(name))
     refills = {option: options.pop(option) for option in keyword_options(DynamicSampling).keys() & options.keys()}
-    return DynamicSampling(GATES[name](**options), **refills)
+    return DynamicSampling(GATES.find(name)(**options), **refills)
 
 
 __all__ = [

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from importlib import import_module
 from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.judges.base import Judge, Predicts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.text import TextJudge
-from rollwise.options import check_name
+from rollwise.plugins import Registry, load_object
 
-JUDGES: dict[str, Callable[..., Judge] | str] = {
-    "frozen": EmbeddingJudge,
-    "success-head": "rollwise.inference.judge:SuccessHeadJudge",
-    "text": TextJudge,
-    "value-model": "rollwise.models.value_model:ValueModelJudge",
-}
+JUDGES: Registry[Callable[..., Judge] | str] = Registry(
+    "judge",
+    "judges",
+    {
+        "frozen": EmbeddingJudge,
+        "success-head": "rollwise.inference.judge:SuccessHeadJudge",
+        "text": TextJudge,
+        "value-model": "rollwise.models.value_model:ValueModelJudge",
+    },
+)
 """Name -> maker, which takes `predicts` and its own options; or "module:maker", imported when it is first used.
 
 Those that need an extra are given by module, so that `import rollwise` needs numpy alone and every name works after
@@ -26,7 +29,7 @@ it. Put makers of your own in, as either.
 
 
 def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -> Judge:
-    """A judge by its name in `JUDGES`.
+    """A judge by its name: built in, installed, or `file.py:Name` or `package.module:Name`.
 
     Raises:
         ConfigError: an unknown name, an option that the judge does not have, or one out of range.
@@ -35,7 +38,6 @@ def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -
     >>> make_judge("frozen", predicts="variance", hidden=0).options["hidden"]
     0
     """
-    check_name("judge", name, JUDGES)
     maker = _maker(name)
     try:
         return maker(predicts=predicts, **options)
@@ -44,12 +46,11 @@ def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -
 
 
 def _maker(name: str) -> Callable[..., Judge]:
-    maker = JUDGES[name]
+    maker = JUDGES.find(name)
     if not isinstance(maker, str):
         return maker
-    module, _, attribute = maker.partition(":")
     try:
-        found: Callable[..., Judge] = getattr(import_module(module), attribute)
-    except (ModuleNotFoundError, AttributeError, ValueError) as error:
+        found: Callable[..., Judge] = load_object(maker, what="judge")[0]
+    except ConfigError as error:
         raise ConfigError(f"judge {name!r}: JUDGES has {maker!r}, which can't be loaded: {error}") from error
     return found

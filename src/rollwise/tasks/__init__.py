@@ -6,7 +6,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from rollwise.options import check_name, check_options, keyword_options
+from rollwise.options import check_options, keyword_options
+from rollwise.plugins import short_name
 from rollwise.tasks.base import TASKS, Task
 from rollwise.tasks.bfcl.task import BFCL
 from rollwise.tasks.boxes.task import Boxes
@@ -21,7 +22,7 @@ for _name in sorted(TASKS):
 
 
 def make_task(name: str, **options: Any) -> Task:
-    """The task called `name`, with its own options.
+    """The task called `name`, with its own options: built in, installed, or `file.py:Name` or `package.module:Name`.
 
     Raises:
         ConfigError: no task has that name, or it has no such option; the message lists the ones there are.
@@ -30,7 +31,10 @@ def make_task(name: str, **options: Any) -> Task:
     'countdown'
     """
     check_options(f"task {name!r}", options, task_options(name))
-    return TASKS[name](**options)
+    kind = TASKS.find(name)
+    if not hasattr(kind, "name"):
+        kind.name = short_name(name)
+    return kind(**options)
 
 
 def task_options(name: str) -> dict[str, Any]:
@@ -42,8 +46,7 @@ def task_options(name: str) -> dict[str, Any]:
     >>> task_options("countdown")["style"]
     'compact'
     """
-    check_name("task", name, TASKS)
-    return keyword_options(TASKS[name])
+    return keyword_options(TASKS.find(name))
 
 
 __all__ = [

@@ -7,12 +7,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from rollwise.errors import TaskError
+from rollwise.plugins import Registry
 
 Message = Mapping[str, Any]
 Text = str | Sequence[Message]
 
 
-TASKS: dict[str, type[Task]] = {}
+TASKS: Registry[type[Task]] = Registry("task", "tasks")
 """Name -> task. A subclass of `Task` with a `name` is in it once its module is imported."""
 
 
@@ -90,6 +91,9 @@ class Task(ABC):
             TaskError: this task has none.
         """
         raise TaskError(f"task {self.name!r} has no demonstrations; start from a model that can already attempt it")
+
+
+TASKS.base = Task
 
 
 def completion_text(completion: Text) -> str:

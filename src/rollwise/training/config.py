@@ -16,6 +16,7 @@ from rollwise.gates import make_dynamic_sampling
 from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
 from rollwise.options import check_number, check_options, check_text, check_whole
+from rollwise.plugins import short_name
 
 NO_GATE = "none"
 
@@ -143,7 +144,7 @@ class TrainConfig:
     @property
     def folder(self) -> Path:
         """The run's folder."""
-        return Path(self.out or f"runs/{self.task}-{self.curriculum}-seed{self.seed}")
+        return Path(self.out or f"runs/{short_name(self.task)}-{short_name(self.curriculum)}-seed{self.seed}")
 
     def method_options(self) -> dict[str, Any]:
         """`curriculum_options`, and with the embedded policy that judges, the format that it was taught."""

@@ -21,13 +21,14 @@ from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.evidence import Evidence
 from rollwise.options import check_ids, check_whole, checked
 from rollwise.outcome import Outcome, RewardSpec
+from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
 from rollwise.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 
-CURRICULA: dict[str, type[Curriculum]] = {}
+CURRICULA: Registry[type[Curriculum]] = Registry("curriculum", "curricula")
 """Name -> method. A subclass of `Curriculum` with a `name` is in it once its module is imported."""
 
 
@@ -271,3 +272,6 @@ class Curriculum(Flow):
                 "hand it to a trainer, which binds it to its data set"
             )
         return self._pool
+
+
+CURRICULA.base = Curriculum
