@@ -63,7 +63,12 @@ def test_a_task_brings_its_own_records() -> None:
     ("rows", "options", "error", "reason"),
     [
         ([], {}, PoolError, "has no rows"),
-        ([{"question": "1+1="}], {}, MissingColumnError, "no column 'prompt' (--prompt_column); it has question; --prompt_column question"),
+        (
+            [{"question": "1+1="}],
+            {},
+            MissingColumnError,
+            "no column 'prompt' (--prompt_column); it has question; --prompt_column question",
+        ),
         (ROWS, {"category": "topic"}, MissingColumnError, "no column 'topic' (--category)"),
         (ROWS, {"id": "key"}, MissingColumnError, "no column 'key' (--id)"),
         (ROWS, {"answer": "gold"}, MissingColumnError, "no column 'gold' (--answer_column)"),

@@ -24,7 +24,9 @@ from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.state import make_folder
 from rollwise.tasks import Task
-from rollwise.training.run import check_trainer_options, curriculum_of, is_over, make_embedded, task_of
+from rollwise.training.arguments import check_trainer_options
+from rollwise.training.parts import curriculum_of, make_embedded, task_of
+from rollwise.training.run import is_over
 from rollwise.training.trainer.checkpoint import latest_complete, step_of
 from rollwise.training.trainer.environments import check_trainer
 

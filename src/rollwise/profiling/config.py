@@ -58,12 +58,12 @@ class ProfileConfig(DataConfig):
     @property
     def folder(self) -> Path:
         """The profile's folder."""
-        return Path(self.out or f"profiles/{Path(self.data).stem}")
+        return Path(self.out or f"profiles/{self.stem}")
 
     def sampling(self) -> dict[str, Any]:
         """The options that decide the rollouts: a folder goes on with the same ones only."""
         free = {"sample", "answer", "batch_size", "group_size", "steps", "prompts_per_step", "join", "out"}
-        return {name: value for name, value in asdict(self).items() if name not in free}
+        return self.decided({name: value for name, value in asdict(self).items() if name not in free})
 
     def visits(self, population: int) -> float | None:
         """How often a prompt comes by in the training planned, under uniform sampling; None if that is not known."""

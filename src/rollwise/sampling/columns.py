@@ -60,7 +60,7 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
     kinds = {isinstance(row["prompt"], str): at for at, row in reversed(list(enumerate(out, start=1)))}
     if len(kinds) == 2:
         raise PoolError(
-            f"{source} mixes prompts of text (row {kinds[True]}) and of chat messages (row {kinds[False]}); use one form"
+            f"{source} mixes prompts of text (row {kinds[True]}) and messages (row {kinds[False]}); use one form"
         )
     return out
 
@@ -69,9 +69,7 @@ def _missing(name: str, option: str, names: Sequence[str], source: str) -> str:
     likely = {"prompt": ("question", "problem", "input", "instruction", "query")}.get(name, ())
     found = next((other for other in likely if other in names), None)
     hint = f"; --{option} {found} names it" if found else did_you_mean(name, names)
-    return (
-        f"{source} has no column {name!r} (--{option}); it has {', '.join(names)}{hint or ': name or rename one'}"
-    )
+    return f"{source} has no column {name!r} (--{option}); it has {', '.join(names)}{hint or ': name or rename one'}"
 
 
 def _prompt(row: Row, config: OwnData, where: str) -> Any:
@@ -111,8 +109,8 @@ def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
             value = lookup(row, column)
             if value is _ABSENT:
                 raise MissingColumnError(
-                    f"{where}: template needs the column {column!r}, but the row has {', '.join(row)}; write {{{{ for a "
-                    "brace"
+                    f"{where}: template needs the column {column!r}, but the row has {', '.join(row)}; write {{{{ "
+                    "for a brace"
                 )
             text.append(str(value))
     return "".join(text)

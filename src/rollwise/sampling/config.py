@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.models import EMBEDDED
 from rollwise.options import check_number, check_text, check_whole
 from rollwise.outcome import RewardSpec
+from rollwise.plugins import short_name
+from rollwise.tasks import TASKS
+
+_ALWAYS = {"data", "reward", "id", "category", "solved_at"}
+"""Options that stand in every folder, as they did before there were more of them."""
 
 
 @dataclass(kw_only=True)
 class OwnData:
-    """Where the prompts come from, what their columns are called, and who scores the rollouts.
+    r"""Where the prompts come from, what their columns are called, and who scores the rollouts.
 
     Args:
-        data: A file (.jsonl, .json, .csv, .parquet), a folder written by `datasets`, or HUB_ID[:split]; several are read
-            one after another. Or the name of a task (`rollwise tasks` lists them).
+        data: A file (.jsonl, .json, .csv, .parquet), a folder written by `datasets`, or HUB_ID[:split]; several are
+            read one after another. Or the name of a task (`rollwise tasks` lists them).
         prompt_column: The column of prompts: text or chat messages. Like all columns here it may be a path into nested
             ones, such as `extra_info.question`.
         answer_column: The column of recorded answers; the reward gets it as `answer`.
         category: The column of categories; by default `category`, if it is there.
         id: The column of ids; without one a prompt's id is the hash of its content.
         system: A system message; prompts of text become chat messages with it ("" for chat messages without one).
-        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \\boxed{{}}."
-        reward: The reward: `math`, `exact`, `regex:PATTERN`, `rewards.py:accuracy`, `package.module:accuracy`, or a name
-            of `trl.rewards`. Several are summed. A function has TRL's signature and may be asynchronous.
+        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}."
+        reward: The reward: `math`, `exact`, `regex:PATTERN`, `rewards.py:accuracy`, `package.module:accuracy`, or a
+            name of `trl.rewards`. Several are summed. A function has TRL's signature and may be asynchronous.
         reward_weights: A weight for each reward; by default 1.
         success: The reward that says which rollouts are solved, by its name; needed where there are several.
         reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
@@ -62,6 +69,11 @@ class OwnData:
         return "+".join(self.sources)
 
     @property
+    def stem(self) -> str:
+        """`data` as part of a folder's name."""
+        return Path(short_name(self.sources[0]) if self.sources[0] in TASKS else self.sources[0].partition(":")[0]).stem
+
+    @property
     def rewards(self) -> list[str]:
         """`reward` as a list; empty where a task scores."""
         if self.reward is None:
@@ -92,6 +104,15 @@ class OwnData:
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
+
+    def decided(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """Options that a folder is begun with, without those of data and rewards that nobody has given."""
+        defaults = {f.name: f.default for f in fields(OwnData)}
+        kept = {k: v for k, v in values.items() if k not in defaults or v != defaults[k] or k in _ALWAYS}
+        return kept | {
+            "reward_low": self.reward_low or 0.0,
+            "reward_high": 1.0 if self.reward_high is None else self.reward_high,
+        }
 
     def reward_spec(self) -> RewardSpec | None:
         """The range of rewards, as far as it is given; None where nothing of it is."""

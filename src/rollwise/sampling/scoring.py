@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import hashlib
-import importlib
-import importlib.util
-import inspect
-import math
+import logging
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ConfigError, MissingColumnError, RewardError, RollwiseError
+from rollwise.errors import RewardError, RollwiseError
 from rollwise.outcome import RewardSpec
+from rollwise.sampling.rewards import check_columns, numbers
 from rollwise.tasks import Task
 
-_GIVEN = {"prompts", "completions", "completion_ids"}
+logger = logging.getLogger(__name__)
 
 
 class Scorer:
@@ -26,6 +22,8 @@ class Scorer:
             that can't be scored.
         name: For messages.
         spec: The range of rewards.
+        declared: Whether that range is given; else a reward outside widens it, with a warning.
+        functions: The functions that it calls, whose columns are checked; by default itself.
         failure: Why a completion is not a solution, in a word, where that can be told.
     """
 
@@ -35,9 +33,12 @@ class Scorer:
         *,
         name: str,
         spec: RewardSpec,
+        declared: bool = True,
+        functions: Sequence[Callable[..., Any]] | None = None,
         failure: Callable[[Any, Mapping[str, Any]], str | None] | None = None,
     ) -> None:
         self.function, self.name, self.spec, self.failure = function, name, spec, failure
+        self.declared, self.functions = declared, functions or [function]
 
     def check(self, row: Mapping[str, Any]) -> None:
         """Find missing columns before anything is generated: by the signature and, for a task, a trial call.
@@ -46,15 +47,7 @@ class Scorer:
             MissingColumnError: the function has a required parameter that is no column.
             TaskError: the task's verifier lacks a column.
         """
-        parameters = inspect.signature(self.function).parameters.values()
-        required = [
-            p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
-        ]
-        missing = [name for name in required if name not in _GIVEN and name not in row]
-        if missing:
-            raise MissingColumnError(
-                f"{self.name} needs the column {missing[0]!r}, but the data has {', '.join(row)}; add or rename one"
-            )
+        check_columns(self.functions, self.name, row)
         if isinstance(getattr(self.function, "__self__", None), Task):
             self._call(row, [""], [[]])
 
@@ -66,13 +59,16 @@ class Scorer:
         Raises:
             RewardError: the function fails, or gives something else than n finite numbers in range, or None.
         """
+        about = f"for the prompt {row['prompt']!r:.80}"
         try:
-            given = self._call(row, texts, token_ids)
+            rewards = numbers(self._call(row, texts, token_ids), self.name, len(texts))
+            self._check_range(rewards)
+        except RewardError as error:
+            raise RewardError(f"{error} ({about})") from error
         except RollwiseError:
             raise
         except Exception as error:
-            raise RewardError(f"{self.name} raised {error!r} for the prompt {row['prompt']!r:.80}; mend it") from error
-        rewards = self._checked(given, row, len(texts))
+            raise RewardError(f"{self.name} raised {error!r} {about}; mend it") from error
         if self.failure is None:
             return rewards, None
         return rewards, [self.failure(completion, row) for completion in _completions(row, texts)]
@@ -90,29 +86,24 @@ class Scorer:
             **{**columns, "completion_ids": list(token_ids)},
         )
 
-    def _checked(self, given: Any, row: Mapping[str, Any], n: int) -> list[float | None]:
-        listed = given.tolist() if hasattr(given, "tolist") else given
-        if inspect.isawaitable(listed):
-            raise RewardError(f"{self.name} is asynchronous; give a plain function")
-        if not isinstance(listed, list | tuple) or len(listed) != n:
-            raise RewardError(f"{self.name} must give a list of {n} rewards, got {listed!r:.120}")
-        return [None if value is None else self._number(value, row) for value in listed]
-
-    def _number(self, value: Any, row: Mapping[str, Any]) -> float:
-        about = f"{self.name} gave {value!r:.80} for the prompt {row['prompt']!r:.60}"
-        try:
-            number = float(value)
-        except (TypeError, ValueError):
-            raise RewardError(f"{about}; a reward must be a number, or None for what can't be scored") from None
-        if not math.isfinite(number):
-            raise RewardError(f"{about}; a reward must be finite, or None for what can't be scored")
+    def _check_range(self, rewards: Sequence[float | None]) -> None:
+        """Refuse a reward outside the range, or widen that where nobody has given it."""
+        scored = [reward for reward in rewards if reward is not None]
         slack = 1e-6 * (self.spec.high - self.spec.low)
-        if not self.spec.low - slack <= number <= self.spec.high + slack:
-            raise RewardError(
-                f"{about}, outside [{self.spec.low:g}, {self.spec.high:g}]; say the range with --reward_low and "
-                "--reward_high"
+        outside = next((r for r in scored if not self.spec.low - slack <= r <= self.spec.high + slack), None)
+        if outside is None:
+            return
+        about = f"{self.name} gave {outside:g}, outside [{self.spec.low:g}, {self.spec.high:g}]"
+        if self.declared:
+            raise RewardError(f"{about}; say the range with --reward_low and --reward_high")
+        solved_at = self.spec.high if self.spec.solved_at is None else self.spec.solved_at
+        if (self.spec.low, self.spec.high) == (0.0, 1.0):
+            logger.warning(
+                "%s, which holds where no range is given; %g or more counts as solved. Say the range with "
+                "--reward_low, --reward_high and --solved_at",
+                *(about, solved_at),
             )
-        return number
+        self.spec = RewardSpec(min(self.spec.low, *scored), max(self.spec.high, *scored), solved_at)
 
 
 def task_scorer(task: Task) -> Scorer:
@@ -123,47 +114,7 @@ def task_scorer(task: Task) -> Scorer:
 
 def reward_spec_of(task: Task) -> RewardSpec:
     """The range of a task's rewards, and from where on they count as solved."""
-    return RewardSpec(low=task.reward_low, high=task.reward_high, solved_at=task.solved_at)
-
-
-def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any], str]:
-    """The function that `file.py:name` or `package.module:name` names, and a hash of its file.
-
-    Args:
-        where: As above.
-        what: What the function is, for messages.
-
-    Raises:
-        ConfigError: there is no such file, module or function, or it can't be imported.
-    """
-    place, _, name = where.rpartition(":")
-    if not place or not name.isidentifier():
-        raise ConfigError(f"{what} must be file.py:function or package.module:function, got {where!r}")
-    try:
-        module = _load_file(Path(place), what) if place.endswith(".py") else importlib.import_module(place)
-    except RollwiseError:
-        raise
-    except Exception as error:
-        raise ConfigError(
-            f"{what} {where!r}: {place} can't be imported: {error!r}; give a path to a .py file, or an installed module"
-        ) from error
-    function = getattr(module, name, None)
-    if not callable(function):
-        there = sorted(n for n, value in vars(module).items() if callable(value) and not n.startswith("_"))
-        raise ConfigError(f"{what} {where!r}: {place} has no function {name!r}; it has {', '.join(there) or 'none'}")
-    file = getattr(module, "__file__", None)
-    return function, hashlib.sha256(Path(file).read_bytes()).hexdigest()[:16] if file else ""
-
-
-def _load_file(path: Path, what: str) -> Any:
-    if not path.is_file():
-        raise ConfigError(f"{what} file {str(path)!r} does not exist; give file.py:function")
-    spec = importlib.util.spec_from_file_location(f"rollwise_{what}_{path.stem}", path)
-    if spec is None or spec.loader is None:
-        raise ConfigError(f"{what} file {str(path)!r} can't be imported; give file.py:function")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return task.rewards.spec
 
 
 def _completions(row: Mapping[str, Any], texts: Sequence[str]) -> list[Any]:

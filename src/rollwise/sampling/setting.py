@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,12 @@ from rollwise.models.loading import need
 from rollwise.models.sampler import SamplingOptions
 from rollwise.outcome import RewardSpec
 from rollwise.sampling.config import DataConfig
-from rollwise.sampling.scoring import Scorer, load_reward, task_scorer
+from rollwise.sampling.files import is_file_like
+from rollwise.sampling.rewards import reward_functions
+from rollwise.sampling.scoring import Scorer, task_scorer
 from rollwise.tasks import TASKS, Task
+
+logger = logging.getLogger(__name__)
 
 FILE_COMPLETION_LENGTH = 512
 
@@ -24,23 +29,23 @@ def make_task_of(config: DataConfig) -> Task | None:
     Raises:
         ConfigError: prompts without anybody who scores them, or with two who would.
     """
-    named = config.data in TASKS
-    if named and (config.task not in (None, config.data) or config.reward is not None):
+    named = config.source in TASKS
+    if named and (config.task not in (None, config.source) or config.rewards):
         raise ConfigError(
-            f"{config.data!r} is a task with prompts and verifier of its own; leave out --task and --reward"
+            f"{config.source!r} is a task with prompts and verifier of its own; leave out --task and --reward"
         )
     if not named and config.task is None:
-        if config.reward is None and Path(config.data).suffix:
+        if not config.rewards and is_file_like(config.sources[0]):
             raise ConfigError(
-                f"who scores the prompts of {config.data!r}? give --task NAME ({', '.join(sorted(TASKS))}) or --reward "
-                "file.py:function"
+                f"who scores the prompts of {config.source!r}? give --reward math, exact, regex:PATTERN or "
+                f"file.py:function, or --task NAME ({', '.join(sorted(TASKS))})"
             )
-        if is_embedded(config.model) and config.reward is not None:
+        if is_embedded(config.model) and config.rewards:
             raise ConfigError("the embedded policy is a task's own: with --reward, name a model with --model")
         if config.task_options:
             raise ConfigError(f"task_options {config.task_options!r} are given but no task; add --task NAME")
         return None
-    name = config.data if named else str(config.task)
+    name = config.source if named else str(config.task)
     return task_for(config.model, name, config.task_options, own_prompts=named)
 
 
@@ -48,11 +53,20 @@ def make_scorer(config: DataConfig, task: Task | None) -> tuple[Scorer, str]:
     """Who scores the rollouts, and a hash of the reward function's file."""
     if task is not None:
         return task_scorer(task), ""
-    if config.reward is None:  # neither a task nor a file: say so where files are read
+    if not config.rewards:  # neither a task nor a file: say so where files are read
         return Scorer(lambda **_: [], name="no reward", spec=RewardSpec()), ""
-    function, digest = load_reward(config.reward)
-    spec = RewardSpec(low=config.reward_low, high=config.reward_high, solved_at=config.solved_at)
-    return Scorer(function, name=f"reward {config.reward!r}", spec=spec), digest
+    rewards = reward_functions(config)
+    if rewards.why:
+        logger.warning("%s; name another with --success", rewards.why)
+    own = rewards.functions if rewards.success is None else [rewards.functions[rewards.success]]
+    scorer = Scorer(
+        rewards.told,
+        name=f"reward {' + '.join(config.rewards) if len(own) > 1 else getattr(own[0], '__name__', '')!r}",
+        spec=rewards.spec,
+        declared=rewards.declared,
+        functions=own,
+    )
+    return scorer, rewards.digest
 
 
 def completion_length(config: DataConfig, task: Task | None) -> int:

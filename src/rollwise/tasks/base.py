@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from rollwise.errors import TaskError
+from rollwise.outcome import RewardSpec
 from rollwise.plugins import Registry
 
 Message = Mapping[str, Any]
@@ -15,6 +17,25 @@ Text = str | Sequence[Message]
 
 TASKS: Registry[type[Task]] = Registry("task", "tasks")
 """Name -> task. A subclass of `Task` with a `name` is in it once its module is imported."""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskRewards:
+    """How a task scores, as a trainer needs it.
+
+    Attributes:
+        functions: F reward functions of TRL's signature.
+        weights: F weights of the sum that is trained on; None for all 1.
+        success: the name of the function that says what is solved; None for the sum.
+        spec: the range of what the curriculum is told.
+        declared: whether that range is known; if not, a reward outside widens it.
+    """
+
+    functions: list[Callable[..., Any]]
+    weights: list[float] | None
+    success: str | None
+    spec: RewardSpec
+    declared: bool
 
 
 class Task(ABC):
@@ -58,6 +79,12 @@ class Task(ABC):
         """A reward for each completion, in TRL's signature: columns arrive as lists, extras are ignored."""
 
     @property
+    def rewards(self) -> TaskRewards:
+        """The verifier alone, and its range."""
+        spec = RewardSpec(low=self.reward_low, high=self.reward_high, solved_at=self.solved_at)
+        return TaskRewards([self.reward], None, None, spec, declared=True)
+
+    @property
     @abstractmethod
     def max_completion_length(self) -> int:
         """The number of new tokens that is enough for this task's prompts."""
@@ -83,6 +110,11 @@ class Task(ABC):
     def text_check(self) -> Callable[[str], bool] | None:
         """Whether a completion's text itself says that it is right; None where texts of this task don't say."""
         return None
+
+    @property
+    def warm_start(self) -> Task:
+        """The task that an embedded policy is warm-started on: itself, unless its prompts are a user's."""
+        return self
 
     def demonstrations(self, n: int, seed: int, accuracy: float | None = None) -> list[dict[str, Any]]:
         """`n` pairs of `prompt` and `completion` for a supervised warm start, none from the held-out prompts.

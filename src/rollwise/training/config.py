@@ -17,16 +17,20 @@ from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
 from rollwise.options import check_number, check_options, check_text, check_whole
 from rollwise.plugins import short_name
+from rollwise.sampling.config import OwnData
 
 NO_GATE = "none"
 
 
 @dataclass(kw_only=True)
-class TrainConfig:
+class TrainConfig(OwnData):
     """Options of a training run.
 
     Args:
-        task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them.
+        task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them. With
+            `data`, the verifier alone. By default countdown, if there are no data.
+        eval_data: Held-out prompts of one's own, named as `data`; by default a fifth of the data, by a hash of each
+            prompt.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
         model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can be
             asked for judgments as well, which METIS needs; else a folder or hub id of any causal language model of
@@ -55,7 +59,7 @@ class TrainConfig:
             default as many as a step trains on. More are quicker where memory has room.
         max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
-        train_prompts: Size of the pool.
+        train_prompts: Size of the pool; by default 4000 of a task, all of one's own data.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
         eval_prompts: Held-out prompts to score on; 0 for no evaluation.
@@ -64,11 +68,13 @@ class TrainConfig:
         save_every: Steps between checkpoints. A killed run loses no more than these.
         keep_checkpoints: How many of the newest to keep.
         seed: Root of everything random. The same seed, machine and versions give the same run.
+        peft: Train a LoRA adapter: options of peft's LoraConfig, for example `--peft.r 16`.
         out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
         report_to: Where TRL logs as well: none, tensorboard, trackio, wandb, ...
     """
 
-    task: str = "countdown"
+    task: str | None = None
+    eval_data: list[str] | str | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
     model: str = EMBEDDED
     curriculum: str = "recommended"
@@ -89,7 +95,7 @@ class TrainConfig:
     micro_batch: int = 512
     probe_batch: int | None = None
     max_judgment_length: int | None = None
-    train_prompts: int = 4000
+    train_prompts: int | None = None
     profile: str | None = None
     eval_prompts: int = 256
     eval_every: int = 10
@@ -97,12 +103,18 @@ class TrainConfig:
     save_every: int = 10
     keep_checkpoints: int = 2
     seed: int = 0
+    peft: dict[str, Any] = field(default_factory=dict)
     out: str | None = None
     report_to: str = "none"
 
     def __post_init__(self) -> None:
         self._check_names()
-        for name in ("steps", "prompts_per_step", "train_prompts", "eval_every", "eval_samples", "save_every"):
+        if self.task is None and not self.data:
+            self.task = "countdown"
+        if self.train_prompts is None and not self.data:
+            self.train_prompts = 4000
+        self._check_own()
+        for name in ("steps", "prompts_per_step", "eval_every", "eval_samples", "save_every"):
             check_whole(name, getattr(self, name), least=1)
         for name in ("warmup_steps", "eval_prompts", "seed"):
             check_whole(name, getattr(self, name), least=0)
@@ -113,7 +125,7 @@ class TrainConfig:
         check_whole("group_size", self.group_size, least=2)
         check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        for name in ("max_completion_length", "max_tokens", "probe_batch", "max_judgment_length"):
+        for name in ("max_completion_length", "max_tokens", "probe_batch", "max_judgment_length", "train_prompts"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=1)
         if self.gate == NO_GATE and self.gate_options:
@@ -123,17 +135,30 @@ class TrainConfig:
         if self.advantages not in ("centred", "std"):
             raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
 
+    def _check_own(self) -> None:
+        """Options of data and rewards: with `data` they must be whole, without it there is nothing for them."""
+        self.check_own_data()
+        if self.data and self.task is not None and self.rewards:
+            raise ConfigError(
+                f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
+            )
+        if self.data:
+            return
+        for name in ("reward", "eval_data", "system", "template", "answer_column", "category"):
+            if getattr(self, name) is not None:
+                raise ConfigError(f"{name} describes data of one's own: give --data, or leave it out")
+
     def _check_names(self) -> None:
         """Texts and mappings: YAML reads `model: 5` as a number, which would fail when the model is loaded."""
         for name in ("model", "profile", "out"):
             if isinstance(getattr(self, name), os.PathLike):
                 setattr(self, name, os.fspath(getattr(self, name)))
-        for name in ("task", "model", "curriculum", "gate", "report_to"):
+        for name in ("model", "curriculum", "gate", "report_to"):
             check_text(name, getattr(self, name))
-        for name in ("profile", "out"):
+        for name in ("task", "profile", "out"):
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
-        for name in ("task_options", "curriculum_options", "gate_options", "trainer_options"):
+        for name in ("task_options", "curriculum_options", "gate_options", "trainer_options", "peft"):
             if not isinstance(getattr(self, name), dict):
                 raise ConfigError(f"{name} must map names to values, got {getattr(self, name)!r}")
             for key in getattr(self, name):
@@ -144,7 +169,8 @@ class TrainConfig:
     @property
     def folder(self) -> Path:
         """The run's folder."""
-        return Path(self.out or f"runs/{short_name(self.task)}-{short_name(self.curriculum)}-seed{self.seed}")
+        source = self.stem if self.data else short_name(str(self.task))
+        return Path(self.out or f"runs/{source}-{short_name(self.curriculum)}-seed{self.seed}")
 
     def method_options(self) -> dict[str, Any]:
         """`curriculum_options`, and with the embedded policy that judges, the format that it was taught."""

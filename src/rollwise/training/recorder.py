@@ -136,6 +136,7 @@ class Recorder(TrainerCallback):
         """Take the trainer's own numbers."""
         if logs and "loss" in logs:
             found = {ours: logs[theirs] for theirs, ours in _FROM_TRAINER.items() if theirs in logs}
+            found |= {k: v for k, v in logs.items() if k.startswith("rewards/") and k.endswith("/mean")}
             self._open(state.global_step).update(found)
 
     def on_evaluate(

@@ -163,10 +163,10 @@ class BestOfConfig(DataConfig):
     @property
     def folder(self) -> Path:
         """Where the answers go."""
-        return Path(self.out or f"bestof/{Path(self.data).stem}-{self.policy}")
+        return Path(self.out or f"bestof/{self.stem}-{self.policy}")
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the answers: a folder goes on with the same ones only."""
         free = {"slots", "out", "answer", "evaluation", "setting", "transfer"}
         free |= {"base_url", "timeout", "retries", "api_key_env"}
-        return {name: value for name, value in asdict(self).items() if name not in free}
+        return self.decided({name: value for name, value in asdict(self).items() if name not in free})

@@ -40,6 +40,7 @@ from rollwise.models.identity import made_by
 from rollwise.models.sampler import encode
 from rollwise.runs.names import MODEL_FILE
 from rollwise.sampling.data import PromptData, load_data, sampling_order
+from rollwise.sampling.files import is_file_like
 from rollwise.sampling.folder import SampleFolder
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.scoring import Scorer
@@ -94,14 +95,14 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         RewardError: rewards that can't be used. What was answered before is kept.
     """
     console = console or make_console(stderr=True)
-    scored = config.data in TASKS or config.task is not None or config.reward is not None
-    task = make_task_of(config) if scored or not Path(config.data).suffix else None
+    scored = config.source in TASKS or config.task is not None or bool(config.rewards)
+    task = make_task_of(config) if scored or not is_file_like(config.sources[0]) else None
     scorer, reward_hash = make_scorer(config, task)
-    split = config.split or ("eval" if config.data in TASKS else None)
+    split = config.split or ("eval" if config.source in TASKS else None)
     data = load_data(config, task, split=split)
     if task is None and is_embedded(config.model):
         raise ConfigError(
-            f"the embedded policy is a task's own, and {config.data!r} is no task: name a model with --model, or the "
+            f"the embedded policy is a task's own, and {config.source!r} is no task: name a model with --model, or the "
             "task with --task"
         )
     if scored:

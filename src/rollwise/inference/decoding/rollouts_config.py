@@ -44,12 +44,12 @@ class RolloutsConfig(DataConfig):
     @property
     def folder(self) -> Path:
         """Where the rollouts go."""
-        return Path(self.out or "-".join(["rollouts/" + Path(self.data).stem, *([self.split] if self.split else [])]))
+        return Path(self.out or "-".join(["rollouts/" + self.stem, *([self.split] if self.split else [])]))
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the rollouts: a folder goes on with the same ones only.
 
         A larger sample of a file goes on where a smaller one ended; a task's prompts depend on how many they are.
         """
-        free = {"batch_size", "out", "answer"} | (set() if self.data in TASKS else {"prompts"})
-        return {name: value for name, value in asdict(self).items() if name not in free}
+        free = {"batch_size", "out", "answer"} | (set() if self.source in TASKS else {"prompts"})
+        return self.decided({name: value for name, value in asdict(self).items() if name not in free})

@@ -9,7 +9,7 @@ from typing import Any
 from rollwise.answers import final_answer, normalised, same_answer
 from rollwise.errors import ConfigError, RewardError, RollwiseError
 from rollwise.inference.policies.agreement import Answer
-from rollwise.sampling.scoring import load_reward
+from rollwise.sampling.rewards import load_reward
 
 
 class Extractor:

@@ -88,7 +88,7 @@ def bench_of(folder: str | Path, prompts: int | None = None) -> Bench:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")
     scorer, reward_hash = make_scorer(config, task)
     digests = {"data_hash": data.fingerprint(), "reward_hash": reward_hash}
-    for name, what in (("data_hash", f"the data {config.data!r}"), ("reward_hash", f"the file of {scorer.name}")):
+    for name, what in (("data_hash", f"the data {config.source!r}"), ("reward_hash", f"the file of {scorer.name}")):
         if name in given and given[name] != digests[name]:
             raise ConfigError(
                 f"{what} changed since {str(folder)!r} was rolled out: its {name} was {given[name]!r} and is now "

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rollwise.errors import ConfigError, RewardError
-from rollwise.sampling.scoring import load_reward
+from rollwise.sampling.rewards import load_reward
 from rollwise.tasks import Task
 
 

@@ -37,7 +37,7 @@ def model_of(
 
 
 def _task_of(config: Mapping[str, Any], model: str) -> Task:
-    own = config.get("data") in TASKS
+    own = str(config.get("data")) in TASKS
     named = config["data"] if own else config.get("task")
     if named is None:
         raise ConfigError(f"model {model!r} is a task's own, but the rollouts are of no task; give a folder or hub id")

@@ -29,6 +29,7 @@ from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 from rollwise.training.trainer.dataset import pool_from_dataset, rows_of_pool
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
+from rollwise.training.trainer.success import Success, success_index, with_success
 
 _PER_ROLLOUT = ("totals", "advantages")
 _HOOKS = {
@@ -53,6 +54,10 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             default as many as a step trains on, so that they need no more memory. More are quicker where there is room.
         max_judgment_length: most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
+        success: the reward function, by its name or itself, that says which rollouts are solved: the curriculum, pass@k
+            and reports go by its rewards, and the weighted sum of all is trained on. A function that is none of
+            `reward_funcs` is called besides, with weight 0. By default the only function; of several, see
+            `choose_success`.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
             solved; told as `Outcome.labels`. Called once for each rollout.
         **kwargs: the trainer's.
@@ -70,6 +75,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         gate: DynamicSampling | Gate | None = None,
         id_column: str = "id",
         group_observers: list[Callable[[Groups], None]] | None = None,
+        success: Success | None = None,
         failure_of: FailureOf | None = None,
         probe_batch: int | None = None,
         max_judgment_length: int | None = None,
@@ -78,8 +84,10 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         if not isinstance(curriculum, Curriculum):
             raise ConfigError(f"curriculum must be a rollwise curriculum, got {type(curriculum).__name__}")
         self._check_hooks()
+        success, args, kwargs = with_success(success, args, kwargs)
         super().__init__(*args, **kwargs)
         self.curriculum = curriculum
+        self.success = success_index(success, self, curriculum)
         self.failure_of = failure_of
         self.probe_batch = None if probe_batch is None else check_whole("probe_batch", probe_batch, least=1)
         self.gate = self._check_gate(gate)

@@ -1,0 +1,93 @@
+r"""Built-in rewards, in TRL's signature: `math`, `exact` and `regex:PATTERN`. Each is 1 or 0.
+
+They compare the final answer of a completion with the column `answer`: what the completion marks (`\boxed{}`, `####`,
+`<answer>`, "the answer is"), else its last number or a short last line.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from rollwise.answers import final_answer, math_equal, recorded_answer, same_answer
+from rollwise.answers.maths import check_math
+from rollwise.errors import ConfigError
+from rollwise.tasks.base import completion_text
+
+Reward = Callable[..., list[float | None]]
+
+
+def math(completions: Sequence[Any], answer: Sequence[Any], **columns: Any) -> list[float | None]:
+    r"""1 where the final answer equals `answer` as mathematics (math-verify); None where none is recorded.
+
+    >>> math(["so \\boxed{\\frac12}", "7"], answer=["0.5", "8"])
+    [1.0, 0.0]
+    """
+    return _compared(completions, answer, math_equal)
+
+
+def exact(completions: Sequence[Any], answer: Sequence[Any], **columns: Any) -> list[float | None]:
+    """1 where the final answer is `answer`, but for case, commas, spaces and a full stop; None where none is recorded.
+
+    >>> exact(["The answer is 1,005.", "Paris"], answer=["1005", "Rome"])
+    [1.0, 0.0]
+    """
+    return _compared(completions, answer, same_answer)
+
+
+def regex(pattern: str) -> Reward:
+    r"""1 where `pattern` is found; if it has a group, where the last match of the first group is `answer`.
+
+    >>> regex(r"<think>.*</think>")(["<think>hm</think> 4", "4"])
+    [1.0, 0.0]
+    >>> regex(r"Answer: (\S+)")(["Answer: 3. No. Answer: 4", "4"], answer=["4", "4"])
+    [1.0, 0.0]
+
+    Raises:
+        ConfigError: it is no regular expression.
+    """
+    try:
+        compiled = re.compile(pattern, re.DOTALL)
+    except re.error as error:
+        raise ConfigError(f"reward regex: {pattern!r} is no regular expression: {error}") from error
+
+    def found(completions: Sequence[Any], **columns: Any) -> list[float | None]:
+        return [float(compiled.search(completion_text(one)) is not None) for one in completions]
+
+    def captured(completions: Sequence[Any], answer: Sequence[Any], **columns: Any) -> list[float | None]:
+        last = [[m[1] for m in compiled.finditer(completion_text(one))][-1:] for one in completions]
+        return [_score(own[0] if own else None, gold, same_answer) for own, gold in zip(last, answer, strict=True)]
+
+    return captured if compiled.groups else found
+
+
+def built_in(name: str) -> Reward | None:
+    """The reward called `name`; None if no built-in one is.
+
+    Raises:
+        ConfigError: `regex` without a pattern, or with a wrong one.
+        MissingExtraError: math-verify is not installed.
+    """
+    kind, _, pattern = name.partition(":")
+    if kind == "regex" and not pattern:
+        raise ConfigError("reward 'regex' needs a pattern: --reward 'regex:PATTERN', for example 'regex:Answer: (.*)'")
+    if kind == "regex":
+        return regex(pattern)
+    if name == "math":
+        check_math()
+    return {"math": math, "exact": exact}.get(name)
+
+
+def _compared(
+    completions: Sequence[Any], answer: Sequence[Any], same: Callable[[str, str], bool]
+) -> list[float | None]:
+    given = [final_answer(completion_text(one)) for one in completions]
+    return [_score(own, gold, same) for own, gold in zip(given, answer, strict=True)]
+
+
+def _score(given: str | None, gold: Any, same: Callable[[str, str], bool]) -> float | None:
+    recorded = recorded_answer({"answer": gold}, "answer")
+    if recorded is None:
+        return None
+    return float(given is not None and same(recorded, given))

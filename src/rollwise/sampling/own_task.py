@@ -1,0 +1,144 @@
+"""A user's data and rewards in the form of a task, so that whatever trains on tasks trains on them."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from rollwise.errors import ConfigError, PoolError
+from rollwise.sampling.config import DataConfig, OwnData
+from rollwise.sampling.data import PromptData, load_data, sampling_order
+from rollwise.sampling.rewards import check_columns, reward_functions
+from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
+from rollwise.tasks import Task
+from rollwise.tasks.base import TaskRewards, Text
+
+logger = logging.getLogger(__name__)
+
+
+class OwnTask(Task):
+    """The prompts of `--data`, scored by `--reward` or by a task's verifier.
+
+    Held out are the prompts of `eval_data`, else a fifth of the data by a hash of each prompt; nothing if `evaluated`
+    is false and there is no `eval_data`.
+
+    Args:
+        config: where the data are, and the rewards.
+        verifier: the task that scores them, in place of rewards.
+        eval_data: further data of the same form, all of it held out.
+        evaluated: whether anything is to be held out.
+
+    Raises:
+        ConfigError: nobody scores the prompts, or an option does not fit.
+        PoolError: data that can't be used.
+        MissingColumnError: a column that is named, or that a reward needs, is not there.
+    """
+
+    def __init__(
+        self, config: OwnData, *, verifier: Task | None, eval_data: list[str] | str | None, evaluated: bool
+    ) -> None:
+        self.name = config.stem  # type: ignore[misc]
+        self.verifier = verifier
+        if verifier is None and not config.rewards:
+            raise ConfigError(
+                f"who scores the prompts of {config.source!r}? give --reward math, exact, regex:PATTERN or "
+                "file.py:function, or the --task whose verifier does"
+            )
+        self.data = _read(config, None if eval_data or not evaluated else "train")
+        self.held_out: PromptData | None = None
+        if evaluated:
+            self.held_out = _read(replace_data(config, eval_data), None) if eval_data else _read(config, "eval")
+        self.reward_hash = ""
+        self._own_rewards = self._rewards(config)
+        for row in (self.data.rows[0], *(self.held_out.rows[:1] if self.held_out else ())):
+            self._check(row)
+
+    def _rewards(self, config: OwnData) -> TaskRewards:
+        if self.verifier is not None:
+            return self.verifier.rewards
+        found = reward_functions(config)
+        if found.why:
+            logger.warning("%s; name another with --success", found.why)
+        weights = None if config.reward_weights is None else found.weights
+        success = None if found.success is None else found.names[found.success]
+        self.reward_hash = found.digest
+        return TaskRewards(found.functions, weights, success, found.spec, found.declared)
+
+    @property
+    def rewards(self) -> TaskRewards:
+        return self._own_rewards
+
+    def _check(self, row: Mapping[str, Any]) -> None:
+        if self.verifier is None:
+            check_columns(self.rewards.functions, "the reward", row)
+        else:
+            columns = {name: [value] for name, value in row.items() if name not in ("prompt", "completion")}
+            self.verifier.reward([row["prompt"]], [""], **columns)
+
+    def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """`n` rows at the most, every category in proportion, in an order that `seed` decides."""
+        return _records(self.data, n, seed)
+
+    def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
+        """The same of what is held out."""
+        return [] if self.held_out is None else _records(self.held_out, n, seed)
+
+    def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
+        """The verifier's reward, or that of the first reward function."""
+        given: list[float] = self.rewards.functions[0](prompts=prompts, completions=completions, **columns)
+        return given
+
+    @property
+    def max_completion_length(self) -> int:
+        return FILE_COMPLETION_LENGTH if self.verifier is None else self.verifier.max_completion_length
+
+    @property
+    def failure_of(self) -> Callable[[Text, Mapping[str, Any]], str | None] | None:
+        return None if self.verifier is None else self.verifier.failure_of
+
+    @property
+    def warm_start(self) -> Task:
+        if self.verifier is None:
+            raise ConfigError(
+                "the embedded policy is a task's own: with --data and --reward, name a model with --model"
+            )
+        return self.verifier
+
+    def fingerprint(self) -> dict[str, Any]:
+        """Hashes of the data that are trained on, of those held out, and of the reward functions' files."""
+        held_out = "" if self.held_out is None else self.held_out.fingerprint()
+        return {"data": self.data.fingerprint(), "eval_data": held_out, "reward": self.reward_hash}
+
+
+def replace_data(config: OwnData, data: list[str] | str) -> OwnData:
+    """The same options for other data."""
+    return replace(config, data=data)
+
+
+def _read(config: OwnData, split: Any) -> PromptData:
+    own = {name: getattr(config, name) for name in OwnData.__dataclass_fields__}
+    return load_data(DataConfig(**own), None, split=split)
+
+
+def _records(data: PromptData, n: int, seed: int) -> list[dict[str, Any]]:
+    order = sampling_order(data.ids, data.categories, seed)[:n]
+    kinds = {name: _kind_of(data, name) for name in data.rows[0]}
+    mixed = [name for name, kind in kinds.items() if len(kind) > 1]
+    if mixed:
+        raise PoolError(
+            f"column {mixed[0]!r} holds values of several kinds ({', '.join(sorted(kinds[mixed[0]]))}); use one kind, "
+            "for example text"
+        )
+    records = []
+    for row in order:
+        category = {} if data.categories is None else {"category": data.categories[row]}
+        records.append({**data.rows[row], "id": data.ids[row], **category})
+    return records
+
+
+def _kind_of(data: PromptData, name: str) -> set[str]:
+    """The kinds of a column's values, numbers counted as one kind."""
+    kinds = {type(row[name]).__name__ for row in data.rows if row[name] is not None}
+    return {"number" if kind in ("int", "float") else kind for kind in kinds}

@@ -1,0 +1,276 @@
+"""The rewards that a user names: found, checked, summed, and which of them says what is solved."""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+import hashlib
+import importlib
+import inspect
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, RewardError, RollwiseError
+from rollwise.options import did_you_mean
+from rollwise.outcome import RewardSpec
+from rollwise.plugins import Registry, load_object
+from rollwise.sampling.builtin_rewards import built_in
+from rollwise.sampling.config import OwnData
+
+REWARDS: Registry[Any] = Registry("reward", "rewards")
+"""Rewards that other packages install."""
+
+_GIVEN = {"prompts", "completions", "completion_ids", "trainer_state", "log_extra", "log_metric", "environments"}
+"""What TRL gives besides the data's columns."""
+
+_TELLS_SUCCESS = re.compile(r"accura|correct|solv|exact|math|verif|answer|success|passe?d", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class RewardFunctions:
+    """F reward functions of TRL's signature, and how they are used.
+
+    Attributes:
+        functions: F functions; each names itself in its errors.
+        names: F names.
+        weights: F weights of the sum that is trained on.
+        success: which of them says what is solved; None for the sum.
+        why: why this one, in a sentence; empty where there was no choice.
+        spec: the range of the rewards that are told.
+        declared: whether that range was given.
+        digest: a hash of the files that define them; "" without any.
+    """
+
+    functions: list[Callable[..., Any]]
+    names: list[str]
+    weights: list[float]
+    success: int | None
+    why: str
+    spec: RewardSpec
+    declared: bool
+    digest: str
+
+    @property
+    def told(self) -> Callable[..., list[float | None]]:
+        """One function, not asynchronous: the rewards that say what is solved."""
+        if self.success is not None:
+            return _awaited(self.functions[self.success])
+        if len(self.functions) == 1 and self.weights == [1.0]:
+            return _awaited(self.functions[0])
+        return functools.partial(_summed, [_awaited(f) for f in self.functions], self.weights)
+
+
+def reward_functions(config: OwnData) -> RewardFunctions:
+    """The rewards of a command.
+
+    Raises:
+        ConfigError: a name that stands for nothing, or an option that does not fit.
+        MissingExtraError: a reward needs a package that is not installed.
+    """
+    found = [load_reward(where) for where in config.rewards]
+    names = _distinct([name_of(where) for where in config.rewards])
+    weights = [1.0] * len(names) if config.reward_weights is None else [float(w) for w in config.reward_weights]
+    spec = config.reward_spec()
+    declared = (config.reward_low, config.reward_high) != (None, None)
+    success, why = choose_success(config.success, names, weights, spec if declared else None)
+    return RewardFunctions(
+        functions=[checked(function, name) for (function, _), name in zip(found, names, strict=True)],
+        names=names,
+        weights=weights,
+        success=success,
+        why=why,
+        spec=spec or RewardSpec(),
+        declared=declared,
+        digest=_joined([digest for _, digest in found if digest]),
+    )
+
+
+def choose_success(
+    named: str | None, names: Sequence[str], weights: Sequence[float], declared: RewardSpec | None
+) -> tuple[int | None, str]:
+    """Which of F reward functions says what is solved, None for their weighted sum, and why.
+
+    The one that is named; of several, else the only one whose name says so (accuracy, correct, ...), else the only one
+    of the greatest weight, else the sum. The sum too where the declared range is one that a single reward of at most 1
+    can't reach.
+
+    Raises:
+        ConfigError: no function has that name.
+
+    >>> choose_success(None, ["accuracy", "brevity"], [1.0, 1.0], None)[0]
+    0
+    >>> choose_success(None, ["a", "b"], [1.0, 1.0], None)[0] is None
+    True
+    """
+    if named is not None:
+        if named not in names:
+            raise ConfigError(
+                f"success must be the name of a reward, got {named!r}{did_you_mean(named, names)}; the rewards are "
+                f"{', '.join(names)}"
+            )
+        return names.index(named), ""
+    if len(names) < 2:
+        return None, ""
+    if declared is not None and declared.threshold > 1.0:
+        return (
+            None,
+            f"the sum of all says what is solved, as the range that is given (solved at {declared.threshold:g})",
+        )
+    telling = [i for i, name in enumerate(names) if _TELLS_SUCCESS.search(name)]
+    heaviest = [i for i, weight in enumerate(weights) if abs(weight) == max(map(abs, weights))]
+    for chosen, reason in ((telling, "its name says so"), (heaviest, "it has the greatest weight")):
+        if len(chosen) == 1:
+            return chosen[0], f"{names[chosen[0]]!r} says what is solved, as {reason}"
+    return None, "the sum of all says what is solved, as no name or weight singles one out"
+
+
+def name_of(where: str) -> str:
+    """A reward's name in logs and for `success`.
+
+    >>> name_of("rewards.py:accuracy"), name_of("math"), name_of("regex:<answer>")
+    ('accuracy', 'math', 'regex')
+    """
+    return "regex" if where.startswith("regex:") else where.rpartition(":")[2]
+
+
+def _distinct(names: Sequence[str]) -> list[str]:
+    seen: dict[str, int] = {}
+    out = []
+    for name in names:
+        seen[name] = seen.get(name, 0) + 1
+        out.append(name if seen[name] == 1 else f"{name}_{seen[name]}")
+    return out
+
+
+def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any], str]:
+    """The function that a name stands for, and a hash of its file; "" where it has none.
+
+    Args:
+        where: A built-in one, one that a package installs, `file.py:name`, `package.module:name`, or one of TRL's.
+        what: What the function is, for messages.
+
+    Raises:
+        ConfigError: it stands for nothing that can be called, or can't be imported.
+    """
+    if what == "reward" and (own := built_in(where)) is not None:
+        return own, ""
+    if ":" not in where and (of_trl := _of_trl(where)) is not None:
+        return of_trl, ""
+    found, digest = REWARDS.load(where) if what == "reward" else load_object(where, what=what)
+    if inspect.isclass(found):
+        found = found()
+    if not callable(found):
+        raise ConfigError(f"{what} {where!r} can't be called, it is {found!r:.80}; name a function")
+    return found, digest
+
+
+def _of_trl(name: str) -> Callable[..., Any] | None:
+    if not name.endswith("_reward") and not name.startswith("get_"):
+        return None
+    try:
+        return getattr(importlib.import_module("trl.rewards"), name, None)
+    except ImportError as error:
+        raise MissingExtraError(f'reward {name!r} may be one of TRL\'s; pip install "rollwise[train]"') from error
+
+
+def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """`function` under `name`, asynchronous if it is; it raises `RewardError` for what is no list of finite numbers."""
+    label = f"reward {name!r}"
+
+    async def asked(**columns: Any) -> list[float | None]:
+        with _named(label):
+            return numbers(await function(**columns), label, len(columns["completions"]))
+
+    def called(**columns: Any) -> list[float | None]:
+        with _named(label):
+            return numbers(function(**columns), label, len(columns["completions"]))
+
+    call: Callable[..., Any] = asked if is_async(function) else called
+    call.__name__ = name
+    call.__wrapped__ = function  # type: ignore[attr-defined]  # so that its signature can be read
+    return call
+
+
+def is_async(function: Any) -> bool:
+    """Whether calling it gives something to await: a coroutine function, or an object with one as its `__call__`."""
+    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
+
+
+@contextmanager
+def _named(name: str) -> Iterator[None]:
+    """Whatever a reward function raises inside becomes a `RewardError` that names it."""
+    try:
+        yield
+    except RollwiseError:
+        raise
+    except Exception as error:
+        raise RewardError(f"{name} raised {error!r:.300}; mend it") from error
+
+
+def numbers(given: Any, name: str, n: int) -> list[float | None]:
+    """What `name` gave as n finite numbers, None where a rollout can't be scored; `RewardError` for anything else."""
+    listed = given.tolist() if hasattr(given, "tolist") else given
+    if inspect.isawaitable(listed):
+        raise RewardError(f"{name} gave something to await; declare it with async def")
+    if not isinstance(listed, list | tuple) or len(listed) != n:
+        raise RewardError(f"{name} must give a list of {n} rewards, got {listed!r:.120}")
+    return [None if value is None else _number(value, name) for value in listed]
+
+
+def _number(value: Any, name: str) -> float:
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise RewardError(
+            f"{name} gave {value!r:.80}; a reward must be a number, or None for what can't be scored"
+        ) from None
+    if not math.isfinite(number):
+        raise RewardError(f"{name} gave {value!r:.80}; a reward must be finite, or None for what can't be scored")
+    return number
+
+
+def _awaited(function: Callable[..., Any]) -> Callable[..., Any]:
+    if not is_async(function):
+        return function
+
+    @functools.wraps(function)
+    def run(**columns: Any) -> Any:
+        return asyncio.run(function(**columns))
+
+    return run
+
+
+def _summed(functions: Sequence[Callable[..., Any]], weights: Sequence[float], /, **columns: Any) -> list[float | None]:
+    """As TRL sums: what a function can't score counts as 0, unless none can."""
+    scored = [function(**columns) for function in functions]
+    return [
+        None if all(value is None for value in own) else sum(w * (v or 0.0) for w, v in zip(weights, own, strict=True))
+        for own in zip(*scored, strict=True)
+    ]
+
+
+def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mapping[str, Any]) -> None:
+    """`MissingColumnError` if a function has a parameter without a default that is no column of `row`."""
+    for function in functions:
+        parameters = inspect.signature(function).parameters.values()
+        required = [
+            p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
+        ]
+        missing = next((column for column in required if column not in _GIVEN and column not in row), None)
+        if missing is None:
+            continue
+        own = getattr(function, "__name__", "")
+        about = name if len(functions) == 1 else f"reward {own!r}"
+        likely = [other for other in ("solution", "ground_truth", "target", "gold") if other in row]
+        remedy = f"--answer_column {likely[0]} names it" if missing == "answer" and likely else "add or rename one"
+        raise MissingColumnError(f"{about} needs the column {missing!r}, but the data has {', '.join(row)}; {remedy}")
+
+
+def _joined(digests: Sequence[str]) -> str:
+    return (
+        digests[0] if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16] * bool(digests)
+    )

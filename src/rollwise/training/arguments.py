@@ -1,0 +1,104 @@
+"""The arguments of TRL's trainer for a run: what its options imply, and what the user sets beside them."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import fields
+from typing import Any
+
+import torch
+from transformers.integrations import get_available_reporting_integrations
+from trl import GRPOConfig, RLOOConfig
+
+from rollwise.errors import ConfigError
+from rollwise.options import did_you_mean
+from rollwise.runs.folder import RunFolder
+from rollwise.tasks import Task
+from rollwise.training.config import TrainConfig
+from rollwise.training.trainer.environments import environment_options
+from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+
+TRAINERS: dict[str, tuple[type, type]] = {
+    "grpo": (CurriculumGRPOTrainer, GRPOConfig),
+    "rloo": (CurriculumRLOOTrainer, RLOOConfig),
+}
+
+_OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"}
+"""Fields of the trainer's arguments that the run itself has to know: the option that sets each."""
+
+
+def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
+    """Say at once, and in one line, what TRL and transformers say only when the model has been loaded.
+
+    Args:
+        config: of the run.
+        begun: whether it has been begun, so that its options can't be changed any more.
+
+    Raises:
+        ConfigError: a field that the trainer's arguments don't have, or a tracker that is not there.
+    """
+    kind = TRAINERS[config.trainer][1]
+    known = [field.name for field in fields(kind)]
+    for name in config.trainer_options:
+        if name in _OURS and not begun:
+            raise ConfigError(f"trainer_options can't have {name!r}: give --{_OURS[name]} instead")
+        if name not in known:
+            raise ConfigError(f"{kind.__name__} has no option {name!r}{did_you_mean(name, known)} (trainer_options)")
+    usable = ["none", "all", *sorted(get_available_reporting_integrations())]
+    if config.report_to not in usable:
+        raise ConfigError(
+            f"report_to {config.report_to!r} is not installed, or no tracker that transformers knows; install it, or "
+            f"choose one of {usable}"
+        )
+
+
+def trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder, *, begun: bool) -> Any:
+    """TRL's arguments for a run.
+
+    Raises:
+        ConfigError: options that don't fit.
+    """
+    check_trainer_options(config, begun=begun)
+    processes = int(os.environ.get("WORLD_SIZE", "1"))
+    per_pass, passes = config.batch(processes)
+    cpu = not torch.cuda.is_available()
+    evaluating = config.eval_prompts > 0
+    implied = {
+        "output_dir": str(folder.checkpoints),
+        "max_steps": config.steps,
+        "per_device_train_batch_size": per_pass,
+        "gradient_accumulation_steps": passes,
+        "num_generations": config.group_size,
+        "num_generations_eval": config.eval_samples,
+        "per_device_eval_batch_size": config.eval_samples * max(1, per_pass // config.eval_samples),
+        "max_completion_length": config.max_completion_length or task.max_completion_length,
+        "temperature": config.temperature,
+        "learning_rate": config.learning_rate,
+        "lr_scheduler_type": "constant_with_warmup",
+        "warmup_steps": config.warmup_steps,
+        "beta": 0.0,
+        "eval_strategy": "steps" if evaluating else "no",
+        "eval_steps": config.eval_every,
+        "save_strategy": "steps",
+        "save_steps": config.save_every,
+        "save_total_limit": config.keep_checkpoints,
+        "logging_steps": 1,
+        "report_to": config.report_to,
+        "run_name": str(folder.path),
+        "project": "rollwise",
+        "disable_tqdm": True,
+        "seed": config.seed,
+        "use_cpu": cpu,
+        "bf16": not cpu,
+        "gradient_checkpointing": not cpu,
+    }
+    if config.trainer == "grpo":
+        implied |= environment_options(task)
+        implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
+    else:
+        implied["normalize_advantages"] = config.advantages == "std"
+    kind = TRAINERS[config.trainer][1]
+    try:
+        return kind(**{**implied, **config.trainer_options})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{kind.__name__} refuses these options (trainer_options): {error}") from error

@@ -1,0 +1,165 @@
+"""The parts of a run: its task, curriculum, gate, policy and trainer."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import torch
+from accelerate import PartialState
+from datasets import Dataset
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.errors import ConfigError, PoolError
+from rollwise.gates import DynamicSampling
+from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
+from rollwise.models.loading import need
+from rollwise.models.prompt_check import check_prompts
+from rollwise.options import check_options
+from rollwise.profiling import add_pass_rates
+from rollwise.sampling.own_task import OwnTask
+from rollwise.tasks import Task
+from rollwise.training.arguments import TRAINERS
+from rollwise.training.config import NO_GATE, TrainConfig
+from rollwise.training.trainer.environments import environment_arguments
+
+
+def task_of(config: TrainConfig) -> Task:
+    """The task of a run, with its options; in words where the model is a pretrained one. With `data`, these as a task.
+
+    Raises:
+        ConfigError: data or rewards that can't be used, or the embedded policy without a task to warm it up on.
+        PoolError: data that can't be used.
+        MissingColumnError: a column that is not there.
+    """
+    if not config.data:
+        return task_for(config.model, str(config.task), config.task_options)
+    verifier = None
+    if config.task is not None:
+        verifier = task_for(config.model, config.task, config.task_options, own_prompts=False)
+    task = OwnTask(config, verifier=verifier, eval_data=config.eval_data, evaluated=config.eval_prompts > 0)
+    if is_embedded(config.model):
+        task.warm_start  # noqa: B018  # refuses a policy that nothing warms up
+    return task
+
+
+def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
+    """The curriculum of a run, unbound.
+
+    Raises:
+        ConfigError: an option that the method does not have, or a policy that can't answer what it asks.
+    """
+    rewards = task.rewards
+    curriculum = make_curriculum(
+        config.curriculum, seed=config.seed, reward_spec=rewards.spec, **config.method_options()
+    )
+    curriculum.range_declared = rewards.declared
+    if curriculum.wants_answers and config.model == EMBEDDED:
+        raise ConfigError(
+            f"curriculum {config.curriculum!r} asks the policy for judgments, which the embedded one has not learnt to "
+            f"write; use --model {JUDGING}, or a pretrained instruct model"
+        )
+    return curriculum
+
+
+def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:
+    """The parts of the method's paper that the run's options leave out, in words."""
+    name, parts = config.curriculum, []
+    if curriculum.paper_gate is not None and config.gate == NO_GATE:
+        gate, options = curriculum.paper_gate
+        flags = " ".join([f"--gate {gate}", *(f"--gate_options.{key} {value}" for key, value in options.items())])
+        parts.append(f"{name} has a gate in its paper, which this run has not: {flags}")
+    if curriculum.paper_trainer not in (None, config.trainer):
+        parts.append(f"{name}'s paper trains by {curriculum.paper_trainer}: --trainer {curriculum.paper_trainer}")
+    return parts
+
+
+def make_trainer(
+    config: TrainConfig,
+    task: Task,
+    curriculum: Curriculum,
+    gate: DynamicSampling | None,
+    arguments: Any,
+    console: Console,
+) -> Any:
+    """TRL's trainer with the run's parts.
+
+    Raises:
+        ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
+    """
+    source = make_embedded(config.model, task.warm_start, console) if is_embedded(config.model) else config.model
+    model, tokenizer = load_policy(source)
+    train, held_out = datasets_of(config, task)
+    for part in (train, held_out):
+        check_prompts(part["prompt"] if part else [], tokenizer, model.config, arguments.max_completion_length)
+    if config.profile is not None:
+        train = add_pass_rates(train, config.profile)
+    rewards = task.rewards
+    arguments.reward_weights = rewards.weights or arguments.reward_weights
+    return TRAINERS[config.trainer][0](
+        model=model,
+        reward_funcs=rewards.functions,
+        success=rewards.success,
+        args=arguments,
+        train_dataset=train,
+        eval_dataset=held_out,
+        processing_class=tokenizer,
+        curriculum=curriculum,
+        gate=gate,
+        probe_batch=config.probe_batch,
+        max_judgment_length=config.max_judgment_length,
+        failure_of=task.failure_of,
+        peft_config=lora_config(config.peft),
+        **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
+    )
+
+
+def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, Dataset | None]:
+    """The prompts to train on, and those held out, or None.
+
+    Raises:
+        PoolError: columns that no table can hold.
+    """
+    train = task.train_records(config.train_prompts or sys.maxsize, config.seed)
+    held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
+    try:
+        return Dataset.from_list(train), Dataset.from_list(held_out) if held_out else None
+    except (pyarrow.ArrowException, OverflowError) as error:
+        raise PoolError(f"the columns of {task.name!r} don't make a table: {error}; use one kind a column") from error
+
+
+def lora_config(options: dict[str, Any]) -> Any:
+    """Peft's configuration of a LoRA adapter; None without options.
+
+    Raises:
+        ConfigError: an option that it does not have, or a value that it refuses.
+        MissingExtraError: peft is not installed.
+    """
+    if not options:
+        return None
+    kind = need("peft", "training a LoRA adapter (--peft)").LoraConfig
+    check_options("peft's LoraConfig", options, [f.name for f in fields(kind)])
+    try:
+        return kind(**{"task_type": "CAUSAL_LM", **options})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"peft refuses these options of --peft: {error}") from error
+
+
+def make_embedded(model: str, task: Task, console: Console) -> str | Path:
+    """Where to load a model from; an embedded one is made, with a bar on the console, unless it is cached."""
+    processes = PartialState(cpu=not torch.cuda.is_available())
+    columns = (
+        TextColumn("[bold]{task.description}"),
+        BarColumn(bar_width=20),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+    )
+    bar = Progress(*columns, console=console, disable=not processes.is_main_process)
+    with processes.local_main_process_first(), bar:  # the others find it in the cache
+        warming = bar.add_task(f"warm start: {task.name}", total=None, visible=False)
+        return policy_source(model, task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))
