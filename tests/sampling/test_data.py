@@ -97,7 +97,8 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         ("c.json", b'{"prompt": 1}', "must hold a list of objects"),
         ("d.json", b"[", "not valid JSON"),
         ("e.parquet", b"no", "can't be read as parquet"),
-        ("f.csv", b"", "neither a task (bfcl, boxes, countdown, reversal) nor a file"),
+        ("f.csv", b"prompt,answer\n1+1,2,3\n", "line 2 has more cells than the first line has columns"),
+        ("g.txt", b"", "neither a task (bfcl, boxes, countdown, reversal), nor a file"),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError) as caught:

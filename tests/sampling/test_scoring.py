@@ -42,7 +42,10 @@ def test_trls_signature() -> None:
     ("given", "reason"),
     [
         ([float("nan"), 0], "must be finite, or None"),
-        ([float("inf"), 0], "gave inf for the prompt '1+1='"),
+        (
+            [float("inf"), 0],
+            "gave inf; a reward must be finite",
+        ),
         ([2.0, 0], "outside [0, 1]; say the range with --reward_low"),
         (["good", 0], "must be a number, or None"),
         ([1.0], "must give a list of 2 rewards"),
@@ -102,9 +105,9 @@ def test_functions_from_files_and_modules(tmp_path: Path) -> None:
     assert load_reward(f"{file}:good")[1] != digest
     assert load_reward("textwrap:dedent")[0] is textwrap.dedent
     for where, reason in (
-        ("mine.py", "must be file.py:function"),
+        ("mine.py", "unknown reward 'mine.py'; give math, exact, regex:PATTERN, file.py:function"),
         (f"{tmp_path}/nowhere.py:good", "does not exist"),
-        (f"{file}:bad", "has no function 'bad'; it has good"),
+        (f"{file}:bad", "has no 'bad'; it has good"),
         ("no.such.module:f", "can't be imported"),
     ):
         with pytest.raises(ConfigError) as caught:

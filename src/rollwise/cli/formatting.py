@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 from typing import Any
 
@@ -27,6 +28,22 @@ class _Parser(ArgumentParser):
 def command_parser(**options: str) -> ArgumentParser:
     """A command's parser, whose description and examples are shown as they are written."""
     return _Parser(formatter_class=_Formatter, **options)
+
+
+def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:
+    """Several values behind one of `options` as one list, in the form in which YAML has it; all else is left alone.
+
+    >>> gathered(["train", "--reward", "math", "r.py:brief", "--steps", "3", "--data", "a.csv"], ["--reward", "--data"])
+    ['train', '--reward', '["math", "r.py:brief"]', '--steps', '3', '--data', 'a.csv']
+    """
+    given, out, several = list(arguments), [], set(options)
+    while given:
+        out.append(given.pop(0))
+        values: list[str] = []
+        while out[-1] in several and given and not given[0].startswith("--"):
+            values.append(given.pop(0))
+        out += [json.dumps(values)] if len(values) > 1 else values
+    return out
 
 
 def underscored(arguments: Iterable[str]) -> list[str]:

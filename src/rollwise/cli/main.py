@@ -13,6 +13,9 @@ from rollwise.terminal import guard_output, say
 # A full disk or quota, a limit of file sizes, a read-only or forbidden place, a broken disk.
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 
+LISTS = ("--data", "--eval_data", "--reward")
+"""Options that take several values: `--reward math r.py:brief`."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; the exit status: 0 done, 1 an error explained, 2 a wrong command line, 130 interrupted."""
@@ -28,12 +31,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             if not given or given[0] not in COMMANDS:
                 show_overview(given)
-            from rollwise.cli.formatting import underscored
+            from rollwise.cli.formatting import gathered, underscored
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        status = run_command(build_parser(given).parse_args(underscored(given), defaults=False))
+        status = run_command(build_parser(given).parse_args(gathered(underscored(given), LISTS), defaults=False))
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1

@@ -160,6 +160,12 @@ def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any]
         return own, ""
     if ":" not in where and (of_trl := _of_trl(where)) is not None:
         return of_trl, ""
+    if what == "reward" and ":" not in where and where not in REWARDS:
+        names = [*(one.name for one in REWARDS.installed()), "math", "exact", "regex"]
+        raise ConfigError(
+            f"unknown reward {where!r}{did_you_mean(where, names)}; give {', '.join(names)}:PATTERN, "
+            "file.py:function, package.module:function, or the name of one of trl.rewards"
+        )
     found, digest = REWARDS.load(where) if what == "reward" else load_object(where, what=what)
     if inspect.isclass(found):
         found = found()

@@ -1,0 +1,241 @@
+"""A user's files, columns and rewards."""
+
+import csv
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import pyarrow
+import pyarrow.parquet
+import pytest
+from datasets import Dataset
+
+from rollwise.errors import ConfigError, MissingColumnError, PoolError, RewardError, RollwiseError
+from rollwise.outcome import RewardSpec
+from rollwise.sampling.builtin_rewards import exact, math, regex
+from rollwise.sampling.config import DataConfig
+from rollwise.sampling.data import PromptData, load_data
+from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
+
+ROWS = [{"problem": f"{i}+{i}=", "answer": str(2 * i), "type": "sum" if i % 2 else "even"} for i in range(40)]
+
+
+def jsonl(path: Path, rows: list[Any]) -> Path:
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def load(data: Any, **options: Any) -> PromptData:
+    listed = [str(one) for one in data] if isinstance(data, list) else str(data)
+    return load_data(DataConfig(data=listed, reward="exact", **options), None)
+
+
+def test_every_form_of_file_gives_the_same_rows(tmp_path: Path) -> None:
+    jsonl(tmp_path / "a.jsonl", ROWS)
+    (tmp_path / "a.json").write_text(json.dumps(ROWS))
+    with open(tmp_path / "a.csv", "w", newline="", encoding="utf-8-sig") as file:  # with a byte order mark
+        writer = csv.DictWriter(file, list(ROWS[0]))
+        writer.writeheader()
+        writer.writerows(ROWS)
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(ROWS), tmp_path / "a.parquet")
+    Dataset.from_list(ROWS).save_to_disk(str(tmp_path / "folder"))
+    jsonl(tmp_path / "first.jsonl", ROWS[:15])
+    jsonl(tmp_path / "second.jsonl", ROWS[15:])
+    sources = [tmp_path / name for name in ("a.jsonl", "a.json", "a.csv", "a.parquet", "folder")]
+    found = [load(source, prompt_column="problem") for source in sources]
+    found.append(load([tmp_path / "first.jsonl", tmp_path / "second.jsonl"], prompt_column="problem"))
+    assert len({data.fingerprint() for data in found}) == 1
+    assert found[0].rows[3] == {**ROWS[3], "prompt": "3+3="}
+
+
+def test_nested_columns_of_verl(tmp_path: Path) -> None:
+    row = {
+        "prompt": [{"role": "user", "content": "1+1="}],
+        "reward_model": {"ground_truth": "2"},
+        "extra_info": {"index": 7, "level": "easy", "question": "1+1"},
+    }
+    pyarrow.parquet.write_table(pyarrow.Table.from_pylist([row]), tmp_path / "verl.parquet")
+    paths = {"answer_column": "reward_model.ground_truth", "category": "extra_info.level", "id": "extra_info.index"}
+    data = load(tmp_path / "verl.parquet", **paths)
+    assert (data.rows[0]["answer"], data.categories, data.ids) == ("2", ["easy"], ["7"])
+    assert data.prompts == [row["prompt"]]
+    assert load(tmp_path / "verl.parquet", prompt_column="extra_info.question").prompts == ["1+1"]
+
+
+def test_system_and_template(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "a.jsonl", ROWS[1:2])
+    template = "{prompt} ({type}) Put it in \\boxed{{}}."
+    data = load(path, prompt_column="problem", template=template, system="Be brief.")
+    assert data.prompts == [
+        [
+            {"role": "system", "content": "Be brief."},
+            {"role": "user", "content": "1+1= (sum) Put it in \\boxed{}."},
+        ]
+    ]
+    assert load(path, prompt_column="problem", system="").prompts == [[{"role": "user", "content": "1+1="}]]
+    with pytest.raises(MissingColumnError, match=r"row 1: template needs the column 'kind'"):
+        load(path, prompt_column="problem", template="{kind}")
+    with pytest.raises(ConfigError, match="unbalanced braces"):
+        load(path, prompt_column="problem", template="{prompt")
+
+
+@pytest.mark.parametrize(
+    ("rows", "options", "error", "reason"),
+    [
+        (ROWS, {}, MissingColumnError, "no column 'prompt' (--prompt_column); it has problem, answer, type; "
+                                       "--prompt_column problem names it"),
+        (ROWS, {"prompt_column": "problm"}, MissingColumnError, "did you mean 'problem'?"),
+        (ROWS, {"prompt_column": "extra.question"}, MissingColumnError, "no column 'extra.question'"),
+        ([{"prompt": " "}], {}, PoolError, "row 1: a prompt must be text"),
+        ([{"prompt": "a"}, {"prompt": [{"role": "user", "content": "b"}]}], {}, PoolError,
+         "mixes prompts of text (row 1) and messages (row 2)"),
+        ([{"prompt": [{"role": "user", "content": "b"}]}], {"template": "{prompt}"}, ConfigError,
+         "template is for prompts of text"),
+    ],
+)  # fmt: skip
+def test_columns_that_do_not_fit(
+    rows: list[Any], options: dict[str, Any], error: type[RollwiseError], reason: str, tmp_path: Path
+) -> None:
+    with pytest.raises(error) as caught:
+        load(jsonl(tmp_path / "a.jsonl", rows), **options)
+    assert reason in str(caught.value)
+
+
+def test_prompts_that_are_all_the_same_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    load(jsonl(tmp_path / "a.jsonl", [{"prompt": "x", "answer": i} for i in range(3)]))
+    assert "all 3 prompts are the same text" in caplog.text
+
+
+def test_a_hub_id_without_a_network(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    with pytest.raises(ConfigError, match=r"'no-one/no-data:train' can't be loaded from the hub .*is there a network"):
+        load("no-one/no-data:train")
+
+
+# ---- rewards ----
+
+
+def test_built_in_rewards_by_hand() -> None:
+    pytest.importorskip("math_verify")
+    assert math(["\\boxed{\\frac{1}{2}}", "I think 0.5", "no"], answer=["0.5", "\\frac12", None]) == [1.0, 1.0, None]
+    assert exact([[{"role": "assistant", "content": "so #### 1,000"}]], answer=["1000"]) == [1.0]
+    assert regex("<b>")(["<b>", "b"]) == [1.0, 0.0]
+    with pytest.raises(ConfigError, match="no regular expression"):
+        regex("(")
+    with pytest.raises(ConfigError, match="needs a pattern"):
+        load_reward("regex")
+
+
+def test_names_that_stand_for_rewards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "own_rewards_here.py").write_text("def digit(completions, **_):\n    return [1.0] * len(completions)\n")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    assert load_reward("own_rewards_here:digit")[0](completions=["a"]) == [1.0]  # in the working directory
+    from trl.rewards import think_format_reward
+
+    assert load_reward("think_format_reward")[0] is think_format_reward
+    assert load_reward("trl.rewards:think_format_reward")[0] is think_format_reward
+    with pytest.raises(ConfigError, match=r"unknown reward 'maths' \(did you mean 'math'\?\)"):
+        load_reward("maths")
+
+
+def rewards_file(folder: Path) -> Path:
+    path = folder / "r.py"
+    path.write_text(
+        "async def accuracy(completions, answer, **_):\n"
+        "    return [float(c == a) for c, a in zip(completions, answer)]\n"
+        "def brevity(completions, **_):\n"
+        "    return [-len(c) / 10 for c in completions]\n"
+        "def first(completions, **_):\n"
+        "    return [0.0]\n"
+        "def broken(completions, **_):\n"
+        "    return {}['x']\n"
+    )
+    return path
+
+
+def test_several_rewards_and_the_one_that_says_what_is_solved(tmp_path: Path) -> None:
+    path = rewards_file(tmp_path)
+    names = [f"{path}:accuracy", f"{path}:brevity"]
+    found = reward_functions(DataConfig(data="x.jsonl", reward=names, reward_weights=[1.0, 0.5]))
+    assert (found.success, found.names) == (0, ["accuracy", "brevity"])
+    assert "'accuracy' says what is solved, as its name says so" in found.why
+    assert found.told(completions=["4", "444"], answer=["4", "4"]) == [1.0, 0.0]  # asynchronous
+    summed = reward_functions(DataConfig(data="x.jsonl", reward=names, success="brevity"))
+    assert summed.told(completions=["4", "444"], answer=["4", "4"]) == [-0.1, -0.3]
+    with pytest.raises(ConfigError, match=r"got 'acuracy' \(did you mean 'accuracy'\?\)"):
+        reward_functions(DataConfig(data="x.jsonl", reward=names, success="acuracy"))
+
+
+@pytest.mark.parametrize(
+    ("names", "weights", "declared", "chosen"),
+    [
+        (["f"], [2.0], None, None),
+        (["format", "accuracy"], [1.0, 1.0], None, 1),
+        (["a", "b"], [1.0, 3.0], None, 1),
+        (["a", "b"], [1.0, 1.0], None, None),
+        (["format", "accuracy"], [1.0, 1.0], RewardSpec(0, 2), None),  # the sum's range
+        (["format", "accuracy"], [1.0, 1.0], RewardSpec(-1, 1), 1),
+    ],
+)
+def test_which_reward_says_what_is_solved(
+    names: list[str], weights: list[float], declared: RewardSpec | None, chosen: int | None
+) -> None:
+    assert choose_success(None, names, weights, declared)[0] == chosen
+
+
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [("first", "must give a list of 2 rewards"), ("broken", "reward 'broken' raised KeyError('x')")],
+)
+def test_functions_that_fail_are_named(name: str, reason: str, tmp_path: Path) -> None:
+    found = reward_functions(DataConfig(data="x.jsonl", reward=f"{rewards_file(tmp_path)}:{name}"))
+    with pytest.raises(RewardError) as caught:
+        found.functions[0](completions=["a", "b"])
+    assert reason in str(caught.value)
+
+
+# ---- as a task ----
+
+
+def own_task(path: Path, **options: Any) -> OwnTask:
+    settings = {"verifier": None, "eval_data": None, "evaluated": True}
+    settings |= {name: options.pop(name) for name in list(options) if name in settings}
+    return OwnTask(DataConfig(data=str(path), prompt_column="problem", **options), **settings)
+
+
+def test_a_fifth_is_held_out_by_a_hash(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "sums.jsonl", ROWS)
+    task = own_task(path, reward="exact", category="type")
+    train, held_out = task.train_records(100, 0), task.eval_records(100, 0)
+    assert len(train) + len(held_out) == 40
+    assert 0 < len(held_out) < 20
+    assert not {row["id"] for row in train} & {row["id"] for row in held_out}
+    shuffled = own_task(jsonl(tmp_path / "other.jsonl", ROWS[::-1]), reward="exact", category="type")
+    assert {row["id"] for row in shuffled.eval_records(100, 0)} == {row["id"] for row in held_out}
+    assert train[0]["category"] in ("sum", "even")
+    assert len(own_task(path, reward="exact", evaluated=False).train_records(100, 0)) == 40
+    other = jsonl(tmp_path / "held.jsonl", [{"problem": "9+9=", "answer": "18", "type": "x"}])
+    task = own_task(path, reward="exact", eval_data=str(other))
+    assert len(task.train_records(100, 0)) == 40
+    assert [row["prompt"] for row in task.eval_records(5, 0)] == ["9+9="]
+
+
+def test_solution_instead_of_answer(tmp_path: Path) -> None:
+    path = jsonl(tmp_path / "a.jsonl", [{"problem": f"{i}", "solution": f"#### {i}"} for i in range(40)])
+    with pytest.raises(MissingColumnError, match="needs the column 'answer'.*--answer_column solution names it"):
+        own_task(path, reward="exact")
+    assert own_task(path, reward="exact", answer_column="solution").train_records(1, 0)[0]["answer"].startswith("####")
+
+
+def test_nobody_scores(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="who scores the prompts of"):
+        own_task(jsonl(tmp_path / "a.jsonl", ROWS))
+
+
+def test_columns_of_several_kinds(tmp_path: Path) -> None:
+    rows = [{"problem": str(i), "answer": i if i % 2 else str(i)} for i in range(40)]
+    with pytest.raises(PoolError, match=r"column 'answer' holds values of several kinds \(number, str\)"):
+        own_task(jsonl(tmp_path / "a.jsonl", rows), reward="exact").train_records(5, 0)
