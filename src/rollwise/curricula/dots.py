@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
-from rollwise.curricula.bots import BOTS, Implicit
+from rollwise.curricula.bots import BOTS
 from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
-from rollwise.estimators import Features
+from rollwise.estimators import Features, Implicit
 from rollwise.options import Positive, Share
 from rollwise.pool import PromptPool
 

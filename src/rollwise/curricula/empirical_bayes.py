@@ -54,59 +54,30 @@ class EmpiricalBayes(
     paper="ours: a prompt's prior is what like prompts showed of late",
     needs="nothing; uses `category`, `reference_pass_rates`, `difficulty` or `embedding` if there",
 ):
-    """Ranks a rotating set of candidates by the variance of the rewards that each may have, at most.
+    """Rolls out the candidates whose rewards may vary most, by a belief about each prompt and a prior for its group.
 
-    Ours; of parts that others have shown to work. Each prompt's success rate has a Beta belief: its own rollouts, which
-    fade, on the prior of its group, which is fitted to what the group's prompts showed of late (`PooledBelief`). So a
-    prompt that was never tried is ranked by its category, as a bandit over categories would, and one that was tried by
-    itself. The score is an upper bound,
-
-        E[p(1-p)] + optimism * SD[p(1-p)],
-
-    by which those known to be in the middle come first, with the untried of groups in which some are; then what failed
-    or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
-    prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
-    has its chance. Untried prompts that score less than `pass_below` of what those of the best group do are passed
-    over, the more often the less their group promises, up to seven times of eight. So candidates are seldom wasted on
-    categories that are known to be hopeless, however large. Prompts that were tried are not passed over: in a small
-    pool that brings the same few good ones back too soon.
-
-    Like prompts teach alike. In a step of k, n prompts of a group count for as many as
-
-        n / (1 + (n-1) overlap / k)
-
-    that have nothing in common (the effective size of a cluster sample, Kish 1965), and the scores of the next are
-    multiplied by what it would add, or by a half if that is more. So groups share a step that are half as good as the
-    best, or better. Without that it goes whole to the group with the greatest variance just now, and where contrast was
-    greatest least was learnt (docs/results.md).
+    Ours. How it works, and why, is in docs/curricula.md. A ticket's lane says if the prompt was `tried` or `untried`.
 
     Args:
         pool: any prompts.
         group_by: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
-            `difficulty`, else `embedding`, else none, so that all prompts are one group, as they are for [].
-        optimism: how many standard deviations of p(1-p) are added.
-        overlap: how much less a group's prompts teach as its share of a step grows; 0: they have nothing in common.
-        forgetting: how much of a prompt's own evidence is given up a step.
-        renewal: how much of it besides, when the prompt is rolled out again.
-        drift: how much of a group's evidence is given up a step, though none of its prompts is told.
-        memory: prompts of a group that are remembered: after as many new outcomes 1/e of the old evidence is left.
+            `difficulty`, else `embedding`; []: one group.
+        optimism: how many standard deviations of p(1-p) are added to its mean.
+        overlap: how much less a group's prompts teach as its share of a step grows; 0: no less.
+        forgetting: share of a prompt's own evidence given up each step.
+        renewal: share of it given up, besides, when the prompt is rolled out again.
+        drift: share of a group's evidence given up each step, also without new outcomes.
+        memory: prompts that a group remembers: after this many new outcomes, 1/e of the old evidence is left.
         borrowed: evidence of the average group that every group borrows, in prompts.
-        candidate_multiplier: candidates a prompt asked for; None: the whole pool.
-        pass_below: untried prompts of groups that promise less than this share of the best one's are candidates less
-            often; 0: all as often.
-        strata: into how many quantiles a column of fractions is divided (reference pass rates by their mean; whole
-            numbers are values as they are).
-        clusters: into how many clusters a column of vectors is. What divides a column is saved, so that a pool that
-            has grown is divided as before.
-
-    A ticket's lane says whether the prompt was `tried` or `untried`. Graded rewards count in fractions; what their
-    groups are expected to teach is the variance of the scores above what every answer earns, not p(1-p), and the
-    optimism is of that variance; see `PooledBelief`.
+        candidate_multiplier: candidates for each prompt asked for; None: the whole pool.
+        pass_below: groups below this share of the best group's score offer untried prompts less often; 0: as often.
+        strata: number of quantiles that a column of fractions is divided into (reference pass rates by their mean).
+        clusters: number of clusters that a column of vectors is divided into.
 
     >>> pool = PromptPool(ids=["a", "b", "c", "d"], columns={"category": ["sums", "sums", "proofs", "proofs"]})
     >>> curriculum = EmpiricalBayes(pool, seed=0, rails=None)
     >>> from rollwise.outcome import Outcome
-    >>> rewards = {"a": [1, 0, 1, 0], "c": [0, 0, 0, 0]}                        # a sum in the middle, a proof not had
+    >>> rewards = {"a": [1, 0, 1, 0], "c": [0, 0, 0, 0]}                        # half of a solved, nothing of c
     >>> _ = curriculum.tell([Outcome(t.id, rewards.get(t.prompt_id, [])) for t in curriculum.ask(4)])
     >>> [t.prompt_id for t in curriculum.ask(4)]  # b may be as good as a; two sums are alike; c failed
     ['b', 'd', 'a', 'c']

@@ -55,31 +55,17 @@ class Asked(Protocol):
 class DynamicSampling:
     """Fills each batch with groups that a gate admits: DAPO (arXiv 2503.14476), section 3.2 and Algorithm 1.
 
-    DAPO goes on sampling "until the batch is fully filled". Here there are at most `max_rounds` rounds, and no prompt
-    twice in a batch. What is missing then is filled with rejected groups: those of the greatest variance first, then in
-    the order asked. It is said once, and counted. So a batch is always full, and running out of prompts stops nothing.
-
-    How many prompts a round asks for is `sizing`:
-
-    - "missing": as many as are missing, so that no admitted group is left over.
-    - "ratio", for GRESO (arXiv 2506.02177), from its release: the first round asks for `first` batches, a refill for
-      the missing over the share of this batch's groups that were admitted so far, times `margin`; see `refill_size`.
-      Far fewer rounds are needed where few groups are admitted. Of more than a batch of admitted groups, those asked
-      first train; the others are told to the curriculum, and counted as `surplus`.
-
-    Where the papers are silent, or GRESO's release differs: it has no `max_rounds`, which are ours. It takes the share
-    from the last round alone, which divides by 0 where that admitted none. No round of it is greater than its first, so
-    that few admitted groups take many rounds; `largest` = `first` does that. It trains on an incomplete batch where the
-    round that should have completed it has not. All rollouts are told to the curriculum, also those rejected.
+    A batch takes at most `max_rounds` rounds, and no prompt twice. What is missing then is filled with rejected groups,
+    those of the greatest variance first, then in the order asked; a warning says so once, and the metrics count it. So
+    a batch is always full. Sizing, and what was decided where papers are silent: docs/curricula.md.
 
     Args:
         gate: which groups train; by default those with contrast.
         max_rounds: rounds of rollouts for a batch, the first included.
-        sizing: "missing" or "ratio".
+        sizing: prompts of a round: "missing": as many as are missing; "ratio": GRESO's, fewer rounds (`refill_size`).
         margin: of "ratio", how many more a refill asks for than it should need (release: 1.25).
         first: of "ratio", the first round, in batches (release: 384 prompts for 256, 1.5).
-        largest: of "ratio", the largest refill, in batches (4; ours). A round is generated at once: less where memory
-            is short.
+        largest: of "ratio", the largest refill, in batches (4; ours): one is generated at once; less for less memory.
 
     >>> import rollwise as rw
     >>> curriculum = rw.Uniform(rw.PromptPool(ids=["easy", "good", "fine"]))

@@ -49,8 +49,8 @@ _MOST_DRAWS = 100_000  # a second or two
 class Countdown(Task, name="countdown"):
     """Countdown puzzles, generated in levels or read from a file, and their exact verifier.
 
-    Training and held-out puzzles never share a multiset of numbers and target: which of the two a generated puzzle
-    belongs to is decided by the hash of that key, so it holds for all seeds, all sizes and the demonstrations.
+    Training and held-out puzzles never share a multiset of numbers and target: the hash of that key decides the side of
+    a generated puzzle, for all seeds, all sizes and the demonstrations.
 
     Args:
         levels: Levels to generate, in equal parts; a level given twice counts double. 1: two numbers to 9, + - *.
@@ -58,10 +58,9 @@ class Countdown(Task, name="countdown"):
             10 to 100 (the public set's kind). Not used where `data_file` is given.
         eval_levels: Levels of the held-out puzzles; by default those of training. Easier ones alone measure what can be
             learnt, where most of the training puzzles are out of reach.
-        broken: The chance that a generated training puzzle has a target that its numbers can't reach; only trying
-            tells it from the others.
+        broken: The chance that a training puzzle has a target that its numbers can't reach; only trying shows it.
         foreign: The chance that it has one of four digits that they can't reach; its category (`L2 far`) and its
-            embedding say so, so that a method that generalises can learn it.
+            embedding show it, so that a method that generalises can learn it.
         style: `compact` (`7,3,5:22=`, for the embedded policy), `search` (the same prompts; the embedded policy learns
             to show its tries before it answers), `tinyzero` (text) or `tinyzero-chat` (messages).
         data_file: A .jsonl or .parquet file with columns `target` and `nums` to train on.
