@@ -193,16 +193,14 @@ class Refill(Generic[T]):
 
     def wanted(self, multiple_of: int = 1) -> int:
         """How many prompts the next `ask` asks for, if that many are left."""
-        return -(-self._size() // multiple_of) * multiple_of
-
-    def _size(self) -> int:
-        sampling, missing = self._sampling, self.missing
-        if sampling.sizing == "missing" or not missing:
-            return missing
-        if not self._groups:
-            return math.ceil(sampling.first * self.n)
-        most = math.ceil(sampling.largest * self.n)
-        return refill_size(missing, sum(self._admitted), len(self), margin=sampling.margin, most=most)
+        sampling, size = self._sampling, self.missing
+        if size and sampling.sizing == "ratio":
+            if self._groups:
+                most = math.ceil(sampling.largest * self.n)
+                size = refill_size(size, sum(self._admitted), len(self), margin=sampling.margin, most=most)
+            else:
+                size = math.ceil(sampling.first * self.n)
+        return -(-size // multiple_of) * multiple_of
 
     @property
     def groups(self) -> list[T]:
@@ -220,15 +218,15 @@ class Refill(Generic[T]):
     ) -> list[Ticket]:
         """Ask for `wanted` prompts, all of one step, none that this batch has had already.
 
-        Those it has had are told, so without this the refill would get the best of them once more. If no prompt is
+        Those it has had are free again once they are told, so the best of them would come once more. If no prompt is
         left, the batch is done.
 
         Args:
             curriculum: chooses the further prompts.
             step: the training step, for the first round; by default one more than the curriculum's last.
             n_rollouts: as for `Curriculum.ask`.
-            multiple_of: round the number up to a multiple of this; in a refill down, where not so many are left. The
-                first round is whatever the curriculum gives.
+            multiple_of: round the number up to a multiple of this; in a refill down, where too few are left. The
+                first round is what the curriculum gives.
         """
         wanted = self.wanted(multiple_of)
         if self._step is not None:
@@ -254,7 +252,7 @@ class Refill(Generic[T]):
         return curriculum.ask(n, step=step, n_rollouts=n_rollouts, exclude=self._prompt_ids) if n > 0 else []
 
     def add(self, groups: Sequence[T], evidence: Evidence) -> np.ndarray:
-        """A round's groups: M of whatever stands for them in your loop, with what the curriculum's `tell` returned.
+        """A round's groups: M objects of your loop, with what the curriculum's `tell` returned.
 
         Returns:
             Which of them the gate admitted, (M,) bool.
@@ -280,8 +278,7 @@ class Refill(Generic[T]):
         self.rounds += bool(len(groups))
         for name, more in (("rounds", int(bool(len(groups)))), ("groups", len(groups)), ("rejected", rejected)):
             self._sampling.totals[name] += more
-        over = not len(groups) or self.rounds >= self._sampling.max_rounds or len(self._chosen) >= self.n
-        if over:
+        if not len(groups) or self.rounds >= self._sampling.max_rounds or len(self._chosen) >= self.n:
             self._close()
         return admitted
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from rollwise.errors import MissingExtraError, StateFileError
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.tables import format_markdown
+from rollwise.reports.comparison.formats import format_markdown
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.names import REPORT_FILE
 from rollwise.runs.sets import RunSet, read_comparison
