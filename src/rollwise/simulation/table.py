@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.runs import note, sizes
+from rollwise.simulation.one_run import note, sizes
 
 if TYPE_CHECKING:
     from rich.table import Table

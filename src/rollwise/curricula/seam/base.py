@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -104,7 +103,7 @@ class Curriculum(Flow):
         self.options: dict[str, Any] = {
             **{k: v for k, v in self.__dict__.pop("given_options", {}).items() if k not in self.unsaved},
             **(options or {}),
-            "reward_spec": asdict(self.reward_spec),
+            "reward_spec": describe(self.reward_spec),
             "expire_after": expire_after,
             "rails": describe(self.rails),
         }
@@ -229,7 +228,7 @@ class Curriculum(Flow):
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
-            **{k: v for part in (self.guard, self.unscored, self.alarm) if part for k, v in part.metrics().items()},
+            **self.safeguards.metrics(),
             **self.own_metrics(),
         }
         return {name: float(value) for name, value in numbers.items()}
