@@ -21,10 +21,11 @@ import rollwise as rw
 from rollwise.errors import ConfigError
 from rollwise.simulation import make_world
 from rollwise.simulation.config import Method, SimulateConfig
+from rollwise.simulation.curves import draw_curves
 from rollwise.simulation.log import calibration
 from rollwise.simulation.one_run import REPLAYED, SIMULATED, logged, run_one
 from rollwise.simulation.runs import run_all
-from rollwise.simulation.table import aggregate, draw_curves, make_table, mean_sd, paired, write_results
+from rollwise.simulation.table import aggregate, make_table, mean_sd, paired, write_results
 from rollwise.simulation.world import Block
 
 RUN = str(Path(__file__).parent / "data/uniform-run")

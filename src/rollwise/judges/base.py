@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -104,7 +104,7 @@ class Judge:
         """What it was made with, JSON-safe: a state is refused by a judge of other options."""
         return {}
 
-    def fresh(self) -> Judge:
+    def fresh(self) -> Self:
         """A judge of these options that has learnt nothing; by default a new one of the same attributes."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
@@ -140,7 +140,7 @@ class Judge:
 
     # ---- a judge that is itself a model ----
 
-    def starting_from(self, source: str) -> Judge:
+    def starting_from(self, source: str) -> Self:
         """This judge, all it has learnt included, told which folder or hub id the policy's weights came from."""
         return self
 

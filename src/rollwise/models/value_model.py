@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges import Judge, Predicts, Prompts
-from rollwise.judges.base import check_predicts, highest, told_values
+from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, highest, told_values
 from rollwise.models.loading import need
 from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
@@ -85,14 +83,14 @@ class ValueModelJudge(Judge):
         names = ("model", "predicts", "hidden", "learning_rate", "batch_size", "updates_per_step", "frozen", "dtype")
         return {name: getattr(self, name) for name in names}
 
-    def starting_from(self, source: str) -> ValueModelJudge:
-        made = copy.copy(self)
+    def starting_from(self, source: str) -> Self:
+        made = super().fresh()
         made.policy = source
         self.family.add(made)
         return made
 
-    def fresh(self) -> ValueModelJudge:
-        made = copy.copy(self)
+    def fresh(self) -> Self:
+        made = super().fresh()
         made._clear(0)
         self.family.add(made)
         return made

@@ -5,8 +5,6 @@ from __future__ import annotations
 import logging
 import math
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
 from functools import lru_cache
 from typing import Any
 
@@ -59,7 +57,10 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     on_step = None
     if config.blocked is not None and isinstance(world, World):
         on_step = Block(world, config.blocked.category, config.blocked.steps)
-    with _quiet():
+    logger = logging.getLogger("rollwise")
+    level = logger.level
+    logger.setLevel(logging.ERROR)  # the numbers show it too; warnings of hundreds of runs would bury the table
+    try:
         log = simulate(
             *(curriculum, world, steps, batch, group),
             lag=config.lag,
@@ -67,6 +68,8 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
             gate=method.sampling(),
             on_step=on_step,
         )
+    finally:
+        logger.setLevel(level)
     results = summary(log, len(world.pool), world.scores()[1])
     results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
     if isinstance(world, ReplayWorld):
@@ -106,18 +109,6 @@ def _made(prompts: int, population: Population, learner: Learner, seed: int) -> 
 def logged(run: str) -> RunLog:
     """The log of a run that is replayed, read once."""
     return read_log(run)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the methods' warnings: what they warn of is in the numbers, and hundreds of runs would bury the table."""
-    logger = logging.getLogger("rollwise")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
 
 
 def run_options(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:

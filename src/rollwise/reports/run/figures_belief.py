@@ -9,10 +9,9 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
-from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, FigureSpec, finish_axes
+from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, WIDE, FigureSpec, finish_axes
 from rollwise.reports.run.belief import FEWEST_BELIEFS, beliefs_of
 from rollwise.reports.run.budgets import any_finite
-from rollwise.reports.run.figures_run import WIDE
 from rollwise.reports.series import FloatArray
 from rollwise.runs.group_table import NO_STEP, GroupTable
 

@@ -14,6 +14,7 @@ from rollwise.reports.drawing import (
     FEW_POINTS,
     INK,
     PALETTE,
+    WIDE,
     FigureSpec,
     draw_heatmap,
     draw_stack,
@@ -23,7 +24,6 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import stack_smoothing
 from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
-from rollwise.reports.run.figures_run import WIDE
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
 
