@@ -62,7 +62,7 @@ class FrontierReplay(
     paper="Frontier-Curriculum RLOO, section 3.1, appendices A.2, B.1-B.4",
     needs="an `embedding` column (Countdown brings its own) or an embedder; RLOO",
 ):
-    """Uniform batches, a share of which is replaced by prompts similar to the frontier: q = (1 - rho) D + rho R(M).
+    """Uniform batches, with a share replaced by prompts similar to the frontier: q = (1 - rho) D + rho R(M).
 
     A prompt is on the frontier when its group has both solved and unsolved rollouts. A memory keeps the most recent
     ones with their priority 4p(1-p); the prompts retrieved are *like* them, never the same. *Frontier-Curriculum RLOO*
@@ -212,7 +212,7 @@ class FrontierReplay(
         self.remembered = memory
 
     def _weights(self, evidence: Evidence) -> np.ndarray:
-        """(M,) the groups' taxonomy weights; 1 without labels, of which the log tells once."""
+        """(M,) the groups' taxonomy weights; 1 without labels, which is logged once."""
         weights = np.ones(len(evidence))
         if self.taxonomy_weights is None:
             return weights

@@ -30,7 +30,7 @@ def judge_reward(predicted: np.ndarray, realised: np.ndarray) -> np.ndarray:
 
 
 def expected_reward(predicted: Any, realised: Any, spread: Any = 0.0, readable: Any = 1.0) -> np.ndarray:
-    """The mean of equation 8 over all answers, of which those that can't be read earn 0.
+    """The mean of equation 8 over all answers; unreadable ones earn 0.
 
     Args:
         predicted: mean of what the readable answers predict, by their probabilities; NaN where none can be read.

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 HEAP, SOLVED, UNSOLVED = 0, 1, 2
 _POOL_NAMES = ("heap", "solved", "unsolved")
-_WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: whoever is in the heap can be drawn, and `inf` can be summed
+_WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: every prompt in the heap can be drawn, and `inf` can be summed
 
 
 class PrioritizedReplay(

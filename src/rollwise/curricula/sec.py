@@ -98,12 +98,8 @@ class SEC(
         **core: Unpack[CoreOptions],
     ) -> None:
         self.arm_columns = check_arm_columns(columns)
-        self.learning_rate, self.temperature, self.advantage, self.choice = (
-            learning_rate,
-            temperature,
-            advantage,
-            choice,
-        )
+        self.learning_rate, self.temperature = learning_rate, temperature
+        self.advantage, self.choice = advantage, choice
         self.ucb_scale, self.prior_sd, self.discount = ucb_scale, prior_sd, discount
         self.clusters, self.quantiles, self.within = clusters, quantiles, within
         self.one_category, self.pool_multiplier = one_category, pool_multiplier
@@ -281,7 +277,7 @@ class SEC(
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         if state["divided_by"] != [self.clusters, self.quantiles]:
-            return  # loaded with strict=False: the categories are others, of which nothing is known
+            return  # loaded with strict=False: the categories are others, and nothing is known about them
         if self.clusters or self.quantiles:
             self.limits = decode_array(state["limits"])
             self.divide_into(*self.divide())

@@ -199,7 +199,7 @@ class PooledBelief(Belief):
 def _fade(arrays: Sequence[np.ndarray], kept: np.ndarray, group: np.ndarray | None = None) -> None:
     """Keep a share of arrays (N,), in place; where the first of them has faded away, all become 0.
 
-    The share is one for all, (1,), or one for each group (G,), of which `group` (N,) says whose each is.
+    The share is one for all, (1,), or one for each group, (G,); `group` (N,) holds each prompt's group.
     """
     some = np.flatnonzero(arrays[0])
     share = kept if group is None else kept[group[some]]

@@ -95,9 +95,8 @@ class DynamicSampling:
         if sizing not in ("missing", "ratio"):
             raise ConfigError(f"sizing must be 'missing' or 'ratio', got {sizing!r}")
         self.sizing = sizing
-        self.margin = check_number("margin", margin, low=1.0, high=1e6)
-        self.first = check_number("first", first, low=1.0, high=1e6)
-        self.largest = check_number("largest", largest, low=1.0, high=1e6)
+        sizes = {"margin": margin, "first": first, "largest": largest}
+        self.margin, self.first, self.largest = (check_number(k, v, low=1.0, high=1e6) for k, v in sizes.items())
         self.totals: dict[str, int] = dict.fromkeys(_TOTALS, 0)
         self._warned = False
 

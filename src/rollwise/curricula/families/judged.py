@@ -151,7 +151,7 @@ class Judged(Curriculum):
         return Picks.join([self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")])
 
     def _picks(self, slots: np.ndarray, lane: str, without: str) -> Picks:
-        """Slots with what was predicted of them; the lane of those of which nothing was is `without`."""
+        """Slots with their predictions; slots without one have the lane `without`."""
         predicted = self.columns["prediction"][slots]
         variance = self.maker.predicts == "variance"
         picks = Picks.of(slots, lane, variance=predicted) if variance else Picks.of(slots, lane, predicted=predicted)

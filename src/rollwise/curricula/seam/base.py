@@ -132,7 +132,7 @@ class Curriculum(Flow):
     def ask(
         self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
     ) -> list[Ticket]:
-        """Up to `n` distinct prompts to roll out now, none of which has an open ticket.
+        """Up to `n` distinct prompts to roll out now, all without an open ticket.
 
         Fewer come back only if fewer are eligible, which the metric `short` counts.
 
@@ -168,7 +168,7 @@ class Curriculum(Flow):
         """Up to `n` prompts to roll out and tell about, but not to train on; most methods never want any.
 
         SFL, LILO, ADCL and SPEED choose by what such rollouts find. Call it before `ask`, tell what came of it, and
-        again until nothing comes back. Who never calls it gets the fallback that the method documents.
+        again until nothing comes back. Without it, a method falls back to what it documents.
 
         Args:
             n: at most how many prompts at a time.

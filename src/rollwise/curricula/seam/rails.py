@@ -110,7 +110,7 @@ ROTATING_RAILS = Rails(explore=0.0, retest_solved=0, retest_unsolved=0)
 class Guard:
     """Keeps the promises of `Rails` over one pool.
 
-    It is told of every slot that goes and comes back, as the method is, and is asked first in every `ask`.
+    Like the method, it gets every `hold` and `release`. In each `ask` it chooses before the method does.
 
     Args:
         rails: the promises.

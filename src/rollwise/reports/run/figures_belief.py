@@ -16,7 +16,7 @@ from rollwise.reports.series import FloatArray
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
 BINS = 10
-# The steps are cut into so many spans at most; each measure is taken within a span.
+# The steps are cut into at most this many spans; each measure is taken within a span.
 MOST_SPANS = 20
 # A span with fewer groups than this gives a correlation that is mostly noise.
 FEWEST_IN_SPAN = 30

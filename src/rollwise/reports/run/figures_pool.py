@@ -29,7 +29,7 @@ from rollwise.reports.series import finite_pair, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
 _POOLS = ("heap", "solved", "unsolved")
-# A histogram has at most so many bars; beyond it a bar spans several numbers of visits.
+# Most bars of a histogram; with more, a bar spans several numbers of visits.
 MOST_BARS = 24
 
 
