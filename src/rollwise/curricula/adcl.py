@@ -1,4 +1,4 @@
-"""ADCL: chunks from easy to hard, the next one re-sorted by what the present policy finds hard."""
+"""ADCL: chunks from easy to hard, the next one re-sorted by what the current policy finds hard."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ class ADCL(
         self.waiting: np.ndarray = np.bincount(chunk[turns == self.turn], minlength=self.chunks)
 
     def _sort_chunk(self, chunk: int) -> None:
-        """Sort the prompts of one chunk among the places that the chunk has."""
+        """Sort the prompts of one chunk within the chunk's places."""
         members = np.flatnonzero(self.columns["chunk"] == chunk)
         places = np.sort(self.place[members])[::-1]
         self.place[self._sorted(members)] = places

@@ -136,7 +136,7 @@ class DUMP(
         return groups, means
 
     def values(self) -> dict[str, float]:
-        """L by source, with all that was told so far."""
+        """L by source, with all outcomes so far."""
         return dict(zip(self.arms, self._updated()[1].tolist(), strict=True))
 
     # ---- looking inside, saving ----

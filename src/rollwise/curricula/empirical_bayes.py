@@ -1,4 +1,4 @@
-"""Empirical Bayes: what is known of like prompts is the prior of each, and the greatest hopeful variance is taken."""
+"""Empirical Bayes: each prompt's prior is fitted to similar prompts; the highest optimistic variance is chosen."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rollwise.options import Count, Share, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
-_SELDOM = 1.0 / 8.0  # of the turns of a group are taken, at least, however little it promises
-_OWN = 0.5  # of what a prompt teaches is its own, at least, however many of its group are in the step
+_SELDOM = 1.0 / 8.0  # share of a group's turns that are taken at least
+_OWN = 0.5  # share of what a prompt teaches that is its own at least
 
 
 def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
-    """What the next of a group adds to what a step teaches after `place` others (K,): f(n+1) - f(n), or half; (K,).
+    """What the next prompt of a group adds after `place` others (K,): f(n+1) - f(n), at least a half; (K,).
 
     f(n) = n / (1 + overlap (n-1)), f(0) = 0, is how many independent prompts n count for.
 
@@ -37,7 +37,7 @@ def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
 
 
 def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """How many of the same group come before each in `order`, which sorts by group first, (K,).
+    """For each, how many of its group come before it in `order`, which sorts by group first, (K,).
 
     >>> place_within(np.array([1, 0, 1, 0]), np.array([3, 1, 0, 2])).tolist()
     [0, 1, 1, 0]
@@ -51,7 +51,7 @@ def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
 class EmpiricalBayes(
     Believing,
     name="empirical-bayes",
-    paper="ours: a prompt's prior is what like prompts showed of late",
+    paper="ours: a prompt's prior is fitted to recent outcomes of similar prompts",
     needs="nothing; uses `category`, `reference_pass_rates`, `difficulty` or `embedding` if there",
 ):
     """Rolls out the candidates whose rewards may vary most, by a belief about each prompt and a prior for its group.
@@ -123,10 +123,10 @@ class EmpiricalBayes(
     def build(self) -> None:
         super().build()
         self._divide({})
-        self.step_size = 0  # what was asked for in the round before, or at once in this
+        self.step_size = 0  # prompts of the round before, or of this round's first ask
 
     def _divide(self, limits: Mapping[str, np.ndarray]) -> None:
-        """Make the groups; of columns of numbers by `limits`, where they are known."""
+        """Make the groups; columns of numbers are divided by `limits`, where these are known."""
         self.divided_by = columns_to_group_by(self.pool) if self.group_by is None else list(self.group_by)
         groups = group_prompts(
             self.pool,
@@ -205,7 +205,7 @@ class EmpiricalBayes(
     # ---- looking inside, saving ----
 
     def priors(self) -> dict[str, tuple[float, float]]:
-        """The prior (alpha, beta) of each group by name, with all that was told in the steps before."""
+        """The prior (alpha, beta) of each group by name, with the outcomes of all steps before."""
         a, b = self.belief.prior
         return dict(zip(self.groups, zip(a.tolist(), b.tolist(), strict=True), strict=True))
 
@@ -249,7 +249,7 @@ class Recommended(
     """What we would choose: at present `EmpiricalBayes`, with its options and their defaults.
 
     See there for what they mean (`rollwise curricula empirical-bayes`). It needs nothing, and uses `category` and
-    `reference_pass_rates`, else `difficulty`, else `embedding`. Why it, by docs/results.md and
+    `reference_pass_rates`, else `difficulty`, else `embedding`. The reasons, from docs/results.md and
     benchmarks/results/measurements.md: a method that ranks single prompts knows nothing of those it has not seen, and a
     bandit over categories can't tell a category's hopeless prompts from its good ones.
 

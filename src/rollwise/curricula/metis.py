@@ -209,7 +209,7 @@ class METIS(
         self.columns["lesson_reward"][told.slots] = expected_reward(predicted, told.variance, spread, readable)
 
     def rewards(self, slots: np.ndarray) -> np.ndarray:
-        """Rewards (K,) of the judgments of prompts told in this step; 0 for an answer that could not be read."""
+        """Rewards (K,) of the judgments of this step's prompts; 0 for an unreadable answer."""
         return np.asarray(self.columns["lesson_reward"][slots])
 
     def take_lessons(self) -> list[Lesson]:

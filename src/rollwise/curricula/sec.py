@@ -153,7 +153,7 @@ class SEC(
 
     def _start_values(self) -> None:
         self.q = np.zeros(len(self.arms))
-        self.new = np.zeros((3, len(self.arms)))  # told in this step: groups, pays, squared pays
+        self.new = np.zeros((3, len(self.arms)))  # of this step's outcomes: groups, pays, squared pays
         self.past = np.zeros((3, len(self.arms)))  # the same of the steps before, discounted
 
     def divide(self) -> tuple[list[str], np.ndarray]:
@@ -256,7 +256,7 @@ class SEC(
         return np.asarray(np.where(groups > 0, moved, self.q))
 
     def values(self) -> dict[str, float]:
-        """Q by category, with all that was told so far."""
+        """Q by category, with all outcomes so far."""
         return dict(zip(self.arms, self._updated().tolist(), strict=True))
 
     # ---- looking inside, saving ----

@@ -52,7 +52,7 @@ class Conjugate(Belief):
 
     @property
     def columns_spec(self) -> dict[str, tuple[type, Any]]:
-        """Name -> (dtype, default): each parameter, and what was told for it since the last `settle`."""
+        """Name -> (dtype, default): each parameter, and the statistics added to it since the last `settle`."""
         kept = {name: (np.float64, value) for name, value in zip(self.names, self.prior, strict=True)}
         return {**kept, **{f"told_{name}": (np.float64, 0.0) for name in self.names}}
 
@@ -74,7 +74,7 @@ class Conjugate(Belief):
     def updated(
         self, *, forgetting: float, implicit_weight: float, implied: np.ndarray | None, n: float, told_only: bool
     ) -> list[np.ndarray]:
-        """The parameters, P arrays (N,), with what was told: equations 1 to 3.
+        """The parameters, P arrays (N,), with the new outcomes: equations 1 to 3.
 
         Args:
             forgetting: lambda.
@@ -96,7 +96,7 @@ class Conjugate(Belief):
         return new
 
     def settle(self, parameters: Sequence[np.ndarray]) -> None:
-        """Take over the updated parameters; what was told is in them now."""
+        """Store the updated parameters, which hold the outcomes now."""
         for old, new, told in zip(self.parameters, parameters, self.told, strict=True):
             old[:] = new
             told[:] = 0.0

@@ -1,4 +1,4 @@
-"""Evidence that a batch gives about prompts that were not in it: BOTS, section 3.3 and appendix E.2."""
+"""What a batch says about prompts outside it: BOTS, section 3.3 and appendix E.2."""
 
 from __future__ import annotations
 
@@ -167,16 +167,16 @@ class Interpolation:
         return self.momentum * self.capability + (1.0 - self.momentum) * now
 
     def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
-        """p~(k, B_t) of every prompt, (N,); None while the batches have said nothing."""
+        """p~(k, B_t) of every prompt, (N,); None before any batch gave a coefficient."""
         coefficient = self.moved(slots, rates)
         return None if coefficient is None else interpolate(coefficient, self.references)
 
     def before(self, slots: np.ndarray) -> np.ndarray | None:
-        """What was implied of `slots` before this step's batch, (B,)."""
+        """The rates implied for `slots` before this step's batch, (B,)."""
         return None if self.capability is None else interpolate(self.capability, self.references[slots])
 
     def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
-        """The step is over: keep the coefficient."""
+        """End the step: keep the coefficient."""
         self.capability = self.moved(slots, rates)
 
 

@@ -169,7 +169,7 @@ def standardisation(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mirrored(matrix: np.ndarray) -> np.ndarray:
-    """The symmetric matrix with this one's upper triangle: what rounding left of symmetry would not survive a save.
+    """The symmetric matrix with this one's upper triangle: rounding makes the triangles differ, and only one is saved.
 
     >>> mirrored(np.array([[1.0, 2.0], [9.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]

@@ -78,11 +78,11 @@ class Bank:
         self.priority = np.empty(0)
 
     def hold(self, slots: np.ndarray) -> None:
-        """These slots, all of them free till now, are no longer."""
+        """Hold these slots, which were all free."""
         np.add.at(self.busy, self._rows(slots), 1)
 
     def release(self, slots: np.ndarray) -> None:
-        """These slots, all of them on hold till now, are free again."""
+        """Free these slots, which were all on hold."""
         np.subtract.at(self.busy, self._rows(slots), 1)
 
     def retrieve(

@@ -88,7 +88,7 @@ class Ranked(Curriculum):
         return ranked[:k]
 
     def next_candidates(self, n: int) -> np.ndarray:
-        """Take the up to n slots out of the rotation whose turn it is, (K,)."""
+        """Take up to n slots out of the rotation, those whose turn it is, (K,)."""
         assert self.queue is not None
         slots = self.queue.pop(n)
         self.columns["shown"][slots] += 1
@@ -106,7 +106,7 @@ class Ranked(Curriculum):
         return chosen
 
     def _front(self, ahead: np.ndarray, k: int, without: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The first `k` of a ranking that are open, and what is behind them; fewer, and nothing, if they run out.
+        """The first `k` open slots of a ranking, and the rest of it; fewer, and an empty rest, if they run out.
 
         Slots passed over are in flight, and take their place again when they come back, or have had their turn.
         """
@@ -194,7 +194,7 @@ class Ranked(Curriculum):
         return np.asarray(slots[np.lexsort((self._chance(slots), keys))])
 
     def _chance(self, slots: np.ndarray) -> np.ndarray:
-        """uint32 (K,) that break ties: anew each round, for all alike.
+        """uint32 tie-breakers (K,): new ones each round, independent of a prompt's visits.
 
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
         """
