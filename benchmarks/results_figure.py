@@ -17,7 +17,8 @@ from rollwise.evaluation import read_comparison
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.panels import Style, draw_curves, draw_legend
 from rollwise.reports.comparison.report import compare_set
-from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, save_figure
+from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
+from rollwise.reports.figure_files import save_figure
 
 OTHERS = "all others"
 

@@ -1,18 +1,20 @@
-"""What a curriculum remembers of each prompt: preallocated arrays (N,), saved whole and joined by slot."""
+"""Columns: what is given of each prompt, in a pool, and what a curriculum remembers of it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rollwise.errors import StateError
+from rollwise.errors import PoolError, StateError
 from rollwise.state import decode_array, encode_array
 
 
 class Columns:
-    """Arrays (N,) by name, each with a default for prompts not seen before.
+    """What a curriculum remembers: arrays (N,) by name, saved whole and joined by slot.
+
+    Each has a default for prompts not seen before.
 
     >>> columns = Columns(3, {"mean": (np.float64, np.nan), "asked": (np.int64, 0)})
     >>> columns["asked"].tolist(), list(columns)
@@ -56,3 +58,72 @@ class Columns:
             if saved.ndim != 1 or saved.dtype != array.dtype or (old_rows.size and len(saved) <= old_rows.max()):
                 raise StateError(f"column {name!r} in the state has dtype {saved.dtype} and shape {saved.shape}")
             array[new_rows] = saved[old_rows]
+
+
+def as_column(name: str, values: Any, n: int) -> np.ndarray:
+    """A pool's column of `n` values: an array of numbers or of objects, read-only.
+
+    Raises:
+        PoolError: not `n` values, or values that a column of this name can't hold.
+    """
+    values = values if isinstance(values, np.ndarray) else list(values)
+    if len(values) != n:
+        raise PoolError(f"column {name!r} has {len(values)} values for {n} prompts")
+    try:
+        column = np.array(values)
+    except ValueError:  # ragged lists
+        column = np.empty(0, dtype=object)
+    if column.dtype.kind not in "biuf" or len(column) != n:
+        column = np.empty(n, dtype=object)
+        column[:] = list(values)
+    if column.dtype.kind in "iuf" and name in ("difficulty", "reference_pass_rates", "embedding"):
+        column = column.astype(np.float64)
+    _check_known(name, column)
+    column.setflags(write=False)
+    return column
+
+
+def _check_known(name: str, column: np.ndarray) -> None:
+    dimensions = {"difficulty": 1, "reference_pass_rates": 2, "embedding": 2}.get(name)
+    if dimensions is not None:
+        if column.dtype.kind != "f" or column.ndim != dimensions or not np.isfinite(column).all():
+            shape = "one finite number" if dimensions == 1 else "finite numbers, equally many"
+            raise PoolError(f"column {name!r} must hold {shape} for each prompt")
+        if name == "reference_pass_rates" and (column.shape[1] != 2 or column.min() < 0 or column.max() > 1):
+            raise PoolError("column 'reference_pass_rates' must hold two rates in [0, 1] for each prompt: weak, strong")
+    if name == "category":
+        for row, value in enumerate(column):
+            parts = value if isinstance(value, tuple | list) else (value,)
+            if not parts or not all(isinstance(part, str | int | np.integer) for part in parts):
+                raise PoolError(f"column 'category' must hold text (or a tuple of texts), got {value!r} at row {row}")
+
+
+def combine(columns: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
+    """Names (C,) of the combinations of values in columns (N,) of numbers, texts or tuples of texts, and codes (N,)."""
+    parts = [_factorise(column) for column in columns]
+    codes = np.ravel_multi_index(tuple(code for _, code in parts), tuple(len(values) for values, _ in parts))
+    combined, of = np.unique(codes, return_inverse=True)
+    rows = np.unravel_index(combined, tuple(len(values) for values, _ in parts))
+    names = [
+        _name(tuple(values[i] for (values, _), i in zip(parts, row, strict=True))) for row in zip(*rows, strict=True)
+    ]
+    distinct = sorted(set(names))
+    number = {name: i for i, name in enumerate(distinct)}
+    return distinct, np.array([number[name] for name in names], dtype=np.int64)[of]
+
+
+def _factorise(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
+    """The distinct values, and each row's index among them (N,); no line of Python is run for each row."""
+    if column.dtype.kind in "biuf" and column.ndim == 1:
+        numbers, of = np.unique(column, return_inverse=True)
+        return list(numbers), of
+    values = column.tolist()
+    keys = values if set(map(type, values)) == {str} else list(map(str, values))  # lists can't be keys, and 1 is True
+    distinct = dict(zip(keys, values, strict=True))
+    number = {key: i for i, key in enumerate(distinct)}
+    return list(distinct.values()), np.fromiter(map(number.__getitem__, keys), dtype=np.int64, count=len(keys))
+
+
+def _name(values: tuple[Any, ...]) -> str:
+    parts = [part for value in values for part in (value if isinstance(value, tuple | list) else (value,))]
+    return " | ".join(str(part) for part in parts)

@@ -7,6 +7,8 @@ A message names the offending value, the reason, and what to do.
 
 from __future__ import annotations
 
+import importlib.util
+
 
 class RollwiseError(Exception):
     """The parent of every error that rollwise raises on purpose."""
@@ -54,3 +56,9 @@ class TaskError(RollwiseError, ValueError):
 
 class MissingExtraError(RollwiseError, ImportError):
     """An optional dependency is absent; the message names the extra that installs it."""
+
+
+def check_installed(module: str, purpose: str, extra: str) -> None:
+    """`MissingExtraError` unless `module`, which the extra `extra` installs, is there; it is not imported."""
+    if importlib.util.find_spec(module) is None:
+        raise MissingExtraError(f'{purpose} needs {module}, which is not installed: pip install "rollwise[{extra}]"')

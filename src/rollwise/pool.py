@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rollwise.columns import as_column, combine
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.state import encode_strings
 
@@ -69,7 +70,7 @@ class PromptPool:
         if len(self.prompts) != len(self.ids):
             raise PoolError(f"{len(self.prompts)} prompts for {len(self.ids)} ids; give one prompt for each id")
         self.columns: dict[str, np.ndarray] = {
-            name: _as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
+            name: as_column(name, values, len(self.ids)) for name, values in (columns or {}).items()
         }
         self.has_categories = "category" in self.columns
         """Whether there is a column `category`, which alarms and safeguards look at, whatever the method."""
@@ -187,7 +188,7 @@ class PromptPool:
         (['x', 'y'], [0, 1, 0])
         """
         if columns not in self._codes:
-            self._codes[columns] = _combine([self.columns[name] for name in columns])
+            self._codes[columns] = combine([self.columns[name] for name in columns])
         return self._codes[columns]
 
     @cached_property
@@ -232,37 +233,6 @@ def assign_ids(
     return ids, keep
 
 
-def _combine(columns: Sequence[np.ndarray]) -> tuple[list[str], np.ndarray]:
-    """Names (C,) of the combinations of values in columns (N,) of numbers, texts or tuples of texts, and codes (N,)."""
-    parts = [_factorise(column) for column in columns]
-    codes = np.ravel_multi_index(tuple(code for _, code in parts), tuple(len(values) for values, _ in parts))
-    combined, of = np.unique(codes, return_inverse=True)
-    rows = np.unravel_index(combined, tuple(len(values) for values, _ in parts))
-    names = [
-        _name(tuple(values[i] for (values, _), i in zip(parts, row, strict=True))) for row in zip(*rows, strict=True)
-    ]
-    distinct = sorted(set(names))
-    number = {name: i for i, name in enumerate(distinct)}
-    return distinct, np.array([number[name] for name in names], dtype=np.int64)[of]
-
-
-def _factorise(column: np.ndarray) -> tuple[list[Any], np.ndarray]:
-    """The distinct values, and each row's index among them (N,); no line of Python is run for each row."""
-    if column.dtype.kind in "biuf" and column.ndim == 1:
-        numbers, of = np.unique(column, return_inverse=True)
-        return list(numbers), of
-    values = column.tolist()
-    keys = values if set(map(type, values)) == {str} else list(map(str, values))  # lists can't be keys, and 1 is True
-    distinct = dict(zip(keys, values, strict=True))
-    number = {key: i for i, key in enumerate(distinct)}
-    return list(distinct.values()), np.fromiter(map(number.__getitem__, keys), dtype=np.int64, count=len(keys))
-
-
-def _name(values: tuple[Any, ...]) -> str:
-    parts = [part for value in values for part in (value if isinstance(value, tuple | list) else (value,))]
-    return " | ".join(str(part) for part in parts)
-
-
 def _index(ids: list[str]) -> dict[str, int]:
     if not ids:
         raise PoolError("the pool is empty; a curriculum needs at least one prompt")
@@ -292,7 +262,7 @@ def usable_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any]
         try:
             if empty:
                 raise PoolError(f"{len(empty)} of {len(values)} prompts are without one, the first in row {empty[0]}")
-            usable[name] = _as_column(name, values, len(values)) if name in KNOWN else values
+            usable[name] = as_column(name, values, len(values)) if name in KNOWN else values
         except PoolError as error:
             left_out[name] = str(error)
     return usable, left_out
@@ -302,36 +272,3 @@ def warn_left_out(left_out: Mapping[str, str]) -> None:
     """Say which columns with a meaning are left out."""
     for name in sorted(KNOWN & left_out.keys()):
         logger.warning("column %r is left out: %s", name, left_out[name])
-
-
-def _as_column(name: str, values: Any, n: int) -> np.ndarray:
-    values = values if isinstance(values, np.ndarray) else list(values)
-    if len(values) != n:
-        raise PoolError(f"column {name!r} has {len(values)} values for {n} prompts")
-    try:
-        column = np.array(values)
-    except ValueError:  # ragged lists
-        column = np.empty(0, dtype=object)
-    if column.dtype.kind not in "biuf" or len(column) != n:
-        column = np.empty(n, dtype=object)
-        column[:] = list(values)
-    if column.dtype.kind in "iuf" and name in ("difficulty", "reference_pass_rates", "embedding"):
-        column = column.astype(np.float64)
-    _check_known(name, column)
-    column.setflags(write=False)
-    return column
-
-
-def _check_known(name: str, column: np.ndarray) -> None:
-    dimensions = {"difficulty": 1, "reference_pass_rates": 2, "embedding": 2}.get(name)
-    if dimensions is not None:
-        if column.dtype.kind != "f" or column.ndim != dimensions or not np.isfinite(column).all():
-            shape = "one finite number" if dimensions == 1 else "finite numbers, equally many"
-            raise PoolError(f"column {name!r} must hold {shape} for each prompt")
-        if name == "reference_pass_rates" and (column.shape[1] != 2 or column.min() < 0 or column.max() > 1):
-            raise PoolError("column 'reference_pass_rates' must hold two rates in [0, 1] for each prompt: weak, strong")
-    if name == "category":
-        for row, value in enumerate(column):
-            parts = value if isinstance(value, tuple | list) else (value,)
-            if not parts or not all(isinstance(part, str | int | np.integer) for part in parts):
-                raise PoolError(f"column 'category' must hold text (or a tuple of texts), got {value!r} at row {row}")

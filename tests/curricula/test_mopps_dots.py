@@ -124,8 +124,8 @@ def test_the_defaults_of_dots_are_its_release_in_the_setting_of_bots() -> None:
     dots = rw.DOTS()
     assert (dots.temperature, dots.target, dots.draw, dots.sampling) == (1e-3, 0.5, "softmax", "mean")
     assert (dots.implicit, dots.features) == ("kernel", "layer-norm")
-    options = dots.adaptation
-    assert (options.forgetting, options.implicit_weight) == (1.0, 1.0)
+    adaptation = dots.adaptation
+    assert (adaptation.forgetting, adaptation.implicit_weight) == (1.0, 1.0)
 
 
 def test_the_preset_bots_is_appendix_b_6() -> None:
@@ -133,8 +133,8 @@ def test_the_preset_bots_is_appendix_b_6() -> None:
     for dots in (rw.DOTS.bots(), make_curriculum("dots", preset="bots")):
         assert isinstance(dots, rw.DOTS)
         assert (dots.implicit, dots.draw, dots.sampling, dots.target) == ("interpolation", "top", "mean", 0.5)
-        options = dots.adaptation
-        assert (options.forgetting, options.implicit_weight) == (1.0, 1.0)
+        adaptation = dots.adaptation
+        assert (adaptation.forgetting, adaptation.implicit_weight) == (1.0, 1.0)
     assert rw.DOTS.bots(target=0.7).target == 0.7
     with pytest.raises(rw.ConfigError, match="preset"):
         make_curriculum("dots", preset="dots")

@@ -10,7 +10,8 @@ import yaml
 import rollwise as rw
 from rollwise.simulation import Learner, Population
 from rollwise.simulation.config import Method, Replay, SimulateConfig
-from rollwise.simulation.runs import check, sizes
+from rollwise.simulation.one_run import sizes
+from rollwise.simulation.runs import check
 from rollwise.simulation.template import template
 
 EXAMPLES = Path(__file__).parents[2] / "examples/simulate"

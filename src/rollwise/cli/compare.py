@@ -74,8 +74,8 @@ def run(options: Namespace) -> int:
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
         )
     from rollwise.evaluation import read_comparison
+    from rollwise.reports.comparison.formats import format_table
     from rollwise.reports.comparison.report import compare_set, write_results
-    from rollwise.reports.comparison.tables import format_table
 
     comparison = compare_set(read_comparison(folder))
     page = write_results(comparison, folder)

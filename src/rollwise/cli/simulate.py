@@ -67,8 +67,9 @@ def run(options: Namespace) -> int:
 
 
 def _simulate(config: Any, out: Path) -> None:
+    from rollwise.simulation.curves import draw_curves
     from rollwise.simulation.runs import run_all
-    from rollwise.simulation.table import draw_curves, make_table, write_results
+    from rollwise.simulation.table import make_table, write_results
 
     with _Progress(len(config.methods) * len(config.seeds)) as progress:
         runs = run_all(config, out, on_run=progress.done)

@@ -1,4 +1,4 @@
-"""ADCL: chunks from easy to hard, the next one re-sorted by what the present policy finds hard."""
+"""ADCL: chunks from easy to hard, the next one re-sorted by what the current policy finds hard."""
 
 from __future__ import annotations
 
@@ -29,28 +29,16 @@ class ADCL(
     Adaptive Difficulty Curriculum Learning: Zhang et al. 2025, *Learning Like Humans* (arXiv 2505.08364), without its
     expert-guided part, with the numbers of METIS (appendix A.5, table 5). The rollouts that estimate difficulty come by
     `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`): of the whole pool before training, and of
-    every chunk but the first. The first pass is N * `probe_rollouts` rollouts of the budget.
+    every chunk but the first. What was decided where the paper is silent is in docs/curricula.md.
 
     Args:
         pool: any prompts; with `difficulty="column"` it needs `column`.
         chunks: K (METIS: 8).
-        probe_rollouts: rollouts of a prompt for its difficulty (METIS: 4).
+        probe_rollouts: rollouts of a prompt for its difficulty (METIS: 4). The first pass costs this many times N.
         rank_by: "pass-rate": difficulty is one minus the mean score; "variance", for continuous rewards: the variance
             of the scores, the lowest first (METIS's extension).
-        difficulty: how the chunks are made. "measured", as in A.5: the policy that training begins with is rolled out
-            on the whole pool. "column": the pool's own difficulties, which cost nothing. Chunks but the first are
-            re-estimated in either case.
+        difficulty: how chunks are made: "measured" rolls the whole pool out first (A.5); "column" costs nothing.
         column: the difficulties of "column", greater for harder. "measured" does not look at it.
-
-    Where the paper is silent:
-
-    - A chunk is estimated before the first batch that reaches into it, if that batch is as large as the last one.
-    - After the last chunk comes the first again, estimated anew.
-    - Prompts of equal difficulty come in random order; with fewer prompts than chunks, each is a chunk.
-    - Prompts that join later join the last chunk.
-    - A loop that never calls `probe` gets the order of `column`, or, with "measured", a random one. A chunk that is
-      reached before its estimate keeps the order it had; prompts of a chunk without an estimate of their own (their
-      probes were lost) come after those that have one, in the order of `column`, or a random one.
 
     >>> pool = PromptPool(ids=["c", "a", "b"], columns={"difficulty": [3, 1, 2]})
     >>> [t.prompt_id for t in ADCL(pool, chunks=2, difficulty="column").ask(3)]
@@ -125,7 +113,7 @@ class ADCL(
         self.waiting: np.ndarray = np.bincount(chunk[turns == self.turn], minlength=self.chunks)
 
     def _sort_chunk(self, chunk: int) -> None:
-        """Sort the prompts of one chunk among the places that the chunk has."""
+        """Sort the prompts of one chunk within the chunk's places."""
         members = np.flatnonzero(self.columns["chunk"] == chunk)
         places = np.sort(self.place[members])[::-1]
         self.place[self._sorted(members)] = places

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
-from rollwise.curricula.bots import BOTS, Implicit
+from rollwise.curricula.bots import BOTS
 from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
-from rollwise.estimators import Features
+from rollwise.estimators import Features, Implicit
 from rollwise.options import Positive, Share
 from rollwise.pool import PromptPool
 
@@ -21,7 +21,7 @@ class DOTS(
     paper='Sun et al., arXiv 2506.05316; BOTS\'s proxy for it (appendix B.6): `preset="bots"`',
     needs="an `embedding`; the proxy `reference_pass_rates`",
 ):
-    """Takes what the last batch implies of every prompt, and draws near the target by a softmax.
+    """Predicts every prompt's rate from the last batch, and draws near the target by a softmax.
 
     Sun et al. 2025, *Improving Data Efficiency for LLM Reinforcement Fine-tuning Through Difficulty-targeted Online
     Data Selection and Rollout Replay* (arXiv 2506.05316). A prompt's success rate is an attention-weighted mean of the
@@ -37,7 +37,7 @@ class DOTS(
     - It is written as the setting of BOTS with lambda = rho = 1 and no posterior sampling, in which a belief is one
       batch's evidence. So p~ is the mean of a belief of n rollouts and the prior, (1 + n p) / (2 + n): a little nearer
       to a half than p.
-    - Its rollout replay is a trainer's affair.
+    - Its rollout replay would be the trainer's part; there is none here.
 
     `DOTS.bots` is BOTS's proxy for it.
 
@@ -81,7 +81,7 @@ class DOTS(
 
     @classmethod
     def bots(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:
-        """The proxy for DOTS of BOTS (section 4.4, appendix B.6); any option may be given otherwise.
+        """BOTS's proxy for DOTS (section 4.4, appendix B.6); overrides replace single options.
 
         Lambda = rho = 1 without posterior sampling, evidence "from our estimator", which is the interpolation of
         section 3.3, and BOTS's own selection: the nearest to the target.

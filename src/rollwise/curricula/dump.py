@@ -52,27 +52,16 @@ class DUMP(
 
     Wang et al. 2025, *DUMP: Automated Distribution-level Curriculum Learning for RL-based LLM Post-training*
     (arXiv 2504.09710), and its released code. A source's learnability L is the mean absolute advantage of its most
-    recent rollouts; the bound adds a bonus for sources that were rolled out less.
+    recent rollouts; the bound adds a bonus for sources that were rolled out less. What was decided where the paper is
+    silent or wrong is in docs/curricula.md.
 
     Args:
         pool: needs `columns`.
         columns: the column whose values are the sources; several make one of each combination.
-        window: rollouts of a source that L looks back on (released code: 300).
+        window: most recent rollouts of a source that L averages over (released code: 300).
         temperature: tau of the softmax (0.1).
         exploration: weight of the bonus (1).
-        advantage: "std" pays |r - mean(r)| / std(r) of each group: the paper's advantages are GRPO's. "centred" does
-            not divide; "told" pays with the advantages that the trainer told, else as "centred".
-
-    Where the paper is silent or slips:
-
-    - n_j and the window count *rollouts*, as in the released code; counted in prompts, the bonus would be greater by
-      the square root of the group's size. Failed rollouts have no advantage and do not count.
-    - A group's rollouts enter the window at the group's mean |A|, all at once. Groups of one step enter in the order of
-      their policy's step and prompt, not of the tells.
-    - L is 0 for a source never seen, and n_j never forgets: the bonus fades for good, only L is of the recent past.
-    - Prompts are drawn without replacement, where the released code may draw one twice. A source all of whose prompts
-      are in flight, or that the batch has used up, is left out and the others are renormalised.
-    - Sources that join later start at L = 0 and n = 0; with much evidence elsewhere, they then take most of the batch.
+        advantage: "std": |r - mean(r)| / std(r), as GRPO; "centred": not divided; "told": the trainer's advantages.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"category": ["logic", "maths"]})
     >>> dump = DUMP(pool, seed=0)
@@ -147,7 +136,7 @@ class DUMP(
         return groups, means
 
     def values(self) -> dict[str, float]:
-        """L by source, with all that was told so far."""
+        """L by source, with all outcomes so far."""
         return dict(zip(self.arms, self._updated()[1].tolist(), strict=True))
 
     # ---- looking inside, saving ----

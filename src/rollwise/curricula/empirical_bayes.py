@@ -1,4 +1,4 @@
-"""Empirical Bayes: what is known of like prompts is the prior of each, and the greatest hopeful variance is taken."""
+"""Empirical Bayes: each prompt's prior is fitted to similar prompts; the highest optimistic variance is chosen."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from rollwise.options import Count, Share, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
-_SELDOM = 1.0 / 8.0  # of the turns of a group are taken, at least, however little it promises
-_OWN = 0.5  # of what a prompt teaches is its own, at least, however many of its group are in the step
+_SELDOM = 1.0 / 8.0  # share of a group's turns that are taken at least
+_OWN = 0.5  # share of what a prompt teaches that is its own at least
 
 
 def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
-    """What the next of a group adds to what a step teaches after `place` others (K,): f(n+1) - f(n), or half; (K,).
+    """What the next prompt of a group adds after `place` others (K,): f(n+1) - f(n), at least a half; (K,).
 
     f(n) = n / (1 + overlap (n-1)), f(0) = 0, is how many independent prompts n count for.
 
@@ -37,7 +37,7 @@ def added_by(place: np.ndarray, overlap: float) -> np.ndarray:
 
 
 def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
-    """How many of the same group come before each in `order`, which sorts by group first, (K,).
+    """For each, how many of its group come before it in `order`, which sorts by group first, (K,).
 
     >>> place_within(np.array([1, 0, 1, 0]), np.array([3, 1, 0, 2])).tolist()
     [0, 1, 1, 0]
@@ -51,62 +51,33 @@ def place_within(group: np.ndarray, order: np.ndarray) -> np.ndarray:
 class EmpiricalBayes(
     Believing,
     name="empirical-bayes",
-    paper="ours: a prompt's prior is what like prompts showed of late",
+    paper="ours: a prompt's prior is fitted to recent outcomes of similar prompts",
     needs="nothing; uses `category`, `reference_pass_rates`, `difficulty` or `embedding` if there",
 ):
-    """Ranks a rotating set of candidates by the variance of the rewards that each may have, at most.
+    """Rolls out the candidates whose rewards may vary most, by a belief about each prompt and a prior for its group.
 
-    Ours; of parts that others have shown to work. Each prompt's success rate has a Beta belief: its own rollouts, which
-    fade, on the prior of its group, which is fitted to what the group's prompts showed of late (`PooledBelief`). So a
-    prompt that was never tried is ranked by its category, as a bandit over categories would, and one that was tried by
-    itself. The score is an upper bound,
-
-        E[p(1-p)] + optimism * SD[p(1-p)],
-
-    by which those known to be in the middle come first, with the untried of groups in which some are; then what failed
-    or was solved, the longer ago the sooner. As in MoPPS, a step looks at `candidate_multiplier` times as many
-    prompts as it needs, the next of a random rotation: so no few prompts are trained on again and again, and every one
-    has its chance. Untried prompts that score less than `pass_below` of what those of the best group do are passed
-    over, the more often the less their group promises, up to seven times of eight. So candidates are seldom wasted on
-    categories that are known to be hopeless, however large. Prompts that were tried are not passed over: in a small
-    pool that brings the same few good ones back too soon.
-
-    Like prompts teach alike. In a step of k, n prompts of a group count for as many as
-
-        n / (1 + (n-1) overlap / k)
-
-    that have nothing in common (the effective size of a cluster sample, Kish 1965), and the scores of the next are
-    multiplied by what it would add, or by a half if that is more. So groups share a step that are half as good as the
-    best, or better. Without that it goes whole to the group with the greatest variance just now, and where contrast was
-    greatest least was learnt (docs/results.md).
+    Ours. How it works, and why, is in docs/curricula.md. A ticket's lane says if the prompt was `tried` or `untried`.
 
     Args:
         pool: any prompts.
         group_by: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
-            `difficulty`, else `embedding`, else none, so that all prompts are one group, as they are for [].
-        optimism: how many standard deviations of p(1-p) are added.
-        overlap: how much less a group's prompts teach as its share of a step grows; 0: they have nothing in common.
-        forgetting: how much of a prompt's own evidence is given up a step.
-        renewal: how much of it besides, when the prompt is rolled out again.
-        drift: how much of a group's evidence is given up a step, though none of its prompts is told.
-        memory: prompts of a group that are remembered: after as many new outcomes 1/e of the old evidence is left.
+            `difficulty`, else `embedding`; []: one group.
+        optimism: how many standard deviations of p(1-p) are added to its mean.
+        overlap: how much less a group's prompts teach as its share of a step grows; 0: no less.
+        forgetting: share of a prompt's own evidence given up each step.
+        renewal: share of it given up, besides, when the prompt is rolled out again.
+        drift: share of a group's evidence given up each step, also without new outcomes.
+        memory: prompts that a group remembers: after this many new outcomes, 1/e of the old evidence is left.
         borrowed: evidence of the average group that every group borrows, in prompts.
-        candidate_multiplier: candidates a prompt asked for; None: the whole pool.
-        pass_below: untried prompts of groups that promise less than this share of the best one's are candidates less
-            often; 0: all as often.
-        strata: into how many quantiles a column of fractions is divided (reference pass rates by their mean; whole
-            numbers are values as they are).
-        clusters: into how many clusters a column of vectors is. What divides a column is saved, so that a pool that
-            has grown is divided as before.
-
-    A ticket's lane says whether the prompt was `tried` or `untried`. Graded rewards count in fractions; what their
-    groups are expected to teach is the variance of the scores above what every answer earns, not p(1-p), and the
-    optimism is of that variance; see `PooledBelief`.
+        candidate_multiplier: candidates for each prompt asked for; None: the whole pool.
+        pass_below: groups below this share of the best group's score offer untried prompts less often; 0: as often.
+        strata: number of quantiles that a column of fractions is divided into (reference pass rates by their mean).
+        clusters: number of clusters that a column of vectors is divided into.
 
     >>> pool = PromptPool(ids=["a", "b", "c", "d"], columns={"category": ["sums", "sums", "proofs", "proofs"]})
     >>> curriculum = EmpiricalBayes(pool, seed=0, rails=None)
     >>> from rollwise.outcome import Outcome
-    >>> rewards = {"a": [1, 0, 1, 0], "c": [0, 0, 0, 0]}                        # a sum in the middle, a proof not had
+    >>> rewards = {"a": [1, 0, 1, 0], "c": [0, 0, 0, 0]}                        # half of a solved, nothing of c
     >>> _ = curriculum.tell([Outcome(t.id, rewards.get(t.prompt_id, [])) for t in curriculum.ask(4)])
     >>> [t.prompt_id for t in curriculum.ask(4)]  # b may be as good as a; two sums are alike; c failed
     ['b', 'd', 'a', 'c']
@@ -152,10 +123,10 @@ class EmpiricalBayes(
     def build(self) -> None:
         super().build()
         self._divide({})
-        self.step_size = 0  # what was asked for in the round before, or at once in this
+        self.step_size = 0  # prompts of the round before, or of this round's first ask
 
     def _divide(self, limits: Mapping[str, np.ndarray]) -> None:
-        """Make the groups; of columns of numbers by `limits`, where they are known."""
+        """Make the groups; columns of numbers are divided by `limits`, where these are known."""
         self.divided_by = columns_to_group_by(self.pool) if self.group_by is None else list(self.group_by)
         groups = group_prompts(
             self.pool,
@@ -234,7 +205,7 @@ class EmpiricalBayes(
     # ---- looking inside, saving ----
 
     def priors(self) -> dict[str, tuple[float, float]]:
-        """The prior (alpha, beta) of each group by name, with all that was told in the steps before."""
+        """The prior (alpha, beta) of each group by name, with the outcomes of all steps before."""
         a, b = self.belief.prior
         return dict(zip(self.groups, zip(a.tolist(), b.tolist(), strict=True), strict=True))
 
@@ -278,7 +249,7 @@ class Recommended(
     """What we would choose: at present `EmpiricalBayes`, with its options and their defaults.
 
     See there for what they mean (`rollwise curricula empirical-bayes`). It needs nothing, and uses `category` and
-    `reference_pass_rates`, else `difficulty`, else `embedding`. Why it, by docs/results.md and
+    `reference_pass_rates`, else `difficulty`, else `embedding`. The reasons, from docs/results.md and
     benchmarks/results/measurements.md: a method that ranks single prompts knows nothing of those it has not seen, and a
     bandit over categories can't tell a category's hopeless prompts from its good ones.
 

@@ -62,40 +62,25 @@ class FrontierReplay(
     paper="Frontier-Curriculum RLOO, section 3.1, appendices A.2, B.1-B.4",
     needs="an `embedding` column (Countdown brings its own) or an embedder; RLOO",
 ):
-    """Uniform batches, a share of which is replaced by prompts similar to the frontier: q = (1 - rho) D + rho R(M).
+    """Uniform batches, with a share replaced by prompts similar to the frontier: q = (1 - rho) D + rho R(M).
 
-    A prompt is on the frontier when its group has both solved and unsolved rollouts. A bounded memory keeps the most
-    recent ones with their priority 4p(1-p); the prompts retrieved are *like* them, never the same.
-
-    The paper, *Frontier-Curriculum RLOO*, trains with RLOO: `{curriculum: frontier, trainer: rloo}` in a plan. Under
-    GRPO it is the paper's curriculum with another trainer.
+    A prompt is on the frontier when its group has both solved and unsolved rollouts. A memory keeps the most recent
+    ones with their priority 4p(1-p); the prompts retrieved are *like* them, never the same. *Frontier-Curriculum RLOO*
+    trains with RLOO: `{curriculum: frontier, trainer: rloo}` in a plan. What it leaves open: docs/curricula.md.
 
     Args:
-        pool: needs the column `embedding`, unless that is a callable; each vector is scaled to length 1. The task
-            Countdown brings appendix B.2's.
-        memory: what is remembered. "frontier"; "failure": prompts none of whose rollouts is solved (failure-based
-            retrieval, appendix A.2); "goldilocks": prompts whose success rate is in `goldilocks_range`.
-        goldilocks_range: the least and the greatest success rate, both included, in (0, 1).
-        taxonomy_weights: category of failure -> weight. A prompt's priority is multiplied by the mean weight of its
-            failed rollouts, told as `Outcome.labels`; a category that is not named weighs 1.
-        embedding: the column with the vectors, or a function from a list of N prompts to an array (N, d), such as a
-            sentence embedder; it is called once, with the whole pool, and chat messages are passed as they are.
+        pool: needs the column `embedding`, unless that is a callable; each vector is scaled to length 1.
+        memory: "frontier"; "failure": prompts with no rollout solved (appendix A.2); "goldilocks": by their rate.
+        goldilocks_range: the least and the greatest success rate for "goldilocks", both included, in (0, 1).
+        taxonomy_weights: category of failure -> weight (1 if not named): a prompt's priority is multiplied by the mean
+            weight of its failed rollouts, given as `Outcome.labels`.
+        embedding: the column with the vectors, or a function from the list of all N prompts to an array (N, d).
         replay_ratio: rho, the share of a batch that is retrieved (section 3.1: 0.10).
         memory_size: prompts remembered, the most recent (the paper gives no number; ours).
         least_memory: how many must be remembered before any are retrieved (likewise).
         candidates: retrieved prompts are drawn uniformly from this many best matches (likewise).
-        bank_size: at most this many prompts, a fixed random sample of the pool, can be retrieved; bounds the work.
-        key_column: prompts with equal values here are one instance (the canonical key of appendix B.3); by default
-            the prompt's id, which for Countdown is that key.
-
-    p counts solved rollouts only, whatever partial rewards there are, and uniform prompts fill in where there are too
-    few candidates (appendices B.1 and B.3). Being retrieved does not count as a prompt's uniform turn: D stays uniform.
-
-    Where the paper is silent: what rho leaves in fractions is carried over, so a batch of 64 retrieves 6 or 7. A prompt
-    told again takes its newer priority, of one step the greater; a later group that would not be remembered does not
-    take it out. Failures have priority 1, since 4p(1-p) is 0. Goldilocks keeps the middle half, ends included.
-    A priority of 0, by weight, is not remembered. Besides the batch's own keys, those of all prompts in flight are
-    filtered, so that a batch asked one by one has no duplicates either.
+        bank_size: number of prompts that can be retrieved, a fixed random sample of the pool; bounds the work.
+        key_column: prompts with equal values here are one instance (appendix B.3); by default the prompt's id.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"embedding": [[1.0, 0.0], [0.0, 1.0]]})
     >>> [t.lane for t in FrontierReplay(pool, seed=0).ask(2)]
@@ -227,7 +212,7 @@ class FrontierReplay(
         self.remembered = memory
 
     def _weights(self, evidence: Evidence) -> np.ndarray:
-        """(M,) the groups' taxonomy weights; 1 without labels, of which the log tells once."""
+        """(M,) the groups' taxonomy weights; 1 without labels, which is logged once."""
         weights = np.ones(len(evidence))
         if self.taxonomy_weights is None:
             return weights

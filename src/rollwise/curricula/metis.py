@@ -30,7 +30,7 @@ def judge_reward(predicted: np.ndarray, realised: np.ndarray) -> np.ndarray:
 
 
 def expected_reward(predicted: Any, realised: Any, spread: Any = 0.0, readable: Any = 1.0) -> np.ndarray:
-    """The mean of equation 8 over all answers, of which those that can't be read earn 0.
+    """The mean of equation 8 over all answers; unreadable ones earn 0.
 
     Args:
         predicted: mean of what the readable answers predict, by their probabilities; NaN where none can be read.
@@ -55,46 +55,20 @@ class METIS(
 ):
     r"""The policy predicts each candidate's reward variance, in context, before any rollout; the greatest are taken.
 
-    Zheng et al. 2026, *Internalizing Curriculum Judgment for LLM Reinforcement Fine-Tuning*, Algorithm 1. `consult`
-    gives one question for each of m B candidates: instruction, memory of the K most recent prompt-variance pairs, and
-    the candidate. The live policy answers; `ask` takes the B with the greatest predictions; after `tell`, `lessons`
-    says how strongly to reinforce the answers of the prompts that were rolled out (equation 9). A trainer of
-    `rollwise.training` does all of it, with loss = policy loss + lambda * judge loss (equation 10).
-
-    What the paper leaves open, and what is done here:
-
-    - *The reward of an answer without a prediction*: 0, the least that equation 8 can give. When the batch is ranked it
-      counts as 0.0 (appendix B.4), and so does a candidate that was not asked about because it is too long.
-    - *Which pairs are the most recent*, when one step brings 64: chance decides among those of a step. They are of all
-      that was rolled out, also by rails, and a candidate does not see its own: see `InContextJudge`.
-    - *The unit of lambda.* Equation 9 sums over an answer's tokens and equation 2 averages over sequences, but trainers
-      normalise their policy loss by tokens. We apply to the judge loss the factor that the trainer applies to equation
-      2, so that lambda means the same in GRPO, whatever its `loss_type`, and RLOO. The other reading leaves the sum of
-      equation 9 as it is beside a mean over tokens: with rollouts of T tokens, a lambda of ours T times as great.
-    - *The realised variance* is that of equation 3, divided by n. The paper calls it unbiased, but it is (n-1)/n of the
-      population's variance on average. A group of one has none, and teaches no judgment.
-    - *Only the greatest predictions are rolled out, and so rewarded.* Where a policy's first judgments are no better
-      than chance, it learns no more than the best thing to say of prompts that it ranked first, says it of all, and
-      saturates (`docs/judges.md` has the numbers). `explore` above 0 rolls out, and trains, judgments of every kind.
-    - *Who never consults* has candidates without predictions, all alike: the batch is then drawn uniformly.
+    Zheng et al. 2026, *Internalizing Curriculum Judgment for LLM Reinforcement Fine-Tuning*, Algorithm 1: `consult`
+    asks about m B candidates, `ask` takes the B with the greatest predictions, `lessons` says how strongly to reinforce
+    each answer. docs/judges.md says how; docs/curricula.md what was decided where the paper leaves it open.
 
     Args:
-        pool: any prompts; a column `text` is what the judge is shown, where there is one (the paper strips a problem's
-            formal sections).
+        pool: any prompts; the judge is shown the column `text`, where there is one.
         exemplars: K (3). Without any, the paper's policies solved the candidate instead of judging it.
         judge_weight: lambda (0.01). 0 asks without training the judgment; 1 made the paper's predictions saturate.
         baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
         candidate_multiplier: m (8).
-        explore: share of the batch drawn from the candidates whatever was predicted (0); see above.
+        explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an answer without a prediction counts as when the batch is ranked (0.0).
-        format: "words", the template of appendix A.1; "boxed", the same with the answer begun, so that the model gives
-            the number alone; "digit", the same with a digit for a number; "compact", letters for a policy that follows
-            no instruction; or a format of your own.
-        answers: "sampled", the paper's; or "expected", for the formats "digit" and "compact", whose answers are one
-            token. None is generated: one forward pass says how probable each is. The prediction is the mean of those
-            that can be read, and candidates are ranked by the mean of all, others counting as `default`; reward,
-            baseline and judge loss are means over all answers too, others earning 0. Sampled answers estimate just
-            that, with noise.
+        format: the question: "words" (appendix A.1), "boxed", "digit", "compact", or a `JudgmentFormat` of your own.
+        answers: "sampled", as in the paper; "expected": the mean over one-token answers, without generating any.
         **core: see `CoreOptions`.
 
     >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])
@@ -235,7 +209,7 @@ class METIS(
         self.columns["lesson_reward"][told.slots] = expected_reward(predicted, told.variance, spread, readable)
 
     def rewards(self, slots: np.ndarray) -> np.ndarray:
-        """Rewards (K,) of the judgments of prompts told in this step; 0 for an answer that could not be read."""
+        """Rewards (K,) of the judgments of this step's prompts; 0 for an unreadable answer."""
         return np.asarray(self.columns["lesson_reward"][slots])
 
     def take_lessons(self) -> list[Lesson]:

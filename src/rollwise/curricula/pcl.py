@@ -23,29 +23,14 @@ class PCL(
 ):
     """Scores m B candidates with a learned value model, trains on the B nearest to the target, and learns from them.
 
-    Prompt Curriculum Learning (Gao et al. 2025, arXiv 2510.01135), known here at second hand: as METIS's appendix A.5
-    describes it and its Table 5 sets it. The value model begins as a copy of the policy, with a head of 512 on the
-    prompt's last hidden state. It is trained by squared error to the pass rates, at a learning rate of 1e-4 in batches
-    of 64, one update a step. For continuous rewards it is trained to the variance, and the greatest are taken.
-
-    Judges by name:
-
-    - "value-model" (the default) is the paper's, as above, and needs torch. See `ValueModelJudge`. A trainer of
-      `rollwise.training` says where the policy came from; in a loop of your own give `judge_options={"model": ...}`.
-    - "success-head" is ours: the policy itself, by a head that was fitted before. See `SuccessHeadJudge`.
-    - "text" is ours: letters only, by scikit-learn, what the others must beat. See `TextJudge`.
-    - "frozen" is ours, and not PCL: a ridge regression in closed form on given vectors; no language model is trained.
-      It is `EmbeddingJudged` under another name. See `EmbeddingJudge`.
-
-    Left open in both papers: what happens before the first update. There is no prediction then, and the batch is
-    uniform. The candidates are drawn uniformly. A prompt that was never told about is judged like any other.
+    Prompt Curriculum Learning (Gao et al. 2025, arXiv 2510.01135), as METIS's appendix A.5 describes it and its Table 5
+    sets it. The judges, and what both papers leave open, are in docs/curricula.md.
 
     Args:
-        pool: whatever the judge needs.
-        judge: a name above, or a `Judge` of your own.
+        pool: what the judge needs.
+        judge: "value-model" (the paper's), "success-head", "text", "frozen" (all ours), or a `Judge` of your own.
         judge_options: of a judge by name.
-        reward: "binary" predicts pass rates (mean scores), "continuous" variances. By default what the judge predicts,
-            which for a name is pass rates.
+        reward: "binary" predicts pass rates (mean scores), "continuous" variances. By default what the judge predicts.
         candidate_multiplier: m (8).
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).

@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 HEAP, SOLVED, UNSOLVED = 0, 1, 2
 _POOL_NAMES = ("heap", "solved", "unsolved")
-_WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: whoever is in the heap can be drawn, and `inf` can be summed
+_WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: every prompt in the heap can be drawn, and `inf` can be summed
 
 
 class PrioritizedReplay(
@@ -33,9 +33,8 @@ class PrioritizedReplay(
 ):
     """Rolls out the prompts of highest priority omega = p(1-p), p an exponential average of the success rate.
 
-    Prompts whose last group was all solved (p = 1) or all unsolved (p = 0) leave the heap for two pools, from which a
-    few, the longest untested first, are tested again every `retest_every` steps. A share of the steps draws its
-    batch uniformly from the heap instead.
+    Prompts whose last group was all solved (p = 1) or all unsolved (p = 0) leave the heap for two pools and are tested
+    again now and then. What was decided where the paper is silent is in docs/curricula.md.
 
     Args:
         pool: any prompts; no column is needed.
@@ -47,27 +46,8 @@ class PrioritizedReplay(
         retest_solved: prompts retested from the solved pool each time (section 5: 1).
         retest_unsolved: prompts retested from the unsolved pool each time (section 5: 3).
         exploration: share of the steps whose batches are drawn uniformly (section 5: 12.5 %).
-        explore_from: "heap", as the text has it (section 5); "all" draws from all prompts, solved and unsolved ones
-            included, as the authors' fork is said to do.
-        draw: "heap" takes the highest priorities; "proportional" draws with probability proportional to priority from
-            a sum tree (section 4.2).
-
-    Where the paper is silent or double-minded:
-
-    - *Continuous rewards*: omega is the variance from averaged first and second moments. With rewards 0 and 1 that is
-      p(1-p) to the bit of rounding; with others p(1-p) would rank a group that always earns 0.1 high, though it
-      teaches nothing. p is the mean score; *solved* counts rollouts at `reward_spec.solved_at` or more; and a group
-      whose scores are all equal but not solved is unsolved, whatever it earns.
-    - *Which p moves a prompt*: the last group's own rate. The average never comes back to exactly 0 or 1.
-    - *First observation*: it sets the average. *Back from a pool*: the average goes on (section 5), it is not reset.
-    - *Bias* looks at the averaged p.
-    - *Exploration* is decided once a step: whatever is asked for in that step, one by one or in refills, is explored,
-      or nothing is. Retests that are due come first all the same.
-    - *Retests* count against the batch, and never make it larger; what a small batch has no room for is carried over
-      to the next `ask`. The two pools are ordered by time of last test (section 4.1), not sampled at random.
-    - *Too few in the heap*: the batch is filled from the unsolved pool, then from the solved one, longest untested
-      first (lanes `refill-unsolved`, `refill-solved`). The paper says nothing; training would stop.
-    - *Ties* are broken at random, not by the heap's layout.
+        explore_from: "heap", as in section 5; "all" includes both pools, as the authors' fork is said to.
+        draw: "heap" takes the highest priorities; "proportional" draws by priority from a sum tree (section 4.2).
 
     >>> pool = PromptPool(ids=["a", "b", "c"])
     >>> replay = PrioritizedReplay(pool, seed=0)

@@ -40,51 +40,26 @@ class SEC(
 ):
     """Chooses a category by a Boltzmann bandit, then a prompt uniformly within it (Algorithm 1).
 
-    Each category is an arm whose value follows the mean absolute advantage of its rollouts:
-    Q(c) <- alpha r(c) + (1 - alpha) Q(c), with Q(c) = 0 at first.
+    Each category has a value that follows its rollouts' mean |A|: Q(c) <- alpha r(c) + (1 - alpha) Q(c), from 0.
+    What was decided where the paper is silent or wrong is in docs/curricula.md.
 
     Args:
         pool: needs `columns`, or `embedding` for clusters, or `difficulty` for quantiles.
-        columns: the column whose values are the arms; several make one arm for each combination (SEC-2D, section 3.3).
+        columns: the column whose values are the categories; several: each combination is one (SEC-2D, section 3.3).
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
-        advantage: "std" pays |r - mean(r)| / std(r), as equations 4 to 6: tau is made for this scale. "centred" does
-            not divide. "told" pays with the advantages that the trainer used, where it tells them, else as "centred".
-        choice: "boltzmann" (section 2.3); "ucb" and "thompson" are what section 5 leaves to future work.
+        advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's.
+        choice: "boltzmann" (section 2.3); "ucb" and "thompson" are future work in section 5.
         ucb_scale: weight of UCB's bonus; 1 is the greatest mean |A| of a group in "std", 0.5 in "centred".
         prior_sd: standard deviation of Thompson's belief about a category never drawn.
-        discount: what a group told still counts a step later, in UCB's counts and Thompson's beliefs.
-        clusters: make this many categories, by k-means over the column `embedding` (section 5), instead of `columns`.
-        quantiles: make this many categories of equal size, by the column `difficulty`, instead of `columns`.
-        within: "uniform" draws a category's prompts uniformly each time (Algorithm 1, line 6); "exhaust" draws no
-            prompt of a category again before all others of it were drawn, then shuffles anew.
+        discount: how much a group still counts a step later, in UCB's counts and Thompson's beliefs.
+        clusters: make this many categories by k-means over the column `embedding` (section 5).
+        quantiles: make this many categories of equal size by the column `difficulty`.
+        within: "uniform" draws from all prompts each time (line 6), "exhaust" from those not yet drawn this round.
         one_category: fill a batch from one category, and from another only when that one is used up.
-        pool_multiplier: choose a batch of k from this many times k prompts, drawn uniformly from the pool, or with
-            `one_category` from the category, where it changes nothing. None: from all.
+        pool_multiplier: choose a batch of k from this many times k prompts, drawn uniformly; None: from all.
 
-    Where the paper is silent or slips:
-
-    - A category without a prompt in the batch keeps its value: Algorithm 1 would divide by zero.
-    - r(c) is the mean over the category's groups of their mean |A| (Algorithm 1, line 13), each rollout counting once,
-      however many tokens it has.
-    - *Uniform or exhausted*: line 6 draws uniformly each time, so after as many draws as a category has prompts a share
-      of 1/e was never seen. The authors' released sampler is said (known here at second hand) to go through a category
-      before it begins again, which is `within="exhaust"`, and to let the Q of categories absent from a batch decay.
-      Section 2.3 updates the sampled ones, as we do.
-    - A category all of whose prompts are in flight, or that the batch has used up, is left out and the others are
-      renormalised; a prompt is never drawn twice.
-    - One step is one update, however many tells it took.
-    - Categories that join later start at Q = 0, as all did.
-    - *UCB*: Q is an average of the recent past, so counts are too: each step they shrink by `discount`, and the bonus
-      of a category left alone grows. Prompts in flight and in this batch count as drawn, so that a batch goes to
-      several categories unless one is ahead by more than its bonus; the batch is part of the total. Ties are drawn.
-    - *Thompson*: each prompt's category is the greatest of one draw from every category's Gaussian: mean Q, variance
-      from the pays that `discount` has left. A category left alone goes back to `prior_sd`, about the Q it had.
-    - *Clusters and quantiles* depend on the set of prompts, not on their order. They are made once: a pool that has
-      grown is divided by the saved centroids or limits on resume. Where fewer prompts differ there are fewer of them.
-
-    >>> pool = PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]})
-    >>> sec = SEC(pool, seed=0)
+    >>> sec = SEC(PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]}), seed=0)
     >>> from rollwise.outcome import Outcome
     >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
     >>> _ = sec.tell([Outcome(t.id, rewards[t.prompt_id]) for t in sec.ask(2)])
@@ -123,12 +98,8 @@ class SEC(
         **core: Unpack[CoreOptions],
     ) -> None:
         self.arm_columns = check_arm_columns(columns)
-        self.learning_rate, self.temperature, self.advantage, self.choice = (
-            learning_rate,
-            temperature,
-            advantage,
-            choice,
-        )
+        self.learning_rate, self.temperature = learning_rate, temperature
+        self.advantage, self.choice = advantage, choice
         self.ucb_scale, self.prior_sd, self.discount = ucb_scale, prior_sd, discount
         self.clusters, self.quantiles, self.within = clusters, quantiles, within
         self.one_category, self.pool_multiplier = one_category, pool_multiplier
@@ -182,7 +153,7 @@ class SEC(
 
     def _start_values(self) -> None:
         self.q = np.zeros(len(self.arms))
-        self.new = np.zeros((3, len(self.arms)))  # told in this step: groups, pays, squared pays
+        self.new = np.zeros((3, len(self.arms)))  # of this step's outcomes: groups, pays, squared pays
         self.past = np.zeros((3, len(self.arms)))  # the same of the steps before, discounted
 
     def divide(self) -> tuple[list[str], np.ndarray]:
@@ -285,7 +256,7 @@ class SEC(
         return np.asarray(np.where(groups > 0, moved, self.q))
 
     def values(self) -> dict[str, float]:
-        """Q by category, with all that was told so far."""
+        """Q by category, with all outcomes so far."""
         return dict(zip(self.arms, self._updated().tolist(), strict=True))
 
     # ---- looking inside, saving ----
@@ -306,7 +277,7 @@ class SEC(
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         if state["divided_by"] != [self.clusters, self.quantiles]:
-            return  # loaded with strict=False: the categories are others, of which nothing is known
+            return  # loaded with strict=False: the categories are others, and nothing is known about them
         if self.clusters or self.quantiles:
             self.limits = decode_array(state["limits"])
             self.divide_into(*self.divide())

@@ -31,10 +31,9 @@ class SPEED(
     """Screens the next prompts of an epoch until a batch of them has a middling pass rate, and trains on those.
 
     Zhang et al. 2025, *SPEED-RL: Faster Training of Reasoning Models via Online Curriculum Learning* (arXiv
-    2506.09016; its first author withdrew it in March 2026), and its release. `probe` gives screening tickets of
-    `screen_rollouts`, round after round, until as many prompts have qualified as the batch needs. Those that qualified
-    first are asked for first: `ask` gives a ticket of the rollouts that are still to be made (lane `continue`,
-    `n_rollouts` less those of the screening). A group is both together.
+    2506.09016; its first author withdrew it in March 2026), and its release. `probe` gives screening tickets, round
+    after round, until enough prompts have qualified; `ask` gives the rest of their groups (lane `continue`), first
+    qualified first. What was decided where paper and release leave it open is in docs/curricula.md.
 
     Args:
         pool: any prompts.
@@ -42,22 +41,9 @@ class SPEED(
         low: P_low; a prompt qualifies if its screening pass rate is greater (0) ...
         high: P_high; ... and less than this (1).
         screen: most prompts of one round of screening (release: 64).
-        ready: screen until this many have qualified and wait. By default a batch, as in the release: what `probe` is
-            told as `wanted` (the trainers do), else what the last step asked for, at first 16.
-        screen_limit: most prompts screened in one step, for each of the prompts that are to be ready (64; ours). With
-            5 % mixed prompts, half of which show it in a screening, 40 are needed.
-
-    Where the release slips, or the paper is silent:
-
-    - Continuous rewards qualify by contrast, with a mean score within (low, high).
-    - The release screens without a bound, and raises when the epoch ends. Here a prompt is screened once a step at
-      most. When `screen_limit` is reached, or no prompt is left, the batch is filled with prompts that have not
-      qualified (lane `unscreened`), which get whole groups: those that were not screened first.
-    - What a ticket continues is told from the rollouts that its screening did have rewards of, not from the size of the
-      groups that come back: `screen_rollouts` may be half of a group.
-    - A screened prompt that does not qualify has had its turn of the epoch; one that the rails, or another curriculum
-      of a mixture, ask for while it waits gets a whole group, and its screening is given up.
-    - Screened rollouts that wait are of an older policy: the ticket's step and the screening's tell how much.
+        ready: screen until this many have qualified and wait. By default a batch, as in the release: `probe`'s
+            `wanted` (the trainers give it), else what the last step asked for, at first 16.
+        screen_limit: most prompts screened in one step, for each prompt that is to be ready (64; ours).
 
     >>> speed = SPEED(PromptPool(ids=["a", "b"]), seed=0)
     >>> from rollwise.outcome import Outcome

@@ -35,11 +35,11 @@ class VCRL(
 ):
     """Uniform prompts; for each whose variance falls below a threshold, one from a memory of those above it.
 
-    Jiang et al. 2025, *VCRL: Variance-based Curriculum Reinforcement Learning for LLMs* (arXiv 2509.19803). In the
-    paper, groups below the threshold do not train, and the batch is filled from the memory in the same step. This class
-    chooses prompts; the gate `DynamicSampling(VarianceThreshold())` does the rest, for its refills ask again within the
-    step. In a plan both stand in the row: `{curriculum: vcrl, gate: variance}`. Without the gate all groups train, and
-    the replays come in the batch of the next step: half of the paper.
+    Jiang et al. 2025, *VCRL: Variance-based Curriculum Reinforcement Learning for LLMs* (arXiv 2509.19803). This class
+    chooses prompts; the gate `DynamicSampling(VarianceThreshold())` keeps groups below the threshold out of training
+    and refills the batch within the step: `{curriculum: vcrl, gate: variance}` in a plan. Without the gate all groups
+    train, and replays come in the next step: half of the paper. What was decided where it is silent is in
+    docs/curricula.md.
 
     Args:
         pool: any prompts.
@@ -48,20 +48,6 @@ class VCRL(
         first_steps: how many these are (20).
         momentum: alpha of the memory's priorities (0.9).
         most_replays: how often a prompt comes back before it leaves the memory (2).
-
-    Where the paper is silent (its release is not public):
-
-    - Prompts enter the memory with priority p. At the start of each step it becomes alpha P + (1 - alpha) beta, where
-      beta counts the steps since the prompt was last rolled out (equation 11 leaves beta open).
-    - Replays are rolled out anew, by the present policy. A replayed group below the threshold asks for no replay of its
-      own. Once in the memory, a prompt leaves it by its count of replays alone; a fresh group of it above the threshold
-      enters it anew.
-    - If the memory is empty, or all of it in flight, a uniform prompt comes in the replay's place: a replay that could
-      not be had is not owed for later.
-    - The threshold is that of the step in which the rollouts were asked for, as `VarianceThreshold` has it. The gate
-      has these three options too; give both the same.
-    - What neither new prompts nor the memory could fill within the gate's `max_rounds` is filled with the rejected
-      groups of the greatest variance, as `DynamicSampling` does.
 
     >>> pool = PromptPool(ids=["a", "b"])
     >>> vcrl = VCRL(pool, seed=0)

@@ -1,4 +1,4 @@
-"""Sort keys for `MaxTree`: 64 bits, of which the upper 32 rank and the lower 32 break ties.
+"""Sort keys for `MaxTree`: 64 bits; the upper 32 rank, the lower 32 break ties.
 
 Ties are broken by a hash of seed, prompt id and visit, not by a generator: so the order does not depend on how the
 pool is laid out, nor on the order in which outcomes come in.

@@ -109,7 +109,7 @@ class MaxTree(_Tree):
 
 
 class GroupedMaxTree:
-    """A `MaxTree` whose slots are in groups, with the greatest of all and of any one group at the same price.
+    """A `MaxTree` whose slots are in groups, with the greatest of all and of any one group at the same cost.
 
     Args:
         groups: (N,) the group of each slot, 0 to G - 1.

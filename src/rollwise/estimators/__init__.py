@@ -3,15 +3,17 @@
 from rollwise.estimators.adaptation import Adaptation, drift_share
 from rollwise.estimators.average import AverageBelief, ema
 from rollwise.estimators.belief import Belief
-from rollwise.estimators.conjugate import BetaBelief, Conjugate, DirichletBelief, GaussianBelief, bots_update
-from rollwise.estimators.families import BELIEFS, make_belief, make_conjugate
+from rollwise.estimators.conjugate import BetaBelief, Conjugate, bots_update
+from rollwise.estimators.families import BELIEFS, DirichletBelief, GaussianBelief, make_belief, make_conjugate
 from rollwise.estimators.implicit import (
     Features,
+    Implicit,
     Interpolation,
     Kernel,
     capability,
     capability_by_least_squares,
     fitted_temperature,
+    implicit_evidence,
     interpolate,
     kernel_rates,
     layer_norm,
@@ -29,6 +31,7 @@ __all__ = [
     "DirichletBelief",
     "Features",
     "GaussianBelief",
+    "Implicit",
     "Interpolation",
     "Kernel",
     "PooledBelief",
@@ -38,6 +41,7 @@ __all__ = [
     "drift_share",
     "ema",
     "fitted_temperature",
+    "implicit_evidence",
     "interpolate",
     "kernel_rates",
     "layer_norm",

@@ -35,7 +35,7 @@ class Adaptation:
         lambda = (E - chance) / E, within [0.01, 0.5]     forget as much as chance does not explain: Kalman's gain
         rho    = rho_0 * 2 E / (E + E~), within [0, 1]    rho_0 while both predict equally well; less as beliefs improve
 
-    Both start from the given values and move from the first step on in which a prompt is told of.
+    Both start from the given values and move from the first step with outcomes on.
 
     Args:
         forgetting: lambda, or its first value.

@@ -12,7 +12,7 @@ import numpy as np
 class Belief(ABC):
     """A belief about every prompt's score, kept in columns that its owner allocates as `columns_spec` says.
 
-    Outcomes are added as they come and taken in once a step. Slots are an array (K,) or all of them.
+    Outcomes are added as they come, and update the belief once a step. Slots are an array (K,) or all of them.
     """
 
     @property
@@ -30,7 +30,7 @@ class Belief(ABC):
 
     @abstractmethod
     def forget_and_learn(self, forgetting: float) -> None:
-        """The step is over: take in what was noted."""
+        """End the step: update the belief with the noted scores."""
 
     @abstractmethod
     def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:

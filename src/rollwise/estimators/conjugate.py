@@ -18,7 +18,6 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.estimators.belief import Belief
-from rollwise.options import check_number
 
 
 def bots_update(
@@ -53,7 +52,7 @@ class Conjugate(Belief):
 
     @property
     def columns_spec(self) -> dict[str, tuple[type, Any]]:
-        """Name -> (dtype, default): each parameter, and what was told for it since the last `settle`."""
+        """Name -> (dtype, default): each parameter, and the statistics added to it since the last `settle`."""
         kept = {name: (np.float64, value) for name, value in zip(self.names, self.prior, strict=True)}
         return {**kept, **{f"told_{name}": (np.float64, 0.0) for name in self.names}}
 
@@ -75,7 +74,7 @@ class Conjugate(Belief):
     def updated(
         self, *, forgetting: float, implicit_weight: float, implied: np.ndarray | None, n: float, told_only: bool
     ) -> list[np.ndarray]:
-        """The parameters, P arrays (N,), with what was told: equations 1 to 3.
+        """The parameters, P arrays (N,), with the new outcomes: equations 1 to 3.
 
         Args:
             forgetting: lambda.
@@ -97,7 +96,7 @@ class Conjugate(Belief):
         return new
 
     def settle(self, parameters: Sequence[np.ndarray]) -> None:
-        """Take over the updated parameters; what was told is in them now."""
+        """Store the updated parameters, which hold the outcomes now."""
         for old, new, told in zip(self.parameters, parameters, self.told, strict=True):
             old[:] = new
             told[:] = 0.0
@@ -110,7 +109,7 @@ class Conjugate(Belief):
         return self.mean_of([p[slots] for p in self.parameters], empty=np.nan)
 
     def effective_size(self) -> np.ndarray:
-        """Alpha + beta and the like: the rollouts that each belief is worth, its prior included, (N,)."""
+        """Alpha + beta and the like: the rollouts that each belief amounts to, its prior included, (N,)."""
         return self.size(self.parameters)
 
     @abstractmethod
@@ -141,10 +140,10 @@ class BetaBelief(Conjugate):
     names = ("alpha", "beta")
 
     def __init__(self, *, prior: tuple[float, ...] = (1.0, 1.0)) -> None:
-        self.prior = _positive(prior, 2, "alpha and beta")
+        self.prior = checked_prior(prior, 2, "alpha and beta")
 
     def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
-        count, total = _sums(scores)
+        count, total = count_and_sum(scores)
         return [total, count - total]
 
     def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
@@ -154,7 +153,7 @@ class BetaBelief(Conjugate):
         return np.asarray(parameters[0] + parameters[1])
 
     def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
-        return _ratio(parameters[0], self.size(parameters), empty)
+        return ratio(parameters[0], self.size(parameters), empty)
 
     def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         return np.asarray(rng.beta(self.parameters[0][slots], self.parameters[1][slots]))
@@ -169,135 +168,21 @@ class BetaBelief(Conjugate):
         return np.asarray(mean * (1.0 - mean) * size / (size + 1.0))
 
 
-class GaussianBelief(Conjugate):
-    """Continuous scores: a Gaussian belief about the mean of N(mu, sigma^2), sigma known (appendix E.4.1).
-
-    Its parameters are chi, the pseudo-sum of scores, and nu, their pseudo-count; mu is believed N(chi / nu,
-    sigma^2 / nu). The paper gives chi_0 = mu_0 / sigma_0^2 beside nu_0 = sigma^2 / sigma_0^2. That is a slip: with
-    T(r) = r the prior mean is chi_0 / nu_0, so chi_0 must be mu_0 sigma^2 / sigma_0^2.
-
-    Args:
-        prior: mu_0 and sigma_0.
-        reward_sd: sigma.
-
-    >>> GaussianBelief(prior=(0.5, 0.5), reward_sd=0.25).prior                            # nu_0 = (.25 / .5)^2
-    (0.125, 0.25)
-    """
-
-    names = ("chi", "nu")
-
-    def __init__(self, *, prior: tuple[float, ...] = (0.5, 0.5), reward_sd: float = 0.25) -> None:
-        self.reward_sd = check_number("reward_sd", reward_sd, low=0.0, high=1e6, open_low=True)
-        mean, sd = _positive(prior, 2, "mu_0 and sigma_0", least=-np.inf)
-        if sd <= 0:
-            raise ConfigError(f"prior of a Gaussian belief must be (mu_0, sigma_0 > 0), got {prior!r}")
-        nu = (self.reward_sd / sd) ** 2
-        self.prior = (mean * nu, nu)
-
-    def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
-        count, total = _sums(scores)
-        return [total, count]
-
-    def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
-        return [rates * n, np.full(len(rates), n)]
-
-    def size(self, parameters: Sequence[np.ndarray]) -> np.ndarray:
-        return np.asarray(parameters[1])
-
-    def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
-        return _ratio(parameters[0], parameters[1], empty)
-
-    def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        mean = self.mean(slots)
-        return np.asarray(mean + self.uncertainty(slots) * rng.standard_normal(len(mean)))
-
-    def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        return np.asarray(self.reward_sd / np.sqrt(self.parameters[1][slots]))
-
-    def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        return np.full(len(self.parameters[1][slots]), self.reward_sd**2)
-
-
-class DirichletBelief(Conjugate):
-    """Graded scores: how often each of L levels comes, Dirichlet(alpha_1, ..., alpha_L) (appendix E.4.1).
-
-    A score counts for the nearest level. Implicit evidence is about the mean alone; its pseudo-counts go to the lowest
-    and the highest level, in the proportion that has that mean.
-
-    Args:
-        levels: L scores in [0, 1], ascending.
-        prior: L pseudo-counts; one each by default.
-
-    >>> belief = DirichletBelief(levels=(0.0, 0.1, 1.0))
-    >>> belief.statistics([np.array([1.0, 0.1, 0.1, 0.0])])
-    [array([1.]), array([2.]), array([1.])]
-    """
-
-    def __init__(self, *, levels: Sequence[float] = (0.0, 0.1, 1.0), prior: tuple[float, ...] | None = None) -> None:
-        try:
-            values = np.asarray(levels, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all() or values[0] < 0 or values[-1] > 1:
-            raise ConfigError(f"levels must be two or more ascending scores in [0, 1], got {levels!r}")
-        self.levels: np.ndarray = values
-        self.names = tuple(f"alpha_{i}" for i in range(len(values)))
-        self.prior = _positive((1.0,) * len(values) if prior is None else prior, len(values), "one count a level")
-
-    def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
-        counts = np.zeros((len(self.levels), len(scores)))
-        group = np.repeat(np.arange(len(scores)), [len(s) for s in scores])
-        flat = np.concatenate([*scores, np.empty(0)])
-        level = np.searchsorted((self.levels[1:] + self.levels[:-1]) / 2.0, flat)
-        np.add.at(counts, (level, group), 1.0)
-        return list(counts)
-
-    def implied_statistics(self, rates: np.ndarray, n: float) -> list[np.ndarray]:
-        low, high = self.levels[0], self.levels[-1]
-        top = np.clip((rates - low) / (high - low), 0.0, 1.0) * n
-        between = [np.zeros(len(rates))] * (len(self.levels) - 2)
-        return [n - top, *between, top]
-
-    def size(self, parameters: Sequence[np.ndarray]) -> np.ndarray:
-        return np.asarray(sum(parameters))
-
-    def mean_of(self, parameters: Sequence[np.ndarray], *, empty: float) -> np.ndarray:
-        total = sum(level * p for level, p in zip(self.levels, parameters, strict=True))
-        return _ratio(np.asarray(total), self.size(parameters), empty)
-
-    def sample(self, rng: np.random.Generator, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        shares = [rng.standard_gamma(p[slots]) for p in self.parameters]
-        return self.mean_of(shares, empty=float(self.levels.mean()))
-
-    def uncertainty(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        size = self.size([p[slots] for p in self.parameters])
-        return np.asarray(np.sqrt(self._level_variance(slots) / (size + 1.0)))
-
-    def reward_variance(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
-        size = self.size([p[slots] for p in self.parameters])
-        return np.asarray(self._level_variance(slots) * size / (size + 1.0))
-
-    def _level_variance(self, slots: np.ndarray | slice) -> np.ndarray:
-        """Variance of a score with the expected shares of the levels, (K,)."""
-        parameters = [p[slots] for p in self.parameters]
-        square = sum(level**2 * p for level, p in zip(self.levels, parameters, strict=True))
-        variance = square / self.size(parameters) - self.mean_of(parameters, empty=np.nan) ** 2
-        return np.asarray(np.maximum(variance, 0.0))  # rounding can take it below
-
-
-def _positive(values: Any, length: int, meaning: str, least: float = 0.0) -> tuple[float, ...]:
+def checked_prior(values: Any, length: int, meaning: str, least: float = 0.0) -> tuple[float, ...]:
+    """`values` as `length` floats above `least`; `ConfigError` for anything else."""
     good = isinstance(values, tuple | list) and len(values) == length
     if not good or not all(isinstance(v, int | float | np.number) and np.isfinite(v) and v > least for v in values):
         raise ConfigError(f"prior must hold {length} numbers, {meaning}, got {values!r}")
     return tuple(float(v) for v in values)
 
 
-def _sums(scores: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
+def count_and_sum(scores: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Length and sum of each group, (M,) each."""
     count = np.array([len(s) for s in scores], dtype=np.float64)
     total = np.array([float(s.sum()) for s in scores], dtype=np.float64)
     return count, total
 
 
-def _ratio(numerator: np.ndarray, denominator: np.ndarray, empty: float) -> np.ndarray:
+def ratio(numerator: np.ndarray, denominator: np.ndarray, empty: float) -> np.ndarray:
+    """Their ratio, (K,); `empty` where the denominator is 0."""
     return np.asarray(np.divide(numerator, denominator, out=np.full(len(denominator), empty), where=denominator > 0))

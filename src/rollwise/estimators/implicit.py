@@ -1,11 +1,17 @@
-"""Evidence that a batch gives about prompts that were not in it: BOTS, section 3.3 and appendix E.2."""
+"""What a batch says about prompts outside it: BOTS, section 3.3 and appendix E.2."""
 
 from __future__ import annotations
 
+import logging
 from typing import Literal
 
 import numpy as np
 
+from rollwise.pool import PromptPool
+
+logger = logging.getLogger(__name__)
+
+Implicit = Literal["auto", "interpolation", "kernel", "none"]
 Features = Literal["unit", "layer-norm", "given"]
 
 _FITTED_ON = 512  # prompts of a batch that a kernel's temperature is fitted to, at most
@@ -161,16 +167,16 @@ class Interpolation:
         return self.momentum * self.capability + (1.0 - self.momentum) * now
 
     def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
-        """p~(k, B_t) of every prompt, (N,); None while the batches have said nothing."""
+        """p~(k, B_t) of every prompt, (N,); None before any batch gave a coefficient."""
         coefficient = self.moved(slots, rates)
         return None if coefficient is None else interpolate(coefficient, self.references)
 
     def before(self, slots: np.ndarray) -> np.ndarray | None:
-        """What was implied of `slots` before this step's batch, (B,)."""
+        """The rates implied for `slots` before this step's batch, (B,)."""
         return None if self.capability is None else interpolate(self.capability, self.references[slots])
 
     def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
-        """The step is over: keep the coefficient."""
+        """End the step: keep the coefficient."""
         self.capability = self.moved(slots, rates)
 
 
@@ -226,3 +232,32 @@ class Kernel:
 
     def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
         """Nothing to keep."""
+
+
+def implicit_evidence(
+    pool: PromptPool,
+    kind: Implicit,
+    *,
+    weight: float,
+    momentum: float,
+    least_gap: float,
+    least_squares: bool,
+    temperature: float | None,
+    features: Features,
+) -> Interpolation | Kernel | None:
+    """The source of BOTS's implicit evidence for a pool; None without one. For the options see the two classes.
+
+    Raises:
+        MissingColumnError: the pool lacks the column that `kind` needs.
+    """
+    if kind == "auto":
+        kind = "interpolation" if "reference_pass_rates" in pool.columns else "none"
+        if kind == "none" and weight:
+            logger.info("BOTS: no column 'reference_pass_rates', so beliefs rest on each prompt's own rollouts")
+    what, remedy = f"BOTS with implicit={kind!r}", "add it, or pass implicit='none'"
+    if kind == "interpolation":
+        references = pool.require("reference_pass_rates", what, remedy)
+        return Interpolation(references, momentum=momentum, least_gap=least_gap, least_squares=least_squares)
+    if kind == "kernel":
+        return Kernel(pool.require("embedding", what, remedy), temperature=temperature, features=features)
+    return None

@@ -1,4 +1,4 @@
-"""Empirical Bayes: a Beta belief about each prompt, whose prior is what the prompts of its group showed of late.
+"""Empirical Bayes: a Beta belief about each prompt, with a prior fitted to recent outcomes of its group.
 
 A fresh prompt is believed to be like those of its group that were tried; one that was tried, like itself. So little is
 assumed of how success rates are spread that a group of hopeless and easy prompts alike, and one of middling prompts,
@@ -23,7 +23,7 @@ _GREATEST_FLOOR = 1.0 - 1e-9
 
 
 class PooledBelief(Belief):
-    """p_i ~ Beta(a_g + S_i, b_g + n_i - S_i): own scores, faded, on a prior that the group g of the prompt gives.
+    """p_i ~ Beta(a_g + S_i, b_g + n_i - S_i): own scores, faded, on the prior of the prompt's group g.
 
     S_i and n_i are the sum and the number of the prompt's scores; `forgetting` of both is given up at each step, and
     `renewal` besides when new ones come. The prior follows means over the group's prompts, of each one's last step with
@@ -69,7 +69,7 @@ class PooledBelief(Belief):
 
     @property
     def columns_spec(self) -> Mapping[str, tuple[type, Any]]:
-        """Own evidence, the last outcomes with their weight for the group, and what was told since the last step.
+        """Own evidence, the last outcomes with their weight for the group, and the outcomes since the last step.
 
         `*_inside` are sums and means of s(1-s); `last_variance` is NaN where one rollout left it unknown.
         """
@@ -93,7 +93,7 @@ class PooledBelief(Belief):
         self.columns["told_inside"][slots] += [(s * (1.0 - s)).sum() for s in scores]
 
     def forget_and_learn(self, forgetting: float | None = None) -> None:
-        """The step is over: everything fades, what was told is added, and the priors follow."""
+        """End the step: fade everything, add the outcomes, and fit the priors again."""
         c = self.columns
         own = self.forgetting if forgetting is None else forgetting
         _fade([c[name] for name in ("rollouts", "successes", "inside")], np.array([1.0 - own]))
@@ -199,7 +199,7 @@ class PooledBelief(Belief):
 def _fade(arrays: Sequence[np.ndarray], kept: np.ndarray, group: np.ndarray | None = None) -> None:
     """Keep a share of arrays (N,), in place; where the first of them has faded away, all become 0.
 
-    The share is one for all, (1,), or one for each group (G,), of which `group` (N,) says whose each is.
+    The share is one for all, (1,), or one for each group, (G,); `group` (N,) holds each prompt's group.
     """
     some = np.flatnonzero(arrays[0])
     share = kept if group is None else kept[group[some]]

@@ -55,31 +55,17 @@ class Asked(Protocol):
 class DynamicSampling:
     """Fills each batch with groups that a gate admits: DAPO (arXiv 2503.14476), section 3.2 and Algorithm 1.
 
-    DAPO goes on sampling "until the batch is fully filled". Here there are at most `max_rounds` rounds, and no prompt
-    twice in a batch. What is missing then is filled with rejected groups: those of the greatest variance first, then in
-    the order asked. It is said once, and counted. So a batch is always full, and running out of prompts stops nothing.
-
-    How many prompts a round asks for is `sizing`:
-
-    - "missing": as many as are missing, so that no admitted group is left over.
-    - "ratio", for GRESO (arXiv 2506.02177), from its release: the first round asks for `first` batches, a refill for
-      the missing over the share of this batch's groups that were admitted so far, times `margin`; see `refill_size`.
-      Far fewer rounds are needed where few groups are admitted. Of more than a batch of admitted groups, those asked
-      first train; the others are told to the curriculum, and counted as `surplus`.
-
-    Where the papers are silent, or GRESO's release differs: it has no `max_rounds`, which are ours. It takes the share
-    from the last round alone, which divides by 0 where that admitted none. No round of it is greater than its first, so
-    that few admitted groups take many rounds; `largest` = `first` does that. It trains on an incomplete batch where the
-    round that should have completed it has not. All rollouts are told to the curriculum, also those rejected.
+    A batch takes at most `max_rounds` rounds, and no prompt twice. What is missing then is filled with rejected groups,
+    those of the greatest variance first, then in the order asked; a warning says so once, and the metrics count it. So
+    a batch is always full. Sizing, and what was decided where papers are silent: docs/curricula.md.
 
     Args:
         gate: which groups train; by default those with contrast.
         max_rounds: rounds of rollouts for a batch, the first included.
-        sizing: "missing" or "ratio".
+        sizing: prompts of a round: "missing": as many as are missing; "ratio": GRESO's, fewer rounds (`refill_size`).
         margin: of "ratio", how many more a refill asks for than it should need (release: 1.25).
         first: of "ratio", the first round, in batches (release: 384 prompts for 256, 1.5).
-        largest: of "ratio", the largest refill, in batches (4; ours). A round is generated at once: less where memory
-            is short.
+        largest: of "ratio", the largest refill, in batches (4; ours): one is generated at once; less for less memory.
 
     >>> import rollwise as rw
     >>> curriculum = rw.Uniform(rw.PromptPool(ids=["easy", "good", "fine"]))
@@ -109,9 +95,8 @@ class DynamicSampling:
         if sizing not in ("missing", "ratio"):
             raise ConfigError(f"sizing must be 'missing' or 'ratio', got {sizing!r}")
         self.sizing = sizing
-        self.margin = check_number("margin", margin, low=1.0, high=1e6)
-        self.first = check_number("first", first, low=1.0, high=1e6)
-        self.largest = check_number("largest", largest, low=1.0, high=1e6)
+        sizes = {"margin": margin, "first": first, "largest": largest}
+        self.margin, self.first, self.largest = (check_number(k, v, low=1.0, high=1e6) for k, v in sizes.items())
         self.totals: dict[str, int] = dict.fromkeys(_TOTALS, 0)
         self._warned = False
 
@@ -207,16 +192,14 @@ class Refill(Generic[T]):
 
     def wanted(self, multiple_of: int = 1) -> int:
         """How many prompts the next `ask` asks for, if that many are left."""
-        return -(-self._size() // multiple_of) * multiple_of
-
-    def _size(self) -> int:
-        sampling, missing = self._sampling, self.missing
-        if sampling.sizing == "missing" or not missing:
-            return missing
-        if not self._groups:
-            return math.ceil(sampling.first * self.n)
-        most = math.ceil(sampling.largest * self.n)
-        return refill_size(missing, sum(self._admitted), len(self), margin=sampling.margin, most=most)
+        sampling, size = self._sampling, self.missing
+        if size and sampling.sizing == "ratio":
+            if self._groups:
+                most = math.ceil(sampling.largest * self.n)
+                size = refill_size(size, sum(self._admitted), len(self), margin=sampling.margin, most=most)
+            else:
+                size = math.ceil(sampling.first * self.n)
+        return -(-size // multiple_of) * multiple_of
 
     @property
     def groups(self) -> list[T]:
@@ -234,15 +217,15 @@ class Refill(Generic[T]):
     ) -> list[Ticket]:
         """Ask for `wanted` prompts, all of one step, none that this batch has had already.
 
-        Those it has had are told, so without this the refill would get the best of them once more. If no prompt is
+        Those it has had are free again once they are told, so the best of them would come once more. If no prompt is
         left, the batch is done.
 
         Args:
             curriculum: chooses the further prompts.
             step: the training step, for the first round; by default one more than the curriculum's last.
             n_rollouts: as for `Curriculum.ask`.
-            multiple_of: round the number up to a multiple of this; in a refill down, where not so many are left. The
-                first round is whatever the curriculum gives.
+            multiple_of: round the number up to a multiple of this; in a refill down, where too few are left. The
+                first round is what the curriculum gives.
         """
         wanted = self.wanted(multiple_of)
         if self._step is not None:
@@ -268,7 +251,7 @@ class Refill(Generic[T]):
         return curriculum.ask(n, step=step, n_rollouts=n_rollouts, exclude=self._prompt_ids) if n > 0 else []
 
     def add(self, groups: Sequence[T], evidence: Evidence) -> np.ndarray:
-        """A round's groups: M of whatever stands for them in your loop, with what the curriculum's `tell` returned.
+        """A round's groups: M objects of your loop, with what the curriculum's `tell` returned.
 
         Returns:
             Which of them the gate admitted, (M,) bool.
@@ -294,8 +277,7 @@ class Refill(Generic[T]):
         self.rounds += bool(len(groups))
         for name, more in (("rounds", int(bool(len(groups)))), ("groups", len(groups)), ("rejected", rejected)):
             self._sampling.totals[name] += more
-        over = not len(groups) or self.rounds >= self._sampling.max_rounds or len(self._chosen) >= self.n
-        if over:
+        if not len(groups) or self.rounds >= self._sampling.max_rounds or len(self._chosen) >= self.n:
             self._close()
         return admitted
 

@@ -86,7 +86,7 @@ class InContextJudge(Judge):
         return np.nan if value is None else value
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
-        """Algorithm 1, line 7: the memory is refreshed with the newest pairs. One rollout alone has no variance."""
+        """Add the newest pairs to the memory (Algorithm 1, line 7). A group of one has no variance."""
         rows, values = told_values(self.predicts, mean, variance, count)
         if not self.exemplars:
             return

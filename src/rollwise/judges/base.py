@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, get_args
 
 import numpy as np
 
@@ -104,21 +104,21 @@ class Judge:
         """What it was made with, JSON-safe: a state is refused by a judge of other options."""
         return {}
 
-    def fresh(self) -> Judge:
+    def fresh(self) -> Self:
         """A judge of these options that has learnt nothing; by default a new one of the same attributes."""
         made = type(self).__new__(type(self))
         made.__dict__.update(self.__dict__)
         return made
 
     def bind(self, pool: PromptPool, seed: int) -> None:
-        """See the pool, and make everything that changes; random numbers come from `seed`."""
+        """Prepare for this pool, and create everything that changes; random numbers come from `seed`."""
 
     def predict(self, candidates: Prompts) -> np.ndarray:
         """(K,) predictions; NaN where it has none."""
         return np.full(len(candidates), np.nan)
 
     def learn(self, told: Prompts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray) -> None:
-        """Learn from all that was told in one step, once it is over.
+        """Learn from all outcomes of one step; called when it is over.
 
         Args:
             told: M distinct prompts, in an order that does not depend on that of the tells.
@@ -140,12 +140,12 @@ class Judge:
 
     # ---- a judge that is itself a model ----
 
-    def starting_from(self, source: str) -> Judge:
-        """This judge, all it has learnt included, told which folder or hub id the policy's weights came from."""
+    def starting_from(self, source: str) -> Self:
+        """This judge with all it has learnt, and the folder or hub id that the policy's weights came from."""
         return self
 
     def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> Judge:
-        """This judge, all it has learnt included, given the policy itself, whose weights it may read but not change.
+        """This judge with all it has learnt, and the policy itself, whose weights it may read but not change.
 
         Args:
             model: the policy that is trained, unwrapped; its weights are those of the present step whenever it is read.
@@ -155,7 +155,7 @@ class Judge:
         return self
 
     def take_costs(self) -> dict[str, float]:
-        """What a model has cost that predicts, since this was last called; by default nothing.
+        """What the predicting model has cost since the last call; by default nothing.
 
         `questions` (prompts), `tokens` (generated for them), `context_tokens` (of the prompts) and `s` (seconds). The
         tokens are charged to the run, as those of METIS's judgments are.

@@ -24,29 +24,16 @@ _ROWS = 4096  # rows held at a time, beside the pool's own
 class EmbeddingJudge(Judge):
     """Predicts from a column of vectors, by a head that is fitted in closed form; cheap enough for any CPU.
 
-    Ours, and not PCL's value model: that is a language model, trained whole; here the vectors stay as they are.
-
-    The vectors are standardised over the pool to z, and pass through a hidden layer of random weights that stay as they
-    are. With a_j = z . u_j + c_j for hidden/2 directions j, the features are 1 and, for each j, max(0, a_j) and
-    max(0, -a_j). Their differences are linear in z, so what is linear is learnt as fast; and a vector of any length
-    becomes one of this length. The head is linear in the features.
-
-    The head is fitted exactly: ridge regression with forgetting, which gives at once the minimum of the squared errors
-    of all that was told, each weighted by its rollouts and by (1 - forgetting)^age. There is no learning rate. PCL
-    takes a gradient step a step instead.
-
-        S <- (1 - forgetting) S + sum_i n_i x_i x_i^T        (once a step in which something was told)
-        s <- (1 - forgetting) s + sum_i n_i x_i (y_i - c)    with c the middle of the range, so 0 says nothing
-        prediction = c + x . (S + ridge I)^-1 s
-
-    Before anything was told there is no prediction (NaN).
+    Ours, not PCL's value model, which is a language model trained whole. The vectors are standardised and pass through
+    a hidden layer of fixed random weights; ridge regression with forgetting is fitted to the features (docs/judges.md).
+    Before any outcome there is no prediction (NaN).
 
     Args:
         predicts: "pass-rate" or "variance".
         column: the pool's column with the vectors, (N, d).
         hidden: features of the hidden layer, an even number; 0 for none: the head is linear in z / sqrt(d).
         ridge: strength of the prior, in rollouts.
-        forgetting: of what was told, how much is given up a step; 0.02 remembers about 50 steps.
+        forgetting: share of the evidence given up each step; 0.02 remembers about 50 steps.
 
     Raises:
         ConfigError: an option out of range.
@@ -182,7 +169,7 @@ def standardisation(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def mirrored(matrix: np.ndarray) -> np.ndarray:
-    """The symmetric matrix with this one's upper triangle: what rounding left of symmetry would not survive a save.
+    """The symmetric matrix with this one's upper triangle: rounding makes the triangles differ, and only one is saved.
 
     >>> mirrored(np.array([[1.0, 2.0], [9.0, 3.0]])).tolist()
     [[1.0, 2.0], [2.0, 3.0]]

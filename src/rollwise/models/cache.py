@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import tempfile
@@ -16,7 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.models.scratch import Scratch, clear_left_behind
+from rollwise.models.loading import save_policy
+from rollwise.models.scratch import Scratch, clear_left_behind, kept_beside
+
+logger = logging.getLogger(__name__)
 
 _RECEIPT = "rollwise.json"
 
@@ -68,6 +72,22 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
         scratch.close(keep=resumable)
     clear_left_behind(root, _whole)
     return place
+
+
+def cached_policy(
+    kind: str, recipe: Mapping[str, Any], make: Callable[[Path], tuple[Any, Any]], *, cache_dir: str | Path | None
+) -> Path:
+    """The folder of the policy that `recipe` describes; `make(kept)` gives model and tokenizer if it is not there yet.
+
+    `kept` is the folder in which a build that is killed may leave what the next one goes on with.
+    """
+    root = cache_root(cache_dir)
+
+    def build(folder: Path) -> None:
+        logger.info("making the policy %s, which is kept in %s", kind, root)
+        save_policy(*make(kept_beside(folder)), folder)
+
+    return cached(root, kind, recipe, build)
 
 
 def _check_readable(place: Path) -> None:

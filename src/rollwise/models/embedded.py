@@ -6,7 +6,6 @@ something to find, and kept in a cache. No download, about a minute on two CPU c
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from importlib import metadata
@@ -16,17 +15,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.models.cache import cache_root, cached
-from rollwise.models.loading import need, save_policy
-from rollwise.models.scratch import kept_beside
+from rollwise.models.cache import cached_policy
+from rollwise.models.loading import need
 from rollwise.models.tokenizer import ALPHABET, TAGS, character_tokenizer
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Task
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerFast
-
-logger = logging.getLogger(__name__)
 
 # To be raised whenever the same options come to give another policy.
 RECIPE_VERSION = 1
@@ -99,12 +95,10 @@ def embedded_policy(
     config = config or EmbeddedConfig()
     need("torch", "the embedded policy")
 
-    def build(folder: Path) -> None:
-        logger.info("warm-starting the embedded policy for %s; it is kept in %s", task.name, cache_root(cache_dir))
-        model, tokenizer = _warm_started(task, seed, config, progress, kept_beside(folder))
-        save_policy(model, tokenizer, folder)
+    def make(kept: Path) -> tuple[Any, Any]:
+        return _warm_started(task, seed, config, progress, kept)
 
-    return cached(cache_root(cache_dir), "embedded", recipe_of(task, seed, config), build)
+    return cached_policy("embedded", recipe_of(task, seed, config), make, cache_dir=cache_dir)
 
 
 def recipe_of(task: Task, seed: int, config: EmbeddedConfig) -> dict[str, Any]:
@@ -126,11 +120,9 @@ def build_policy(
     The global random state of torch is left as it was.
     """
     need("torch", "the embedded policy")
-    need("transformers", "the embedded policy")
-    from transformers import Qwen2ForCausalLM
-
+    architecture = need("transformers", "the embedded policy").Qwen2ForCausalLM
     tokenizer = character_tokenizer(alphabet, max_length=config.max_length)
-    return untrained(Qwen2ForCausalLM, tokenizer, config, seed), tokenizer
+    return untrained(architecture, tokenizer, config, seed), tokenizer
 
 
 def untrained(architecture: Any, tokenizer: PreTrainedTokenizerFast, config: EmbeddedConfig, seed: int) -> Any:
@@ -144,8 +136,7 @@ def untrained(architecture: Any, tokenizer: PreTrainedTokenizerFast, config: Emb
         config: The model's size.
         seed: Of the weights.
     """
-    import torch
-
+    torch = need("torch", "the embedded policy")
     shape = architecture.config_class(
         vocab_size=embedding_rows(tokenizer),
         hidden_size=config.hidden_size,

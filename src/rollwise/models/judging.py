@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -10,16 +9,13 @@ from typing import Any
 
 from rollwise.errors import TaskError
 from rollwise.judges import MAX_VARIANCE, CompactFormat, Exemplar
-from rollwise.models.cache import cache_root, cached
+from rollwise.models.cache import cached_policy
 from rollwise.models.embedded import EmbeddedConfig, embedded_policy, embedding_rows, recipe_of
-from rollwise.models.loading import load_policy, need, save_policy
-from rollwise.models.scratch import kept_beside
+from rollwise.models.loading import load_policy, need
 from rollwise.models.tokenizer import alphabet_of, character_tokenizer
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed, stream_generator
 from rollwise.tasks.base import Task
-
-logger = logging.getLogger(__name__)
 
 # To be raised whenever the same options come to give another policy.
 RECIPE_VERSION = 1
@@ -87,13 +83,11 @@ def judging_policy(
     config, judging = config or EmbeddedConfig(), judging or JudgingConfig()
     recipe = {"embedded": recipe_of(task, seed, config), "judging": asdict(judging), "recipe": RECIPE_VERSION}
 
-    def build(folder: Path) -> None:
+    def make(kept: Path) -> tuple[Any, Any]:
         base = embedded_policy(task, seed=seed, config=config, cache_dir=cache_dir, progress=progress)
-        logger.info("teaching %s judgments; the policy is kept in %s", base.name, cache_root(cache_dir))
-        model, tokenizer = _taught(base, task, seed, config, judging, progress, kept_beside(folder))
-        save_policy(model, tokenizer, folder)
+        return _taught(base, task, seed, config, judging, progress, kept)
 
-    return cached(cache_root(cache_dir), "embedded-judging", recipe, build)
+    return cached_policy("embedded-judging", recipe, make, cache_dir=cache_dir)
 
 
 def _taught(

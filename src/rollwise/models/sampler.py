@@ -17,20 +17,21 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.models.loading import evaluating, need
+from rollwise.models.uniforms import InverseTransform, rollout_uniforms
 from rollwise.options import check_number, check_whole
-from rollwise.rng import check_seed, stream_generator
+from rollwise.rng import check_seed
 from rollwise.tasks.base import Text
 
 if TYPE_CHECKING:
     from transformers import PreTrainedModel, PreTrainedTokenizerBase
 
 WINDOW = 8
-"""So many batches' prompts are sorted by length together: little padding, and any prefix is still a fair sample."""
+"""This many batches' prompts are sorted by length together: little padding, and any prefix is a fair sample."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class DrawingOptions:
-    """What all who draw completions have in common.
+    """The options of everything that draws completions.
 
     Args:
         temperature: Of the softmax.
@@ -155,8 +156,8 @@ def sample_prompts(
 ) -> Iterator[list[Rollouts]]:
     """Roll out N prompts, and yield them batch by batch, so that the caller can keep each and show how far it is.
 
-    Who is interrupted goes on with the same prompts in the same order and, as `done`, the ids that were kept: batches
-    are cut as before, those done are skipped, and one that was kept in part is rolled out whole, as before.
+    After an interruption, call it with the same prompts in the same order and, as `done`, the ids that were kept:
+    batches are cut as before, those done are skipped, and one that was kept in part is rolled out whole.
 
     Args:
         model: On the device where it is to run.
@@ -229,11 +230,6 @@ def _roll_out(
     return result
 
 
-def rollout_uniforms(seed: int, prompt_id: str, rollout: int, count: int) -> np.ndarray:
-    """The random numbers of one rollout, (count,): the beginning of a stream of its own."""
-    return stream_generator(seed, f"rollout/{rollout}/{prompt_id}").random(count)
-
-
 def _generate(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
@@ -255,7 +251,7 @@ def _generate(
         processors.append(TemperatureLogitsWarper(float(options.temperature)))
     if options.top_p < 1.0:
         processors.append(TopPLogitsWarper(float(options.top_p)))
-    processors.append(_InverseTransform(torch.as_tensor(uniforms, device=model.device), width))
+    processors.append(InverseTransform(torch.as_tensor(uniforms, device=model.device), width))
     ends = end_tokens(model, tokenizer)
     config = GenerationConfig(
         max_new_tokens=options.max_new_tokens,
@@ -290,31 +286,3 @@ def _until_end(tokens: list[int], ends: set[int]) -> tuple[list[int], bool]:
         if token in ends:
             return tokens[: at + 1], False
     return tokens, True
-
-
-class _InverseTransform:
-    """A logits processor that leaves each row the one token its uniform number falls on.
-
-    Args:
-        uniforms: (B, T) on the model's device.
-        width: tokens of the padded prompts.
-    """
-
-    def __init__(self, uniforms: Any, width: int) -> None:
-        self.uniforms, self.width = uniforms, width
-
-    def __call__(self, input_ids: Any, scores: Any) -> Any:
-        """Scores (B, V) -> 0 for the token drawn, minus infinity for the others."""
-        import torch
-
-        token = draw_tokens(scores, self.uniforms[:, input_ids.shape[1] - self.width])
-        return torch.full_like(scores, -torch.inf).scatter_(1, token.unsqueeze(1), 0.0)
-
-
-def draw_tokens(scores: Any, uniforms: Any) -> Any:
-    """Inverse transform sampling: scores (B, V) and float64 uniforms (B,) -> the tokens (B,) that they fall on."""
-    import torch
-
-    cumulative = torch.softmax(scores.float(), dim=-1).to(uniforms.dtype).cumsum(dim=-1)
-    at = uniforms.unsqueeze(1) * cumulative[:, -1:]
-    return torch.searchsorted(cumulative, at, right=True).clamp_(max=scores.shape[1] - 1).squeeze(1)

@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import TaskError
-from rollwise.models.cache import cache_root, cached
+from rollwise.models.cache import cached_policy
 from rollwise.models.embedded import EmbeddedConfig, recipe_of, untrained
-from rollwise.models.loading import need, save_policy
-from rollwise.models.scratch import kept_beside
+from rollwise.models.loading import need
 from rollwise.models.tokenizer import PAD, UNK
 from rollwise.models.warm_start import warm_start_rows
 from rollwise.rng import check_seed
@@ -67,11 +66,10 @@ def tool_policy(
     """
     recipe = recipe_of(task, check_seed(seed), config) | {"recipe": RECIPE_VERSION}
 
-    def build(folder: Path) -> None:
-        model, tokenizer = _warm_started(task, seed, config, progress, kept_beside(folder))
-        save_policy(model, tokenizer, folder)
+    def make(kept: Path) -> tuple[Any, Any]:
+        return _warm_started(task, seed, config, progress, kept)
 
-    return cached(cache_root(cache_dir), "tools", recipe, build)
+    return cached_policy("tools", recipe, make, cache_dir=cache_dir)
 
 
 def phrase_tokenizer(texts: Sequence[str], *, max_length: int) -> PreTrainedTokenizerFast:
@@ -83,9 +81,7 @@ def phrase_tokenizer(texts: Sequence[str], *, max_length: int) -> PreTrainedToke
         MissingExtraError: tokenizers or transformers is not installed.
     """
     tokenizers = need("tokenizers", "the tool-calling policy's tokenizer")
-    need("transformers", "the tool-calling policy's tokenizer")
-    from transformers import PreTrainedTokenizerFast
-
+    transformers = need("transformers", "the tool-calling policy's tokenizer")
     splitter = tokenizers.pre_tokenizers.Split(tokenizers.Regex(_PIECES), behavior="isolated")
     tags = [PAD, UNK, START, END, *CALL]  # TRL decodes without special tokens, and its parser must see the calls' tags
     words = dict.fromkeys("0123456789abcdefghijklmnopqrstuvwxyz")
@@ -97,7 +93,7 @@ def phrase_tokenizer(texts: Sequence[str], *, max_length: int) -> PreTrainedToke
     backend.add_special_tokens([tokenizers.AddedToken(tag, special=True, normalized=False) for tag in tags[:4]])
     backend.add_tokens([tokenizers.AddedToken(tag, special=False, normalized=False) for tag in CALL])
     backend.decoder = tokenizers.decoders.Fuse()
-    tokenizer: PreTrainedTokenizerFast = PreTrainedTokenizerFast(
+    tokenizer: PreTrainedTokenizerFast = transformers.PreTrainedTokenizerFast(
         tokenizer_object=backend,
         pad_token=PAD,
         eos_token=END,

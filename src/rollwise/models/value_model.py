@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
 import weakref
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges import Judge, Predicts, Prompts
-from rollwise.judges.base import check_predicts, highest, told_values
+from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, highest, told_values
 from rollwise.models.loading import need
 from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
@@ -26,21 +24,10 @@ if TYPE_CHECKING:
 class ValueModelJudge(Judge):
     """A causal language model's backbone, and a head on the last hidden state of the prompt's last token.
 
-    As METIS's appendix A.5 and Table 5 give PCL: the backbone begins as the policy's and is trained with the head, by
-    squared error, with AdamW; policy and value model share no parameters. Left open there, and done here:
-
-    - *The head* is linear to 512, ReLU, linear to 1, and a sigmoid scaled to the range, so that a prediction is a pass
-      rate or a variance.
-    - *An update* is one pass over all that the step told, in batches of 64, one step of AdamW each. (Its steps told 64
-      to 256 prompts; with 64 there is no other reading.) The error is weighted by rollouts, which are mostly equal.
-    - *Before the first update* there is no prediction (NaN), rather than that of a random head.
-    - *Dropout* is off in training too, so that a run can be repeated.
-
-    Weights are loaded when first needed. They are in no `state_dict`, which names them only: a trainer of
-    `rollwise.training` saves them with its checkpoints; in a loop of your own call `curriculum.save_files(folder)`
-    beside `state_dict` and `load_files(folder)` after `load_state_dict`. A state whose files were never loaded is
-    refused at its first use, not trained anew in silence. A curriculum goes on with another pool (`rebind`), and takes
-    the state of one of the same judge that is still there, without files.
+    PCL's judge, as METIS's appendix A.5 and Table 5 give it: the backbone begins as the policy's and is trained with
+    the head, by squared error, with AdamW. docs/judges.md says what was decided where that is open. Weights are loaded
+    when first needed. No `state_dict` has them: a trainer of `rollwise.training` saves them with its checkpoints; in
+    your own loop call `curriculum.save_files(folder)`, and `load_files(folder)` after `load_state_dict`.
 
     Args:
         model: a folder or a hub id; None: where the policy came from, which a trainer says before it binds.
@@ -48,10 +35,9 @@ class ValueModelJudge(Judge):
         hidden: width of the head (512).
         learning_rate: of AdamW (1e-4).
         batch_size: prompts of one step of AdamW (64).
-        updates_per_step: passes over what a training step told (1).
-        frozen: train the head alone; each prompt's features are made once and kept, 4 H bytes a prompt seen.
-        dtype: of the backbone; by default float32, in which small steps are not lost, and as `load_policy` has it for
-            one that is frozen.
+        updates_per_step: passes over the outcomes of a training step (1).
+        frozen: train the head alone; each prompt's features are made once and kept, 4 H bytes for each prompt seen.
+        dtype: of the backbone; by default float32, in which small steps are not lost; if frozen, as `load_policy`.
         device: such as "cuda:1"; by default the accelerator, where there is one.
         forward_batch: prompts of one forward pass, for memory; changes nothing but the last digits.
 
@@ -97,14 +83,14 @@ class ValueModelJudge(Judge):
         names = ("model", "predicts", "hidden", "learning_rate", "batch_size", "updates_per_step", "frozen", "dtype")
         return {name: getattr(self, name) for name in names}
 
-    def starting_from(self, source: str) -> ValueModelJudge:
-        made = copy.copy(self)
+    def starting_from(self, source: str) -> Self:
+        made = super().fresh()
         made.policy = source
         self.family.add(made)
         return made
 
-    def fresh(self) -> ValueModelJudge:
-        made = copy.copy(self)
+    def fresh(self) -> Self:
+        made = super().fresh()
         made._clear(0)
         self.family.add(made)
         return made

@@ -14,7 +14,6 @@ import numpy as np
 import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
-from torch import Tensor, nn
 
 from rollwise.errors import StateError
 from rollwise.models.features import encode_all, last_states, prompt_features
@@ -61,7 +60,7 @@ class ValueNetwork:
         self.optimiser = torch.optim.AdamW(self.trained().values(), lr=options.learning_rate)
         self.features: dict[str, np.ndarray] = {}  # of a frozen backbone, by prompt id
 
-    def trained(self) -> dict[str, nn.Parameter]:
+    def trained(self) -> dict[str, torch.nn.Parameter]:
         """What is trained, by name; a weight that is used twice once."""
         head = {f"head.{name}": weight for name, weight in self.head.named_parameters()}
         if self.options.frozen:
@@ -107,7 +106,7 @@ class ValueNetwork:
         self.optimiser.step()
         return error
 
-    def _values(self, states: Tensor) -> Tensor:
+    def _values(self, states: torch.Tensor) -> torch.Tensor:
         return self.options.high * torch.sigmoid(self.head(states.float()).squeeze(-1))
 
     def _states(self, ids: Sequence[str], prompts: Sequence[Any]) -> np.ndarray:
@@ -150,7 +149,7 @@ class ValueNetwork:
                 "folder that was written together with the state"
             )
         weights = self.trained()
-        state: dict[int, dict[str, Tensor]] = {}
+        state: dict[int, dict[str, torch.Tensor]] = {}
         for name in [name for name in tensors if name.startswith(_OPTIMISER)]:
             number, key = name.removeprefix(_OPTIMISER).split(".", 1)
             state.setdefault(int(number), {})[key] = tensors.pop(name).clone()  # not a view of the file
@@ -163,16 +162,16 @@ class ValueNetwork:
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
 
 
-def value_head(size: int, hidden: int, seed: int) -> nn.Sequential:
+def value_head(size: int, hidden: int, seed: int) -> torch.nn.Sequential:
     """Linear from `size` to `hidden`, ReLU, linear to 1; the weights torch's default, drawn under `seed` alone."""
     generator = torch.Generator().manual_seed(seed)
-    linear: Any = nn.utils.skip_init
-    layers = [linear(nn.Linear, n, m) for n, m in ((size, hidden), (hidden, 1))]
+    linear: Any = torch.nn.utils.skip_init
+    layers = [linear(torch.nn.Linear, n, m) for n, m in ((size, hidden), (hidden, 1))]
     for layer in layers:
         bound = 1.0 / math.sqrt(layer.in_features)
         for weight in (layer.weight, layer.bias):
-            nn.init.uniform_(weight, -bound, bound, generator=generator)
-    return nn.Sequential(layers[0], nn.ReLU(), layers[1])
+            torch.nn.init.uniform_(weight, -bound, bound, generator=generator)
+    return torch.nn.Sequential(layers[0], torch.nn.ReLU(), layers[1])
 
 
 def _default_device() -> torch.device:

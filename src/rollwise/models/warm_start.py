@@ -138,7 +138,7 @@ def _quiet(transformers: Any) -> Iterator[None]:
 
 def _arguments(trl: Any, config: EmbeddedConfig, seed: int, folder: str, in_order: bool, keeping: bool) -> Any:
     with warnings.catch_warnings():
-        # transformers renames gradient_checkpointing; TRL's default of True still goes by the old name.
+        # transformers renames gradient_checkpointing; TRL's default of True still has the old name.
         warnings.simplefilter("ignore", FutureWarning)
         return _sft_config(trl, config, seed, folder, in_order, keeping)
 

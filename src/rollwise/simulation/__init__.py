@@ -5,6 +5,9 @@
 >>> logs = {name: simulate(make_curriculum(name), world.fresh(), 10, 16, 8) for name in ("uniform", "bots")}
 >>> logs["bots"].effective_ratio.shape
 (10,)
+>>> log = logs["uniform"]
+>>> log.realised.shape, int(log.rollouts[-1]), bool(log.final_score > log.score[0])
+((10, 16), 1280, True)
 """
 
 from rollwise.simulation.items import Items, ability_gain, advantages, group_signal, sigmoid

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -244,5 +243,5 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    finite = value is None or isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value))
+    finite = value is None or isinstance(value, int | str) or (isinstance(value, float) and abs(value) < float("inf"))
     return value if finite else str(value)

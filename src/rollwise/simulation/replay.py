@@ -33,7 +33,7 @@ from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import Advantage, advantages
 
 MOST_LEVELS = 21
-"""So many levels of reward are kept apart; of continuous rewards, the nearest of so many evenly spaced ones count."""
+"""Most levels of reward that are kept apart; continuous rewards are rounded to this many evenly spaced ones."""
 
 
 @dataclass(frozen=True, slots=True)

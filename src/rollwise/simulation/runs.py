@@ -3,47 +3,20 @@
 from __future__ import annotations
 
 import json
-import logging
-import math
 import os
 import signal
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rollwise.child_process import end_with
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
-from rollwise.evaluation.calibration import brier_score, pearson_correlation
-from rollwise.outcome import RewardSpec
-from rollwise.simulation.config import Blocked, Replay, SimulateConfig
-from rollwise.simulation.log import SimulationLog
-from rollwise.simulation.making import Population, make_world
-from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
-from rollwise.simulation.running import AnyWorld, simulate
-from rollwise.simulation.world import Learner, World
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.one_run import run_one, run_options, sizes, world_at_start
 from rollwise.state import make_folder, write_atomically
-
-SIMULATED = (
-    "SIMULATED: a learner without a model; how methods behave there is not what they are worth for a language model"
-)
-REPLAYED = (
-    "SIMULATED: replay of a logged run, whose policy learns the same whatever is asked for; it shows contrast, "
-    "calibration and coverage, never learning"
-)
-CURVES = ("rollouts", "effective_ratio", "all_good", "all_bad", "abs_advantage", "score")
-
-
-def note(config: SimulateConfig) -> str:
-    """What every output says first."""
-    return SIMULATED if config.replay is None else REPLAYED
 
 
 def run_all(
@@ -88,7 +61,7 @@ def check(config: SimulateConfig) -> None:
         other = files.setdefault(_path(Path(), name, 0), name)
         if other != name:
             raise ConfigError(f"methods {other!r} and {name!r} would have the same file; name one of them otherwise")
-    world = _world(small, config.seeds[0])
+    world = world_at_start(small, config.seeds[0])
     for name, method in config.methods.items():
         try:
             curriculum = method.make(0)
@@ -97,130 +70,6 @@ def check(config: SimulateConfig) -> None:
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
-
-
-def sizes(config: SimulateConfig, seed: int) -> tuple[int, int, int, int]:
-    """Steps, batch, group and the budget of rollouts of a run."""
-    log = None if config.replay is None else _log(config.replay.folder(seed))
-    batch = config.batch or (32 if log is None else log.batch)
-    group = config.group or (8 if log is None else log.group_size)
-    steps = config.steps or (100 if log is None else log.steps)
-    if config.steps is None and config.rollouts is not None:
-        steps = math.ceil(config.rollouts / (batch * group))
-    if log is not None and steps > log.steps:
-        raise ConfigError(f"the replayed run has {log.steps} steps, so there can't be {steps}; replay a longer run")
-    return steps, batch, group, config.rollouts or steps * batch * group
-
-
-def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
-    """One method with one seed: options, results and curves; plain values, with None for what is not a number."""
-    started = time.perf_counter()
-    steps, batch, group, rollouts = sizes(config, seed)
-    world: AnyWorld = _world(config, seed)
-    made = time.perf_counter()
-    method = config.methods[name]
-    spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
-    curriculum = method.make(seed, spec)
-    on_step = None
-    if config.blocked is not None and isinstance(world, World):
-        on_step = Block(config.blocked, world)
-    with _quiet():
-        log = simulate(
-            *(curriculum, world, steps, batch, group),
-            lag=config.lag,
-            most_rollouts=rollouts,
-            gate=method.sampling(),
-            on_step=on_step,
-        )
-    results = summary(log, len(world.pool), world.scores()[1])
-    results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
-    if isinstance(world, ReplayWorld):
-        results["logged_effective_ratio"] = world.log.effective_ratio
-    return {
-        "note": note(config),
-        "method": name,
-        "seed": seed,
-        "options": _options(config, name, seed),
-        "rewards": {"low": spec.low, "high": spec.high, "solved_at": spec.solved_at or spec.high},
-        "results": {key: _plain(value) for key, value in results.items() if not (key in _LEARNT and config.replay)},
-        "curves": {
-            key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)
-        },
-        "cost": {"world_s": round(made - started, 3), "run_s": round(time.perf_counter() - made, 3)},
-    }
-
-
-_LEARNT = ("score", "hardest")  # what a replay knows nothing of
-
-
-def summary(log: SimulationLog, n_prompts: int, category_scores: np.ndarray) -> dict[str, float]:
-    """The numbers of one run; those that nothing is known of are NaN.
-
-    Args:
-        log: what happened.
-        n_prompts: in the pool.
-        category_scores: (C,) scores at the end.
-    """
-    ratio, asked = log.effective_ratio, log.slots[log.slots >= 0]
-    brier, correlation = calibration(log.predicted, log.realised)
-    return {
-        "effective_ratio": _mean(ratio),
-        "effective_ratio_2nd_half": _mean(ratio[len(ratio) // 2 :]),
-        "score": log.final_score,
-        "hardest": float(np.fmin.reduce(category_scores)),
-        "abs_advantage": _mean(log.abs_advantage),
-        "coverage": len(np.unique(asked)) / n_prompts,
-        "brier": brier,
-        "correlation": correlation,
-        "steps": float(len(ratio)),
-        "rollouts": float(log.rollouts[-1]),
-        "uncharged_rollouts": float(log.uncharged_rollouts[-1]),
-    }
-
-
-def calibration(predicted: np.ndarray, realised: np.ndarray) -> tuple[float, float]:
-    """Brier score, the mean of (predicted - realised)^2, and Pearson's correlation, of mean scores of any shape.
-
-    NaN where nothing was predicted, or one of them does not vary.
-
-    >>> calibration(np.array([0.5, 0.5, 1.0, 1.0, np.nan]), np.array([0.25, 0.25, 0.75, 0.75, 0.5]))
-    (0.0625, 1.0)
-    """
-    known = ~np.isnan(predicted) & ~np.isnan(realised)
-    p, r = np.clip(predicted[known], 0.0, 1.0), realised[known]  # a belief may leave [0, 1] by a rounding error
-    return brier_score(p, r), pearson_correlation(p, r)
-
-
-class Block:
-    """Before each step of training: a category can't be solved yet, or now can."""
-
-    def __init__(self, blocked: Blocked, world: World) -> None:
-        self.steps = blocked.steps
-        self.items = world.items
-        closed = world.items.category == world.categories.index(blocked.category)
-        self.closed = replace(world.items, difficulty=np.where(closed, np.inf, world.items.difficulty))
-
-    def __call__(self, step: int, world: Any) -> None:
-        world.items = self.closed if step < self.steps else self.items
-
-
-def _world(config: SimulateConfig, seed: int) -> World | ReplayWorld:
-    """The world of a seed, at its beginning."""
-    if config.replay is not None:
-        replayed: Replay = config.replay
-        log = _log(replayed.folder(seed))
-        return ReplayWorld(log, bandwidth=replayed.bandwidth, pooling=replayed.pooling, seed=seed)
-    return _made(config.prompts, config.population, config.learner, seed).fresh()
-
-
-@lru_cache(maxsize=1)  # of a million prompts it takes seconds, and half a gigabyte
-def _made(prompts: int, population: Population, learner: Learner, seed: int) -> World:
-    return make_world(prompts, population=population, learner=learner, seed=seed)[0]
-
-
-@lru_cache(maxsize=16)
-def _log(run: str) -> RunLog:
-    return read_log(run)
 
 
 def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
@@ -250,24 +99,6 @@ def _begin(parent: int) -> None:
     end_with(parent)
 
 
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the methods' warnings: what they warn of is in the numbers, and hundreds of runs would bury the table."""
-    logger = logging.getLogger("rollwise")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-def _options(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
-    """All that determines a run; of a replayed log its contents, as the file may have changed."""
-    replayed = {} if config.replay is None else {"log": _log(config.replay.folder(seed)).fingerprint}
-    return config.options(name) | replayed
-
-
 def _path(folder: Path, name: str, seed: int) -> Path:
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
     return folder / f"{safe}-seed{seed}.json"
@@ -288,7 +119,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
         theirs = dict(_flat({"name": run["method"], **run["options"]}))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StateFileError(f"{str(path)!r} is damaged ({error!r}); delete it to have it run again") from error
-    ours = dict(_flat({"name": name, **_options(config, name, seed)}))
+    ours = dict(_flat({"name": name, **run_options(config, name, seed)}))
     changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
     if changed:
         key = changed[0]
@@ -306,12 +137,3 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
-
-
-def _plain(value: Any) -> float | None:
-    number = float(value)
-    return float(f"{number:.10g}") if math.isfinite(number) else None
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan

@@ -26,7 +26,7 @@ class Conversation(ABC):
     """One rollout's conversation: requests fed one at a time, and a credit in [0, 1] for each.
 
     A subclass defines `_open`, `_credit`, and its tools: public methods with type hints and a docstring in Google's
-    form, of which TRL makes the schemas. What is no tool begins with an underscore or is a property.
+    form, from which TRL makes the schemas. What is no tool begins with an underscore or is a property.
     """
 
     def __init__(self) -> None:

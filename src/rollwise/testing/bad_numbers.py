@@ -10,11 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollwise.curricula import Curriculum
 from rollwise.errors import RewardError, TicketError
 from rollwise.outcome import LARGEST_ADVANTAGE, Outcome
-from rollwise.pool import PromptPool
-from rollwise.testing.play import make_pool, play, snapshot
+from rollwise.testing.play import Contract, make_pool, play, snapshot
 
 
 class _NeedsGrad:
@@ -59,12 +57,8 @@ BAD_NUMBERS: dict[str, Any] = {
 """What neither rewards nor advantages may be."""
 
 
-class BadNumbersConformance:
+class BadNumbersConformance(Contract):
     """A part of `CurriculumConformance`."""
-
-    def make(self, pool: PromptPool | None = None, **core: Any) -> Curriculum:
-        """The curriculum under test; `core` may hold seed, reward_spec and expire_after."""
-        raise NotImplementedError
 
     def test_what_is_no_number_changes_nothing(self) -> None:
         curriculum = self.make(make_pool(12), seed=0)

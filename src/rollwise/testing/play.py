@@ -52,6 +52,14 @@ def make_pool(n: int, *, order: list[int] | None = None) -> PromptPool:
     )
 
 
+class Contract:
+    """The base of every part of the contract."""
+
+    def make(self, pool: PromptPool | None = None, **core: Any) -> Curriculum:
+        """The curriculum under test; `core` may hold seed, reward_spec and expire_after."""
+        raise NotImplementedError
+
+
 class Player:
     """Holds the tickets between ask and tell, and makes their rewards."""
 

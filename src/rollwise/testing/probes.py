@@ -9,19 +9,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError
 from rollwise.outcome import Outcome
-from rollwise.pool import PromptPool
-from rollwise.testing.play import Script, few, make_pool, play, scripts, snapshot
+from rollwise.testing.play import Contract, Script, few, make_pool, play, scripts, snapshot
 
 
-class ProbeConformance:
+class ProbeConformance(Contract):
     """A part of `CurriculumConformance`; a method that never wants a probe passes it too."""
-
-    def make(self, pool: PromptPool | None = None, **core: Any) -> Curriculum:
-        """The curriculum under test; `core` may hold seed, reward_spec and expire_after."""
-        raise NotImplementedError
 
     @few
     @given(script=scripts, amount=st.integers(1, 30), told=st.booleans())

@@ -18,7 +18,7 @@ from rollwise.watching.screen import TALL, Canvas, render_run
 from rollwise.watching.state import Snapshot
 from rollwise.watching.targets import Targets
 
-# The last screen leaves so many lines to the shell, so that its top does not scroll away.
+# Lines that the last screen leaves to the shell, so that its top does not scroll away.
 _PROMPT_LINES = 2
 
 

@@ -25,7 +25,7 @@ def time_left(history: History, steps: int | None, eval_every: int | None) -> fl
 
 
 def evaluation_seconds(history: History) -> float | None:
-    """Seconds of an evaluation, the median over those of which the step before is known; None without one.
+    """Seconds of an evaluation, the median over those whose step before is known; None without one.
 
     A line's `wall_s` is training alone, `time` is all. A checkpoint's time is in it as well.
     """

@@ -16,10 +16,10 @@ from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds
 
 # Steps whose groups are counted for lanes and categories.
 RECENT_STEPS = 10
-# No line for so long, and for so many times as long as a step or an evaluation takes, is worth a word.
+# A run without a new line for this long, and this many times longer than a step or evaluation takes, is reported.
 QUIET_S = 60.0
 QUIET_TIMES = 10.0
-# A category counts as starved when the last steps, had they been as those before, would have asked for it so often.
+# A category counts as starved when the last steps, at the rate of those before, would have asked for it this often.
 STARVED_AFTER = 5.0
 NEWEST_GROUPS = 40
 POOLS = ("heap", "solved", "unsolved", "unseen")

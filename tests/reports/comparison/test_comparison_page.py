@@ -18,10 +18,10 @@ import pytest
 from rollwise.errors import ConfigError
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.figures import build_figures
+from rollwise.reports.comparison.formats import format_markdown, format_table
 from rollwise.reports.comparison.report import compare_set, write_comparison, write_run_comparison
 from rollwise.reports.comparison.sentences import verdict
-from rollwise.reports.comparison.tables import format_markdown, format_table
-from rollwise.reports.drawing import save_figure
+from rollwise.reports.figure_files import save_figure
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.sets import read_comparison
 

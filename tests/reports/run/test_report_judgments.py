@@ -16,7 +16,7 @@ from rich.console import Console
 
 from rollwise.evaluation import Comparison, compare_runs, read_run
 from rollwise.reports import write_report
-from rollwise.reports.comparison.tables import format_markdown, format_table
+from rollwise.reports.comparison.formats import format_markdown, format_table
 
 Row = dict[str, Any]
 RunMaker = Callable[..., Path]

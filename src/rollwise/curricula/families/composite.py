@@ -71,7 +71,7 @@ class Composite(Curriculum):
             self.children[name] = child
 
     def child(self, name: str) -> Curriculum:
-        """One of them, for a look inside; `PoolError` for a name that is not there."""
+        """The child of this name; `PoolError` if there is none."""
         if name not in self.children:
             raise PoolError(f"no curriculum {name!r} here; there are {sorted(self.children)}")
         return self.children[name]
@@ -129,7 +129,7 @@ class Composite(Curriculum):
         return [] if self.asker is None else self.children[self.asker].take_lessons()
 
     def record_choice(self, name: str, picks: Picks) -> None:
-        """What a child has chosen is its own: marked, counted, and on hold for all."""
+        """Record a child's choice: mark and count it for that child, and hold it for all."""
         child = self.children[name]
         child.mark(picks)
         child.counters["asked"] += len(picks)
@@ -219,7 +219,7 @@ class Composite(Curriculum):
 
 
 def _folder_of(folder: Path, name: str) -> Path:
-    """A folder of the child's own, whatever its name is made of.
+    """A folder for the child, also where its name holds characters that a path can't.
 
     >>> _folder_of(Path("x"), "../a").name
     'child-..%2Fa'

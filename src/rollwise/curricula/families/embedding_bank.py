@@ -78,11 +78,11 @@ class Bank:
         self.priority = np.empty(0)
 
     def hold(self, slots: np.ndarray) -> None:
-        """These slots, all of them free till now, are no longer."""
+        """Hold these slots, which were all free."""
         np.add.at(self.busy, self._rows(slots), 1)
 
     def release(self, slots: np.ndarray) -> None:
-        """These slots, all of them on hold till now, are free again."""
+        """Free these slots, which were all on hold."""
         np.subtract.at(self.busy, self._rows(slots), 1)
 
     def retrieve(
@@ -121,7 +121,7 @@ class Bank:
         return float((self.vectors.shape[1] + 4) * 2.0**-23 * priority.max())
 
     def _refresh(self, memory: np.ndarray, priority: np.ndarray) -> None:
-        """Bring `score` and `match` up to date with a memory of which a part has come, gone or changed its priority."""
+        """Update `score` and `match` for the parts of the memory that came, went or changed their priority."""
         at = np.searchsorted(self.memory, memory)
         same = at < len(self.memory)
         same[same] = (self.memory[at[same]] == memory[same]) & (self.priority[at[same]] == priority[same])

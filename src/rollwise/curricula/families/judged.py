@@ -25,9 +25,9 @@ IDLE, WAITS, JUDGED = 0, 1, 2
 class Judged(Curriculum):
     """Draws m times as many candidates as prompts are wanted, has a judge predict each, and takes the best.
 
-    The judge's predictions hold for one step: the policy, and what the judge knows, are others in the next. Asked
-    several times within a step, it draws only as many candidates as the prompts of all these calls need, and what was
-    judged and not taken stays a candidate. After a step the judge learns once from all that was told in it.
+    Predictions hold for one step, as policy and judge change after it. Several calls of `ask` within a step share one
+    set of candidates, as large as all of them need; one that was judged and not taken stays a candidate. After a step
+    the judge learns once from all its outcomes.
 
     Args:
         pool: whatever the judge needs.
@@ -131,7 +131,7 @@ class Judged(Curriculum):
         return scores
 
     def ties_now(self, slots: np.ndarray) -> np.ndarray:
-        """uint32 tie-breakers (K,) of this step's own: who lost a tie may win it in the next, visited or not."""
+        """uint32 tie-breakers (K,) that differ from step to step, so that no prompt loses every tie."""
         visits = self.columns["asked"][slots] + (np.int64(self.step) << 32)
         return ties(self.rng.seed, self.id_hashes[slots], visits)
 
@@ -151,7 +151,7 @@ class Judged(Curriculum):
         return Picks.join([self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")])
 
     def _picks(self, slots: np.ndarray, lane: str, without: str) -> Picks:
-        """Slots with what was predicted of them; the lane of those of which nothing was is `without`."""
+        """Slots with their predictions; slots without one have the lane `without`."""
         predicted = self.columns["prediction"][slots]
         variance = self.maker.predicts == "variance"
         picks = Picks.of(slots, lane, variance=predicted) if variance else Picks.of(slots, lane, predicted=predicted)
@@ -174,7 +174,7 @@ class Judged(Curriculum):
         self.columns["told_square"][judged.slots] += judged.square * count
 
     def end_step(self) -> None:
-        """The judge's one update a step."""
+        """Update the judge, once a step."""
         slots = np.flatnonzero(self.columns["told_count"])
         slots = slots[np.argsort(self.ties_now(slots), kind="stable")]  # neither the tells' order nor the pool's
         count = self.columns["told_count"][slots]

@@ -1,8 +1,8 @@
 """Curricula that score every prompt and take the best: shared ranking, drawing and candidate sets.
 
-Between two pieces of news nothing changes, so scores are computed once a round and the ranking is gone down: one
-`ask(64)` and 64 `ask(1)` choose the same prompts for the price of one. A round ends with the step in which anything was
-told, or when every free prompt has had its turn.
+Between two tells nothing changes, so scores are computed once a round, and each `ask` continues down the ranking: one
+`ask(64)` and 64 `ask(1)` choose the same prompts at the same cost. A round ends with a step that had
+outcomes, or when every free prompt has had its turn.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Ranked(Curriculum):
     no other is left, and then at random; equal keys of any kind never come in the order of the data set.
 
     With a `candidate_multiplier` of m, `ask(k)` looks at m k prompts only: the next of a random rotation through the
-    pool, without replacement (as a shuffled data loader gives them), of which the best k are taken.
+    pool, without replacement (as a shuffled data loader gives them). It takes the best k of them.
     """
 
     lane = ""
@@ -88,7 +88,7 @@ class Ranked(Curriculum):
         return ranked[:k]
 
     def next_candidates(self, n: int) -> np.ndarray:
-        """Take the up to n slots out of the rotation whose turn it is, (K,)."""
+        """Take up to n slots out of the rotation, those whose turn it is, (K,)."""
         assert self.queue is not None
         slots = self.queue.pop(n)
         self.columns["shown"][slots] += 1
@@ -106,9 +106,9 @@ class Ranked(Curriculum):
         return chosen
 
     def _front(self, ahead: np.ndarray, k: int, without: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
-        """The first `k` of a ranking that are open, and what is behind them; fewer, and nothing, if they run out.
+        """The first `k` open slots of a ranking, and the rest of it; fewer, and an empty rest, if they run out.
 
-        Who is passed over is in flight, and takes its place again when it comes back, or has had its turn.
+        Slots passed over are in flight, and take their place again when they come back, or have had their turn.
         """
         if k == 0:
             return ahead[:0], ahead
@@ -194,7 +194,7 @@ class Ranked(Curriculum):
         return np.asarray(slots[np.lexsort((self._chance(slots), keys))])
 
     def _chance(self, slots: np.ndarray) -> np.ndarray:
-        """uint32 (K,) that break ties: anew each round, for all alike.
+        """uint32 tie-breakers (K,): new ones each round, independent of a prompt's visits.
 
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
         """
@@ -226,7 +226,7 @@ class Ranked(Curriculum):
         self.round = int(state["round"])
         if "shown" in self.columns:
             self.columns["shown"][added] = np.delete(self.columns["shown"], added).min()
-        if state["before_round"] is not None:  # draw this round again, from where it was drawn
+        if state["before_round"] is not None:  # draw this round again, from the same random numbers
             now = self.rng.state_dict()
             self.rng.load_state_dict(state["before_round"])
             self._score()

@@ -1,7 +1,7 @@
 """Curricula that visit every prompt once a round: in random order, or by difficulty.
 
-The prompts with the fewest visits come first, so a round needs no list: whoever was in flight when its turn came is
-served when it is back, prompts that join later join the round that is under way, and saving takes one column.
+The prompts with the fewest visits come first, so a round needs no list: a prompt in flight when its turn came is served
+when it is back, prompts that join later join the round that is under way, and saving takes one column.
 """
 
 from __future__ import annotations

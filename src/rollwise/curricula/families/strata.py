@@ -1,4 +1,4 @@
-"""Groups of prompts from what a pool tells of them: categories, strata of a number, clusters of embeddings."""
+"""Groups of prompts by a pool's columns: categories, quantiles of a number, clusters of embeddings."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def sample_of(ties: np.ndarray, ids: Sequence[str]) -> np.ndarray:
 
 
 def columns_to_group_by(pool: PromptPool) -> list[str]:
-    """What tells most of the prompts: `category` and `reference_pass_rates`, else `difficulty`, else `embedding`."""
+    """The columns to group by: `category` and `reference_pass_rates`, else `difficulty`, else `embedding`."""
     both: list[str] = [name for name in ("category", "reference_pass_rates") if name in pool.columns]
     one: list[str] = [name for name in ("difficulty", "embedding") if name in pool.columns]
     return both or one[:1]
@@ -95,7 +95,7 @@ def group_prompts(
 
 
 def check_columns(group_by: str | Sequence[str] | None) -> tuple[str, ...] | None:
-    """The names of the columns, None for whatever the pool has; `ConfigError` unless they are distinct names."""
+    """The names of the columns, or None for those that the pool has; `ConfigError` unless they are distinct names."""
     if group_by is None:
         return None
     names = tuple(group_by) if isinstance(group_by, list | tuple) else (group_by,)

@@ -10,7 +10,6 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
@@ -106,7 +105,7 @@ class Curriculum(Flow):
         self.options: dict[str, Any] = {
             **{k: v for k, v in self.__dict__.pop("given_options", {}).items() if k not in self.unsaved},
             **(options or {}),
-            "reward_spec": asdict(self.reward_spec),
+            "reward_spec": describe(self.reward_spec),
             "expire_after": expire_after,
             "rails": describe(self.rails),
         }
@@ -135,7 +134,7 @@ class Curriculum(Flow):
     def ask(
         self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
     ) -> list[Ticket]:
-        """Up to `n` distinct prompts to roll out now, none of which has an open ticket.
+        """Up to `n` distinct prompts to roll out now, all without an open ticket.
 
         Fewer come back only if fewer are eligible, which the metric `short` counts.
 
@@ -171,7 +170,7 @@ class Curriculum(Flow):
         """Up to `n` prompts to roll out and tell about, but not to train on; most methods never want any.
 
         SFL, LILO, ADCL and SPEED choose by what such rollouts find. Call it before `ask`, tell what came of it, and
-        again until nothing comes back. Who never calls it gets the fallback that the method documents.
+        again until nothing comes back. Without it, a method falls back to what it documents.
 
         Args:
             n: at most how many prompts at a time.
@@ -248,7 +247,7 @@ class Curriculum(Flow):
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
-            **{k: v for part in (self.guard, self.unscored, self.alarm) if part for k, v in part.metrics().items()},
+            **self.safeguards.metrics(),
             **self.own_metrics(),
         }
         return {name: float(value) for name, value in numbers.items()}

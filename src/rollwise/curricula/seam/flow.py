@@ -13,15 +13,11 @@ import numpy as np
 from rollwise.columns import Columns
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
-from rollwise.curricula.seam.rails import Guard, Rails
-from rollwise.curricula.seam.resumable import COUNTERS
-from rollwise.curricula.seam.starvation import ALARM_SHARE, StarvationAlarm
-from rollwise.curricula.seam.unscored import Unscored
+from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.draws import hash_ids, ties
 from rollwise.evidence import Evidence
 from rollwise.ledger import Ledger
 from rollwise.options import check_whole
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
 from rollwise.ticket import Purpose, Ticket
@@ -39,7 +35,6 @@ class Flow(Consulting):
 
     seed: int
     expire_after: int | None
-    rails: Rails | None
     _pool: PromptPool | None
 
     def _begin(self, step: int | None, n_rollouts: int | None) -> int | None:
@@ -161,16 +156,14 @@ class Flow(Consulting):
         self.step = 0
         self.step_begun = False  # whether a probe has begun the step of the next `ask`
         self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
-        self.counters: dict[str, int] = dict.fromkeys(COUNTERS, 0)
-        alone = ledger is None  # a curriculum within another is guarded there
-        self.guard = Guard(self.rails, pool, ties=self.ties) if alone and self.rails is not None else None
-        before = (getattr(self, "unscored", None), getattr(self, "alarm", None))
-        self.unscored = self.alarm = None
-        if alone:
-            self.unscored = Unscored(pool, ties=self.ties, sets_aside=not self.rotates, before=before[0])
-            share = ALARM_SHARE if self.rails is None else self.rails.alarm_share
-            if pool.has_categories and not self.rotates:
-                self.alarm = StarvationAlarm(pool, share=share, before=before[1])
+        self.counters = dict.fromkeys(self.counted, 0)
+        before = getattr(self, "safeguards", None)
+        self.safeguards = (
+            Safeguards.of(pool, self.rails, ties=self.ties, rotates=self.rotates, before=before)
+            if ledger is None
+            else Safeguards()
+        )
+        self.guard, self.unscored, self.alarm = self.safeguards
         self.build()
         self._release(np.arange(len(pool)))
 

@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
 from rollwise.evidence import Evidence
+from rollwise.rng import RngStreams
 from rollwise.ticket import Purpose
 
 
@@ -21,6 +23,15 @@ class Method(ABC):
 
     columns_spec: Mapping[str, tuple[type, Any]] = MappingProxyType({})
     """What the method remembers of each prompt: name -> (dtype, default)."""
+
+    columns: Columns
+    """What is remembered of each prompt, by the method and by the seam: arrays (N,) by name."""
+
+    rng: RngStreams
+    """Random streams by name."""
+
+    rails: Rails | None
+    """The safety rails in force."""
 
     default_rails: ClassVar[Rails | None] = None
     """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""

@@ -20,6 +20,7 @@ from rollwise.draws import GroupedMaxTree, MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
 from rollwise.evidence import Evidence
 from rollwise.options import check_number, check_whole
+from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
@@ -109,7 +110,7 @@ ROTATING_RAILS = Rails(explore=0.0, retest_solved=0, retest_unsolved=0)
 class Guard:
     """Keeps the promises of `Rails` over one pool.
 
-    It is told of every slot that goes and comes back, as the method is, and is asked first in every `ask`.
+    Like the method, it gets every `hold` and `release`. In each `ask` it chooses before the method does.
 
     Args:
         rails: the promises.
@@ -287,6 +288,6 @@ class Guard:
         restore_by_name(state["names"], self.names, (decode_array(state["credit"]), self.credit))
 
 
-def describe(rails: Rails | None) -> dict[str, Any] | None:
-    """Rails as an option that is saved and compared."""
-    return None if rails is None else asdict(rails)
+def describe(value: Rails | RewardSpec | None) -> dict[str, Any] | None:
+    """Rails, or the range of rewards, as an option that is saved and compared."""
+    return None if value is None else asdict(value)

@@ -7,44 +7,37 @@ import logging
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from rollwise.columns import Columns
 from rollwise.curricula.seam import saving
 from rollwise.curricula.seam.method import Method
 from rollwise.curricula.seam.picks import JoinReport
-from rollwise.curricula.seam.rails import Guard
-from rollwise.curricula.seam.starvation import StarvationAlarm
-from rollwise.curricula.seam.unscored import Unscored
+from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.errors import PoolError, StateError
 from rollwise.ledger import Ledger
 from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
-from rollwise.rng import RngStreams
 
 logger = logging.getLogger(__name__)
-
-COUNTERS = (
-    *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
-    *("probed", "probe_rollouts"),
-    *("state_added", "state_dropped"),  # prompts that were new, or gone, when a saved state or another pool was joined
-)
 
 
 class Resumable(Method):
     """Everything of a curriculum that changes, packed, unpacked and joined to a pool by prompt id."""
 
+    counted: ClassVar[tuple[str, ...]] = (
+        *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
+        *("probed", "probe_rollouts"),
+        *("state_added", "state_dropped"),  # prompts that were new, or gone, when a state or another pool was joined
+    )
+    """What is counted since the beginning."""
+
     options: dict[str, Any]
     reward_spec: RewardSpec
     range_declared: bool
     ledger: Ledger
-    columns: Columns
-    rng: RngStreams
-    guard: Guard | None
-    unscored: Unscored | None
-    alarm: StarvationAlarm | None
+    safeguards: Safeguards
     counters: dict[str, int]
     step: int
     told_step: int
@@ -148,9 +141,7 @@ class Resumable(Method):
             "counters": dict(self.counters),
             "columns": self.columns.state_dict(),
             "own": self.own_state(),
-            "rails": None if self.guard is None else self.guard.state_dict(),
-            "unscored": None if self.unscored is None else self.unscored.state_dict(),
-            "alarm": None if self.alarm is None else self.alarm.state_dict(),
+            **self.safeguards.state_dict(),
         }
 
     def load_body(
@@ -161,16 +152,11 @@ class Resumable(Method):
         self._hold(everything)
         self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
         self.rng.load_state_dict(body["rng"])
-        self.counters = {name: int(body["counters"][name]) for name in COUNTERS}
+        self.counters = {name: int(body["counters"][name]) for name in self.counted}
         self.columns.load(body["columns"], old_rows, new_rows, strict=strict)
         unseen = np.ones(len(self.pool), dtype=bool)
         unseen[new_rows] = False
         added = np.flatnonzero(unseen)
         self.load_own_state(body["own"], added)
-        if self.guard is not None and body["rails"] is not None:
-            self.guard.load(body["rails"], old_rows, new_rows, added)
-        if self.unscored is not None and body.get("unscored") is not None:  # states of version 0.1 have none
-            self.unscored.load(body["unscored"], old_rows, new_rows)
-        if self.alarm is not None and body.get("alarm") is not None:
-            self.alarm.load(body["alarm"])
+        self.safeguards.load(body, old_rows, new_rows, added)
         self._release(everything[~self.ledger.open])

@@ -26,7 +26,7 @@ _SHOWN = 50
 
 
 class StarvationAlarm:
-    """Counts what a method itself chooses of each category, and names those of which it chooses next to nothing.
+    """Counts what a method itself chooses from each category, and names those that get almost nothing.
 
     A category whose prompts were mostly all solved when last seen is not starved.
 
@@ -47,13 +47,13 @@ class StarvationAlarm:
         self._named: set[str] = set() if before is None else before._named
 
     def count(self, slots: np.ndarray, *, asked: np.ndarray, streak: np.ndarray, failing: np.ndarray) -> None:
-        """Count the method's own picks, and judge the categories of which enough is known.
+        """Count the method's own picks, and judge each category once enough is known about it.
 
         Args:
             slots: (K,) what it chose.
             asked: (N,) how often each prompt was asked for.
             streak: (N,) above 0 for prompts that were all solved when last seen, below 0 for all unsolved ones.
-            failing: (C,) categories of which no rollout gets a reward: what is not chosen of them does not count.
+            failing: (C,) categories in which no rollout gets a reward: these are not judged.
         """
         self.got += np.bincount(self.codes[slots], minlength=len(self.names))
         self.asked += len(slots)

@@ -173,7 +173,7 @@ class Unscored:
     # ---- looking inside, saving ----
 
     def metrics(self) -> dict[str, float]:
-        """How many prompts got no reward in their last group, how many are set aside, and of which categories."""
+        """How many prompts got no reward in their last group, how many are set aside, and in which categories."""
         failing = np.flatnonzero(self.failing).tolist()
         return {
             "unscored": float(np.count_nonzero(self.columns["without"])),

@@ -28,7 +28,7 @@ from rollwise.runs.sets import Problem
 
 TTB_PERCENTS = (50, 75, 100)
 BSF_PERCENTS = (25, 50, 100)
-# So many resampled curves are made at a time: of 20 seeds, each evaluated 200 times at places of its own, 16 MB.
+# Resampled curves made at a time: of 20 seeds, each evaluated 200 times at places of its own, 16 MB.
 RESAMPLED_AT_ONCE = 500
 
 Curves = tuple[FloatArray, FloatArray]  # a grid, (G,), and R curves on it, (R, G)
@@ -69,7 +69,7 @@ def relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, F
         return {}
     found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
     # Runs that are as long as one another in steps are evaluated at the same ones, and BSF is the papers', of
-    # evaluations alone. Cut between two steps, where so many tokens were spent, that would drop the last of all.
+    # evaluations alone. Cut between two steps, at this many tokens, that would drop the last of all.
     between = axis != "steps" or not math.isclose(until, round(until), abs_tol=1e-9)
     for percent in BSF_PERCENTS:
         part = percent / 100 * until
@@ -231,7 +231,7 @@ class ComparedRuns:
         return _headline(self.budgets)
 
     def seeds(self, axis: str, *methods: str) -> list[int]:
-        """The seeds of which every one of the methods has a curve."""
+        """The seeds for which every method has a curve."""
         return sorted(set.intersection(*({s for m, s in self.curves.get(axis, {}) if m == name} for name in methods)))
 
     def end(self, axis: str, seeds: Sequence[int], *methods: str) -> float:

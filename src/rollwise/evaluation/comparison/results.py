@@ -26,7 +26,7 @@ class Difference:
         mean: The mean over the seeds that both have.
         sd: The standard deviation over them; NaN for one.
         interval: The paired bootstrap interval of the mean; None for too few seeds.
-        better: In how many seeds the method did better; None for a measure of which neither more nor less is better.
+        better: In how many seeds the method did better; None for a measure where neither more nor less is better.
         n: How many seeds both have.
     """
 

@@ -15,7 +15,7 @@ from rollwise.inference.decoding.prefill import Prompt
 from rollwise.inference.head.verdict import Verdict
 from rollwise.inference.policies.candidate_group import RUNNING, CandidateGroup, Result
 from rollwise.inference.policies.candidates import Policy
-from rollwise.models.sampler import draw_tokens, rollout_uniforms
+from rollwise.models.uniforms import draw_tokens, rollout_uniforms
 
 READ_AHEAD = 16
 """So many prompts are read in one forward pass, though there may be slots for the first one alone."""

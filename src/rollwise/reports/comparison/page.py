@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import math
-import os
-import re
 from collections.abc import Sequence
-from dataclasses import replace
 from html import escape
 from pathlib import Path
-from urllib.parse import quote
 
-from rollwise.evaluation.comparison.results import Comparison, RunResult
+from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison.figures import ComparisonFigure
+from rollwise.reports.comparison.page_tables import runs_section, sorted_table, table_row
 from rollwise.reports.comparison.panels import Style
-from rollwise.reports.comparison.sentences import NOTHING, duration, plain, ratio, verdict, with_spread
-from rollwise.reports.comparison.tables import Cell, Table, all_tables, result_table
+from rollwise.reports.comparison.sentences import verdict
+from rollwise.reports.comparison.tables import Table, all_tables, result_table
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
-from rollwise.reports.words import count
-from rollwise.runs.names import REPORT_FILE
 
 
 def render_comparison(
@@ -36,7 +30,12 @@ def render_comparison(
     """
     sections = [_header(comparison), _verdict(comparison), _table_section(comparison, result_table(comparison))]
     sections += [_figure(figure, panels) for figure, panels in figures]
-    sections += [_further_tables(comparison), _problems(comparison), _runs(comparison, folder), _sources(comparison)]
+    sections += [
+        _further_tables(comparison),
+        _problems(comparison),
+        runs_section(comparison, folder),
+        _sources(comparison),
+    ]
     title = f"{comparison.name}: rollwise comparison"
     return html_page(title, sections, css=CSS + COMPARISON_CSS, script=SORTING)
 
@@ -69,36 +68,8 @@ def _table(comparison: Comparison, table: Table) -> str:
     rows = []
     for method, row in zip(comparison.methods, table.rows, strict=True):
         mark = ' class="baseline"' if method.name == comparison.baseline else ""
-        rows.append(f"<tr{mark}>{_cells(row)}</tr>")
-    return _sorted_table(table.head, rows)
-
-
-def _sorted_table(head: Sequence[str], rows: Sequence[str]) -> str:
-    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
-    return (
-        f'<div class="scroll" tabindex="0"><table class="sorted"><thead><tr>{heads}</tr></thead>'
-        f"<tbody>{''.join(rows)}</tbody></table></div>"
-    )
-
-
-def _cells(row: Sequence[Cell]) -> str:
-    return _cell(row[0], 'th scope="row"') + "".join(map(_cell, row[1:]))
-
-
-def _cell(cell: Cell, tag: str = "td") -> str:
-    below = f"<small>{_unbroken(escape(cell.below))}</small>" if cell.below else ""
-    order = "" if cell.order is None else f' data-order="{escape(_order(cell.order), quote=True)}"'
-    return f"<{tag}{order}>{escape(cell.text)}{below}</{tag[:2]}>"
-
-
-def _unbroken(text: str) -> str:
-    """Intervals, and numbers of seeds, each on one line; a narrow column breaks between them."""
-    return re.sub(r"\[[^]]*\]|\d+ of \d+", lambda found: found.group().replace(" ", "\N{NO-BREAK SPACE}"), text)
-
-
-def _order(value: float | str) -> str:
-    # JavaScript's Number reads "Infinity".
-    return value if isinstance(value, str) else "Infinity" if math.isinf(value) else f"{value:.10g}"
+        rows.append(f"<tr{mark}>{table_row(row)}</tr>")
+    return sorted_table(table.head, rows)
 
 
 def _figure(figure: ComparisonFigure, panels: Sequence[str]) -> str:
@@ -140,44 +111,6 @@ def _problems(comparison: Comparison) -> str:
         return ""
     items = "".join(f"<li>{escape(str(problem))}</li>" for problem in comparison.problems)
     return f'<section class="wide"><h2>Problems</h2><ul>{items}</ul></section>'
-
-
-def _runs(comparison: Comparison, folder: Path) -> str:
-    score = short_name(comparison.score or "score")
-    head = ("run", "seed", "state", "step", f"best {score}", f"final {score}", f"{score} at the budget", "TTB(100 %)",
-            "rollouts", "tokens", "time")  # fmt: skip
-    rows = [f"<tr>{_run_cells(comparison, run, score, folder)}</tr>" for run in comparison.runs]
-    note = (
-        "A run's own report is linked where it has been written; <code>rollwise report RUN</code> writes it. TTB is "
-        "against the baseline's run of the same seed."
-    )
-    table = _sorted_table(head, rows)
-    listed = f"<details open><summary>{count(len(comparison.runs), 'run')}</summary>{table}</details>"
-    return f'<section class="wide"><h2>The runs</h2>{listed}<p class="note">{note}</p></section>'
-
-
-def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path) -> str:
-    axis = comparison.headline_axis
-    planned = "" if run.planned is None or run.planned == run.step else f" of {run.planned}"
-    numbers = [run.value(f"best_{score}"), run.value(f"final_{score}"), run.value("score", axis)]
-    time = run.value("ttb_100", axis)
-    cells = [
-        Cell(str(run.seed), order=float(run.seed)),
-        Cell(run.status, order=run.status),
-        Cell(f"{run.step}{planned}", order=float(run.step)),
-        *(Cell(plain(value), order=None if math.isnan(value) else value) for value in numbers),
-        Cell(NOTHING if math.isnan(time) else ratio(time), order=None if math.isnan(time) else time),
-        *(Cell(with_spread(run.value(key), math.nan, 0), order=run.value(key)) for key in ("rollouts", "tokens")),
-        Cell(duration(run.value("wall_s")), order=run.value("wall_s")),
-    ]
-    cells = [replace(c, order=None) if isinstance(c.order, float) and math.isnan(c.order) else c for c in cells]
-    name = escape(run.method)
-    report = Path(run.path) / REPORT_FILE
-    if report.exists():
-        link = quote(Path(os.path.relpath(report, folder)).as_posix())
-        name = f'<a href="{escape(link, quote=True)}">{name}</a>'
-    order = escape(run.method, quote=True)
-    return f'<th scope="row" data-order="{order}">{name}</th>{"".join(map(_cell, cells))}'
 
 
 def _sources(comparison: Comparison) -> str:

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from collections.abc import Sequence
 from pathlib import Path
 
-from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.tables import format_markdown
+from rollwise.reports.comparison.formats import format_markdown
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.names import REPORT_FILE
 from rollwise.runs.sets import RunSet, read_comparison
@@ -78,12 +77,11 @@ def write_results(comparison: Comparison, out: Path) -> Path:
         MissingExtraError: matplotlib is not installed.
         StateFileError: `out` can't be written to.
     """
-    if importlib.util.find_spec("matplotlib") is None:
-        raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
+    check_installed("matplotlib", "the report", "report")
     # Only now, so that `import rollwise.reports` works without matplotlib and costs no time with it.
     from rollwise.reports.comparison.figures import build_figures
     from rollwise.reports.comparison.page import render_comparison
-    from rollwise.reports.drawing import inline_panels, save_figure
+    from rollwise.reports.figure_files import inline_panels, save_figure
 
     figures = build_figures(comparison)
     numbers = json.dumps(comparison.to_dict(out), indent=1, ensure_ascii=False, allow_nan=False)

@@ -13,7 +13,7 @@ from rollwise.reports.words import count
 from rollwise.runs.lines import enumeration
 
 NOTHING, NEVER = "-", "never"
-# From so many seeds on, an interval is only a little too narrow.
+# From this many seeds on, an interval is only a little too narrow.
 ENOUGH_SEEDS = 10
 # Fewer seeds than these are not enough to say that a method helped.
 SURE_SEEDS = 5

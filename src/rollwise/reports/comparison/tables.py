@@ -1,10 +1,9 @@
-"""A comparison's tables, once, for the terminal, Markdown and the page."""
+"""A comparison's tables: their cells, for the page, the terminal and Markdown."""
 
 from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from rollwise.evaluation.comparison.results import Comparison, Difference, MethodResult, Relative, Share, Summary
 from rollwise.evaluation.curves import AXES
@@ -20,28 +19,18 @@ from rollwise.reports.comparison.sentences import (
     relative_text,
     share_text,
     signed,
-    verdict,
     with_spread,
 )
-from rollwise.reports.words import count
-
-if TYPE_CHECKING:
-    from rich.console import Group
-    from rich.table import Table as RichTable
 
 # What is known only of methods that predict, and of those that ask the policy.
-_JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_tokens", "judgment_time")
+JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_tokens", "judgment_time")
 # Measures whose column is left out where it is 0, or unknown, for every method.
 _OFTEN_ZERO = frozenset(
     {"probe_rollouts", "probe_tokens", "refill_rollouts", "uncharged_rollouts", "uncharged_tokens", "uncharged_s"}
-    | set(_JUDGMENTS)
+    | set(JUDGMENTS)
 )
 # pass@16 stands between pass@1 and pass@128 in the Frontier paper.
 _PAPERS_K = 16
-# A name that is longer than this may be broken on a narrow terminal.
-_NARROW_NAME = 14
-# Problems that the terminal lists.
-_PROBLEMS = 8
 
 
 @dataclass(frozen=True)
@@ -116,7 +105,7 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
             share = method.shares.get("score")
             cells.append(_share_cell(share))
     measure = comparison.measures["effective_task_ratio"]
-    cells.append(_measure_cell(found.effective_task_ratio, measure) if found is not None else Cell(NOTHING))
+    cells.append(measure_cell(found.effective_task_ratio, measure) if found is not None else Cell(NOTHING))
     return tuple(cells)
 
 
@@ -199,7 +188,7 @@ def _cut_cell(cut: float, axis: str) -> Cell:
 
 def measure_tables(comparison: Comparison) -> list[Table]:
     """Whole runs: what was reached, and what it cost."""
-    shown = [key for key in comparison.measures if key not in _OFTEN_ZERO or _any_spent(comparison, key)]
+    shown = [key for key in comparison.measures if key not in _OFTEN_ZERO or any_spent(comparison, key)]
     scores = [key for key in shown if comparison.measures[key].kind == "score"]
     spent = [key for key in shown if key not in scores]
     reached = [key for key in scores if key not in _left_to_the_figure(comparison)]
@@ -230,7 +219,8 @@ def _left_to_the_figure(comparison: Comparison) -> set[str]:
     return {f"{which}_{name}" for which in ("best", "final") for name in names}
 
 
-def _any_spent(comparison: Comparison, key: str) -> bool:
+def any_spent(comparison: Comparison, key: str) -> bool:
+    """Whether any method has a measure that is neither 0 nor unknown."""
     means = [m.measures[key].mean for m in comparison.methods if key in m.measures]
     return any(math.isfinite(mean) and mean != 0 for mean in means)
 
@@ -239,7 +229,7 @@ def _measure_table(comparison: Comparison, title: str, keys: list[str], note: st
     head = ("method", *(comparison.measures[key].label for key in keys))
     rows = tuple(
         (_name(comparison, method), *(
-            _measure_cell(method.measures[key], comparison.measures[key]) if key in method.measures else Cell(NOTHING)
+            measure_cell(method.measures[key], comparison.measures[key]) if key in method.measures else Cell(NOTHING)
             for key in keys
         ))
         for method in comparison.methods
@@ -247,7 +237,8 @@ def _measure_table(comparison: Comparison, title: str, keys: list[str], note: st
     return Table(title, head, rows, note)
 
 
-def _measure_cell(summary: Summary, measure: Measure) -> Cell:
+def measure_cell(summary: Summary, measure: Measure) -> Cell:
+    """A measure's mean over seeds, with its difference from the baseline."""
     gain = summary.difference
     mean, sd, order = summary.mean, summary.sd, None if math.isnan(summary.mean) else summary.mean
     if measure.kind == "score":
@@ -258,83 +249,3 @@ def _measure_cell(summary: Summary, measure: Measure) -> Cell:
     if measure.kind == "seconds":
         return Cell(duration(mean), "" if gain is None else f"{difference_text(gain, '+.3g')} s", order)
     return Cell(with_spread(mean, sd, 0), "" if gain is None else difference_text(gain, "+,.0f"), order)
-
-
-def format_table(comparison: Comparison) -> Group:
-    """The verdict and a narrow table of results for the terminal, to be printed by rich."""
-    from rich.console import Group
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    score, oracle = short_name(comparison.score or "score"), comparison.oracle is not None
-    heads = ["method", "seeds", score, f"from {comparison.baseline}", "TTB\n(100 %)"]
-    heads += [*(["share of\noracle's\ngain"] if oracle else []), "effective\nratio"]
-    rows = [_terminal_row(comparison, method) for method in comparison.methods]
-    shown = RichTable(title=Text(f"\n{comparison.name}: at equal compute"), box=None, padding=(0, 2, 0, 0))
-    for i, name in enumerate(heads):
-        # Numbers are never broken; names and heads are where the terminal is too narrow.
-        widest = max((len(row[i]) for row in rows), default=0)
-        least = min(widest, _NARROW_NAME) if i == 0 else widest
-        shown.add_column(Text(name), justify="left" if i == 0 else "right", min_width=least, overflow="fold")
-    for method, row in zip(comparison.methods, rows, strict=True):
-        shown.add_row(*map(Text, row), style="bold" if method.name == comparison.baseline else "")
-    judgments = [_terminal_judgments(comparison)] if _any_spent(comparison, "judgment_tokens") else []
-    problems = [f"- {problem}" for problem in comparison.problems[:_PROBLEMS]]
-    if len(comparison.problems) > _PROBLEMS:
-        problems.append(f"- and {count(len(comparison.problems) - _PROBLEMS, 'other problem')}")
-    return Group(*map(Text, verdict(comparison)), shown, *judgments, *map(Text, problems))
-
-
-def _terminal_judgments(comparison: Comparison) -> RichTable:
-    """A row for each method that predicted: how well, and what asking the policy cost."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    table = RichTable(title=Text("\njudgments"), box=None, padding=(0, 2, 0, 0))
-    for name in ("method", "correlation", "AUC", "tokens", "time"):
-        left = name == "method"
-        table.add_column(name, justify="left" if left else "right", min_width=0 if left else len(name), overflow="fold")
-    for method in comparison.methods:
-        cells = [
-            _measure_cell(method.measures[key], comparison.measures[key]).text if key in method.measures else NOTHING
-            for key in _JUDGMENTS
-        ]
-        if any(cell != NOTHING for cell in cells):
-            table.add_row(*map(Text, [method.name, *cells]))
-    return table
-
-
-def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:
-    found = comparison.on_headline(method)
-    cells = [method.name, str(len(method.seeds))]
-    if found is None:
-        cells += [NOTHING] * 3
-    else:
-        cells += [plain(found.score.mean), difference_text(found.score.difference), ratio(found.ttb[100].value)]
-    if comparison.oracle is not None:
-        cells.append(share_text(method.shares.get("score")).partition(" [")[0])
-    return [*cells, NOTHING if found is None else plain(found.effective_task_ratio.mean)]
-
-
-def format_markdown(comparison: Comparison) -> str:
-    """Verdict, tables and problems as Markdown."""
-    parts = [f"# {_escape(comparison.name)}", "\n".join(f"- {_escape(line)}" for line in verdict(comparison))]
-    for table in all_tables(comparison):
-        lines = [_markdown_row([_escape(name) for name in table.head])]
-        lines.append("|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|")
-        lines += [_markdown_row(["<br>".join(_escape(p) for p in (c.text, c.below) if p) for c in row])
-                  for row in table.rows]  # fmt: skip
-        parts += [f"## {table.title}", "\n".join(lines), _escape(table.note)]
-    if comparison.problems:
-        parts += ["## Problems", "\n".join(f"- {_escape(str(problem))}" for problem in comparison.problems)]
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_row(cells: list[str]) -> str:
-    return "| " + " | ".join(cells) + " |"
-
-
-def _escape(text: str) -> str:
-    for mark in "\\|*_`":
-        text = text.replace(mark, f"\\{mark}")
-    return " ".join(text.replace("<", "&lt;").split())

@@ -40,7 +40,7 @@ def write_inference_report(folder: str | Path, out: str | Path | None = None) ->
     if importlib.util.find_spec("matplotlib") is None:
         raise MissingExtraError('the report needs matplotlib, which is not installed: pip install "rollwise[report]"')
     # Only now, so that the tables can be had without matplotlib.
-    from rollwise.reports.drawing import inline_panels, save_figure
+    from rollwise.reports.figure_files import inline_panels, save_figure
     from rollwise.reports.inference.figures import build_figures
     from rollwise.reports.inference.page import render_inference
 

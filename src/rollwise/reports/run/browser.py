@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -13,7 +14,7 @@ from numpy.typing import NDArray
 from rollwise.reports.run.digest import prompt_text
 from rollwise.runs.group_table import NO_STEP, GroupTable, is_real
 
-# The page holds at most so many groups, in at most so many bytes; fewer where completions are long.
+# The page holds at most this many groups, in at most this many bytes; fewer where completions are long.
 MOST_GROUPS = 2000
 MOST_BYTES = 6_000_000
 # Of a longer text the beginning and the end are kept, where the task and the answer are.
@@ -147,3 +148,8 @@ def _name(value: object) -> str:
 
 def _listed(value: object) -> Sequence[Any]:
     return value if isinstance(value, list) else []
+
+
+def browser_script() -> str:
+    """The page's script, which searches the groups."""
+    return files("rollwise.reports.run").joinpath("page.js").read_text(encoding="utf-8")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import cumulative
@@ -266,5 +265,5 @@ def _percent(share: float | np.floating[Any]) -> str:
     return f"{100 * float(share):.1f} %"
 
 
-def _finite(values: NDArray[np.float64]) -> FloatArray:
+def _finite(values: FloatArray) -> FloatArray:
     return values[np.isfinite(values)]

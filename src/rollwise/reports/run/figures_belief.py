@@ -9,15 +9,14 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
-from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, FigureSpec, finish_axes
+from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, WIDE, FigureSpec, finish_axes
 from rollwise.reports.run.belief import FEWEST_BELIEFS, beliefs_of
 from rollwise.reports.run.budgets import any_finite
-from rollwise.reports.run.figures_run import WIDE
 from rollwise.reports.series import FloatArray
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
 BINS = 10
-# The steps are cut into so many spans at most; each measure is taken within a span.
+# The steps are cut into at most this many spans; each measure is taken within a span.
 MOST_SPANS = 20
 # A span with fewer groups than this gives a correlation that is mostly noise.
 FEWEST_IN_SPAN = 30

@@ -14,6 +14,7 @@ from rollwise.reports.drawing import (
     FEW_POINTS,
     INK,
     PALETTE,
+    WIDE,
     FigureSpec,
     draw_heatmap,
     draw_stack,
@@ -23,11 +24,10 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import stack_smoothing
 from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
-from rollwise.reports.run.figures_run import WIDE
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
 
-# A heatmap has at most so many columns of steps, and so many success rates besides 0.
+# Most columns of steps in a heatmap, and most success rates besides 0.
 MOST_COLUMNS = 80
 MOST_RATES = 16
 # A mean over fewer groups than this is noise, and not drawn.
@@ -156,7 +156,7 @@ def pooled_names(names: list[str], kinds: FloatArray) -> tuple[list[str], FloatA
 
 
 def smooth_ratio(sums: FloatArray, counts: FloatArray) -> FloatArray:
-    """Smoothed sums over smoothed counts, (S, K): a mean weighted by groups; NaN where a window has hardly any."""
+    """Smoothed sums over smoothed counts, (S, K): a mean weighted by groups; NaN where a window has almost none."""
     window = smoothing_window(len(sums))
     top, bottom = moving_mean(sums, window), moving_mean(counts, window)
     known = bottom * window > (FEWEST_IN_WINDOW if window > 1 else 1) - 0.5  # less 0.5, as the mean is rounded

@@ -27,13 +27,13 @@ from rollwise.reports.drawing import (
     ORANGE,
     PURPLE,
     VERMILLION,
+    WIDE,
     FigureSpec,
     draw_trend,
     finish_axes,
 )
 from rollwise.reports.run.budgets import any_finite, smoothing
 from rollwise.reports.run.figures_belief import span_starts
-from rollwise.reports.run.figures_run import WIDE
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 from rollwise.runs.lines import enumeration

@@ -18,18 +18,18 @@ from rollwise.reports.drawing import (
     INK,
     SKY,
     VERMILLION,
+    WIDE,
     FigureSpec,
     draw_stack,
     finish_axes,
 )
 from rollwise.reports.run.budgets import any_finite, complete, stack_smoothing
 from rollwise.reports.run.digest import pool_size
-from rollwise.reports.run.figures_run import WIDE
 from rollwise.reports.series import finite_pair, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
 _POOLS = ("heap", "solved", "unsolved")
-# A histogram has at most so many bars; beyond it a bar spans several numbers of visits.
+# Most bars of a histogram; with more, a bar spans several numbers of visits.
 MOST_BARS = 24
 
 

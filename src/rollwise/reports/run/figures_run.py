@@ -16,6 +16,7 @@ from rollwise.reports.drawing import (
     PURPLE,
     SKY,
     VERMILLION,
+    WIDE,
     FigureSpec,
     draw_stack,
     draw_trend,
@@ -34,7 +35,6 @@ from rollwise.reports.run.budgets import (
 from rollwise.reports.series import FloatArray, finite_pair
 from rollwise.runs.lines import enumeration
 
-WIDE = 4.4
 # With fewer k than this pass@k is no curve.
 FEWEST_KS = 3
 # More evaluations than this get small markers, which then merge into a line.

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from html import escape
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -14,7 +13,7 @@ import numpy as np
 from rollwise.evaluation import RunData
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.html import CSS, html_page
-from rollwise.reports.run.browser import Sample
+from rollwise.reports.run.browser import Sample, browser_script
 from rollwise.reports.run.digest import Headline, RolloutDigest
 from rollwise.reports.run.rollouts_section import rollouts_section
 from rollwise.reports.words import count
@@ -60,11 +59,7 @@ def render_page(parts: PageParts) -> str:
         items = "".join(f"<li>{escape(item)}</li>" for item in parts.lacking)
         sections.append(f"<section><h2>Not drawn</h2><p>The files lack the data for:</p><ul>{items}</ul></section>")
     sections += [rollouts_section(parts.sample, parts.digest.last), _config(parts.run), _sources(parts)]
-    return html_page(f"{parts.run.name}: rollwise report", sections, css=CSS, script=_script())
-
-
-def _script() -> str:
-    return files("rollwise.reports.run").joinpath("page.js").read_text(encoding="utf-8")
+    return html_page(f"{parts.run.name}: rollwise report", sections, css=CSS, script=browser_script())
 
 
 def _problems(sentences: Sequence[str]) -> str:

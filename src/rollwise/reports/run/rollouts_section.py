@@ -1,14 +1,19 @@
-"""The page's section with the rollouts: search and filters for a reader with scripts, the last groups for all."""
+"""What the page makes of the rollouts: a section to search and filter them, tables under figures, prompts that wait."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from html import escape
 
-from rollwise.reports.run.browser import FIELDS, OUTCOMES, Sample
-from rollwise.reports.run.digest import Group
-from rollwise.reports.run.tables import NOTHING, html_table
+from rollwise.evaluation import RunData
+from rollwise.reports.run.browser import FIELDS, OUTCOMES, Sample, make_sample, sampled_rows
+from rollwise.reports.run.digest import Group, RolloutDigest
+from rollwise.reports.run.judgments import judgment_details
+from rollwise.reports.run.starved import find_waiting
+from rollwise.reports.run.tables import NOTHING, belief_table, html_table, kinds_table, waiting_section
 from rollwise.reports.words import count, format_rewards
+from rollwise.runs.lines import read_lines_at
+from rollwise.runs.names import ROLLOUTS_FILE
 
 
 def rollouts_section(sample: Sample, last: Sequence[Group]) -> str:
@@ -81,3 +86,21 @@ def _group_row(group: Group) -> list[str]:
         escape(format_rewards(group.rewards)),
         f'<div class="text">{escape(group.completion) or NOTHING}</div>',
     ]
+
+
+def rollouts_parts(run: RunData, digest: RolloutDigest) -> tuple[dict[str, str], list[tuple[str, str]], Sample]:
+    """Tables under figures, a section of their own, and the groups to search, whose lines are read a second time."""
+    groups = digest.table
+    chosen = sampled_rows(groups)
+    waiting = find_waiting(run, groups)
+    named = [] if waiting is None else [prompt.line for prompt in waiting.longest]
+    path = run.path / ROLLOUTS_FILE
+    lines = read_lines_at(path, {*groups.line[chosen].tolist(), *named}) if len(groups) else {}
+    details = {
+        "lanes": kinds_table(groups, groups.lane, groups.lanes, "lane"),
+        "categories": kinds_table(groups, groups.category, groups.categories, "category"),
+        "reliability": belief_table(groups),
+        "judgments": judgment_details(run, groups),
+    }
+    sections = [] if waiting is None else [("Prompts left waiting", waiting_section(waiting, lines))]
+    return details, sections, make_sample(groups, chosen, lines)

@@ -11,7 +11,7 @@ from rollwise.evaluation.coverage import starved, visits, waiting
 from rollwise.reports.run.digest import pool_size
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
-# The table names so many prompts.
+# The table names this many prompts.
 MOST_WAITING = 12
 
 
@@ -49,7 +49,7 @@ class Waiting:
         starved: of these, those that wait for more than five passes.
         longest: the unsolved ones that wait longest, longest first.
         categories: starved ones, with what each got of its fair share, as the run's last metrics name them.
-        unscored: categories of which no rollout got a reward any more, likewise.
+        unscored: categories in which no rollout got a reward any more, likewise.
     """
 
     pool: int | None

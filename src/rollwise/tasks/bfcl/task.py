@@ -1,4 +1,4 @@
-"""BFCL v3's multi-turn function calling: conversations with simulated services, of which some state must be reached.
+"""BFCL v3's multi-turn function calling: conversations with simulated services that must end in a given state.
 
 Data, simulators and checks are the package's (`bfcl-eval`, Apache-2.0); see `docs/agentic.md`.
 """

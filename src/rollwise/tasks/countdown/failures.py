@@ -21,7 +21,7 @@ CATEGORIES: tuple[str, ...] = get_args(Category)
 LOOP = 16
 """A loop is this many words and signs in the same order, ..."""
 LOOPS = 3
-"""... so many times without overlap. Shorter turns of phrase ("which is not 22. Let's try") recur in any search."""
+"""... this many times without overlap. Shorter turns of phrase ("which is not 22. Let's try") recur in any search."""
 
 _WORD = re.compile(r"\w+|[^\w\s]")
 _END = re.compile(r"<\|[^<>|]*\|>|</s>|<pad>")  # end-of-turn marks, where they were not decoded away

@@ -115,7 +115,7 @@ def countdown_embedding(nums: Sequence[int], target: int) -> list[float]:
 
 
 _FAR = (1000, 9999)
-# The numbers of a hard level may reach all of its targets; so many are tried before such a puzzle is left as it is.
+# The numbers of a hard level may reach all of its targets; after this many tries a puzzle is left as it is.
 _TRIES = 500
 
 

@@ -1,4 +1,4 @@
-"""Countdown demonstrations that show their work: a few expressions tried and worth something else, then one accepted.
+"""Countdown demonstrations; and those that show their work: a few expressions tried in vain, then one accepted.
 
     7+3=10,10*5=50:22;7*3=21,21+5=26:22;3*5=15,15+7=22:22.<answer>3*5+7</answer>
 
@@ -15,6 +15,7 @@ import itertools
 import random
 import re
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.tasks.arithmetic import evaluate
@@ -97,6 +98,14 @@ def says_found(text: str) -> bool:
     """
     held = _HELD.findall(text)
     return bool(held) and held[-1][0] == held[-1][1]
+
+
+def demonstrated(style: str, item: Item, solved: bool, rng: random.Random) -> Any:
+    """A noisy demonstrator's completion in any style: the solver's answer if `solved`, else a random expression."""
+    if style == "search":
+        return search_demonstration(item, solved, rng)
+    answer = solve(item.nums, item.target) if solved else None
+    return render_completion(style, next(_random(item, rng)).text if answer is None else answer)
 
 
 def search_demonstration(item: Item, solved: bool, rng: random.Random) -> str:

@@ -152,7 +152,7 @@ def _reachable(key: tuple[int, ...], tables: _Tables) -> dict[Value, Expr]:
     return tables[key]
 
 
-# Shared between calls: small tables come again and again. Larger ones hardly do, and would fill the memory.
+# Shared between calls: small tables come again and again. Larger ones rarely do, and would fill the memory.
 @lru_cache(maxsize=20_000)
 def _small(key: tuple[int, ...]) -> dict[Value, Expr]:
     if len(key) == 1:

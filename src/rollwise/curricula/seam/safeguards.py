@@ -1,0 +1,72 @@
+"""What watches over a curriculum, whatever its method: rails, prompts without any reward, starved categories."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple, Self
+
+import numpy as np
+
+from rollwise.curricula.seam.rails import Guard, Rails
+from rollwise.curricula.seam.starvation import ALARM_SHARE, StarvationAlarm
+from rollwise.curricula.seam.unscored import Unscored
+from rollwise.pool import PromptPool
+
+
+class Safeguards(NamedTuple):
+    """The safeguards of one curriculum; a curriculum within another has none, as the outer one has them for both.
+
+    Attributes:
+        guard: keeps the rails; None where they are off.
+        unscored: sets aside what never gets a reward.
+        alarm: names the categories that are starved; None in a pool without categories, and for a rotation.
+    """
+
+    guard: Guard | None = None
+    unscored: Unscored | None = None
+    alarm: StarvationAlarm | None = None
+
+    @classmethod
+    def of(
+        cls,
+        pool: PromptPool,
+        rails: Rails | None,
+        *,
+        ties: Callable[[np.ndarray], np.ndarray],
+        rotates: bool,
+        before: Safeguards | None,
+    ) -> Self:
+        """Those of a curriculum with these prompts and rails.
+
+        Args:
+            pool: the prompts.
+            rails: None: off.
+            ties: uint32 tie-breakers (K,) of slots (K,).
+            rotates: whether the method serves every prompt in turn.
+            before: the safeguards of the pool that it had before: these have warned already.
+        """
+        old = before or cls()
+        guard = None if rails is None else Guard(rails, pool, ties=ties)
+        unscored = Unscored(pool, ties=ties, sets_aside=not rotates, before=old.unscored)
+        if rotates or not pool.has_categories:
+            return cls(guard, unscored)
+        share = ALARM_SHARE if rails is None else rails.alarm_share
+        return cls(guard, unscored, StarvationAlarm(pool, share=share, before=old.alarm))
+
+    def metrics(self) -> dict[str, float]:
+        """The metrics of all of them."""
+        return {name: value for part in self if part is not None for name, value in part.metrics().items()}
+
+    def state_dict(self) -> dict[str, Any]:
+        """The state of each, JSON-safe; None where there is none."""
+        parts = zip(("rails", "unscored", "alarm"), self, strict=True)
+        return {name: None if part is None else part.state_dict() for name, part in parts}
+
+    def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, added: np.ndarray) -> None:
+        """Take back `state_dict`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,), slots `added` are new."""
+        if self.guard is not None and state["rails"] is not None:
+            self.guard.load(state["rails"], old_rows, new_rows, added)
+        if self.unscored is not None and state.get("unscored") is not None:  # states of version 0.1 have none
+            self.unscored.load(state["unscored"], old_rows, new_rows)
+        if self.alarm is not None and state.get("alarm") is not None:
+            self.alarm.load(state["alarm"])

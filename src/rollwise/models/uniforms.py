@@ -1,0 +1,40 @@
+"""Random numbers of each rollout's own, and the tokens that they fall on."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from rollwise.rng import stream_generator
+
+
+def rollout_uniforms(seed: int, prompt_id: str, rollout: int, count: int) -> np.ndarray:
+    """The random numbers of one rollout, (count,): the beginning of a stream of its own."""
+    return stream_generator(seed, f"rollout/{rollout}/{prompt_id}").random(count)
+
+
+class InverseTransform:
+    """A logits processor that leaves each row the one token its uniform number falls on.
+
+    Args:
+        uniforms: (B, T) on the model's device.
+        width: tokens of the padded prompts.
+    """
+
+    def __init__(self, uniforms: Any, width: int) -> None:
+        self.uniforms, self.width = uniforms, width
+
+    def __call__(self, input_ids: Any, scores: Any) -> Any:
+        """Scores (B, V) -> 0 for the token drawn, minus infinity for the others."""
+        token = draw_tokens(scores, self.uniforms[:, input_ids.shape[1] - self.width])
+        return scores.new_full(scores.shape, float("-inf")).scatter_(1, token.unsqueeze(1), 0.0)
+
+
+def draw_tokens(scores: Any, uniforms: Any) -> Any:
+    """Inverse transform sampling: scores (B, V) and float64 uniforms (B,) -> the tokens (B,) that they fall on."""
+    import torch
+
+    cumulative = torch.softmax(scores.float(), dim=-1).to(uniforms.dtype).cumsum(dim=-1)
+    at = uniforms.unsqueeze(1) * cumulative[:, -1:]
+    return torch.searchsorted(cumulative, at, right=True).clamp_(max=scores.shape[1] - 1).squeeze(1)

@@ -1,0 +1,88 @@
+"""The tables of a comparison's page as HTML, and its section with the runs."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from urllib.parse import quote
+
+from rollwise.evaluation.comparison.results import Comparison, RunResult
+from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.comparison.sentences import NOTHING, duration, plain, ratio, with_spread
+from rollwise.reports.comparison.tables import Cell
+from rollwise.reports.words import count
+from rollwise.runs.names import REPORT_FILE
+
+
+def sorted_table(head: Sequence[str], rows: Sequence[str]) -> str:
+    """A table that the page's script can sort."""
+    heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
+    return (
+        f'<div class="scroll" tabindex="0"><table class="sorted"><thead><tr>{heads}</tr></thead>'
+        f"<tbody>{''.join(rows)}</tbody></table></div>"
+    )
+
+
+def table_row(row: Sequence[Cell]) -> str:
+    """The cells of a row, the first its head."""
+    return _cell(row[0], 'th scope="row"') + "".join(map(_cell, row[1:]))
+
+
+def _cell(cell: Cell, tag: str = "td") -> str:
+    below = f"<small>{_unbroken(escape(cell.below))}</small>" if cell.below else ""
+    order = "" if cell.order is None else f' data-order="{escape(_order(cell.order), quote=True)}"'
+    return f"<{tag}{order}>{escape(cell.text)}{below}</{tag[:2]}>"
+
+
+def _unbroken(text: str) -> str:
+    """Intervals, and numbers of seeds, each on one line; a narrow column breaks between them."""
+    return re.sub(r"\[[^]]*\]|\d+ of \d+", lambda found: found.group().replace(" ", "\N{NO-BREAK SPACE}"), text)
+
+
+def _order(value: float | str) -> str:
+    # JavaScript's Number reads "Infinity".
+    return value if isinstance(value, str) else "Infinity" if math.isinf(value) else f"{value:.10g}"
+
+
+def runs_section(comparison: Comparison, folder: Path) -> str:
+    """Every run, with a link from `folder` to its own report, where that has been written."""
+    score = short_name(comparison.score or "score")
+    head = ("run", "seed", "state", "step", f"best {score}", f"final {score}", f"{score} at the budget", "TTB(100 %)",
+            "rollouts", "tokens", "time")  # fmt: skip
+    rows = [f"<tr>{_run_cells(comparison, run, score, folder)}</tr>" for run in comparison.runs]
+    note = (
+        "A run's own report is linked where it has been written; <code>rollwise report RUN</code> writes it. TTB is "
+        "against the baseline's run of the same seed."
+    )
+    table = sorted_table(head, rows)
+    listed = f"<details open><summary>{count(len(comparison.runs), 'run')}</summary>{table}</details>"
+    return f'<section class="wide"><h2>The runs</h2>{listed}<p class="note">{note}</p></section>'
+
+
+def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path) -> str:
+    axis = comparison.headline_axis
+    planned = "" if run.planned is None or run.planned == run.step else f" of {run.planned}"
+    numbers = [run.value(f"best_{score}"), run.value(f"final_{score}"), run.value("score", axis)]
+    time = run.value("ttb_100", axis)
+    cells = [
+        Cell(str(run.seed), order=float(run.seed)),
+        Cell(run.status, order=run.status),
+        Cell(f"{run.step}{planned}", order=float(run.step)),
+        *(Cell(plain(value), order=None if math.isnan(value) else value) for value in numbers),
+        Cell(NOTHING if math.isnan(time) else ratio(time), order=None if math.isnan(time) else time),
+        *(Cell(with_spread(run.value(key), math.nan, 0), order=run.value(key)) for key in ("rollouts", "tokens")),
+        Cell(duration(run.value("wall_s")), order=run.value("wall_s")),
+    ]
+    cells = [replace(c, order=None) if isinstance(c.order, float) and math.isnan(c.order) else c for c in cells]
+    name = escape(run.method)
+    report = Path(run.path) / REPORT_FILE
+    if report.exists():
+        link = quote(Path(os.path.relpath(report, folder)).as_posix())
+        name = f'<a href="{escape(link, quote=True)}">{name}</a>'
+    order = escape(run.method, quote=True)
+    return f'<th scope="row" data-order="{order}">{name}</th>{"".join(map(_cell, cells))}'
