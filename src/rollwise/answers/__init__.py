@@ -1,6 +1,6 @@
 """Answers in text: the recorded one, the one given, and whether they are the same. For the preflight and for votes."""
 
 from rollwise.answers.comparing import normalised, same_answer, stands_within
-from rollwise.answers.reading import final_answer, recorded_answer
+from rollwise.answers.reading import final_answer, marked_answer, recorded_answer
 
-__all__ = ["final_answer", "normalised", "recorded_answer", "same_answer", "stands_within"]
+__all__ = ["final_answer", "marked_answer", "normalised", "recorded_answer", "same_answer", "stands_within"]

@@ -198,7 +198,7 @@ class Summary:
         for i in np.flatnonzero(self.hopeless).tolist():
             group = self.groups[i]
             recorded = recorded_answer(self.data.rows[self.rows[i]], self.config.answer)
-            suspect = find_suspect(group["id"], recorded, group["texts"], group["rewards"])
+            suspect = find_suspect(group["id"], recorded, group["texts"], group["rewards"], group["truncated"])
             if suspect is not None:
                 found.append((i, suspect))
         order = {"answer-given": 0, "answer-within": 1, "all-agree": 2}
