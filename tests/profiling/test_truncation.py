@@ -9,8 +9,8 @@ from rich.console import Console
 from rollwise.outcome import RewardSpec
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.display import show
-from rollwise.profiling.suspects import find_suspect
 from rollwise.profiling.summary import Summary
+from rollwise.profiling.suspects import find_suspect
 from rollwise.sampling.data import PromptData
 from rollwise.sampling.scoring import Scorer
 
@@ -58,7 +58,9 @@ def test_a_misread_reward_on_finished_answers_is_found(text: str) -> None:
     assert numbers["recommendation"]["headline"].startswith("mend the answers or the reward first")
 
 
-@pytest.mark.parametrize("text", [r"\boxed{{{sum}}}", "#### {sum}", "answer: {sum}", "<answer>{sum}</answer> and so on"])
+@pytest.mark.parametrize(
+    "text", [r"\boxed{{{sum}}}", "#### {sum}", "answer: {sum}", "<answer>{sum}</answer> and so on"]
+)
 def test_a_marked_answer_counts_though_the_rest_was_cut_off(text: str) -> None:
     assert numbers_of(text, truncated=True)["n_suspects"] == 40
 

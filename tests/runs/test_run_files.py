@@ -99,7 +99,9 @@ def test_a_log_of_something_else_is_refused_by_line_and_field(tmp_path: Path) ->
     write_lines(tmp_path, [{"step": 1}])
     write_lines(tmp_path, ["{", foreign, foreign], name="rollouts.jsonl")
     for faults in (None, Faults()):
-        with pytest.raises(StateFileError, match=r"rollouts\.jsonl, line 2: no 'rewards'.*`rollwise profile --rollouts"):
+        with pytest.raises(
+            StateFileError, match=r"rollouts\.jsonl, line 2: no 'rewards'.*`rollwise profile --rollouts"
+        ):
             read_run(tmp_path, faults)
 
 
@@ -200,7 +202,9 @@ def test_without_pyyaml_the_text_remains(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_reader_that_notes_faults_goes_on_without_damaged_lines(tmp_path: Path) -> None:
     bad = ['{"step": 2, "rew', "[1, 2]", {"reward": 1.0}, {"step": -1}, '{"step": 3, "caf\ufffd']
     write_lines(tmp_path, [{"step": 1, "reward": 0.5}, *bad, {"step": 6, "reward": 0.7}], tail='{"step": 7, "r')
-    write_lines(tmp_path, ["{", {"step": 1, "rewards": [1]}, "", "x", {"step": 6, "rewards": []}], name="rollouts.jsonl")
+    write_lines(
+        tmp_path, ["{", {"step": 1, "rewards": [1]}, "", "x", {"step": 6, "rewards": []}], name="rollouts.jsonl"
+    )
     faults = Faults()
     run = read_run(tmp_path, faults)
     assert run.steps.tolist() == [1, 6]

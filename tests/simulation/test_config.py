@@ -10,8 +10,9 @@ import yaml
 import rollwise as rw
 from rollwise.simulation import Learner, Population
 from rollwise.simulation.config import Method, Replay, SimulateConfig
-from rollwise.simulation.runs import check, sizes
+from rollwise.simulation.runs import check
 from rollwise.simulation.template import template
+from rollwise.simulation.worlds import sizes
 
 EXAMPLES = Path(__file__).parents[2] / "examples/simulate"
 RUN = str(Path(__file__).parent / "data/uniform-run")

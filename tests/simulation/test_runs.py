@@ -21,8 +21,10 @@ import rollwise as rw
 from rollwise.errors import ConfigError
 from rollwise.simulation import make_world
 from rollwise.simulation.config import Blocked, Method, SimulateConfig
-from rollwise.simulation.runs import REPLAYED, SIMULATED, Block, _log, calibration, run_all, run_one
+from rollwise.simulation.measures import calibration
+from rollwise.simulation.runs import REPLAYED, SIMULATED, run_all, run_one
 from rollwise.simulation.table import aggregate, draw_curves, make_table, mean_sd, paired, write_results
+from rollwise.simulation.worlds import Block, _log
 
 RUN = str(Path(__file__).parent / "data/uniform-run")
 

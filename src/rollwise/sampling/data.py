@@ -12,10 +12,10 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
+from rollwise.parquet import import_pyarrow
 from rollwise.pool import PromptPool, assign_ids
 from rollwise.sampling.config import DataConfig
 from rollwise.tasks import TASKS, Task
-from rollwise.tasks.parquet import import_pyarrow
 
 logger = logging.getLogger(__name__)
 

@@ -10,7 +10,9 @@
 from rollwise.simulation.items import Items, ability_gain, advantages, group_signal, sigmoid
 from rollwise.simulation.log import SimulationLog, heatmap, parts
 from rollwise.simulation.making import Population, make_world
-from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
+from rollwise.simulation.replay import ReplayWorld
+from rollwise.simulation.replay_log import read_log
+from rollwise.simulation.run_log import RunLog
 from rollwise.simulation.running import simulate
 from rollwise.simulation.world import Learner, World
 

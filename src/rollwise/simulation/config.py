@@ -15,6 +15,7 @@ from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_name, check_number, check_text, check_whole
 from rollwise.outcome import RewardSpec
 from rollwise.rng import check_seed
+from rollwise.runs.past_columns import Columns
 from rollwise.simulation.making import Population
 from rollwise.simulation.world import Learner
 from rollwise.yaml_file import read_yaml
@@ -83,12 +84,15 @@ class Replay:
     """A logged run as the world.
 
     Attributes:
-        run: folder of a run with uniform sampling; "{seed}" in it stands for the seed, where there is a log for each.
+        run: folder of a run with uniform sampling, or a file or folder of other past rollouts; "{seed}" in it stands
+            for the seed, where there is a log for each.
+        columns: what the columns of other past rollouts are called, as in {reward_column: score}.
         bandwidth: over how many steps a prompt's groups count together; by default the mean number between two visits.
         pooling: pseudo-rollouts that the category adds to a prompt's own.
     """
 
     run: str
+    columns: Columns | None = None
     bandwidth: float | None = None
     pooling: float = 1.0
 
@@ -182,6 +186,10 @@ class SimulateConfig:
                 raise ConfigError(f"{idle[0]!r} has no effect with replay, whose world is the logged run; remove it")
             if isinstance(given["replay"], str):
                 given["replay"] = {"run": given["replay"]}
+            names = check_mapping("replay", given["replay"]).get("columns")
+            if names is not None:
+                names = Columns(**check_mapping("replay.columns", names, Columns))
+                given["replay"] = {**given["replay"], "columns": names}
         for name, kind in (("population", Population), ("learner", Learner), ("blocked", Blocked), ("replay", Replay)):
             if given.get(name) is not None:
                 given[name] = kind(**check_mapping(name, given[name], kind))

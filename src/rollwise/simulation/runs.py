@@ -12,23 +12,19 @@ from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import replace
-from functools import lru_cache
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from rollwise.child_process import end_with
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
-from rollwise.evaluation.calibration import brier_score, pearson_correlation
 from rollwise.outcome import RewardSpec
-from rollwise.simulation.config import Blocked, Replay, SimulateConfig
-from rollwise.simulation.log import SimulationLog
-from rollwise.simulation.making import Population, make_world
-from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.measures import summary
+from rollwise.simulation.replay import ReplayWorld
 from rollwise.simulation.running import AnyWorld, simulate
-from rollwise.simulation.world import Learner, World
+from rollwise.simulation.world import World
+from rollwise.simulation.worlds import Block, idle_mark, log_of_seed, sizes, world_of
 from rollwise.state import make_folder, write_atomically
 
 SIMULATED = (
@@ -57,12 +53,12 @@ def run_all(
         on_run: called with method, seed and whether it was there already, as each is done.
 
     Returns:
-        The runs, as written in their files, method by method.
+        The runs, as written in their files, method by method; with a `mark` where the method has nothing to choose by.
 
     Raises:
         ConfigError: the config can't be run, or `out` holds a run with other options; named before anything is run.
     """
-    check(config)
+    marks = check(config)
     folder = make_folder(Path(out) / "runs")
     # By seed first, as the methods of a seed share a world, and a process keeps the last one.
     wanted = [(name, seed) for seed in config.seeds for name in config.methods]
@@ -75,11 +71,15 @@ def run_all(
         write_atomically(_path(folder, name, seed), json.dumps(run, indent=1, allow_nan=False).encode())
         done[name, seed] = run
         tell(name, seed, False)
-    return [done[name, seed] for name in config.methods for seed in config.seeds]
+    return [done[name, seed] | marks.get(name, {}) for name in config.methods for seed in config.seeds]
 
 
-def check(config: SimulateConfig) -> None:
-    """Raise the error that a run would, as far as it can be known before: sizes, and columns that methods need."""
+def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
+    """Raise the error that a run would, as far as it can be known before: sizes, and columns that methods need.
+
+    Returns:
+        Name -> `{"mark": why}` of the methods that have nothing to choose by.
+    """
     for seed in config.seeds if config.replay is not None and "{seed}" in config.replay.run else config.seeds[:1]:
         sizes(config, seed)
     small = replace(config, prompts=min(config.prompts, 500))
@@ -88,7 +88,7 @@ def check(config: SimulateConfig) -> None:
         other = files.setdefault(_path(Path(), name, 0), name)
         if other != name:
             raise ConfigError(f"methods {other!r} and {name!r} would have the same file; name one of them otherwise")
-    world = _world(small, config.seeds[0])
+    world, marks = world_of(small, config.seeds[0]), dict[str, dict[str, str]]()
     for name, method in config.methods.items():
         try:
             curriculum = method.make(0)
@@ -97,26 +97,16 @@ def check(config: SimulateConfig) -> None:
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
-
-
-def sizes(config: SimulateConfig, seed: int) -> tuple[int, int, int, int]:
-    """Steps, batch, group and the budget of rollouts of a run."""
-    log = None if config.replay is None else _log(config.replay.folder(seed))
-    batch = config.batch or (32 if log is None else log.batch)
-    group = config.group or (8 if log is None else log.group_size)
-    steps = config.steps or (100 if log is None else log.steps)
-    if config.steps is None and config.rollouts is not None:
-        steps = math.ceil(config.rollouts / (batch * group))
-    if log is not None and steps > log.steps:
-        raise ConfigError(f"the replayed run has {log.steps} steps, so there can't be {steps}; replay a longer run")
-    return steps, batch, group, config.rollouts or steps * batch * group
+        if mark := idle_mark(curriculum, world):
+            marks[name] = {"mark": mark}
+    return marks
 
 
 def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     """One method with one seed: options, results and curves; plain values, with None for what is not a number."""
     started = time.perf_counter()
     steps, batch, group, rollouts = sizes(config, seed)
-    world: AnyWorld = _world(config, seed)
+    world: AnyWorld = world_of(config, seed)
     made = time.perf_counter()
     method = config.methods[name]
     spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
@@ -151,76 +141,6 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
 
 
 _LEARNT = ("score", "hardest")  # what a replay knows nothing of
-
-
-def summary(log: SimulationLog, n_prompts: int, category_scores: np.ndarray) -> dict[str, float]:
-    """The numbers of one run; those that nothing is known of are NaN.
-
-    Args:
-        log: what happened.
-        n_prompts: in the pool.
-        category_scores: (C,) scores at the end.
-    """
-    ratio, asked = log.effective_ratio, log.slots[log.slots >= 0]
-    brier, correlation = calibration(log.predicted, log.realised)
-    return {
-        "effective_ratio": _mean(ratio),
-        "effective_ratio_2nd_half": _mean(ratio[len(ratio) // 2 :]),
-        "score": log.final_score,
-        "hardest": float(np.fmin.reduce(category_scores)),
-        "abs_advantage": _mean(log.abs_advantage),
-        "coverage": len(np.unique(asked)) / n_prompts,
-        "brier": brier,
-        "correlation": correlation,
-        "steps": float(len(ratio)),
-        "rollouts": float(log.rollouts[-1]),
-        "uncharged_rollouts": float(log.uncharged_rollouts[-1]),
-    }
-
-
-def calibration(predicted: np.ndarray, realised: np.ndarray) -> tuple[float, float]:
-    """Brier score, the mean of (predicted - realised)^2, and Pearson's correlation, of mean scores of any shape.
-
-    NaN where nothing was predicted, or one of them does not vary.
-
-    >>> calibration(np.array([0.5, 0.5, 1.0, 1.0, np.nan]), np.array([0.25, 0.25, 0.75, 0.75, 0.5]))
-    (0.0625, 1.0)
-    """
-    known = ~np.isnan(predicted) & ~np.isnan(realised)
-    p, r = np.clip(predicted[known], 0.0, 1.0), realised[known]  # a belief may leave [0, 1] by a rounding error
-    return brier_score(p, r), pearson_correlation(p, r)
-
-
-class Block:
-    """Before each step of training: a category can't be solved yet, or now can."""
-
-    def __init__(self, blocked: Blocked, world: World) -> None:
-        self.steps = blocked.steps
-        self.items = world.items
-        closed = world.items.category == world.categories.index(blocked.category)
-        self.closed = replace(world.items, difficulty=np.where(closed, np.inf, world.items.difficulty))
-
-    def __call__(self, step: int, world: Any) -> None:
-        world.items = self.closed if step < self.steps else self.items
-
-
-def _world(config: SimulateConfig, seed: int) -> World | ReplayWorld:
-    """The world of a seed, at its beginning."""
-    if config.replay is not None:
-        replayed: Replay = config.replay
-        log = _log(replayed.folder(seed))
-        return ReplayWorld(log, bandwidth=replayed.bandwidth, pooling=replayed.pooling, seed=seed)
-    return _made(config.prompts, config.population, config.learner, seed).fresh()
-
-
-@lru_cache(maxsize=1)  # of a million prompts it takes seconds, and half a gigabyte
-def _made(prompts: int, population: Population, learner: Learner, seed: int) -> World:
-    return make_world(prompts, population=population, learner=learner, seed=seed)[0]
-
-
-@lru_cache(maxsize=16)
-def _log(run: str) -> RunLog:
-    return read_log(run)
 
 
 def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
@@ -264,7 +184,7 @@ def _quiet() -> Iterator[None]:
 
 def _options(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     """All that determines a run; of a replayed log its contents, as the file may have changed."""
-    replayed = {} if config.replay is None else {"log": _log(config.replay.folder(seed)).fingerprint}
+    replayed = {} if config.replay is None else {"log": log_of_seed(config.replay, seed).fingerprint}
     return config.options(name) | replayed
 
 
@@ -311,7 +231,3 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
 def _plain(value: Any) -> float | None:
     number = float(value)
     return float(f"{number:.10g}") if math.isfinite(number) else None
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(np.nanmean(values)) if not np.isnan(values).all() else math.nan

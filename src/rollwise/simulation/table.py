@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.runs import note, sizes
+from rollwise.simulation.runs import note
+from rollwise.simulation.worlds import sizes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -62,15 +63,20 @@ def aggregate(config: SimulateConfig, runs: Sequence[Run]) -> dict[str, dict[str
     return numbers
 
 
+def marks_of(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """Method -> its mark, where it had nothing to choose by; see `check`."""
+    return {run["method"]: {"mark": run["mark"]} for run in runs if "mark" in run}
+
+
 def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> None:
     """Write `results.json` and `results.csv` into the folder."""
-    folder, head = Path(out), note(config)
+    folder, head, marks = Path(out), note(config), marks_of(runs)
     plain = {
         "note": head,
         "baseline": config.baseline,
         "seeds": list(config.seeds),
         "methods": {
-            name: {"options": config.options(name)["method"], "numbers": numbers}
+            name: {"options": config.options(name)["method"], "numbers": numbers, **marks.get(name, {})}
             for name, numbers in aggregate(config, runs).items()
         },
         "runs": [{"method": run["method"], "seed": run["seed"], **run["results"]} for run in runs],
@@ -109,6 +115,9 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     if over:
         names = ", ".join(map(escape, over))
         caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step, by measuring"
+    marks = marks_of(runs)
+    for mark in sorted({m["mark"] for m in marks.values()}):
+        caption += f"\n* {', '.join(escape(n) for n, m in marks.items() if m['mark'] == mark)}: {mark}"
     table = Table(title=note(config), caption=caption, title_justify="left", caption_justify="left")
     table.add_column("method")
     for _, heading, _, compared in shown:
@@ -120,7 +129,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
             cells.append(_cell(row[key]["mean"], row[key]["sd"] if compared else None, form))
             if compared:
                 cells.append(_cell(row[key]["difference"], row[key]["difference_sd"], f"+{form}"))
-        table.add_row(escape(name), *cells)
+        table.add_row(escape(name) + " *" * (name in marks), *cells)
     return table
 
 
