@@ -118,7 +118,7 @@ class RowReader:
     """
 
     def __init__(self, columns: Columns, first: Mapping[str, Any], place: str, kind: Kind) -> None:
-        given = {f.name: getattr(columns, f.name) for f in fields(columns)}
+        given = {f.name: getattr(columns, f.name) for f in fields(Columns)}
         for option, name in given.items():
             if name is not None and not _has(first, name):
                 raise ConfigError(f"{place}: no {name!r} (--{option}); it has {', '.join(first)}")

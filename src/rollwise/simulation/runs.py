@@ -17,9 +17,11 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.child_process import end_with
+from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.outcome import RewardSpec
-from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.config import Method, SimulateConfig
+from rollwise.simulation.log import SimulationLog
 from rollwise.simulation.measures import summary
 from rollwise.simulation.replay import ReplayWorld
 from rollwise.simulation.running import AnyWorld, simulate
@@ -108,20 +110,19 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     steps, batch, group, rollouts = sizes(config, seed)
     world: AnyWorld = world_of(config, seed)
     made = time.perf_counter()
-    method = config.methods[name]
-    spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
-    curriculum = method.make(seed, spec)
     on_step = None
     if config.blocked is not None and isinstance(world, World):
         on_step = Block(config.blocked, world)
-    with _quiet():
-        log = simulate(
-            *(curriculum, world, steps, batch, group),
-            lag=config.lag,
-            most_rollouts=rollouts,
-            gate=method.sampling(),
-            on_step=on_step,
-        )
+    curriculum, log = play(
+        config.methods[name],
+        world,
+        seed,
+        (steps, batch, group),
+        lag=config.lag,
+        most_rollouts=rollouts,
+        on_step=on_step,
+    )
+    spec = curriculum.reward_spec
     results = summary(log, len(world.pool), world.scores()[1])
     results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
     if isinstance(world, ReplayWorld):
@@ -138,6 +139,24 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
         },
         "cost": {"world_s": round(made - started, 3), "run_s": round(time.perf_counter() - made, 3)},
     }
+
+
+def play(
+    method: Method, world: AnyWorld, seed: int, sizes: tuple[int, int, int], **options: Any
+) -> tuple[Curriculum, SimulationLog]:
+    """A method in a world, without its warnings: the curriculum as it ended, and what happened.
+
+    Args:
+        method: which.
+        world: at its beginning.
+        seed: the method's.
+        sizes: steps, batch and group.
+        options: of `simulate`.
+    """
+    spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
+    curriculum = method.make(seed, spec)
+    with _quiet():
+        return curriculum, simulate(curriculum, world, *sizes, gate=method.sampling(), **options)
 
 
 _LEARNT = ("score", "hardest")  # what a replay knows nothing of
