@@ -35,8 +35,7 @@ class Logged:
 class PastSummary(Summary):
     """The numbers of past rollouts.
 
-    Pass rates are of all rollouts of a prompt, whichever step's policy made them; contrast is that of its groups as they
-    were made.
+    Pass rates are of all rollouts of a prompt, whichever step's policy made them; contrast is that of its groups.
 
     Args:
         plan: The training that is planned.
@@ -123,7 +122,7 @@ class PastSummary(Summary):
             "score": float(spec.scores(rewards).mean()) if rewards.size else None,
             "solved": float((rewards >= spec.threshold).mean()) if rewards.size else None,
             "contrast": lost["groups_with_contrast"],
-            "size": float(np.mean(sizes)) if sizes else None,
+            "size": float(np.mean(sizes)) if sizes and self.past.unit != "rollouts" else None,
             "truncated": float(np.mean(cut)) if cut else None,
             "wasted": lost["share"],
         }
