@@ -100,23 +100,7 @@ class Summary:
         categories = self._categories()
         answers = [recorded_answer(self.data.rows[row], self.config.answer) for row in self.rows]
         low, high = mean_interval(self.rates, len(self.data))
-        effective = estimate["effective"]["share"]
-        facts = Facts(
-            mean_pass_rate=float(self.rates.mean()),
-            effective=effective,
-            unsolved=float(self.hopeless.mean()),
-            solved=float(self.all_solved.mean()),
-            hopeless=estimate["hopeless"]["share"],
-            suspects=len(suspects),
-            n_hopeless=int(self.hopeless.sum()),
-            truncated=tokens["truncated"] or 0.0,
-            categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
-            visits=self.config.visits(len(self.data)),
-            embedding="embedding" in self.data.rows[0],
-            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
-            differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
-        )
-        advice = recommend(facts)
+        advice = recommend(self._facts(tokens, len(suspects), estimate, categories))
         return {
             "data": self.config.data,
             "model": self.config.model,
@@ -146,6 +130,26 @@ class Summary:
         }
 
     # ---- parts ----
+
+    def _facts(
+        self, tokens: dict[str, Any], suspects: int, estimate: dict[str, Any], categories: dict[str, dict[str, Any]]
+    ) -> Facts:
+        """What the recommendation depends on."""
+        return Facts(
+            mean_pass_rate=float(self.rates.mean()),
+            effective=estimate["effective"]["share"],
+            unsolved=float(self.hopeless.mean()),
+            solved=float(self.all_solved.mean()),
+            hopeless=estimate["hopeless"]["share"],
+            suspects=suspects,
+            n_hopeless=int(self.hopeless.sum()),
+            truncated=tokens["truncated"] or 0.0,
+            categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
+            visits=self.config.visits(len(self.data)),
+            embedding="embedding" in self.data.rows[0],
+            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
+            differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
+        )
 
     def _chances(self) -> np.ndarray | None:
         """(S,) of contrast in a group; None where some prompts have too few scored rollouts to tell."""
