@@ -69,8 +69,9 @@ def test_the_numbers_by_hand(tmp_path: Path) -> None:
 
 
 def test_characters_and_rollouts_are_named_as_such(tmp_path: Path) -> None:
-    rows = [{"step": 1, "prompt": "a", "rewards": [1, 0], "texts": ["four", "fourteen"]}]
+    rows = [{"step": 1, "prompt": "a", "rewards": [1, 0], "texts": ["four", "fourteen"], "category": "sums"}]
     text = shown(profile(tmp_path, rows))
+    assert "tokens" not in text.replace("the log has no numbers of tokens", "")
     assert "0.0% of the characters (12 in all)" in text
     assert "the log has no numbers of tokens, so characters of the completions are counted" in text
     text = shown(profile(tmp_path, [{"step": 1, "prompt": "a", "rewards": [1, 0]}]))

@@ -83,7 +83,8 @@ def _categories(numbers: Mapping[str, Any], console: Console) -> None:
     if not numbers["categories"]:
         return
     table = Table(title="\nBy category", title_justify="left", box=None)
-    for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", "tokens"):
+    unit = numbers["tokens"].get("unit", "tokens")
+    for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", unit):
         table.add_column(name, justify="left" if name == "category" else "right")
     for name, line in numbers["categories"].items():
         solved, hopeless = (f"{line[k]['share']:.2f} {_short_interval(line[k])}" for k in ("solved", "hopeless"))
