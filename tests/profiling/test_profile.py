@@ -186,12 +186,12 @@ def test_categories_have_the_ratio_of_their_fitted_rates(options: dict[str, Any]
 
 
 def test_suspects_are_listed_with_their_texts(options: dict[str, Any], tmp_path: Path) -> None:
-    """A reward that never recognises an answer; recorded answers that are just what is drawn."""
+    """A reward that never recognises an answer; recorded answers that are just what is drawn, and not cut off."""
     rows = [{"prompt": f"{i}=", "answer": "7"} for i in range(12)]
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "never.py").write_text("def never(completions, **_):\n    return [0.0 for _ in completions]\n")
     changed = {"data": str(tmp_path / "data.jsonl"), "reward": f"{tmp_path / 'never.py'}:never", "category": None}
-    found = profile(options, tmp_path / "out", rollouts=32, **changed)
+    found = profile(options, tmp_path / "out", rollouts=256, **changed)
     numbers = found.numbers
     assert numbers["answers_recorded"] == 12
     assert numbers["n_suspects"] == len(numbers["suspects"]) > 5

@@ -50,6 +50,7 @@ CATEGORIES = {"easy": (0.8, 50), "hard": (0.2, 50), "tiny": (1.0, 3)}
         ),  # F1
         ({"mean_pass_rate": 1.0, "solved": 1.0}, "--curriculum recommended", "say --steps"),  # rewards from 0.6 to 1
         ({"unsolved": 0.4, "solved": 0.6, "effective": 1e-9, "differing": 0.0}, "", "take harder data"),  # as fitted
+        ({"mean_pass_rate": 0.0, "truncated": 0.9}, "", "90% were truncated"),  # partial rewards differ
         ({"truncated": 0.4}, "--curriculum recommended", "40% of the rollouts were truncated"),
     ],
 )

@@ -87,11 +87,32 @@ def test_malformed_line_names_file_and_line(tmp_path: Path, bad: str, reason: st
 
 def test_malformed_rollout_line_raises_when_reached(tmp_path: Path) -> None:
     write_lines(tmp_path, [{"step": 1}])
-    write_lines(tmp_path, [{"step": 1, "lane": "a"}, "{", {"step": 2}], name="rollouts.jsonl")
+    write_lines(tmp_path, [{"step": 1, "rewards": [1]}, "{", {"step": 2}], name="rollouts.jsonl")
     rollouts = read_run(tmp_path).rollouts()
-    assert next(rollouts) == {"step": 1, "lane": "a"}
+    assert next(rollouts) == {"step": 1, "rewards": [1]}
     with pytest.raises(StateFileError, match=r"rollouts\.jsonl, line 2: "):
         next(rollouts)
+
+
+def test_a_log_of_something_else_is_refused_by_line_and_field(tmp_path: Path) -> None:
+    foreign = {"step": 1, "prompt": "1+1=", "completion": "2", "reward": 1.0}
+    write_lines(tmp_path, [{"step": 1}])
+    write_lines(tmp_path, ["{", foreign, foreign], name="rollouts.jsonl")
+    for faults in (None, Faults()):
+        with pytest.raises(
+            StateFileError, match=r"rollouts\.jsonl, line 2: no 'rewards'.*`rollwise profile --rollouts"
+        ):
+            read_run(tmp_path, faults)
+
+
+def test_a_line_without_rewards_among_others_is_named(tmp_path: Path) -> None:
+    write_lines(tmp_path, [{"step": 1}])
+    write_lines(tmp_path, [{"step": 1, "rewards": [1]}, {"step": 1}, {"step": 1, "rewards": []}], name="rollouts.jsonl")
+    faults = Faults()
+    assert [number for number, _ in read_run(tmp_path, faults).rollout_lines(faults)] == [1, 3]
+    assert "rollouts.jsonl: line 2 could not be read (no 'rewards')." in faults.sentences()
+    with pytest.raises(StateFileError, match=r"rollouts\.jsonl, line 2: no 'rewards'"):
+        list(read_run(tmp_path).rollouts())
 
 
 def test_columns_of_prompts(tmp_path: Path) -> None:
@@ -181,11 +202,13 @@ def test_without_pyyaml_the_text_remains(tmp_path: Path, monkeypatch: pytest.Mon
 def test_a_reader_that_notes_faults_goes_on_without_damaged_lines(tmp_path: Path) -> None:
     bad = ['{"step": 2, "rew', "[1, 2]", {"reward": 1.0}, {"step": -1}, '{"step": 3, "caf\ufffd']
     write_lines(tmp_path, [{"step": 1, "reward": 0.5}, *bad, {"step": 6, "reward": 0.7}], tail='{"step": 7, "r')
-    write_lines(tmp_path, ["{", {"step": 1, "lane": "a"}, "", "x", {"step": 6}], name="rollouts.jsonl")
+    write_lines(
+        tmp_path, ["{", {"step": 1, "rewards": [1]}, "", "x", {"step": 6, "rewards": []}], name="rollouts.jsonl"
+    )
     faults = Faults()
     run = read_run(tmp_path, faults)
     assert run.steps.tolist() == [1, 6]
-    assert list(run.rollout_lines(faults)) == [(2, {"step": 1, "lane": "a"}), (5, {"step": 6})]
+    assert list(run.rollout_lines(faults)) == [(2, {"step": 1, "rewards": [1]}), (5, {"step": 6, "rewards": []})]
     assert faults.sentences() == [
         "metrics.jsonl: lines 2 and 6 could not be read (not valid JSON).",
         "metrics.jsonl: line 3 could not be read (not a JSON object).",

@@ -10,9 +10,9 @@ import yaml
 import rollwise as rw
 from rollwise.simulation import Learner, Population
 from rollwise.simulation.config import Method, Replay, SimulateConfig
-from rollwise.simulation.one_run import sizes
 from rollwise.simulation.runs import check
 from rollwise.simulation.template import template
+from rollwise.simulation.worlds import sizes
 
 EXAMPLES = Path(__file__).parents[2] / "examples/simulate"
 RUN = str(Path(__file__).parent / "data/uniform-run")

@@ -8,8 +8,11 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.runs.past_columns import Columns
 from rollwise.simulation import ReplayWorld, read_log, simulate
+from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.replay import gamma_draw, kernel
+from rollwise.simulation.runs import check
 
 RUN = Path(__file__).parent / "data/uniform-run"
 
@@ -161,3 +164,35 @@ def test_the_batch_of_a_gated_run_is_that_of_a_round(tmp_path: Path) -> None:
     assert read_log(run).batch == 4
     (run / "config.yaml").write_text("prompts_per_step: 2\ngate: mixed\n")
     assert read_log(run).batch == 2
+
+
+def test_other_past_rollouts_are_a_log(tmp_path: Path) -> None:
+    """Steps are numbered as they come; of rewards -1 and 3 the scores are 0 and 1."""
+    rows = [
+        {"t": step, "q": name, "score": score}
+        for step, name, scores in ((10, "a", (-1, 3)), (10, "b", (-1, -1)), (40, "a", (3, 3)), (40, "c", (3, -1)))
+        for score in scores
+    ]
+    (tmp_path / "past.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    log = read_log(tmp_path / "past.jsonl", Columns(prompt_column="q", step_column="t"))
+    assert (log.prompts, log.category, log.levels.tolist()) == (["a", "b", "c"], ["all"] * 3, [0.0, 1.0])
+    assert (log.slot.tolist(), log.step.tolist()) == ([0, 1, 0, 2], [1, 1, 2, 2])
+    assert log.counts.tolist() == [[1, 1], [2, 0], [0, 2], [1, 1]]
+    assert (log.steps, log.batch, log.group_size, log.effective_ratio) == (2, 2, 2, 0.5)
+
+
+def test_a_group_of_something_else_in_a_runs_log_is_refused_by_line(tmp_path: Path) -> None:
+    run = write_run(tmp_path / "run", GROUPS)
+    with (run / "rollouts.jsonl").open("a") as file:
+        file.write(json.dumps({"step": 4, "prompt": "d", "rewards": [1, 0]}) + "\n")
+    with pytest.raises(rw.StateFileError, match=r"rollouts\.jsonl, line 5: no 'ticket'"):
+        read_log(run)
+
+
+def test_methods_without_anything_to_go_by_are_marked(tmp_path: Path) -> None:
+    methods = {"sec": {"curriculum": "sec"}, "dump": {"curriculum": "dump"}, "bots": {"curriculum": "bots"}}
+    without = [{name: value for name, value in group.items() if name != "category"} for group in GROUPS]
+    for name, groups, marked in (("with", GROUPS, set()), ("without", without, {"sec", "dump"})):
+        run = write_run(tmp_path / name, groups)
+        config = SimulateConfig.from_dict({"replay": str(run), "methods": methods, "seeds": 1})
+        assert set(check(config)) == marked

@@ -20,13 +20,11 @@ from rich.console import Console
 import rollwise as rw
 from rollwise.errors import ConfigError
 from rollwise.simulation import make_world
-from rollwise.simulation.config import Method, SimulateConfig
-from rollwise.simulation.curves import draw_curves
-from rollwise.simulation.log import calibration
-from rollwise.simulation.one_run import REPLAYED, SIMULATED, logged, run_one
-from rollwise.simulation.runs import run_all
-from rollwise.simulation.table import aggregate, make_table, mean_sd, paired, write_results
-from rollwise.simulation.world import Block
+from rollwise.simulation.config import Blocked, Method, SimulateConfig
+from rollwise.simulation.measures import calibration
+from rollwise.simulation.runs import REPLAYED, SIMULATED, run_all, run_one
+from rollwise.simulation.table import aggregate, draw_curves, make_table, mean_sd, paired, write_results
+from rollwise.simulation.worlds import Block, _log
 
 RUN = str(Path(__file__).parent / "data/uniform-run")
 
@@ -129,7 +127,7 @@ def test_lag_gate_and_learner_are_reached() -> None:
 
 def test_a_blocked_category_opens(tmp_path: Path) -> None:
     world, _ = make_world(100, seed=0)
-    block = Block(world, "level-01", 2)
+    block = Block(Blocked(category="level-01", steps=2), world)
     closed = world.category == 0
     rates = []
     for step in (0, 1, 2):
@@ -220,14 +218,14 @@ def test_a_replayed_log_that_has_changed_is_another(tmp_path: Path) -> None:
     methods = {"uniform": {"curriculum": "uniform"}}
     config = SimulateConfig.from_dict({"replay": str(log), "methods": methods, "seeds": 1, "jobs": 1})
     run_all(config, tmp_path / "out")
-    logged.cache_clear()
+    _log.cache_clear()
     assert run_all(config, tmp_path / "out")  # the same log: nothing stands in the way
     rows = (log / "rollouts.jsonl").read_text().splitlines(keepends=True)
     (log / "rollouts.jsonl").write_text("".join(rows[: len(rows) // 2]))
-    logged.cache_clear()
+    _log.cache_clear()
     with pytest.raises(ConfigError, match="was run with log = "):
         run_all(config, tmp_path / "out")
-    logged.cache_clear()
+    _log.cache_clear()
 
 
 def test_methods_that_ask_a_model_can_not_be_simulated(tmp_path: Path) -> None:

@@ -2,11 +2,12 @@
 
 from rollwise.answers.comparing import normalised, same_answer, stands_within
 from rollwise.answers.maths import check_math, math_equal
-from rollwise.answers.reading import final_answer, recorded_answer
+from rollwise.answers.reading import final_answer, marked_answer, recorded_answer
 
 __all__ = [
     "check_math",
     "final_answer",
+    "marked_answer",
     "math_equal",
     "normalised",
     "recorded_answer",

@@ -31,7 +31,7 @@ def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | 
     if value is None or isinstance(value, Mapping) or (isinstance(value, list | tuple) and len(value) != 1):
         return None
     text = str(value[0] if isinstance(value, list | tuple) else value)
-    return (_marked(text) or text).strip() or None
+    return (marked_answer(text) or text).strip() or None
 
 
 def final_answer(text: str) -> str | None:
@@ -40,7 +40,7 @@ def final_answer(text: str) -> str | None:
     >>> final_answer(r"so \boxed{\frac{1}{2}}."), final_answer("2 and 3 make 1,005."), final_answer("hm\nParis")
     ('\\frac{1}{2}', '1005', 'Paris')
     """
-    marked = _marked(text)
+    marked = marked_answer(text)
     if marked is not None:
         return marked
     numbers = numbers_of(text)
@@ -50,7 +50,12 @@ def final_answer(text: str) -> str | None:
     return lines[-1].strip() if lines and len(lines[-1].strip()) <= 40 else None
 
 
-def _marked(text: str) -> str | None:
+def marked_answer(text: str) -> str | None:
+    r"""The answer that a text marks as such: `\boxed{}`, `<answer>`, `####`, "the answer is"; None where it marks none.
+
+    >>> marked_answer("4 and 5 are 9 #### 9"), marked_answer("Step 1: 4 and 5")
+    ('9', None)
+    """
     boxed = _boxed(text)
     if boxed is not None:
         return boxed

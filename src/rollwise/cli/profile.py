@@ -1,11 +1,15 @@
-"""`rollwise profile`: is my data worth a curriculum, and which one?"""
+"""`rollwise profile`: is my data worth a curriculum, and which one? And what are my past rollouts worth?"""
 
 from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.profiling.config import ProfileConfig
+from rollwise.errors import ConfigError
+from rollwise.profiling.config import PastConfig, ProfileConfig
 from rollwise.terminal import make_console, say
 
 _EXAMPLES = """
@@ -19,6 +23,8 @@ examples:
   rollwise profile my.jsonl ... --model small --out profiles/small
   rollwise profile my.jsonl ... --model large --join profiles/small
                                                                    two models: BOTS's reference pass rates
+  rollwise profile --rollouts past.jsonl --reward_column score     rollouts that you have: no model, no GPU
+  rollwise profile --rollouts OUTPUT_DIR                           of TRL, trained with log_completions=True
 
 Killed or interrupted, the same command goes on where it stopped.
 """
@@ -27,23 +33,44 @@ Killed or interrupted, the same command goes on where it stopped.
 def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
-        usage="rollwise profile DATA [--model M] [--rollouts 8] [--sample 500] [--OPTION VALUE ...]",
+        usage="rollwise profile DATA [--model M] [--rollouts 8] [--sample 500] [--OPTION VALUE ...]\n"
+        "       rollwise profile --rollouts FILE|FOLDER [--reward_column R] [--OPTION VALUE ...]",
         description="Roll out a sample before training: pass rates, what a curriculum could gain, and which.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
-    parser.add_class_arguments(ProfileConfig, as_group=False, skip={"data"})
+    parser.add_argument("data", nargs="?", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
+    parser.add_argument(
+        "--rollouts",
+        type=int | str,
+        default=ProfileConfig.rollouts,
+        help="rollouts of each prompt; or past rollouts to profile, without a model: a .jsonl, .json, .csv or .parquet "
+        "file with a row for each completion or group, a run's folder, TRL's output_dir, verl's rollout_data_dir",
+    )
+    parser.add_class_arguments(ProfileConfig, as_group=False, skip={"data", "rollouts"})
+    shared = {f.name for f in fields(ProfileConfig) if f.init} & {f.name for f in fields(PastConfig)}
+    parser.add_class_arguments(PastConfig, as_group=False, skip=shared)
     return parser
 
 
 def run(options: Namespace) -> int:
-    """Roll out what is missing, and show the profile."""
+    """Roll out what is missing, or read past rollouts, and show the profile."""
     from rollwise.profiling.display import show
+
+    values = {name: value for name, value in options.as_dict().items() if name != "config" and value is not None}
+    past = isinstance(values.get("rollouts"), str)
+    kind: type[Any] = PastConfig if past else ProfileConfig
+    idle = [name for name in values if name not in {f.name for f in fields(kind)}]
+    if idle:
+        name = "DATA" if idle[0] == "data" else f"--{idle[0]}"
+        why = "reads past rollouts: nothing is rolled out" if past else "rolls out: only --rollouts FILE has it"
+        raise ConfigError(f"{name} has no effect where `rollwise profile` {why}; leave it out")
+    if not past and "data" not in values:
+        raise ConfigError("profile needs DATA (a task or a file), or --rollouts FILE with past rollouts")
+    if past:
+        return _profile_past(PastConfig(**values))
     from rollwise.profiling.profile import run_profile
 
-    values = options.as_dict()
-    values.pop("config", None)
     try:
         profile = run_profile(ProfileConfig(**values))
     except KeyboardInterrupt:
@@ -51,4 +78,14 @@ def run(options: Namespace) -> int:
         return 130
     show(profile.numbers, make_console())
     say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet, groups.jsonl\n")
+    return 0
+
+
+def _profile_past(config: PastConfig) -> int:
+    from rollwise.profiling.display import show
+    from rollwise.profiling.past import run_past
+
+    profile = run_past(config)
+    show(profile.numbers, make_console())
+    say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet\n")
     return 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.runs.past_columns import Columns
 from rollwise.terminal import make_console, say
 
 _DESCRIPTION = """Compare curricula on a SIMULATED learner (item response theory), or on the log of a uniform run:
@@ -21,6 +23,7 @@ examples:
   rollwise simulate my.yaml                               methods x seeds, into runs/simulate-my; again: goes on
   rollwise simulate examples/simulate/revisit.yaml --out runs/revisit --jobs 2
   rollwise simulate --replay runs/uniform                 a finished run with --curriculum uniform as the world
+  rollwise simulate --replay past.jsonl --reward_column score    past rollouts, as `rollwise profile --rollouts` reads
 
 OUT gets results.json, results.csv, curves.png, and a file a run under runs/. All of it is SIMULATED, and says so.
 """
@@ -37,8 +40,12 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--out", type=str | None, default=None, help="folder of the results; runs/simulate-CONFIG")
     parser.add_argument("--jobs", type=int | None, default=None, help="processes; the numbers do not depend on it")
     parser.add_argument(
-        "--replay", type=str | None, default=None, help="folder of a uniform run that is the world; CONFIG is optional"
+        "--replay",
+        type=str | None,
+        default=None,
+        help="the world: folder of a uniform run, or past rollouts in a file or folder; CONFIG is optional",
     )
+    parser.add_class_arguments(Columns, as_group=False)
     parser.add_argument("--template", action="store_true", help="print a commented config with every default")
     return parser
 
@@ -56,6 +63,11 @@ def run(options: Namespace) -> int:
     if path is None and replay is None:
         raise ConfigError("simulate needs a CONFIG (rollwise simulate --template > my.yaml makes one), or --replay RUN")
     more = {name: options.get(name) for name in ("jobs", "replay") if options.get(name) is not None}
+    columns = {f.name: options.get(f.name) for f in fields(Columns) if options.get(f.name) is not None}
+    if columns and replay is None:
+        raise ConfigError(f"--{next(iter(columns))} names a column of past rollouts; give them with --replay FILE")
+    if columns:
+        more["replay"] = {"run": replay, "columns": columns}
     config = SimulateConfig.from_dict(more) if path is None else SimulateConfig.from_file(path, **more)
     out = Path(options.get("out") or f"runs/simulate-{Path(path or replay).stem}")
     try:
@@ -67,9 +79,8 @@ def run(options: Namespace) -> int:
 
 
 def _simulate(config: Any, out: Path) -> None:
-    from rollwise.simulation.curves import draw_curves
     from rollwise.simulation.runs import run_all
-    from rollwise.simulation.table import make_table, write_results
+    from rollwise.simulation.table import draw_curves, make_table, write_results
 
     with _Progress(len(config.methods) * len(config.seeds)) as progress:
         runs = run_all(config, out, on_run=progress.done)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from rollwise.options import check_whole
+from rollwise.runs.past_columns import Columns
 from rollwise.sampling.config import DataConfig
 
 
@@ -68,3 +69,47 @@ class ProfileConfig(DataConfig):
     def visits(self, population: int) -> float | None:
         """How often a prompt comes by in the training planned, under uniform sampling; None if that is not known."""
         return None if self.steps is None else self.steps * self.prompts_per_step / population
+
+
+@dataclass(frozen=True, kw_only=True)
+class PastConfig(Columns):
+    """Options of a profile of past rollouts: nothing is rolled out, and no model is loaded.
+
+    Args:
+        rollouts: The log: a .jsonl, .json, .csv or .parquet file with a row for each completion or each group; a run's
+            folder; TRL's `output_dir` (trained with `log_completions=True`); or verl's `rollout_data_dir`.
+        answer: The column of recorded answers.
+        reward_low: The least reward; by default 0, or the least that there is.
+        reward_high: The greatest; by default 1, or the greatest that there is.
+        solved_at: The reward from which on a rollout counts as solved; by default the greatest.
+        max_completion_length: Rollouts of this many tokens were cut off, where the log does not say which were.
+        group_size: Rollouts of a prompt in the training that is planned; by default those of the log's groups.
+        steps: Its steps; by default those of the log.
+        prompts_per_step: Its prompts a step; by default those of the log.
+        seed: Root of everything random.
+        out: The profile's folder; by default profiles/NAME.
+    """
+
+    rollouts: str
+    answer: str | None = None
+    reward_low: float | None = None
+    reward_high: float | None = None
+    solved_at: float | None = None
+    max_completion_length: int | None = None
+    group_size: int | None = None
+    steps: int | None = None
+    prompts_per_step: int | None = None
+    seed: int = 0
+    out: str | None = None
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        for name, least in (("max_completion_length", 1), ("group_size", 2), ("steps", 1), ("prompts_per_step", 1)):
+            if getattr(self, name) is not None:
+                check_whole(name, getattr(self, name), least=least)
+        check_whole("seed", self.seed, least=0)
+
+    @property
+    def folder(self) -> Path:
+        """The profile's folder."""
+        return Path(self.out or f"profiles/{Path(self.rollouts).resolve().stem}")

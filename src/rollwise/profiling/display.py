@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rollwise.profiling.past_display import show_head, show_log
 from rollwise.profiling.suspects import MEANINGS
 
 _BAR = 40
@@ -17,16 +18,16 @@ _SUSPECTS_SHOWN = 5
 
 def show(numbers: Mapping[str, Any], console: Console) -> None:
     """Print the contents of `profile.json` as tables."""
-    population, sampled = numbers["population"], numbers["sampled"]
-    drawn = "all" if sampled == population else f"{sampled:,} of {population:,}"
-    console.print(
-        f"\n[bold]{escape(numbers['data'])}[/bold] with [bold]{escape(numbers['model'])}[/bold]: {drawn} prompts, "
-        f"{numbers['rollouts']} rollouts each"
-    )
+    if "past" in numbers:
+        show_head(numbers, console)
+    else:
+        _head(numbers, console)
     if numbers["unscored"]:
         console.print(f"{numbers['unscored']} prompts were never scored (the reward gave None) and are left out")
     _histogram(numbers, console)
     _shares(numbers, console)
+    if "past" in numbers:
+        show_log(numbers, console)
     _categories(numbers, console)
     _cost(numbers, console)
     _suspects(numbers, console)
@@ -34,12 +35,24 @@ def show(numbers: Mapping[str, Any], console: Console) -> None:
     _recommendation(numbers["recommendation"], console)
 
 
+def _head(numbers: Mapping[str, Any], console: Console) -> None:
+    population, sampled = numbers["population"], numbers["sampled"]
+    drawn = "all" if sampled == population else f"{sampled:,} of {population:,}"
+    console.print(
+        f"\n[bold]{escape(numbers['data'])}[/bold] with [bold]{escape(numbers['model'])}[/bold]: {drawn} prompts, "
+        f"{numbers['rollouts']} rollouts each"
+    )
+
+
 def _histogram(numbers: Mapping[str, Any], console: Console) -> None:
     table = Table("solved", "prompts", "", title="Pass rates", title_justify="left", box=None)
     most = max(numbers["histogram"]) or 1
-    for k, count in enumerate(numbers["histogram"]):
+    labels = numbers.get("histogram_labels") or [
+        f"{k} of {numbers['rollouts']}" for k in range(len(numbers["histogram"]))
+    ]
+    for label, count in zip(labels, numbers["histogram"], strict=True):
         bar = "█" * round(_BAR * count / most)
-        table.add_row(f"{k} of {numbers['rollouts']}", str(count), bar or ("▏" if count else ""))
+        table.add_row(label, str(count), bar or ("▏" if count else ""))
     console.print(table)
 
 
@@ -48,7 +61,7 @@ def _shares(numbers: Mapping[str, Any], console: Console) -> None:
     shares, estimate = numbers["shares"], numbers["estimate"]
     n, group = numbers["rollouts"], numbers["group_size"]
     rows = [
-        ("solved", shares["solved"], f"all {n} right"),
+        ("solved", shares["solved"], "all right" if "past" in numbers else f"all {n} right"),
         ("learnable", shares["learnable"], "some right"),
         ("hopeless", shares["hopeless"], "none right"),
         ("truly solved", estimate["solved"], "fitted: pass rate > 0.99"),
@@ -70,7 +83,8 @@ def _categories(numbers: Mapping[str, Any], console: Console) -> None:
     if not numbers["categories"]:
         return
     table = Table(title="\nBy category", title_justify="left", box=None)
-    for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", "tokens"):
+    unit = numbers["tokens"].get("unit", "tokens")
+    for name in ("category", "prompts", "pass rate", "solved", "hopeless", "effective", unit):
         table.add_column(name, justify="left" if name == "category" else "right")
     for name, line in numbers["categories"].items():
         solved, hopeless = (f"{line[k]['share']:.2f} {_short_interval(line[k])}" for k in ("solved", "hopeless"))
@@ -83,14 +97,19 @@ def _categories(numbers: Mapping[str, Any], console: Console) -> None:
 
 def _cost(numbers: Mapping[str, Any], console: Console) -> None:
     tokens = numbers["tokens"]
+    unit = tokens.get("unit", "tokens")
+    if unit == "rollouts":
+        return
     parts = [
         f"{name} {tokens[key]:.1f}" for name, key in (("solved", "of_solved"), ("failed", "of_failed")) if tokens[key]
     ]
-    console.print("\n[italic]Tokens[/italic]")
+    console.print(f"\n[italic]{unit.capitalize()}[/italic]")
+    what = "log" if "past" in numbers else "profile"
+    cut = "unknown" if tokens["truncated"] is None else f"{tokens['truncated']:.1%}"
     console.print(
-        f"{tokens['mean']:.1f} a rollout ({', '.join(parts)}); truncated {tokens['truncated']:.1%}; this profile "
+        f"{tokens['mean']:.1f} a rollout ({', '.join(parts)}); truncated {cut}; this {what} "
         f"{tokens['spent']:,}; an epoch in groups of {numbers['group_size']}: {tokens['epoch_rollouts']:,} rollouts, "
-        f"{tokens['epoch_tokens']:,.0f} tokens"
+        f"{tokens['epoch_tokens']:,.0f} {unit}"
     )
 
 
@@ -104,14 +123,18 @@ def _suspects(numbers: Mapping[str, Any], console: Console) -> None:
         console.print(
             f"{numbers['partial_credit']} of {lost} earned partial rewards: their answers are read, and found wrong"
         )
+    if not numbers.get("past", {"texts": True})["texts"]:
+        console.print("the log has no completions to look at")
+        return
     if not numbers["answers_recorded"]:
         console.print("no column of recorded answers to compare with; name one with --answer")
         return
     console.print(f"{numbers['n_suspects']} of {lost} look answered, by the recorded answers")
+    of = " rollouts" if "past" in numbers else f" of {numbers['rollouts']}"
     for suspect in numbers["suspects"][:_SUSPECTS_SHOWN]:
         text = " ".join(suspect["text"].split())[-160:]
         console.print(
-            f"- {escape(suspect['id'])}: {MEANINGS[suspect['kind']]} ({suspect['rollouts']} of {numbers['rollouts']}); "
+            f"- {escape(suspect['id'])}: {MEANINGS[suspect['kind']]} ({suspect['rollouts']}{of}); "
             f"recorded {escape(repr(suspect['recorded']))}, reward {suspect['reward']}, rollout: {escape(text)}"
         )
 

@@ -118,20 +118,15 @@ def _mend_first(facts: Facts) -> tuple[str, str, list[str]] | None:
             "misreads answers, or wrong labels, would be learnt from, or hide what the policy can do"
         )
         return "mend the answers or the reward first, and profile again", "", [reason]
+    if facts.mean_pass_rate == 0.0 and facts.truncated >= MANY_TRUNCATED:
+        reason = f"no rollout was solved, and {facts.truncated:.0%} were truncated: what they would earn is not known"
+        return "allow more tokens (--max_completion_length), and profile again", "", [reason]
     if facts.differing > 0.0:
         return None
     if facts.mean_pass_rate == 0.0:
-        cut = facts.truncated >= MANY_TRUNCATED
-        first = (
-            f"no rollout was solved, and {facts.truncated:.0%} were truncated: allow more tokens"
-            if cut
-            else "no rollout was solved: look at the texts; warm up by supervised training, or take easier data"
-        )
-        return (
-            "this policy can't learn from this data yet",
-            "",
-            [first, "no curriculum makes contrast where there is none"],
-        )
+        first = "no rollout was solved: look at the texts; warm up by supervised training, or take easier data"
+        reasons = [first, "no curriculum makes contrast where there is none"]
+        return "this policy can't learn from this data yet", "", reasons
     reason = "no prompt's rollouts differ in reward, and some prompts are solved by all of them: take harder data"
     return "nothing is left to learn here", "", [reason]
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
 from rollwise.answers import recorded_answer
+from rollwise.outcome import RewardSpec
 from rollwise.profiling.analysis import (
     SAME_REWARD,
     bootstrap_shares,
@@ -22,14 +23,42 @@ from rollwise.profiling.analysis import (
     share_of,
     true_shares,
 )
-from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.recommendation import Facts, recommend
 from rollwise.profiling.requirements import requirements
 from rollwise.profiling.suspects import Suspect, find_suspect
 from rollwise.sampling.data import PromptData
-from rollwise.sampling.scoring import Scorer
 
 SUSPECTS_KEPT = 50
+
+
+class Plan(Protocol):
+    """What a summary needs of a profile's options: `ProfileConfig`'s."""
+
+    @property
+    def data(self) -> str: ...
+    @property
+    def model(self) -> str: ...
+    @property
+    def rollouts(self) -> int: ...
+    @property
+    def answer(self) -> str | None: ...
+    @property
+    def group_size(self) -> int: ...
+    @property
+    def steps(self) -> int | None: ...
+    @property
+    def prompts_per_step(self) -> int: ...
+    @property
+    def seed(self) -> int: ...
+    def visits(self, population: int) -> float | None: ...
+
+
+class Marks(Protocol):
+    """What says which rewards are solved: a `Scorer`."""
+
+    @property
+    def spec(self) -> RewardSpec: ...
+    def solved(self, reward: float | None) -> bool | None: ...
 
 
 class Summary:
@@ -45,10 +74,10 @@ class Summary:
 
     def __init__(
         self,
-        config: ProfileConfig,
+        config: Plan,
         data: PromptData,
         groups: Sequence[Mapping[str, Any]],
-        scorer: Scorer,
+        scorer: Marks,
         references: Mapping[str, tuple[float, float]] | None = None,
     ) -> None:
         self.config, self.data, self.scorer, self.references = config, data, scorer, references
@@ -59,9 +88,7 @@ class Summary:
         self.rewards = [[r for r in g["rewards"] if r is not None] for g in self.groups]
         self.scores = np.array([scorer.spec.scores(np.mean(r)) for r in self.rewards])
         self.hopeless, self.all_solved = self.rates == 0.0, self.rates == 1.0
-        measured = all(len(rewards) >= config.group_size for rewards in self.rewards)
-        # (S,) of contrast in a group; None where some prompts have too few scored rollouts to tell.
-        self.chances = np.array([contrast(r, config.group_size) for r in self.rewards]) if measured else None
+        self.chances = self._chances()
         row_of = {id_: row for row, id_ in enumerate(data.ids)}
         self.rows = [row_of[g["id"]] for g in self.groups]
 
@@ -73,23 +100,7 @@ class Summary:
         categories = self._categories()
         answers = [recorded_answer(self.data.rows[row], self.config.answer) for row in self.rows]
         low, high = mean_interval(self.rates, len(self.data))
-        effective = estimate["effective"]["share"]
-        facts = Facts(
-            mean_pass_rate=float(self.rates.mean()),
-            effective=effective,
-            unsolved=float(self.hopeless.mean()),
-            solved=float(self.all_solved.mean()),
-            hopeless=estimate["hopeless"]["share"],
-            suspects=len(suspects),
-            n_hopeless=int(self.hopeless.sum()),
-            truncated=tokens["truncated"],
-            categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
-            visits=self.config.visits(len(self.data)),
-            embedding="embedding" in self.data.rows[0],
-            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
-            differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
-        )
-        advice = recommend(facts)
+        advice = recommend(self._facts(tokens, len(suspects), estimate, categories))
         return {
             "data": self.config.data,
             "model": self.config.model,
@@ -100,7 +111,7 @@ class Summary:
             "unscored": self.unscored,
             "pass_rate": {"mean": float(self.rates.mean()), "low": low, "high": high},
             "mean_score": float(self.scores.mean()),
-            "histogram": histogram(self.rates, self.config.rollouts).tolist(),
+            **self._histogram(),
             "shares": {
                 "solved": asdict(share_of(self.all_solved, len(self.data))),
                 "learnable": asdict(share_of(~self.all_solved & ~self.hopeless, len(self.data))),
@@ -120,11 +131,44 @@ class Summary:
 
     # ---- parts ----
 
+    def _facts(
+        self, tokens: dict[str, Any], suspects: int, estimate: dict[str, Any], categories: dict[str, dict[str, Any]]
+    ) -> Facts:
+        """What the recommendation depends on."""
+        return Facts(
+            mean_pass_rate=float(self.rates.mean()),
+            effective=estimate["effective"]["share"],
+            unsolved=float(self.hopeless.mean()),
+            solved=float(self.all_solved.mean()),
+            hopeless=estimate["hopeless"]["share"],
+            suspects=suspects,
+            n_hopeless=int(self.hopeless.sum()),
+            truncated=tokens["truncated"] or 0.0,
+            categories={name: (line["effective"], line["prompts"]) for name, line in categories.items()},
+            visits=self.config.visits(len(self.data)),
+            embedding="embedding" in self.data.rows[0],
+            references=self.references is not None and all(id_ in self.references for id_ in self.data.ids),
+            differing=float(np.mean([max(r) - min(r) > SAME_REWARD for r in self.rewards])),
+        )
+
+    def _chances(self) -> np.ndarray | None:
+        """(S,) of contrast in a group; None where some prompts have too few scored rollouts to tell."""
+        if not all(len(rewards) >= self.config.group_size for rewards in self.rewards):
+            return None
+        return np.array([contrast(rewards, self.config.group_size) for rewards in self.rewards])
+
+    def _outcomes(self, here: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+        """The outcomes of the groups `here`, to fit pass rates to; see `outcomes_of`."""
+        return outcomes_of([self.solved[i] for i in here])
+
+    def _histogram(self) -> dict[str, Any]:
+        return {"histogram": histogram(self.rates, self.config.rollouts).tolist()}
+
     def _effective(self, here: np.ndarray) -> float:
         """The effective task ratio of the groups at `here` (S,): measured if it can be, else by their fitted rates."""
         if self.chances is not None:
             return float(self.chances[here].mean())
-        outcomes, counts = outcomes_of([self.solved[i] for i in np.flatnonzero(here)])
+        outcomes, counts = self._outcomes(np.flatnonzero(here).tolist())
         return true_shares(fit_pass_rates(counts, outcomes=outcomes), self.config.group_size).effective
 
     def _estimate(self) -> dict[str, Any]:
@@ -134,7 +178,7 @@ class Summary:
         fitted.
         """
         config = self.config
-        outcomes, counts = outcomes_of(self.solved)
+        outcomes, counts = self._outcomes(range(len(self.solved)))
         shares = asdict(true_shares(fit_pass_rates(counts, outcomes=outcomes), config.group_size))
         ends = bootstrap_shares(counts, config.group_size, seed=config.seed, outcomes=outcomes)
         fitted = {
@@ -176,7 +220,7 @@ class Summary:
             "mean": float(tokens.mean()),
             "of_solved": float(tokens[solved].mean()) if solved.any() else None,
             "of_failed": float(tokens[~solved].mean()) if not solved.all() else None,
-            "truncated": float(truncated.mean()),
+            "truncated": float(truncated.mean()) if truncated.size else None,
             "spent": int(tokens.sum()),
             "epoch_rollouts": epoch,
             "epoch_tokens": float(tokens.mean() * epoch),
@@ -198,7 +242,7 @@ class Summary:
         for i in np.flatnonzero(self.hopeless).tolist():
             group = self.groups[i]
             recorded = recorded_answer(self.data.rows[self.rows[i]], self.config.answer)
-            suspect = find_suspect(group["id"], recorded, group["texts"], group["rewards"])
+            suspect = find_suspect(group["id"], recorded, group["texts"], group["rewards"], group["truncated"] or None)
             if suspect is not None:
                 found.append((i, suspect))
         order = {"answer-given": 0, "answer-within": 1, "all-agree": 2}

@@ -137,7 +137,7 @@ def parse_line(line: bytes) -> tuple[dict[str, Any] | None, tuple[str, str] | No
     (({'step': 3}, None), (None, ('not a JSON object', 'holds a list, not an object')))
     """
     try:
-        row = json.loads(line.decode("utf-8"))
+        row = json.loads(line.decode("utf-8-sig"))
     except (ValueError, RecursionError) as error:
         return None, (NOT_JSON, f"is not valid JSON ({error})")
     if isinstance(row, dict):

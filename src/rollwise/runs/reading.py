@@ -29,6 +29,8 @@ from rollwise.yaml_file import parse_yaml
 FloatArray = NDArray[np.float64]
 
 ABSENT = "is not there"
+REWARDS = "rewards"
+"""What every line of `rollouts.jsonl` has; a file without it was written by something else."""
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
 _CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens"})
@@ -90,10 +92,17 @@ class RunData:
     def rollout_lines(self, faults: Faults | None = None) -> Iterator[tuple[int, dict[str, Any]]]:
         """As `rollouts`, each group with its line number, from 1; what can't be read goes to `faults`, where given."""
         path = self.path / ROLLOUTS_FILE
-        if path.exists():
-            yield from read_json_lines(path, faults)
-        elif faults is not None:
-            faults.add_file(ROLLOUTS_FILE, ABSENT)
+        if not path.exists():
+            if faults is not None:
+                faults.add_file(ROLLOUTS_FILE, ABSENT)
+            return
+        for number, row in read_json_lines(path, faults):
+            if REWARDS in row:
+                yield number, row
+            elif faults is None:
+                raise _foreign(path, number)
+            else:
+                faults.add_line(ROLLOUTS_FILE, number, f"no {REWARDS!r}")
 
     def prompt_columns(self) -> dict[str, dict[str, Any]]:
         """What the pool's columns held of each prompt that was asked for, by its id; empty where the file is absent.
@@ -132,19 +141,36 @@ def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
         faults: Where to note missing files and lines that can't be read, and go on without them; None to raise.
 
     Raises:
-        StateFileError: The folder is no run's: it is missing, or holds none of the three files. Without `faults` also:
-            its `metrics.jsonl` is missing, a line other than the last is malformed, or a file can't be read.
+        StateFileError: The folder is no run's: it is missing, holds none of the three files, or its `rollouts.jsonl`
+            was written by something else. Without `faults` also: its `metrics.jsonl` is missing, a line other than the
+            last is malformed, or a file can't be read.
     """
     folder = Path(path)
     needed = [METRICS_FILE] if faults is None else [METRICS_FILE, ROLLOUTS_FILE, CONFIG_FILE]
     if not any((folder / name).is_file() for name in needed):
         reason = f"has no {METRICS_FILE}" if folder.is_dir() else "is not a folder"
         raise StateFileError(f"{str(folder)!r} {reason}; give a run's folder, such as runs/<name>")
+    _refuse_foreign(folder / ROLLOUTS_FILE)
     text, config = _read_config(folder / CONFIG_FILE, faults)
     metrics = _read_metrics(folder / METRICS_FILE, faults)
     start = _read_start(folder / MODEL_FILE, faults)
     rewards = read_rewards(folder / REWARDS_FILE, faults)
     return RunData(path=folder, config=config, config_text=text, metrics=metrics, start=start, rewards=rewards)
+
+
+def _refuse_foreign(path: Path) -> None:
+    """`StateFileError` if the first line of a log of rollouts that can be read has no rewards."""
+    if path.is_file():
+        number, row = next(read_json_lines(path, Faults()), (0, {REWARDS: []}))
+        if REWARDS not in row:
+            raise _foreign(path, number)
+
+
+def _foreign(path: Path, number: int) -> StateFileError:
+    return StateFileError(
+        f"{path}, line {number}: no {REWARDS!r}, so it is no line of a run; logs of other trainers are read by "
+        f"`rollwise profile --rollouts {path}`"
+    )
 
 
 def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.tasks import TASKS
-from rollwise.tasks.parquet import import_pyarrow
+from rollwise.parquet import import_pyarrow
 
 Row = dict[str, Any]
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(/[\w.-]+)?(:[\w.\[\]%:+-]+)?")

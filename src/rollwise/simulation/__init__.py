@@ -5,15 +5,14 @@
 >>> logs = {name: simulate(make_curriculum(name), world.fresh(), 10, 16, 8) for name in ("uniform", "bots")}
 >>> logs["bots"].effective_ratio.shape
 (10,)
->>> log = logs["uniform"]
->>> log.realised.shape, int(log.rollouts[-1]), bool(log.final_score > log.score[0])
-((10, 16), 1280, True)
 """
 
 from rollwise.simulation.items import Items, ability_gain, advantages, group_signal, sigmoid
 from rollwise.simulation.log import SimulationLog, heatmap, parts
 from rollwise.simulation.making import Population, make_world
-from rollwise.simulation.replay import ReplayWorld, RunLog, read_log
+from rollwise.simulation.replay import ReplayWorld
+from rollwise.simulation.replay_log import read_log
+from rollwise.simulation.run_log import RunLog
 from rollwise.simulation.running import simulate
 from rollwise.simulation.world import Learner, World
 

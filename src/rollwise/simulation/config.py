@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
@@ -14,6 +15,7 @@ from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_name, check_number, check_text, check_whole
 from rollwise.outcome import RewardSpec
 from rollwise.rng import check_seed
+from rollwise.runs.past_columns import Columns
 from rollwise.simulation.making import Population
 from rollwise.simulation.world import Learner
 from rollwise.yaml_file import read_yaml
@@ -39,9 +41,8 @@ class Method:
     gate_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        CURRICULA.find(self.curriculum)
-        if self.gate != NO_GATE:
-            GATES.find(self.gate)
+        check_name("curriculum", self.curriculum, CURRICULA)
+        check_name("gate", self.gate, [NO_GATE, *GATES])
         for name in ("curriculum_options", "gate_options"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")
@@ -83,12 +84,15 @@ class Replay:
     """A logged run as the world.
 
     Attributes:
-        run: folder of a run with uniform sampling; "{seed}" in it stands for the seed, where there is a log for each.
+        run: folder of a run with uniform sampling, or a file or folder of other past rollouts; "{seed}" in it stands
+            for the seed, where there is a log for each.
+        columns: what the columns of other past rollouts are called, as in {reward_column: score}.
         bandwidth: over how many steps a prompt's groups count together; by default the mean number between two visits.
         pooling: pseudo-rollouts that the category adds to a prompt's own.
     """
 
     run: str
+    columns: Columns | None = None
     bandwidth: float | None = None
     pooling: float = 1.0
 
@@ -182,6 +186,10 @@ class SimulateConfig:
                 raise ConfigError(f"{idle[0]!r} has no effect with replay, whose world is the logged run; remove it")
             if isinstance(given["replay"], str):
                 given["replay"] = {"run": given["replay"]}
+            names = check_mapping("replay", given["replay"]).get("columns")
+            if names is not None:
+                names = Columns(**check_mapping("replay.columns", names, Columns))
+                given["replay"] = {**given["replay"], "columns": names}
         for name, kind in (("population", Population), ("learner", Learner), ("blocked", Blocked), ("replay", Replay)):
             if given.get(name) is not None:
                 given[name] = kind(**check_mapping(name, given[name], kind))
@@ -243,5 +251,5 @@ def _plain(value: Any) -> Any:
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
-    finite = value is None or isinstance(value, int | str) or (isinstance(value, float) and abs(value) < float("inf"))
+    finite = value is None or isinstance(value, int | str) or (isinstance(value, float) and math.isfinite(value))
     return value if finite else str(value)

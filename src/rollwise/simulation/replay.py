@@ -15,156 +15,15 @@ The policy gets better by steps of the log, whatever the curriculum asks for.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError
-from rollwise.evaluation import RunData, read_run
 from rollwise.options import check_number, check_whole
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
-from rollwise.simulation.items import Advantage, advantages
-
-MOST_LEVELS = 21
-"""Most levels of reward that are kept apart; continuous rewards are rounded to this many evenly spaced ones."""
-
-
-@dataclass(frozen=True, slots=True)
-class RunLog:
-    """The groups of a run: J of them, of N prompts.
-
-    Attributes:
-        ids: N ids, in the order of their first group.
-        prompts: N prompts.
-        category: N names, "all" where the run had none.
-        columns: of the pool, name -> N values: those that `prompts.jsonl` has for all N prompts.
-        slot: (J,) int64, each group's prompt.
-        step: (J,) int64, its step, from 1.
-        counts: (J, L) int64, how many of its rollouts earned each level.
-        levels: (L,) rewards in [0, 1], increasing.
-        steps: the run's last step.
-        batch: prompts a step.
-        group_size: rollouts of each.
-        advantage: how the run made advantages.
-        effective_ratio: share of its groups with contrast.
-        solved_at: the reward in [0, 1] from which on a rollout counts as solved.
-    """
-
-    ids: list[str]
-    prompts: list[Any]
-    category: list[str]
-    columns: dict[str, list[Any]]
-    slot: np.ndarray
-    step: np.ndarray
-    counts: np.ndarray
-    levels: np.ndarray
-    steps: int
-    batch: int
-    group_size: int
-    advantage: Advantage
-    effective_ratio: float
-    solved_at: float = 1.0
-
-    @property
-    def fingerprint(self) -> str:
-        """A number of what was rolled out when, and what came of it; logs that differ have different ones."""
-        parts = [json.dumps([self.ids, self.category, self.steps, self.batch, self.advantage]).encode()]
-        parts += [repr(self.solved_at).encode()] if self.solved_at != 1.0 else []
-        parts += [np.ascontiguousarray(part).tobytes() for part in (self.slot, self.step, self.counts, self.levels)]
-        return hashlib.sha256(b"|".join(parts)).hexdigest()[:16]
-
-
-def read_log(run: str | Path) -> RunLog:
-    """The log of a finished run with uniform sampling.
-
-    Rewards are mapped to [0, 1] by the run's `RewardSpec`. Where its folder has none, those outside [0, 1] are: the
-    least to 0 and the greatest, which counts as solved, to 1.
-
-    Raises:
-        StateFileError: it is no run's folder, or damaged.
-        ConfigError: it has no rollouts, or was not made with uniform sampling: then what it has seen of a prompt, and
-            when, depends on how the prompt did.
-    """
-    data = read_run(run)
-    groups = [g for g in _trained(data) if len(g["rewards"])]
-    if not groups:
-        raise ConfigError(f"{str(run)!r} has no rollouts with a reward; replay needs a run's rollouts.jsonl")
-    lanes = sorted({str(g["lane"]) for g in groups} - {"uniform"})
-    if lanes:
-        raise ConfigError(
-            f"{str(run)!r} was not made with uniform sampling: it has groups by the lane {lanes[0]!r}; replay the "
-            "log of a run with --curriculum uniform"
-        )
-    ids = list(dict.fromkeys(str(g["prompt_id"]) for g in groups))
-    number = {id_: i for i, id_ in enumerate(ids)}
-    of = {id_: g for g, id_ in ((g, str(g["prompt_id"])) for g in reversed(groups))}
-    levels, counts = _levels([np.array(g["rewards"], dtype=np.float64) for g in groups], data.rewards)
-    steps = np.array([g["step"] for g in groups], dtype=np.int64)
-    return RunLog(
-        ids=ids,
-        prompts=[of[id_].get("prompt", id_) for id_ in ids],
-        category=[str(of[id_].get("category", "all")) for id_ in ids],
-        columns=_columns(data, ids),
-        slot=np.array([number[str(g["prompt_id"])] for g in groups], dtype=np.int64),
-        step=steps,
-        counts=counts,
-        levels=levels,
-        steps=int(steps.max()),
-        batch=_batch(data, steps),
-        group_size=int(counts.sum(axis=1).max()),
-        advantage="std" if data.config.get("advantages") == "std" else "centred",
-        effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
-        solved_at=1.0 if data.rewards is None else _solved_score(data.rewards),
-    )
-
-
-def _batch(data: RunData, steps: np.ndarray) -> int:
-    """Prompts a step; of a run with a gate, whose steps have several rounds, those of one."""
-    said = data.config.get("prompts_per_step")
-    return said if isinstance(said, int) and said > 0 else int(np.bincount(steps).max())
-
-
-def _trained(data: RunData) -> list[dict[str, Any]]:
-    """The groups that were not only measured, by ticket as last written, without the rollouts that have no reward."""
-    rows = {row["ticket"]: row for row in data.rollouts() if row.get("purpose", "train") == "train"}
-    return [{**row, "rewards": [r for r in row["rewards"] if r is not None]} for row in rows.values()]
-
-
-def _columns(data: RunData, ids: list[str]) -> dict[str, list[Any]]:
-    """The columns that are known of all these prompts, name -> N values."""
-    logged = data.prompt_columns()
-    known = [logged.get(id_, {}) for id_ in ids]
-    return {name: [columns[name] for columns in known] for name in sorted(set.intersection(*map(set, known)))}
-
-
-def _solved_score(spec: RewardSpec) -> float:
-    """The score, in [0, 1], from which on a rollout counts as solved."""
-    return 1.0 if spec.solved_at is None else float(spec.scores(np.array(spec.solved_at)))
-
-
-def _levels(rewards: list[np.ndarray], spec: RewardSpec | None = None) -> tuple[np.ndarray, np.ndarray]:
-    """Levels (L,) of the rewards of J groups, mapped to [0, 1], and how many of each group's are at each (J, L)."""
-    flat = np.concatenate(rewards)
-    low, high = float(flat.min()), float(flat.max())
-    if spec is not None:
-        flat = spec.scores(np.clip(flat, spec.low, spec.high))
-    elif low < 0.0 or high > 1.0:
-        flat = (flat - low) / max(high - low, 1e-12)
-    levels = np.unique(flat)
-    if len(levels) > MOST_LEVELS:
-        levels = np.linspace(0.0, 1.0, MOST_LEVELS)
-    middles = (levels[1:] + levels[:-1]) / 2
-    counts = np.zeros((len(rewards), len(levels)), dtype=np.int64)
-    groups = np.repeat(np.arange(len(rewards)), [len(r) for r in rewards])
-    np.add.at(counts, (groups, np.searchsorted(middles, flat)), 1)
-    return levels, counts
+from rollwise.simulation.items import advantages
+from rollwise.simulation.run_log import RunLog
 
 
 def kernel(apart: np.ndarray, bandwidth: float) -> np.ndarray:

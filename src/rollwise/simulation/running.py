@@ -57,8 +57,8 @@ def simulate(
 ) -> SimulationLog:
     """Train a *simulated* learner for `steps` steps on what the curriculum asks for. The world is changed by it.
 
-    Everything passes through `probe`, `ask` and `tell`. Probes count as rollouts; those of an oracle (tickets of the
-    purpose "oracle") are counted apart.
+    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated. Probes count
+    as rollouts, but for those of an oracle (tickets of the purpose "oracle"), which are counted apart.
 
     Args:
         curriculum: unbound, or bound to a pool of the world's prompts. Its rewards must be those of [0, 1].
@@ -66,16 +66,26 @@ def simulate(
         steps: T.
         batch: prompts in a step.
         group_size: rollouts of each.
-        lag: rollouts are told and trained on this many steps after they were made, as in an asynchronous engine; the
-            batches in flight at the end still are.
-        most_rollouts: no step begins once this many are made, probes included. The log then has fewer than T rows.
-        gate: which groups train, with further prompts rolled out in place of the others. Its groups are told at once,
-            and trained on after the lag.
+        lag: rollouts are told and trained on this many steps after they were made, as asynchronous engines have it:
+            they come from the abilities of `lag` steps ago, and as many batches are in flight. After the last step
+            those are told and trained on too, so T batches are, whatever the lag.
+        most_rollouts: no step begins once this many are made, those to measure and screen included: equal compute. The
+            log has fewer than T rows then.
+        gate: which groups train, with further prompts rolled out in place of the others. It must know at once what
+            came of a round, so its groups are told at once, and only trained on after the lag.
         on_step: called before each step with its number, from 0, and the world: to change it while training.
 
     Raises:
-        ConfigError: a number out of range, or a ticket that does not ask for the group's number of rollouts.
+        ConfigError: a number out of range, or a ticket for another number of rollouts than the group: nothing of its
+            batch is rolled out then.
         PoolError: the curriculum asks for a prompt that the world does not have.
+
+    >>> from rollwise.curricula import Uniform
+    >>> from rollwise.simulation import make_world
+    >>> world, pool = make_world(200, seed=0)
+    >>> log = simulate(Uniform(pool), world, steps=5, batch=8, group_size=4)
+    >>> log.realised.shape, int(log.rollouts[-1]), bool(log.final_score > log.score[0])
+    ((5, 8), 160, True)
     """
     steps, batch = check_whole("steps", steps, least=1), check_whole("batch", batch, least=1)
     group_size, lag = check_whole("group_size", group_size, least=1), check_whole("lag", lag, least=0)
@@ -94,7 +104,11 @@ def simulate(
             on_step(row, world)
         trainer.probe(row, batch)
         record.begun(row, *world.scores())
-        in_flight.append((row, trainer.fill(row, gate, batch), gate is not None))
+        if gate is None:
+            groups = trainer.roll_out(row, curriculum.ask(batch, n_rollouts=group_size))
+        else:
+            groups = trainer.refill(row, gate, batch)
+        in_flight.append((row, groups, gate is not None))
         if len(in_flight) > lag:
             trainer.train(*in_flight.popleft())
     while in_flight:
@@ -169,10 +183,8 @@ class _Trainer(Generic[W]):
         self.record.spent(row, sum(made))
         return _Groups(tickets, slots, rewards, self.world.advantages(rewards))
 
-    def fill(self, row: int, gate: DynamicSampling | None, batch: int) -> _Groups:
-        """The groups of a batch: with a gate those that it admits, or fills it with, and all its rounds are told."""
-        if gate is None:
-            return self.roll_out(row, self.curriculum.ask(batch, n_rollouts=self.group_size))
+    def refill(self, row: int, gate: DynamicSampling, batch: int) -> _Groups:
+        """The groups of a batch that the gate admits, or fills it with; all of its rounds are told and noted."""
         filling, rounds = gate.batch(batch), [self.roll_out(row, [])]
         while filling.missing:
             tickets = filling.ask(self.curriculum, n_rollouts=self.group_size)

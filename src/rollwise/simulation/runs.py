@@ -3,20 +3,45 @@
 from __future__ import annotations
 
 import json
+import logging
+import math
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
 from rollwise.child_process import end_with
+from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
-from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.one_run import run_one, run_options, sizes, world_at_start
+from rollwise.outcome import RewardSpec
+from rollwise.simulation.config import Method, SimulateConfig
+from rollwise.simulation.log import SimulationLog
+from rollwise.simulation.measures import summary
+from rollwise.simulation.replay import ReplayWorld
+from rollwise.simulation.running import AnyWorld, simulate
+from rollwise.simulation.world import World
+from rollwise.simulation.worlds import Block, idle_mark, log_of_seed, sizes, world_of
 from rollwise.state import make_folder, write_atomically
+
+SIMULATED = (
+    "SIMULATED: a learner without a model; how methods behave there is not what they are worth for a language model"
+)
+REPLAYED = (
+    "SIMULATED: replay of a logged run, whose policy learns the same whatever is asked for; it shows contrast, "
+    "calibration and coverage, never learning"
+)
+CURVES = ("rollouts", "effective_ratio", "all_good", "all_bad", "abs_advantage", "score")
+
+
+def note(config: SimulateConfig) -> str:
+    """What every output says first."""
+    return SIMULATED if config.replay is None else REPLAYED
 
 
 def run_all(
@@ -30,12 +55,12 @@ def run_all(
         on_run: called with method, seed and whether it was there already, as each is done.
 
     Returns:
-        The runs, as written in their files, method by method.
+        The runs, as written in their files, method by method; with a `mark` where the method has nothing to choose by.
 
     Raises:
         ConfigError: the config can't be run, or `out` holds a run with other options; named before anything is run.
     """
-    check(config)
+    marks = check(config)
     folder = make_folder(Path(out) / "runs")
     # By seed first, as the methods of a seed share a world, and a process keeps the last one.
     wanted = [(name, seed) for seed in config.seeds for name in config.methods]
@@ -48,11 +73,15 @@ def run_all(
         write_atomically(_path(folder, name, seed), json.dumps(run, indent=1, allow_nan=False).encode())
         done[name, seed] = run
         tell(name, seed, False)
-    return [done[name, seed] for name in config.methods for seed in config.seeds]
+    return [done[name, seed] | marks.get(name, {}) for name in config.methods for seed in config.seeds]
 
 
-def check(config: SimulateConfig) -> None:
-    """Raise the error that a run would, as far as it can be known before: sizes, and columns that methods need."""
+def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
+    """Raise the error that a run would, as far as it can be known before: sizes, and columns that methods need.
+
+    Returns:
+        Name -> `{"mark": why}` of the methods that have nothing to choose by.
+    """
     for seed in config.seeds if config.replay is not None and "{seed}" in config.replay.run else config.seeds[:1]:
         sizes(config, seed)
     small = replace(config, prompts=min(config.prompts, 500))
@@ -61,7 +90,7 @@ def check(config: SimulateConfig) -> None:
         other = files.setdefault(_path(Path(), name, 0), name)
         if other != name:
             raise ConfigError(f"methods {other!r} and {name!r} would have the same file; name one of them otherwise")
-    world = world_at_start(small, config.seeds[0])
+    world, marks = world_of(small, config.seeds[0]), dict[str, dict[str, str]]()
     for name, method in config.methods.items():
         try:
             curriculum = method.make(0)
@@ -70,6 +99,67 @@ def check(config: SimulateConfig) -> None:
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
+        if mark := idle_mark(curriculum, world):
+            marks[name] = {"mark": mark}
+    return marks
+
+
+def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
+    """One method with one seed: options, results and curves; plain values, with None for what is not a number."""
+    started = time.perf_counter()
+    steps, batch, group, rollouts = sizes(config, seed)
+    world: AnyWorld = world_of(config, seed)
+    made = time.perf_counter()
+    on_step = None
+    if config.blocked is not None and isinstance(world, World):
+        on_step = Block(config.blocked, world)
+    curriculum, log = play(
+        config.methods[name],
+        world,
+        seed,
+        (steps, batch, group),
+        lag=config.lag,
+        most_rollouts=rollouts,
+        on_step=on_step,
+    )
+    spec = curriculum.reward_spec
+    results = summary(log, len(world.pool), world.scores()[1])
+    results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
+    if isinstance(world, ReplayWorld):
+        results["logged_effective_ratio"] = world.log.effective_ratio
+    return {
+        "note": note(config),
+        "method": name,
+        "seed": seed,
+        "options": _options(config, name, seed),
+        "rewards": {"low": spec.low, "high": spec.high, "solved_at": spec.solved_at or spec.high},
+        "results": {key: _plain(value) for key, value in results.items() if not (key in _LEARNT and config.replay)},
+        "curves": {
+            key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)
+        },
+        "cost": {"world_s": round(made - started, 3), "run_s": round(time.perf_counter() - made, 3)},
+    }
+
+
+def play(
+    method: Method, world: AnyWorld, seed: int, sizes: tuple[int, int, int], **options: Any
+) -> tuple[Curriculum, SimulationLog]:
+    """A method in a world, without its warnings: the curriculum as it ended, and what happened.
+
+    Args:
+        method: which.
+        world: at its beginning.
+        seed: the method's.
+        sizes: steps, batch and group.
+        options: of `simulate`.
+    """
+    spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
+    curriculum = method.make(seed, spec)
+    with _quiet():
+        return curriculum, simulate(curriculum, world, *sizes, gate=method.sampling(), **options)
+
+
+_LEARNT = ("score", "hardest")  # what a replay knows nothing of
 
 
 def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
@@ -99,6 +189,24 @@ def _begin(parent: int) -> None:
     end_with(parent)
 
 
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Without the methods' warnings: what they warn of is in the numbers, and hundreds of runs would bury the table."""
+    logger = logging.getLogger("rollwise")
+    before = logger.level
+    logger.setLevel(logging.ERROR)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def _options(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
+    """All that determines a run; of a replayed log its contents, as the file may have changed."""
+    replayed = {} if config.replay is None else {"log": log_of_seed(config.replay, seed).fingerprint}
+    return config.options(name) | replayed
+
+
 def _path(folder: Path, name: str, seed: int) -> Path:
     safe = "".join(c if c.isalnum() or c in "-_." else "-" for c in name)
     return folder / f"{safe}-seed{seed}.json"
@@ -119,7 +227,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
         theirs = dict(_flat({"name": run["method"], **run["options"]}))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StateFileError(f"{str(path)!r} is damaged ({error!r}); delete it to have it run again") from error
-    ours = dict(_flat({"name": name, **run_options(config, name, seed)}))
+    ours = dict(_flat({"name": name, **_options(config, name, seed)}))
     changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
     if changed:
         key = changed[0]
@@ -137,3 +245,8 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
+
+
+def _plain(value: Any) -> float | None:
+    number = float(value)
+    return float(f"{number:.10g}") if math.isfinite(number) else None

@@ -1,8 +1,9 @@
-"""The results of a simulated comparison: a table, `results.json` and `results.csv`."""
+"""The results of a simulated comparison: a table, `results.json`, `results.csv`, and the curves as a figure."""
 
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Sequence
@@ -12,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.one_run import note, sizes
+from rollwise.simulation.runs import note
+from rollwise.simulation.worlds import sizes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -27,6 +29,7 @@ COLUMNS = (  # of the table: key, heading, format, whether spread and difference
     ("steps", "steps", ".0f", False),
     ("uncharged_rollouts", "uncharged rollouts", ",.0f", False),
 )
+CURVES_DRAWN = 6
 
 
 def paired(values: Sequence[float | None], base: Sequence[float | None]) -> tuple[float, float]:
@@ -60,15 +63,20 @@ def aggregate(config: SimulateConfig, runs: Sequence[Run]) -> dict[str, dict[str
     return numbers
 
 
+def marks_of(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
+    """Method -> its mark, where it had nothing to choose by; see `check`."""
+    return {run["method"]: {"mark": run["mark"]} for run in runs if "mark" in run}
+
+
 def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> None:
     """Write `results.json` and `results.csv` into the folder."""
-    folder, head = Path(out), note(config)
+    folder, head, marks = Path(out), note(config), marks_of(runs)
     plain = {
         "note": head,
         "baseline": config.baseline,
         "seeds": list(config.seeds),
         "methods": {
-            name: {"options": config.options(name)["method"], "numbers": numbers}
+            name: {"options": config.options(name)["method"], "numbers": numbers, **marks.get(name, {})}
             for name, numbers in aggregate(config, runs).items()
         },
         "runs": [{"method": run["method"], "seed": run["seed"], **run["results"]} for run in runs],
@@ -77,11 +85,12 @@ def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) 
         },
     }
     (folder / "results.json").write_text(json.dumps(plain, indent=1, allow_nan=False) + "\n", encoding="utf-8")
-    with (folder / "results.csv").open("w", encoding="utf-8", newline="") as text:
-        text.write(f"# {head}\n")
-        rows = csv.writer(text, lineterminator="\n")
-        rows.writerow(["method", "seed", *runs[0]["results"]])
-        rows.writerows([run["method"], run["seed"], *run["results"].values()] for run in runs)
+    text = io.StringIO()
+    text.write(f"# {head}\n")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["method", "seed", *runs[0]["results"]])
+    rows.writerows([run["method"], run["seed"], *run["results"].values()] for run in runs)
+    (folder / "results.csv").write_text(text.getvalue(), encoding="utf-8")
 
 
 def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
@@ -106,6 +115,9 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     if over:
         names = ", ".join(map(escape, over))
         caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step, by measuring"
+    marks = marks_of(runs)
+    for mark in sorted({m["mark"] for m in marks.values()}):
+        caption += f"\n* {', '.join(escape(n) for n, m in marks.items() if m['mark'] == mark)}: {mark}"
     table = Table(title=note(config), caption=caption, title_justify="left", caption_justify="left")
     table.add_column("method")
     for _, heading, _, compared in shown:
@@ -117,7 +129,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
             cells.append(_cell(row[key]["mean"], row[key]["sd"] if compared else None, form))
             if compared:
                 cells.append(_cell(row[key]["difference"], row[key]["difference_sd"], f"+{form}"))
-        table.add_row(escape(name), *cells)
+        table.add_row(escape(name) + " *" * (name in marks), *cells)
     return table
 
 
@@ -126,3 +138,53 @@ def _cell(value: float | None, spread: float | None, form: str) -> str:
         return ""
     text = format(value, form)
     return text if spread is None else f"{text} ± {format(spread, form.lstrip('+'))}"
+
+
+def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> Path:
+    """Write `curves.png` and `curves.svg`: effective ratio and score against rollouts, mean over seeds.
+
+    Of many methods only the baseline and the best are named, the others grey.
+
+    Raises:
+        ImportError: matplotlib is not installed.
+    """
+    from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, save_figure
+    from rollwise.reports.series import moving_mean, smoothing_window
+
+    key = "effective_ratio" if config.replay is not None else "score"
+    numbers = aggregate(config, runs)
+    best = sorted(
+        (name for name in numbers if name != config.baseline), key=lambda name: -(numbers[name][key]["mean"] or 0)
+    )
+    styles = [(colour, line) for line in ("-", "--") for colour in PALETTE]
+    named = dict(zip(best if len(best) <= len(styles) else best[:CURVES_DRAWN], styles, strict=False))
+    named[config.baseline] = (INK, "-")
+
+    def panel(name: str, label: str, *, last: bool) -> Any:
+        def draw(ax: Any) -> None:
+            for method in [*(m for m in best if m not in named), *named]:
+                x, y = _curve([run["curves"] for run in runs if run["method"] == method], name)
+                if method in named:
+                    draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=method)
+                else:
+                    ax.plot(x, moving_mean(y, smoothing_window(len(y))), color=GRID, linewidth=1.0, zorder=0)
+            ax.set_title("SIMULATED" + (" (replay: nothing is learnt)" if config.replay else ""), fontsize=9)
+            ax.set_xlabel("rollouts")
+            ax.set_ylabel(label)
+            if last:
+                ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+        return draw
+
+    learning = config.replay is None
+    panels = [panel("effective_ratio", "effective task ratio", last=not learning)]
+    panels += [panel("score", "score on held-out prompts", last=True)] if learning else []
+    save_figure(FigureSpec("curves", "", "", tuple(panels), width=6.0), Path(out))
+    return Path(out) / "curves.png"
+
+
+def _curve(curves: Sequence[dict[str, list[float | None]]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds, step by step, as far as all of them went: rollouts (T,) and the number (T,)."""
+    steps = min(len(c["rollouts"]) for c in curves)
+    x, y = (np.array([c[key][:steps] for c in curves], dtype=np.float64) for key in ("rollouts", name))
+    return x.mean(axis=0), y.mean(axis=0)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -229,16 +229,3 @@ class World:
 def _count(*kinds: np.ndarray | None) -> int:
     """How many kinds there are among several arrays of their numbers."""
     return max((int(k.max()) + 1 for k in kinds if k is not None and len(k)), default=0)
-
-
-class Block:
-    """Before each step of training: a category can't be solved yet, or now can."""
-
-    def __init__(self, world: World, category: str, steps: int) -> None:
-        self.steps = steps
-        self.items = world.items
-        closed = world.items.category == world.categories.index(category)
-        self.closed = replace(world.items, difficulty=np.where(closed, np.inf, world.items.difficulty))
-
-    def __call__(self, step: int, world: Any) -> None:
-        world.items = self.closed if step < self.steps else self.items

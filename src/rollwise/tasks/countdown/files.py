@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import TaskError
+from rollwise.parquet import import_pyarrow
 from rollwise.tasks.countdown.items import Item
 from rollwise.tasks.countdown.solver import MAX_NUMBERS
-from rollwise.tasks.parquet import import_pyarrow
 
 _JSONL = (".jsonl", ".ndjson")
 _FORM = 'each row needs "target" (a whole number) and "nums" (a list of whole numbers)'

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from rollwise.errors import MissingExtraError
-from rollwise.tasks.parquet import import_pyarrow
+from rollwise.parquet import import_pyarrow
 
 
 def test_the_module_comes_with_its_parquet_part() -> None:

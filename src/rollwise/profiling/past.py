@@ -1,0 +1,113 @@
+"""What past rollouts are worth: a profile of a log, without a model, with what changed over its steps."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, dataclass
+
+from rollwise.errors import ConfigError
+from rollwise.outcome import RewardSpec
+from rollwise.profiling.config import PastConfig
+from rollwise.profiling.past_replay import replay
+from rollwise.profiling.past_summary import PastSummary
+from rollwise.profiling.profile import PROFILE_FILE, Profile
+from rollwise.profiling.tables import table_rows, write_table
+from rollwise.runs.names import METRICS_FILE
+from rollwise.runs.past import PastRollouts, read_past
+from rollwise.runs.reading import read_run
+from rollwise.runs.solved import SolvedRule
+from rollwise.state import make_folder, write_atomically
+
+
+@dataclass(frozen=True)
+class PastPlan:
+    """The training that is planned, by default one like the log's; what `Summary` needs of a profile's options."""
+
+    data: str
+    model: str
+    rollouts: int
+    answer: str | None
+    group_size: int
+    steps: int | None
+    prompts_per_step: int
+    seed: int
+
+    def visits(self, population: int) -> float | None:
+        """How often a prompt comes by, under uniform sampling; None if that is not known."""
+        return None if self.steps is None else self.steps * self.prompts_per_step / population
+
+
+def run_past(config: PastConfig) -> Profile:
+    """Profile past rollouts; writes `profile.json`, `pass_rates.jsonl` and `pass_rates.parquet`.
+
+    Raises:
+        ConfigError: options that don't fit, or columns that can't be found.
+        StateFileError: the log is not there, or a line of it can't be read.
+    """
+    if (config.folder / "groups.jsonl").exists():
+        raise ConfigError(f"{str(config.folder)!r} holds the profile of a model; give another folder with --out")
+    past = read_past(config.rollouts, config)
+    run = read_run(past.path) if past.kind == "run" and (past.path / METRICS_FILE).is_file() else None
+    if run is not None:
+        past.columns.update(run.prompt_columns())
+    longest = config.max_completion_length or (None if run is None else run.config.get("max_completion_length"))
+    mark_truncated(past, longest if isinstance(longest, int) else None)
+    spec = reward_range(past, config, None if run is None else run.rewards)
+    summary = PastSummary(plan_of(past, config), past, spec)
+    if not summary.groups:
+        raise ConfigError(f"{config.rollouts!r} has no rollout with a reward; name its column: --reward_column")
+    numbers = summary.to_dict() | {"replay": replay(past, spec)}
+    rows = table_rows(summary.groups, summary.rates, summary.scores, None)
+    for row in rows if past.unit != "tokens" else ():
+        del row["mean_tokens"]
+    folder = make_folder(config.folder)
+    write_table(folder, rows)
+    write_atomically(folder / PROFILE_FILE, json.dumps(numbers, indent=1, ensure_ascii=False).encode())
+    return Profile(folder, numbers)
+
+
+def plan_of(past: PastRollouts, config: PastConfig) -> PastPlan:
+    """The training that is planned: what the options say, else what the log did."""
+    steps = len(past.steps) if past.has_steps else None
+    return PastPlan(
+        data=str(past.path),
+        model="past rollouts",
+        rollouts=past.group_size,
+        answer=config.answer or ("gts" if past.kind == "verl" else None),
+        group_size=config.group_size or max(2, past.group_size),
+        steps=config.steps or steps,
+        prompts_per_step=config.prompts_per_step or (max(1, round(len(past.groups) / steps)) if steps else 64),
+        seed=config.seed,
+    )
+
+
+def mark_truncated(past: PastRollouts, longest: int | None) -> None:
+    """Mark rollouts of this many tokens as cut off, where the log counts tokens and does not say which were."""
+    if longest is None or past.unit != "tokens":
+        return
+    for group in past.groups:
+        if not group.truncated:
+            group.truncated = [size >= longest for size in group.sizes]
+
+
+def reward_range(past: PastRollouts, config: PastConfig, said: RewardSpec | None) -> RewardSpec:
+    """The range of the rewards: as the options say, else as the run said, else guessed from what is there.
+
+    Raises:
+        ConfigError: a reward lies outside the range that the options say.
+    """
+    rewards = [reward for group in past.groups for reward in group.rewards if reward is not None]
+    least, greatest = min(rewards, default=0.0), max(rewards, default=1.0)
+    given = {name: getattr(config, name) for name in ("reward_low", "reward_high", "solved_at")}
+    if said is not None and not any(value is not None for value in given.values()):
+        return said
+    guess = RewardSpec(low=min(0.0, least), high=max(1.0, greatest), solved_at=SolvedRule.guess(greatest).at)
+    known = asdict(said or guess)
+    low, high = (known[end] if given[f"reward_{end}"] is None else given[f"reward_{end}"] for end in ("low", "high"))
+    if least < low - 1e-6 * (high - low) or greatest > high + 1e-6 * (high - low):
+        raise ConfigError(
+            f"rewards of {str(past.path)!r} go from {least:g} to {greatest:g}, outside [{low:g}, {high:g}]; say their "
+            "range with --reward_low and --reward_high"
+        )
+    at = given["solved_at"] if given["solved_at"] is not None else high if given["reward_high"] is not None else None
+    return RewardSpec(low=low, high=high, solved_at=known["solved_at"] if at is None else at)

@@ -1,0 +1,277 @@
+"""Past rollouts, whatever logged them: a run of rollwise, TRL's completions, verl's dump, or a file of rows.
+
+Every row is checked; what can't be read is refused by file, line and field, as a page of wrong counts helps nobody.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.runs.lines import enumeration
+from rollwise.runs.names import ROLLOUTS_FILE
+from rollwise.runs.past_columns import KINDS, Columns, Kind, Line, RowReader, kind_of, prompt_id
+from rollwise.runs.rows import ENDINGS, read_rows
+
+_Placed = tuple[str, Mapping[str, Any]]
+
+
+@dataclass(slots=True)
+class PastGroup:
+    """The rollouts of one prompt at one step.
+
+    Attributes:
+        prompt_id: the prompt's.
+        step: when they were made; 0 where the log has no steps.
+        rewards: (k,) None for one that was not scored.
+        sizes: (k,) their lengths in the log's unit.
+        texts: (k,) the completions; empty where the log has none.
+        truncated: (k,) which were cut off; empty where the log does not say.
+    """
+
+    prompt_id: str
+    step: int
+    rewards: list[float | None] = field(default_factory=list)
+    sizes: list[int] = field(default_factory=list)
+    texts: list[str] = field(default_factory=list)
+    truncated: list[bool] = field(default_factory=list)
+
+    def add(self, line: Line, unit: str) -> None:
+        """Add a line's rollouts."""
+        self.rewards += line.rewards
+        self.texts += line.texts or []
+        self.truncated += line.truncated or []
+        if unit == "tokens":
+            self.sizes += line.tokens or []
+        else:
+            self.sizes += [1] * len(line.rewards) if unit == "rollouts" else [len(t) for t in line.texts or []]
+
+    def cut_into(self, size: int) -> list[PastGroup]:
+        """Groups of `size` rollouts, in order."""
+        starts = range(0, len(self.rewards), size)
+        lists = ("rewards", "sizes", "texts", "truncated")
+        return [
+            PastGroup(self.prompt_id, self.step, *(getattr(self, name)[at : at + size] for name in lists))
+            for at in starts
+        ]
+
+
+@dataclass(frozen=True)
+class PastRollouts:
+    """All groups of a log.
+
+    Attributes:
+        path: the file or folder.
+        kind: what wrote it.
+        groups: J groups, by step, then as they stand.
+        prompts: N prompts by id, in the order in which they first came.
+        columns: their other columns by id: those that never change for a prompt.
+        categories: the prompts' categories by id; empty where there are none.
+        has_steps: whether the log says which step each is of.
+        unit: what `sizes` count: "tokens", else "characters" of the completions, else "rollouts".
+        lanes: why groups were chosen, of a run of rollwise.
+        left_out: groups that were made only to measure or screen prompts.
+        notes: what its reader should know.
+    """
+
+    path: Path
+    kind: Kind
+    groups: list[PastGroup]
+    prompts: dict[str, Any]
+    columns: dict[str, dict[str, Any]]
+    categories: dict[str, str]
+    has_steps: bool
+    unit: str
+    lanes: frozenset[str]
+    left_out: int
+    notes: list[str]
+
+    @property
+    def steps(self) -> list[int]:
+        """The steps that have groups, increasing."""
+        return sorted({group.step for group in self.groups})
+
+    @property
+    def group_size(self) -> int:
+        """Rollouts of a group: the most common number."""
+        return Counter(len(group.rewards) for group in self.groups).most_common(1)[0][0]
+
+
+def read_past(path: str | Path, columns: Columns | None = None) -> PastRollouts:
+    """Read past rollouts.
+
+    Args:
+        path: A .jsonl, .json, .csv or .parquet file with a row for each completion or each group; or a folder: a run's,
+            TRL's `output_dir` (trained with `log_completions=True`), verl's `rollout_data_dir`, or one of such files.
+        columns: What the columns are called, where the usual names are not used.
+
+    Raises:
+        StateFileError: nothing is there, or a line lacks a field or holds something else than it should.
+        ConfigError: a column can't be found, the file is of another kind, or no prompt has two rollouts in a step.
+    """
+    place, columns = Path(path), columns or Columns()
+    files = _find_files(place)
+    log = _Log(columns)
+    before: list[Any] = []
+    repeated: list[str] = []
+    for file in files:
+        rows = [(f"{file}, {at}", row) for at, row in read_rows(file)]
+        contents = [(row.get("prompt"), row.get("completion")) for _, row in rows] if len(files) > 1 else []
+        if contents and contents == before and all(text is not None for _, text in contents):
+            repeated.append(file.name)
+            continue
+        before = contents
+        log.read(rows)
+    if not log.lines:
+        raise ConfigError(f"{str(place)!r} has no rollouts; give a log with a row for each completion or group")
+    notes = []
+    if repeated:  # TRL writes its last batch at every logged step, also where no new one was generated
+        names = enumeration(repeated[:3], len(repeated) - len(repeated[:3]))
+        notes.append(f"{names} repeat the completions of the file before, and are counted once")
+    return log.past(place, notes)
+
+
+def _find_files(place: Path) -> list[Path]:
+    if place.is_file():
+        return [place]
+    if not place.is_dir():
+        raise StateFileError(f"{str(place)!r} is not there; give a file or folder of past rollouts")
+    for name in (ROLLOUTS_FILE, "groups.jsonl"):
+        if (place / name).is_file():
+            return [place / name]
+    for folder in (place / "completions", place):
+        if found := sorted(folder.glob("completions_*.parquet")):
+            return found
+    found = sorted((p for p in place.iterdir() if p.suffix.lower() in ENDINGS and p.is_file()), key=_in_order)
+    if not found or len({p.suffix for p in found}) > 1:
+        what = f"files of several kinds ({found[0].name}, {found[-1].name})" if found else "no rollouts"
+        raise StateFileError(
+            f"{str(place)!r} holds {what}; give a file, a run's folder, TRL's output_dir (trained with "
+            "log_completions=True) or verl's rollout_data_dir"
+        )
+    return found
+
+
+def _in_order(path: Path) -> list[tuple[int, str]]:
+    """By the numbers in the name, so that 10.jsonl comes after 9.jsonl."""
+    return [(int(part), "") if part.isdigit() else (-1, part) for part in re.split(r"(\d+)", path.name)]
+
+
+class _Log:
+    """Collects the lines of a log."""
+
+    def __init__(self, columns: Columns) -> None:
+        self.columns = columns
+        self.reader: RowReader | None = None
+        self.kind: Kind = "rows"
+        self.lines: list[Line] = []
+
+    def read(self, rows: Iterable[_Placed]) -> None:
+        """Read a file's rows."""
+        for place, row in rows:
+            if self.reader is None:
+                self.kind = kind_of(row)
+                self.reader = RowReader(self.columns, row, place, self.kind)
+            self.lines.append(self.reader.read(place, row))
+
+    def past(self, path: Path, notes: list[str]) -> PastRollouts:
+        """All of it, as groups."""
+        assert self.reader is not None
+        lines, left_out = _merge_screened(self.lines) if self.kind == "run" else (self.lines, 0)
+        ids = _ids(lines, given=self.reader.id_is_given)
+        unit = next((u for u, has in _units(lines) if has), "rollouts")
+        has_steps = "step_column" in self.reader.names
+        groups: dict[Any, PastGroup] = {}
+        for number, (line, id_) in enumerate(zip(lines, ids, strict=True)):
+            step = line.step or 0
+            key = number if self.kind == "run" else (step, id_)
+            groups.setdefault(key, PastGroup(id_, step)).add(line, unit)
+        parts = list(_split(groups.values()) if has_steps and self.kind != "run" else groups.values())
+        if all(len(group.rewards) < 2 for group in parts):
+            raise ConfigError(
+                f"{str(path)!r}: no prompt has two rollouts" + " in a step" * has_steps + ", so no group has contrast; "
+                "name the right columns: --prompt_column (or --id) and --step_column"
+            )
+        prompts: dict[str, Any] = {}
+        for line, id_ in zip(lines, ids, strict=True):
+            prompts.setdefault(id_, id_ if line.prompt is None else line.prompt)
+        return PastRollouts(
+            path=path,
+            kind=self.kind,
+            groups=sorted((g for g in parts if g.rewards), key=lambda g: g.step),
+            prompts=prompts,
+            columns={} if self.kind == "run" else _other_columns(lines, ids, self.reader.used()),
+            categories=_categories(lines, ids),
+            has_steps=has_steps,
+            unit=unit,
+            lanes=frozenset(str(line.row.get("lane")) for line in lines) if self.kind == "run" else frozenset(),
+            left_out=left_out,
+            notes=notes,
+        )
+
+
+def _units(lines: list[Line]) -> Iterator[tuple[str, bool]]:
+    yield "tokens", all(line.tokens is not None for line in lines)
+    yield "characters", all(line.texts is not None for line in lines)
+
+
+def _ids(lines: list[Line], *, given: bool) -> list[str]:
+    """The prompts' ids: those given; of a column `id` that nobody named, only if it has one for each prompt."""
+    hashed = [prompt_id(line.prompt, line.given_id if line.prompt is None or given else None) for line in lines]
+    if given or any(line.given_id is None for line in lines):
+        return hashed
+    named = [str(line.given_id) for line in lines]
+    pairs = len(set(zip(named, hashed, strict=True)))
+    return named if pairs == len(set(named)) == len(set(hashed)) else hashed
+
+
+def _split(groups: Iterable[PastGroup]) -> Iterator[PastGroup]:
+    """Groups as large as most are: a prompt that came twice in a step has two."""
+    groups = list(groups)
+    size = Counter(len(group.rewards) for group in groups).most_common(1)[0][0]
+    for group in groups:
+        yield from group.cut_into(size) if size > 1 and len(group.rewards) % size == 0 else [group]
+
+
+def _merge_screened(lines: list[Line]) -> tuple[list[Line], int]:
+    """A run's groups as last written, screened rollouts in the group that went on with them; groups left out."""
+    by_ticket = {line.row.get("ticket"): line for line in lines}
+    train = [line for line in by_ticket.values() if line.row.get("purpose", "train") == "train"]
+    used = 0
+    for line in train:
+        screened = line.row.get("screened")
+        first = by_ticket.get(screened.get("ticket")) if isinstance(screened, Mapping) else None
+        if first is not None:
+            used += 1
+            line.rewards = first.rewards + line.rewards
+            for name in ("texts", "tokens", "truncated"):
+                parts = getattr(first, name), getattr(line, name)
+                setattr(line, name, None if None in parts else parts[0] + parts[1])
+    return train, len(by_ticket) - len(train) - used
+
+
+def _categories(lines: list[Line], ids: list[str]) -> dict[str, str]:
+    found = {id_: line.category for line, id_ in zip(lines, ids, strict=True) if line.category is not None}
+    return found if len(found) == len(set(ids)) else {}
+
+
+def _other_columns(lines: list[Line], ids: list[str], used: set[str]) -> dict[str, dict[str, Any]]:
+    """The columns of text and numbers that always have the same value for a prompt, such as a recorded answer."""
+    found: dict[str, dict[str, Any]] = {}
+    changing: set[str] = set(used)
+    for line, id_ in zip(lines, ids, strict=True):
+        if id_ in found:
+            changing |= {n for n, v in found[id_].items() if n not in changing and line.row.get(n) != v}
+        else:
+            found[id_] = {n: v for n, v in line.row.items() if isinstance(v, str | int | float | Mapping)}
+    return {id_: {n: v for n, v in row.items() if n not in changing} for id_, row in found.items()}
+
+
+def words_of(past: PastRollouts) -> str:
+    """What a log is, in a few words."""
+    return f"{KINDS[past.kind]}, {len(past.groups):,} groups of {len(past.prompts):,} prompts"

@@ -1,0 +1,124 @@
+"""The log that a replay has as its world: a run of uniform sampling, or any past rollouts that may be one."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.evaluation import RunData, read_run
+from rollwise.outcome import RewardSpec
+from rollwise.runs.names import METRICS_FILE, ROLLOUTS_FILE
+from rollwise.runs.past import PastRollouts, read_past
+from rollwise.runs.past_columns import Columns
+from rollwise.simulation.run_log import NO_CATEGORY, RunLog, levels_of, solved_score
+from rollwise.simulation.uniform_log import chosen_by_lanes, why_no_replay
+
+
+def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:
+    """The log of a finished run with uniform sampling, or of other past rollouts (`read_past`).
+
+    Rewards are mapped to [0, 1] by the run's `RewardSpec`. Where its folder has none, those outside [0, 1] are: the
+    least to 0 and the greatest, which counts as solved, to 1.
+
+    Args:
+        run: A run's folder, or what `read_past` reads.
+        columns: What the columns of past rollouts are called.
+
+    Raises:
+        StateFileError: it is not there, or damaged.
+        ConfigError: it has no rollouts, or was not made with uniform sampling: then what it has seen of a prompt, and
+            when, depends on how the prompt did.
+    """
+    if not (Path(run) / METRICS_FILE).is_file():
+        return log_of(read_past(run, columns))
+    data = read_run(run)
+    groups = [g for g in _trained(data) if len(g["rewards"])]
+    if not groups:
+        raise ConfigError(f"{str(run)!r} has no rollouts with a reward; replay needs a run's rollouts.jsonl")
+    if chosen := chosen_by_lanes({str(g["lane"]) for g in groups}):
+        raise ConfigError(f"{str(run)!r} {chosen}")
+    ids = list(dict.fromkeys(str(g["prompt_id"]) for g in groups))
+    number = {id_: i for i, id_ in enumerate(ids)}
+    of = {id_: g for g, id_ in ((g, str(g["prompt_id"])) for g in reversed(groups))}
+    levels, counts = levels_of([np.array(g["rewards"], dtype=np.float64) for g in groups], data.rewards)
+    steps = np.array([g["step"] for g in groups], dtype=np.int64)
+    return RunLog(
+        ids=ids,
+        prompts=[of[id_].get("prompt", id_) for id_ in ids],
+        category=[str(of[id_].get("category", NO_CATEGORY)) for id_ in ids],
+        columns=_columns(data, ids),
+        slot=np.array([number[str(g["prompt_id"])] for g in groups], dtype=np.int64),
+        step=steps,
+        counts=counts,
+        levels=levels,
+        steps=int(steps.max()),
+        batch=_batch(data, steps),
+        group_size=int(counts.sum(axis=1).max()),
+        advantage="std" if data.config.get("advantages") == "std" else "centred",
+        effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
+        solved_at=1.0 if data.rewards is None else solved_score(data.rewards),
+    )
+
+
+def log_of(past: PastRollouts, spec: RewardSpec | None = None) -> RunLog:
+    """Past rollouts as the log of a run; its steps are numbered from 1.
+
+    Args:
+        past: From `read_past`.
+        spec: The range of rewards; None to map the least to 0 and the greatest to 1, where they leave [0, 1].
+
+    Raises:
+        ConfigError: they can't be replayed; see `why_no_replay`.
+    """
+    if why := why_no_replay(past):
+        raise ConfigError(f"{str(past.path)!r} {why}")
+    groups = [group for group in past.groups if any(r is not None for r in group.rewards)]
+    ids = list(dict.fromkeys(group.prompt_id for group in groups))
+    number, place = {id_: i for i, id_ in enumerate(ids)}, {step: i for i, step in enumerate(past.steps, start=1)}
+    levels, counts = levels_of([np.array([r for r in g.rewards if r is not None], dtype=float) for g in groups], spec)
+    steps = np.array([place[group.step] for group in groups], dtype=np.int64)
+    return RunLog(
+        ids=ids,
+        prompts=[past.prompts[id_] for id_ in ids],
+        category=[past.categories.get(id_, NO_CATEGORY) for id_ in ids],
+        columns={},
+        slot=np.array([number[group.prompt_id] for group in groups], dtype=np.int64),
+        step=steps,
+        counts=counts,
+        levels=levels,
+        steps=len(place),
+        batch=int(np.median(np.bincount(steps)[1:])),
+        group_size=int(counts.sum(axis=1).max()),
+        advantage="centred",
+        effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
+        solved_at=1.0 if spec is None else solved_score(spec),
+    )
+
+
+def _batch(data: RunData, steps: np.ndarray) -> int:
+    """Prompts a step; of a run with a gate, whose steps have several rounds, those of one."""
+    said = data.config.get("prompts_per_step")
+    return said if isinstance(said, int) and said > 0 else int(np.bincount(steps).max())
+
+
+def _trained(data: RunData) -> list[dict[str, Any]]:
+    """The groups that were not only measured, by ticket as last written, without the rollouts that have no reward."""
+    rows = {}
+    for number, row in data.rollout_lines():
+        if missing := [name for name in ("ticket", "prompt_id", "lane", "step") if name not in row]:
+            raise StateFileError(
+                f"{data.path / ROLLOUTS_FILE}, line {number}: no {missing[0]!r}, so it is no line of a run"
+            )
+        if row.get("purpose", "train") == "train":
+            rows[row["ticket"]] = row
+    return [{**row, "rewards": [r for r in row["rewards"] if r is not None]} for row in rows.values()]
+
+
+def _columns(data: RunData, ids: list[str]) -> dict[str, list[Any]]:
+    """The columns that are known of all these prompts, name -> N values."""
+    logged = data.prompt_columns()
+    known = [logged.get(id_, {}) for id_ in ids]
+    return {name: [columns[name] for columns in known] for name in sorted(set.intersection(*map(set, known)))}

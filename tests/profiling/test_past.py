@@ -1,0 +1,159 @@
+"""A profile of past rollouts: its numbers by hand, what changed, what was wasted, and why a log is not replayed."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from rollwise.errors import ConfigError
+from rollwise.profiling.config import PastConfig
+from rollwise.profiling.display import show
+from rollwise.profiling.past import run_past
+from rollwise.profiling.tables import read_table
+
+RUN = Path(__file__).parents[1] / "simulation/data/uniform-run"
+Rows = list[dict[str, Any]]
+
+
+def group(step: int, prompt: str, rewards: list[float], length: int = 10, **more: Any) -> dict[str, Any]:
+    return {"step": step, "prompt": prompt, "rewards": rewards, "tokens": [length] * len(rewards), **more}
+
+
+ROWS = [
+    group(1, "a", [0, 0, 0, 0], 30),
+    group(1, "b", [1, 0, 0, 0]),
+    group(2, "a", [0, 0, 0, 0], 10),
+    group(2, "b", [1, 1, 1, 1], 10),
+    group(3, "a", [1, 0, 0, 0]),
+    group(3, "b", [1, 1, 1, 1]),
+]
+
+
+def profile(folder: Path, rows: Rows, **options: Any) -> dict[str, Any]:
+    path = folder / "past.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return run_past(PastConfig(rollouts=str(path), out=str(folder / "out"), **options)).numbers
+
+
+def shown(numbers: dict[str, Any]) -> str:
+    text = io.StringIO()
+    show(numbers, Console(file=text, width=400))
+    return text.getvalue()
+
+
+def test_the_numbers_by_hand(tmp_path: Path) -> None:
+    """Prompt a: 1 of 12, b: 9 of 12. Contrast in 2 of 6 groups, 80 of the 320 tokens; of the other 240, 160 failed."""
+    numbers = profile(tmp_path, ROWS)
+    assert numbers["pass_rate"]["mean"] == pytest.approx((1 / 12 + 9 / 12) / 2)
+    assert numbers["histogram"] == [0, 1, 0, 1, 0, 0]
+    assert numbers["estimate"]["effective"]["share"] == pytest.approx(1 / 3)
+    lost = numbers["wasted"]
+    assert (lost["unit"], lost["spent"], lost["groups_with_contrast"]) == ("tokens", 320, pytest.approx(1 / 3))
+    assert (lost["share"], lost["none_solved"], lost["all_solved"]) == (0.75, 0.5, 0.25)
+    assert [line["contrast"] for line in numbers["over_steps"]] == [0.5, 0.0, 0.5]
+    assert [line["solved"] for line in numbers["over_steps"]] == [0.125, 0.5, 0.625]
+    assert [line["size"] for line in numbers["over_steps"]] == [20.0, 10.0, 10.0]
+    assert numbers["returned"] == {"prompts": 2, "first": 0.125, "last": 0.625}
+    assert (numbers["group_size"], numbers["population"], numbers["tokens"]["truncated"]) == (4, 2, None)
+    assert json.loads((tmp_path / "out/profile.json").read_text()) == numbers
+    assert [row["pass_rate"] for row in read_table(tmp_path / "out").values()] == pytest.approx([1 / 12, 9 / 12])
+    text = shown(numbers)
+    assert "rows, 6 groups of 2 prompts, steps 1 to 3, 4 rollouts a group" in text
+    assert "75.0% of the tokens (320 in all) were spent on groups without contrast" in text
+    assert "2 prompts came at more than one step: pass rate 0.125 at first, 0.625 at last" in text
+
+
+def test_characters_and_rollouts_are_named_as_such(tmp_path: Path) -> None:
+    rows = [{"step": 1, "prompt": "a", "rewards": [1, 0], "texts": ["four", "fourteen"], "category": "sums"}]
+    text = shown(profile(tmp_path, rows))
+    assert "tokens" not in text.replace("the log has no numbers of tokens", "")
+    assert "0.0% of the characters (12 in all)" in text
+    assert "the log has no numbers of tokens, so characters of the completions are counted" in text
+    text = shown(profile(tmp_path, [{"step": 1, "prompt": "a", "rewards": [1, 0]}]))
+    assert "0.0% of the rollouts (2 in all)" in text
+    assert "the log has no completions to look at" in text
+
+
+def test_replay_says_what_other_methods_would_have_found(tmp_path: Path) -> None:
+    numbers = profile(tmp_path, ROWS)
+    said = numbers["replay"]
+    assert said["logged"] == pytest.approx(1 / 3)
+    marks = {line["method"]: line["mark"] for line in said["methods"]}
+    assert marks["sec"] == marks["dump"] == "no categories in this run: one arm, so it samples uniformly"
+    assert marks["recommended"] is None
+    assert "they are taken as drawn uniformly" in shown(numbers)
+
+
+def test_a_run_and_its_replay(tmp_path: Path) -> None:
+    numbers = run_past(PastConfig(rollouts=str(RUN), out=str(tmp_path / "out"))).numbers
+    assert (numbers["past"]["kind"], numbers["population"]) == ("a run of rollwise, 212 groups of 40 prompts", 40)
+    assert set(numbers["categories"]) == {"L1", "L2", "L3", "L4"}
+    assert {line["mark"] for line in numbers["replay"]["methods"]} == {None}
+    assert "taken as drawn uniformly" not in shown(numbers)
+
+
+def in_lane(rows: Rows, lane: str) -> Rows:
+    return [{**row, "ticket": f"t{i}", "prompt_id": row["prompt"], "lane": lane} for i, row in enumerate(rows)]
+
+
+@pytest.mark.parametrize(
+    ("rows", "reason"),
+    [
+        (in_lane(ROWS, "priority"), "was not made with uniform sampling: it has groups by the lane 'priority'"),
+        ([{n: v for n, v in row.items() if n != "step"} for row in ROWS], "--step_column"),
+        (
+            [group(step, "a", [1, 0]) for step in range(80)] + [group(step, f"p{step}", [0, 0]) for step in range(40)],
+            "prompts came 1 to 80 times, more unevenly than at random",
+        ),
+        ([group(i // 4, f"p{i % 8}", [1, 0]) for i in range(40)], "has contrast in all of its 40 groups"),
+    ],
+)
+def test_why_a_log_is_not_replayed(rows: Rows, reason: str, tmp_path: Path) -> None:
+    numbers = profile(tmp_path, rows)
+    assert reason in numbers["replay"]["why"]
+    assert f"not replayed: {numbers['replay']['why']}" in shown(numbers)
+
+
+def test_the_range_of_rewards(tmp_path: Path) -> None:
+    signed = [group(1, "a", [-1, 1]), group(1, "b", [-1, -1])]
+    assert profile(tmp_path, signed)["past"]["rewards"] == {"low": -1.0, "high": 1.0, "solved_at": 1.0}
+    assert profile(tmp_path, signed)["pass_rate"]["mean"] == 0.25
+    large = profile(tmp_path, [group(1, "a", [0, 10])], solved_at=5.0)
+    assert large["past"]["rewards"] == {"low": 0.0, "high": 10.0, "solved_at": 5.0}
+    small = shown(profile(tmp_path, [group(1, "a", [0, 0.5])]))
+    assert "no reward reaches 1, from which on a rollout counts as solved; say another with --solved_at" in small
+    with pytest.raises(ConfigError, match=r"go from -1 to 1, outside \[0, 1\]; say their range with --reward_low"):
+        profile(tmp_path, signed, reward_low=0.0)
+
+
+def test_cut_off_completions_are_no_wrong_labels_here_either(tmp_path: Path) -> None:
+    rows = [group(1, f"{n}+4=", [0] * 4, 30, texts=["Step 1: take the 4"] * 4, answer=str(n)) for n in range(10)]
+    assert profile(tmp_path, rows)["n_suspects"] == 10  # nothing says that they were cut off
+    numbers = profile(tmp_path, rows, max_completion_length=30)
+    assert (numbers["n_suspects"], numbers["tokens"]["truncated"]) == (0, 1.0)
+    assert numbers["recommendation"]["headline"].startswith("allow more tokens")
+
+
+def test_a_misread_reward_is_found_in_a_dump_of_verl(tmp_path: Path) -> None:
+    for step in (1, 2):
+        rows = [
+            {"input": f"{n}+4=", "output": f"It is {n + 4}", "gts": str(n + 4), "score": 0.0, "step": step}
+            for n in range(10)
+            for _ in range(2)
+        ]
+        (tmp_path / f"{step}.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    numbers = run_past(PastConfig(rollouts=str(tmp_path), out=str(tmp_path / "out"))).numbers
+    assert (numbers["answers_recorded"], numbers["n_suspects"]) == (10, 10)
+    assert numbers["recommendation"]["headline"].startswith("mend the answers or the reward first")
+
+
+def test_nothing_of_a_models_profile_is_overwritten(tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out/groups.jsonl").write_text("")
+    with pytest.raises(ConfigError, match="holds the profile of a model; give another folder with --out"):
+        profile(tmp_path, ROWS)
