@@ -46,8 +46,8 @@ class Drawn:
 
         The tokens are those that the endpoint counted. It counts none for a request that was cancelled, broke off or
         was under way at a kill. Such a one is `uncounted`: it read the same prompt as the others, and wrote at least
-        the chunks that came. Tokens are None where the endpoint counts none at all. `one_each` says that a request for
-        several samples got one, as the endpoint gives no more.
+        the chunks that came. Tokens are None where the endpoint counts none at all. `one_each` is there
+        where a request for several samples got one, as the endpoint gives no more.
 
         Args:
             stop: How many samples were judged.
@@ -70,8 +70,13 @@ class Drawn:
         one_each = any(
             came[number] == 1 < line["asked"] and not line["unfinished"] for number, line in self.requests.items()
         )
-        counts = {"uncounted": uncounted, "unused": unused, "one_each": one_each}
-        return {"requests": len(requests) + len(killed), **tokens, **counts}
+        return {
+            "requests": len(requests) + len(killed),
+            **tokens,
+            "uncounted": uncounted,
+            "unused": unused,
+            **({"one_each": True} if one_each else {}),
+        }
 
 
 def sample_line(id_: str, at: int, request: int, answer: str | None, sample: Sample, *, keep_text: bool) -> Line:
