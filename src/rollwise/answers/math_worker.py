@@ -22,7 +22,7 @@ _MOST_MEMORY = 4 * 2**30
 def main() -> None:
     """Answer until the input ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the parent
-    replies = os.fdopen(os.dup(1), "w")
+    replies = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)  # what a library prints is no reply
     logging.disable()
     with suppress(ImportError, OSError, ValueError):  # not every system has limits
@@ -32,9 +32,9 @@ def main() -> None:
     try:
         from math_verify import parse, verify
     except Exception as error:
-        print(json.dumps(repr(error)), file=replies, flush=True)  # the reply
+        replies.write(json.dumps(repr(error)) + "\n")
         return
-    print("null", file=replies, flush=True)
+    replies.write("null\n")
 
     @lru_cache(maxsize=1024)  # one gold answer is compared with those of a whole group
     def parsed(answer: str) -> Any:
@@ -46,7 +46,7 @@ def main() -> None:
             same = bool(verify(parsed(gold), parsed(answer), timeout_seconds=None))
         except Exception:  # too deep, too large: not seen to be the same
             same = False
-        print(json.dumps(same), file=replies, flush=True)
+        replies.write(json.dumps(same) + "\n")
 
 
 if __name__ == "__main__":

@@ -129,7 +129,8 @@ class _Worker:
         timer.start()
         try:
             question_to, reply_from = cast(IO[str], process.stdin), cast(IO[str], process.stdout)
-            print(json.dumps(question), file=question_to, flush=True)
+            question_to.write(json.dumps(question) + "\n")
+            question_to.flush()
             reply = reply_from.readline().strip()
         except BrokenPipeError:
             reply = ""

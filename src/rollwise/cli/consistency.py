@@ -13,6 +13,8 @@ examples:
   rollwise consistency math.jsonl --base_url http://localhost:8000/v1 --model Qwen/Qwen2.5-0.5B-Instruct
                                                       adaptive: at most 40 samples, until the majority is safe
   rollwise consistency math.jsonl ... --price_in 0.15 --price_out 0.6   what it cost and saved, by a million tokens
+  rollwise consistency math.jsonl ... --same math                     \\frac{1}{2}, \\frac12 and 0.5 are one answer
+  rollwise consistency math.jsonl ... --reward rewards.py:accuracy    your own function says which answers are right
   rollwise consistency math.jsonl ... --concurrency 256 --ahead 4     faster, and a few samples more
   rollwise consistency math.jsonl ... --rule esc                      windows of 5, until all of one agree
   rollwise consistency math.jsonl ... --rule full --k 40              all 40, to compare with
@@ -21,8 +23,9 @@ examples:
   rollwise consistency math.jsonl ... --route completions --max_tokens 256 --seed 0 --extra '{"top_k": 20}'
 
 OUT gets a JSON line a prompt: id, answers, chosen, why (agreed or budget), samples, requests, tokens, texts, and
-correct where the data has a recorded answer. OUT.samples.jsonl gets each sample as it is finished. Killed or
-interrupted, the same command goes on where it stopped, and draws no finished sample again.
+correct where the data has a recorded answer. OUT.samples.jsonl gets each sample as it is finished, OUT.summary.json
+the numbers shown. Killed or interrupted, the same command goes on where it stopped, and draws no finished sample again.
+`rollwise report OUT` makes a page of it.
 """
 
 

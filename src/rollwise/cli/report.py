@@ -1,4 +1,4 @@
-"""`rollwise report`: write the page of a run, or of several runs compared."""
+"""`rollwise report`: write the page of a run, of several runs compared, or of a file of answers."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ examples:
   rollwise report runs/first                         what a run did and why: runs/first/report.html
   rollwise report runs/*                             several runs: grouped by method and seed, compared at equal compute
   rollwise report comparisons/mine                   a comparison's folder, as far as it has come
+  rollwise report consistency/math-adaptive.jsonl    the answers of `rollwise consistency`, and what they cost
   rollwise report runs/* --baseline uniform --out page      the page, its tables and figures in the folder page
 """
 
@@ -24,7 +25,13 @@ def build_parser() -> ArgumentParser:
     parser = command_parser(
         description="Write one self-contained HTML file, and its figures as PNG and SVG.", epilog=_EXAMPLES
     )
-    parser.add_argument("runs", metavar="RUN", nargs="+", type=str, help="folders of runs, or one of a comparison")
+    parser.add_argument(
+        "runs",
+        metavar="RUN",
+        nargs="+",
+        type=str,
+        help="folders of runs, or one of a comparison, or a file of `consistency`",
+    )
     parser.add_argument("--out", type=str, help="where to write: a run's page (a file), or a comparison's folder")
     parser.add_argument("--baseline", type=str, help="of several runs: what all others are compared with; else uniform")
     return parser
@@ -32,7 +39,7 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Write the page; its path is what the command prints."""
-    from rollwise.reports import write_comparison, write_report, write_run_comparison
+    from rollwise.reports import write_comparison, write_consistency_report, write_report, write_run_comparison
 
     paths, out, baseline = options.runs, options.get("out"), options.get("baseline")
     if len(paths) > 1:
@@ -41,6 +48,8 @@ def run(options: Namespace) -> int:
         raise ConfigError(f"--baseline {baseline} compares several runs; give more than {paths[0]!r}")
     elif (Path(paths[0]) / "comparison.yaml").is_file():
         page = write_comparison(paths[0], out=out)
+    elif Path(paths[0]).is_file():
+        page = write_consistency_report(paths[0], out)
     else:
         page = write_report(paths[0], out)
     say(f"{page}\n")

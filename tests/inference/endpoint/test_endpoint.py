@@ -77,8 +77,10 @@ def test_esc_stops_where_a_window_agrees(data: Path) -> None:
         "prompts": 3, "samples": 25, "samples_mean": 25 / 3, "unused": 0, "saved": pytest.approx(5 / 30), "requests": 5,
         "uncounted": 0, "prompts_counted": 3, "prompt_tokens": 4 + 2 * 4 + 2 * 5, "completion_tokens": 25 * 23,
         # All 30 in 3 requests: 13 + 30 * 23 tokens, against 22 + 25 * 23.
-        "tokens_saved": pytest.approx(1 - (22 + 575) / (13 + 690)), "money": None, "money_saved": None,
+        "full": {"requests": 3, "prompt_tokens": 13, "completion_tokens": 690, "money": None}, "money": None,
+        "cost_ratio": pytest.approx((22 + 575) / (13 + 690)), "verdict": None,
         "why": {"agreed": 2, "budget": 1}, "unanswered": 0, "judged": 3, "correct": 1,
+        "judged_by": "the recorded answer, compared as text",
     }  # fmt: skip
 
 
@@ -246,7 +248,7 @@ def test_as_a_command(data: Path, capsys: pytest.CaptureFixture[str], monkeypatc
         assert main([*command, "--rule", "adaptive", "--window", "2"]) == 0
         out = capsys.readouterr().out
         assert "consistency/math-adaptive.jsonl" in out
-        assert "1 of 3 with a recorded answer" in out
+        assert "1 of 3 by the recorded answer, compared as text" in " ".join(out.split())
         assert main([*command, "--rule", "esc", "--threshold", "0.9"]) == 1
         assert "rule 'esc' has no option 'threshold'; it has window" in capsys.readouterr().err
     assert len((data.parent / "consistency/math-adaptive.jsonl").read_text().splitlines()) == 3

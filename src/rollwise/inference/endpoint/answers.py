@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from rollwise.answers import final_answer, normalised, same_answer
+from rollwise.answers import final_answer, math_equal, normalised, same_answer
 from rollwise.errors import ConfigError, RewardError, RollwiseError
 from rollwise.inference.policies.agreement import Answer
 from rollwise.sampling.rewards import load_reward
@@ -42,10 +42,12 @@ class Extractor:
         return answer or None
 
 
-def unified(answers: Iterable[Answer]) -> list[Answer]:
+def unified(answers: Iterable[Answer], same: str = "text") -> list[Answer]:
     """The answers, each written as the first that is the same.
 
-    Answers that differ only in case, spaces, commas, dollar signs or as 4 and 4.0 are one answer.
+    Args:
+        answers: In the order of their samples.
+        same: As for `same_by`.
 
     >>> unified(["4", None, "5", "4.0"])
     ['4', None, '5', '4']
@@ -54,12 +56,25 @@ def unified(answers: Iterable[Answer]) -> list[Answer]:
     firsts: dict[str, str] = {}
     for answer in answers:
         if answer is not None and answer not in firsts:
-            first = next((known for known in dict.fromkeys(firsts.values()) if _same(known, answer)), answer)
+            first = next((known for known in dict.fromkeys(firsts.values()) if same_by(same, known, answer)), answer)
             firsts[answer] = first
         written.append(None if answer is None else firsts[answer])
     return written
 
 
 @lru_cache(maxsize=2**16)  # answers are compared again with every sample that comes
-def _same(one: str, other: str) -> bool:
+def same_by(same: str, one: str, other: str) -> bool:
+    r"""Whether two answers are one.
+
+    Args:
+        same: "text": they differ only in case, spaces, commas, dollar signs or as 4 and 4.0 do. "math": they are equal
+            as mathematics, in one order or the other.
+        one: An answer.
+        other: Another.
+
+    >>> same_by("text", "0.5", r"\frac12"), same_by("math", "0.5", r"\frac12")
+    (False, True)
+    """
+    if same == "math":
+        return math_equal(one, other) or math_equal(other, one)
     return bool(normalised(one)) and same_answer(one, other)

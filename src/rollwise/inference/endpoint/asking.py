@@ -8,25 +8,57 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
-from rollwise.answers import recorded_answer, same_answer
 from rollwise.errors import ConfigError
-from rollwise.inference.endpoint.client import import_openai
+from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.drawing import Desk, Drawing
+from rollwise.inference.endpoint.drawing import Desk, Drawing, Slots
 from rollwise.inference.endpoint.replies import BadReplyError, Watch, one_line
 from rollwise.inference.endpoint.samples import Drawn, Line
+from rollwise.inference.policies.agreement import Answer
 
 
 class _NotAskedError(Exception):
     """The endpoint counts as down."""
 
 
+async def ask_endpoint(
+    config: EndpointConfig,
+    asked: Sequence[tuple[str, Any]],
+    drawn: Mapping[str, Drawn],
+    extract: Callable[[str], Answer],
+    log: Callable[[Line], None],
+    keep: Callable[[int, Line], None],
+    *,
+    resumed: bool,
+) -> dict[str, str]:
+    """Answer N prompts over the endpoint of `config`, as `answer_all` does.
+
+    Args:
+        config: The endpoint, and how samples are drawn.
+        asked: (id, prompt) of each.
+        drawn: What is there already of some of them.
+        extract: Finds a sample's answer.
+        log: Keeps a line of a sample or request.
+        keep: Takes a prompt's place and its line.
+        resumed: Whether other prompts are done.
+    """
+    endpoint = Endpoint(config)
+    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log)
+    for one in drawn.values():
+        desk.length.add_drawn(one)
+    ids, prompts = [id_ for id_, _ in asked], [prompt for _, prompt in asked]
+    try:
+        return await answer_all(ids, prompts, drawn, desk, keep, resumed=resumed)
+    finally:
+        await endpoint.close()
+
+
 async def answer_all(
     ids: Sequence[str],
-    rows: Sequence[Mapping[str, Any]],
+    prompts: Sequence[Any],
     drawn: Mapping[str, Drawn],
     desk: Desk,
-    keep: Callable[[Line], None],
+    keep: Callable[[int, Line], None],
     *,
     resumed: bool = False,
 ) -> dict[str, str]:
@@ -34,10 +66,10 @@ async def answer_all(
 
     Args:
         ids: The prompts' ids.
-        rows: Their rows of the data, each with a `prompt`.
+        prompts: Text or chat messages.
         drawn: What is there already of some of them.
         desk: How they are asked.
-        keep: Takes a line.
+        keep: Takes a prompt's place and its line.
         resumed: Whether other prompts are done: should the endpoint be down, the rest is left instead of an error.
 
     Returns:
@@ -45,7 +77,7 @@ async def answer_all(
 
     Raises:
         ConfigError: the endpoint refuses everything, or nothing but failures comes from it.
-        RewardError: the user's function that extracts answers fails.
+        RewardError: the user's function that extracts answers, or `keep`, fails.
     """
     config, passing = desk.config, (import_openai().APIError, BadReplyError)
     at_work = asyncio.Semaphore(config.concurrency)  # each prompt at work has a sample in flight, or waits for a slot
@@ -68,7 +100,7 @@ async def answer_all(
     async def one(at: int) -> None:
         id_, hooks = ids[at], {"admit": partial(admit, at), "give_up": partial(give_up, at)}
         seed = None if config.seed is None else seed_of(config.seed, id_)
-        drawing = Drawing(desk, id_, rows[at]["prompt"], drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
+        drawing = Drawing(desk, id_, prompts[at], drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
         try:
             async with at_work:
                 line = await drawing.run()
@@ -79,7 +111,7 @@ async def answer_all(
                 raise ConfigError(hopeless()) from error
         else:
             failures.pop(id_, None)  # it did without what failed
-            keep(_finished(line, id_, rows[at], config))
+            keep(at, {"id": id_, **line})
             watch.succeeded()
 
     await run_together([one(at) for at in range(len(ids))])
@@ -104,10 +136,3 @@ def seed_of(seed: int, id_: str) -> int:
     (True, False)
     """
     return int.from_bytes(hashlib.sha256(f"{seed}/{id_}".encode("utf-8", "surrogatepass")).digest()[:4], "big") >> 2
-
-
-def _finished(line: Line, id_: str, row: Mapping[str, Any], config: EndpointConfig) -> Line:
-    recorded = recorded_answer(dict(row), config.answer_column)
-    if recorded is not None:
-        line["correct"] = line["chosen"] is not None and same_answer(line["chosen"], recorded)
-    return {"id": id_, **line}

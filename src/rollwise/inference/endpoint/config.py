@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
 from rollwise.options import check_number, check_whole
+from rollwise.outcome import RewardSpec
 
 ROUTES = ("chat", "completions")
+SAME = ("text", "math")
 
 _FREE = (
     *("out", "limit", "base_url", "api_key_env", "price_in", "price_out"),
@@ -32,6 +34,8 @@ class EndpointConfig:
         k: Most samples of a prompt.
         window: Samples between two looks at the rule; by default 1 for adaptive, 5 for esc (at most k), all for full.
         threshold: For adaptive: how sure the majority must be; by default 0.95.
+        same: When two answers are one, for the votes and for "right": "text" (4.0 is 4, and case, spaces and commas do
+            not matter) or "math" (\frac{1}{2} is 0.5, 10\% is 10; needs the extra [math]).
         answer: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last number):
             a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
         route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
@@ -44,12 +48,18 @@ class EndpointConfig:
         id: The file's column of ids; without one a prompt's id is the hash of its content.
         answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
             `ground_truth` or the like, if there is one.
+        reward: Instead of the recorded answer: a reward function of TRL's signature, as `rewards.py:accuracy`, says
+            whether the chosen answer is right. It is given the first completion with that answer.
+        reward_low: The least reward of that function.
+        reward_high: Its greatest.
+        solved_at: The reward from which on an answer is right; by default the greatest.
         limit: Only this many of the first prompts.
         concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.
         n: Most samples asked for in one request, which share the prompt's tokens; by default as many as are wanted at
             once. 1 for a server that refuses more, or gives one whatever is asked.
         ahead: Samples of a prompt asked for beyond those that the rule can't do without, so that they are under way
-            should they be needed: less time, more tokens. What is not needed is cancelled.
+            should they be needed: less time, more tokens. What is not needed is cancelled. By default, and with the
+            default window: as many as cost what reading the prompt once more costs, in the same request.
         stream: Ask for streams. Without, a reply comes whole: a cancelled one is paid for, and a long one is silent.
         timeout: Seconds of silence after which a request is given up and tried again.
         retries: How often a request that fails (429, 5xx, a lost connection, silence) is tried again, with growing
@@ -71,6 +81,7 @@ class EndpointConfig:
     k: int = 40
     window: int | None = None
     threshold: float | None = None
+    same: Literal["text", "math"] = "text"
     answer: str | None = None
     route: str = "chat"
     system: str | None = None
@@ -81,10 +92,14 @@ class EndpointConfig:
     extra: dict[str, Any] = field(default_factory=dict)
     id: str = "id"
     answer_column: str | None = None
+    reward: str | None = None
+    reward_low: float = 0.0
+    reward_high: float = 1.0
+    solved_at: float | None = None
     limit: int | None = None
     concurrency: int = 64
     n: int | None = None
-    ahead: int = 0
+    ahead: int | None = None
     stream: bool = True
     timeout: float = 120.0
     retries: int = 5
@@ -107,15 +122,15 @@ class EndpointConfig:
             raise ConfigError("a system message goes with --route chat; write it into the prompts, or leave it out")
         for name in ("k", "max_tokens", "concurrency"):
             check_whole(name, getattr(self, name), least=1)
-        for name in ("retries", "ahead"):
-            check_whole(name, getattr(self, name), least=0)
-        for name in ("limit", "n", "seed"):
+        check_whole("retries", self.retries, least=0)
+        for name, least in (("limit", 1), ("n", 1), ("seed", 0), ("ahead", 0)):
             if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=0 if name == "seed" else 1)
+                check_whole(name, getattr(self, name), least=least)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
         check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
         self._check_prices()
+        self._check_right()
         rule = self.stopping_rule()
         if isinstance(rule, EarlyStopping) and self.window is not None:
             rule.check_fits(self.k, "window")
@@ -135,6 +150,17 @@ class EndpointConfig:
     def deciding(self) -> dict[str, Any]:
         """The options that decide the results; a file goes on with the same ones only."""
         return {name: value for name, value in asdict(self).items() if name not in _FREE}
+
+    def _check_right(self) -> None:
+        if self.same not in SAME:
+            raise ConfigError(f"same must be one of {', '.join(SAME)}, got {self.same!r}")
+        if self.reward is None and (self.reward_low, self.reward_high, self.solved_at) != (0.0, 1.0, None):
+            raise ConfigError("reward_low, reward_high and solved_at describe --reward; add it")
+        if self.reward is not None and self.answer_column is not None:
+            raise ConfigError("reward and answer_column both say what is right; leave one out")
+        if self.reward is not None and not self.keep_texts:
+            raise ConfigError("reward scores completions, which keep_texts false does not keep; leave one out")
+        RewardSpec(low=self.reward_low, high=self.reward_high, solved_at=self.solved_at)
 
     def _check_prices(self) -> None:
         if (self.price_in is None) != (self.price_out is None):

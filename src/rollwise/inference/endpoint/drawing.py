@@ -2,8 +2,9 @@
 
 A rule has a least number of samples (`least_stop`): adaptive consistency can't stop before 4, or before 7 once one of
 them disagrees. That many are asked for in one request, which reads the prompt once. All of them are needed, so the
-total is the same as when drawing one at a time, in fewer rounds. `ahead` asks for more, and cancels what the rule does
-not need.
+total is the same as when drawing one at a time, in fewer rounds. Where prompts are long beside answers, a request asks
+for a few more (`sizing`), which may save reading the prompt again. `ahead` asks for more in requests of their own, and
+cancels what the rule does not need.
 
 Samples are judged in the order of their numbers, never in that in which they come. So the result does not depend on
 latencies, and short samples, which come first, get no more weight than long ones.
@@ -14,13 +15,15 @@ from __future__ import annotations
 import asyncio
 import heapq
 from collections.abc import Awaitable, Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import Any
 
 from rollwise.inference.endpoint.answers import unified
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.replies import BrokenReplyError, Reply, Sample
 from rollwise.inference.endpoint.samples import Drawn, Line, request_line, sample_line
+from rollwise.inference.endpoint.sizing import AnswerLength, estimated_tokens, worth_asking
 from rollwise.inference.policies.agreement import Answer, StoppingRule, least_stop, majority
 
 Ask = Callable[[Any, int, int | None, Reply], Awaitable[None]]
@@ -87,6 +90,7 @@ class Desk:
         slots: The bound on samples in flight.
         log: Keeps a line of a sample or request.
         most: Most samples that one request asks for; 1 as soon as the endpoint turns out to ignore n.
+        length: How long answers are.
     """
 
     config: EndpointConfig
@@ -96,6 +100,7 @@ class Desk:
     slots: Slots
     log: Callable[[Line], None]
     most: int = 0
+    length: AnswerLength = field(default_factory=AnswerLength)
 
     def __post_init__(self) -> None:
         self.most = self.most or self.config.per_request()
@@ -132,6 +137,7 @@ class Drawing:
         self._stop = 0
         self._asked: set[int] = set()
         self._tasks: dict[asyncio.Task[None], set[int]] = {}  # each with the samples that it still has to bring
+        self._spare: set[asyncio.Task[None]] = set()  # those that bring none but samples asked for `ahead`
         self._news = asyncio.Event()
 
     async def run(self) -> Line:
@@ -153,40 +159,66 @@ class Drawing:
         return self._line()
 
     async def _wait_for_counts(self) -> None:
-        """Cancel what brings samples that are not needed; what brought all of them has the count of tokens to come."""
+        """Wait for the counts of tokens. Requests that hold none but samples asked for `ahead` are cancelled."""
         for task, left in self._tasks.items():
-            if left:
+            if left and task in self._spare:
                 task.cancel()
         if self._tasks:
-            await asyncio.wait(self._tasks, timeout=_LONGEST_WAIT)
+            more_to_come = any(left for task, left in self._tasks.items() if task not in self._spare)
+            await asyncio.wait(self._tasks, timeout=None if more_to_come else _LONGEST_WAIT)
 
     def _settled(self) -> bool:
         """Whether all samples are there that the rule needs."""
         samples = self.drawn.samples
         numbers = sorted(samples)
-        known = dict(zip(numbers, unified(samples[at]["answer"] for at in numbers), strict=True))
+        known = dict(zip(numbers, self._unified(numbers), strict=True))
         self._stop = least_stop(self.desk.rule, self.desk.config.k, known, self._stop)
         return all(at in known for at in range(self._stop))
 
+    def _unified(self, numbers: Iterable[int]) -> list[Answer]:
+        return unified((self.drawn.samples[at]["answer"] for at in numbers), self.desk.config.same)
+
     def _launch(self) -> None:
-        target = min(self.desk.config.k, self._stop + self.desk.config.ahead)
-        missing = [at for at in range(target) if at not in self.drawn.samples and at not in self._asked]
-        self._asked.update(missing)
-        most = self.desk.most
-        needed = [at for at in missing if at < self._stop]  # apart, so that a request that is cancelled holds none
-        for run in runs_of(needed, most=most) + runs_of(missing[len(needed) :], most=most):
-            left = set(run)
-            task = asyncio.create_task(self._request(left))
+        config, most = self.desk.config, self.desk.most
+        needed = runs_of(filter(self._is_free, range(self._stop)), most=most)
+        if needed and needed[-1][-1] == self._stop - 1:
+            room = min(most - len(needed[-1]), self._worth_more())
+            needed[-1] += list(takewhile(self._is_free, range(self._stop, config.k)))[:room]
+        beyond = range(self._stop, min(config.k, self._stop + (config.ahead or 0)))
+        # Apart, so that a request that is cancelled holds no sample that is needed.
+        ahead = runs_of(filter(self._is_free, beyond), most=most)
+        for run in needed + ahead:
+            self._asked.update(run)
+            left, spare = set(run), run[0] >= self._stop
+            task = asyncio.create_task(self._request(left, spare=spare))
             task.add_done_callback(lambda _: self._news.set())
             self._tasks[task] = left
+            if spare:
+                self._spare.add(task)
 
-    async def _request(self, left: set[int]) -> None:
-        """Draw these samples, asking again for what a reply that broke off, or an endpoint that ignores n, left."""
+    def _is_free(self, at: int) -> bool:
+        return at not in self.drawn.samples and at not in self._asked
+
+    def _worth_more(self) -> int:
+        """Samples to ask for beyond those that the rule can't do without, in the same request."""
+        config = self.desk.config
+        if config.window is not None or config.ahead is not None:
+            return 0
+        counted = [line["prompt_tokens"] for line in self.drawn.requests.values() if line["prompt_tokens"]]
+        prompt = counted[0] if counted else estimated_tokens(self.prompt, config.system)
+        price_in, price_out = (1.0 if price is None else price for price in (config.price_in, config.price_out))
+        return int(min(config.k, worth_asking(prompt, self.desk.length.mean(), price_in, price_out)))
+
+    async def _request(self, left: set[int], *, spare: bool) -> None:
+        """Draw these samples, asking again for what a reply that broke off, or an endpoint that ignores n, left.
+
+        Where some are needed and those are there, the others are not asked for again.
+        """
         failures = 0
         await self.desk.slots.take(len(left), self.priority)
         try:
             self.admit()
-            while left:
+            while left and (spare or min(left) < self._stop):
                 try:
                     await self._ask(runs_of(sorted(left), most=len(left))[0], left)
                 except BrokenReplyError:
@@ -199,6 +231,7 @@ class Drawing:
             raise
         finally:
             self.desk.slots.give(len(left))
+            self._asked -= left
 
     async def _ask(self, run: list[int], left: set[int]) -> None:
         """One request for samples with numbers in a row; those that come leave `left`."""
@@ -221,7 +254,9 @@ class Drawing:
                 desk.most = 1
         finally:
             if reply.began:
-                self._keep(request_line(self.id, request, len(run), reply, ended=ended))
+                line = request_line(self.id, request, len(run), reply, ended=ended)
+                self._keep(line)
+                self.desk.length.add(line, reply.taken)
 
     def _keep(self, line: Line) -> None:
         self.desk.log(line)
@@ -229,7 +264,7 @@ class Drawing:
 
     def _line(self) -> Line:
         samples = [self.drawn.samples[at] for at in range(self._stop)]
-        answers = unified(line["answer"] for line in samples)
+        answers = self._unified(range(self._stop))
         line = {
             "answers": answers,
             "chosen": majority(answers),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import dataclass, field
 from io import FileIO
 from pathlib import Path
@@ -36,12 +37,17 @@ class Drawn:
             self.requests[line["request"]] = line
         self.next_request = max(self.next_request, line["request"] + 1)
 
-    def cost(self, stop: int) -> dict[str, int | None]:
+    def came(self) -> Counter[int]:
+        """Samples of each request."""
+        return Counter(line["request"] for line in self.samples.values())
+
+    def cost(self, stop: int) -> dict[str, int | bool | None]:
         """What everything that was asked for cost, whether or not it is among the first `stop` samples.
 
         The tokens are those that the endpoint counted. It counts none for a request that was cancelled, broke off or
         was under way at a kill. Such a one is `uncounted`: it read the same prompt as the others, and wrote at least
-        the chunks that came. Tokens are None where the endpoint counts none at all.
+        the chunks that came. Tokens are None where the endpoint counts none at all. `one_each` is there
+        where a request for several samples got one, as the endpoint gives no more.
 
         Args:
             stop: How many samples were judged.
@@ -60,7 +66,17 @@ class Drawn:
                 "completion_tokens": sum(line["completion_tokens"] for line in counted) + chunks,
             }
         unused = sum(at >= stop for at in self.samples) + sum(line["unfinished"] for line in requests)
-        return {"requests": len(requests) + len(killed), **tokens, "uncounted": uncounted, "unused": unused}
+        came = self.came()
+        one_each = any(
+            came[number] == 1 < line["asked"] and not line["unfinished"] for number, line in self.requests.items()
+        )
+        return {
+            "requests": len(requests) + len(killed),
+            **tokens,
+            "uncounted": uncounted,
+            "unused": unused,
+            **({"one_each": True} if one_each else {}),
+        }
 
 
 def sample_line(id_: str, at: int, request: int, answer: str | None, sample: Sample, *, keep_text: bool) -> Line:

@@ -1,1 +1,1 @@
-"""The report of an evaluation of best-of-N."""
+"""The reports of best-of-N: an evaluation, and a file of `rollwise consistency`."""

@@ -27,9 +27,9 @@ def render_inference(
         tables: In their order.
         figures: Each with its panels as `<svg>` elements.
     """
-    sections = [_header(found), _verdict(verdict), _table(tables[0])]
-    sections += [_figure(spec, panels) for spec, panels in figures]
-    sections += [_table(table) for table in tables[1:]] + [_sources()]
+    sections = [_header(found), _verdict(verdict), table_section(tables[0])]
+    sections += [figure_section(spec, panels) for spec, panels in figures]
+    sections += [table_section(table) for table in tables[1:]] + [_sources()]
     return html_page(f"{title(found)}: rollwise", sections, css=CSS + COMPARISON_CSS, script=SORTING)
 
 
@@ -53,7 +53,8 @@ def _verdict(sentences: Sequence[str]) -> str:
     return f'<section class="verdict"><h2>What is saved?</h2>{said}</section>'
 
 
-def _table(table: Table) -> str:
+def table_section(table: Table) -> str:
+    """A table with its heading and note; a click on a head sorts it."""
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in table.head)
     rows = "".join(
         "<tr>" + _cell(row[0], 'th scope="row"') + "".join(_cell(cell, "td") for cell in row[1:]) + "</tr>"
@@ -72,7 +73,8 @@ def _cell(cell: Cell, tag: str) -> str:
     return f"<{tag}{order}>{escape(cell.text)}{below}</{tag[:2]}>"
 
 
-def _figure(spec: FigureSpec, panels: Sequence[str]) -> str:
+def figure_section(spec: FigureSpec, panels: Sequence[str]) -> str:
+    """A figure, its panels as `<svg>` elements, with heading and caption."""
     label = escape(spec.title, quote=True)
     drawn = "".join(f'<div class="panel" role="img" aria-label="{label}, panel {i}">{panel}</div>'
                     for i, panel in enumerate(panels, start=1))  # fmt: skip

@@ -1,0 +1,68 @@
+"""The files of `rollwise consistency`: a line a prompt, the options that decided them, samples, and the summary."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import StateFileError
+from rollwise.inference.endpoint.config import EndpointConfig
+from rollwise.inference.endpoint.samples import Line, SampleFile
+from rollwise.inference.endpoint.summary import summarise
+from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
+from rollwise.runs.names import OPTIONS_ENDING, SAMPLES_ENDING, SUMMARY_ENDING
+from rollwise.state import make_folder, write_atomically
+
+_BEFORE = {"same": "text", "reward_low": 0.0, "reward_high": 1.0, "reward_hash": ""}
+"""What files were begun with that know nothing of these options."""
+
+
+class ResultFile:
+    """The results: a JSON line a prompt. Beside it the options that decided them, the samples, and what they cost.
+
+    Args:
+        path: The file; made when it is first written to.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.options = path.with_name(path.name + OPTIONS_ENDING)
+        self.samples = SampleFile(path.with_name(path.name + SAMPLES_ENDING))
+
+    def begin(self, deciding: Mapping[str, Any]) -> dict[str, Line]:
+        """The prompts that are done, by id. A torn last line is cut off.
+
+        Raises:
+            ConfigError: the file was begun with other options; the message names the first.
+            StateFileError: a line before the last is damaged, or the options are missing.
+        """
+        plain = json.loads(json.dumps(deciding))
+        if not (self.path.exists() or self.samples.path.exists()):
+            make_folder(self.path.parent)
+            _write_json(self.options, plain)
+            return {}
+        check_same_options(self.path, self._read_options(), plain, what="answers")
+        return lines_by_id(self.path, "answers", mend=True)
+
+    def append(self, line: Line) -> None:
+        """Append a line, and make it durable."""
+        append_lines(self.path, [line])
+
+    def conclude(self, lines: Sequence[Line], config: EndpointConfig) -> None:
+        """Write what these lines cost and came to, for the report."""
+        _write_json(self.path.with_name(self.path.name + SUMMARY_ENDING), summarise(lines, config))
+
+    def _read_options(self) -> dict[str, Any]:
+        try:
+            return {**_BEFORE, **json.loads(self.options.read_text(encoding="utf-8"))}
+        except (OSError, ValueError, TypeError) as error:
+            raise StateFileError(
+                f"{str(self.path)!r} has no readable {self.options.name} beside it ({error}); name another --out"
+            ) from error
+
+
+def _write_json(path: Path, value: Mapping[str, Any]) -> None:
+    # Bytes of a path that are no UTF-8 are half characters in it; escaped so, JSON gives them back.
+    write_atomically(path, json.dumps(value, indent=1, ensure_ascii=False).encode("utf-8", "backslashreplace"))
