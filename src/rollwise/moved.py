@@ -38,6 +38,8 @@ MOVED = {
         "tasks.bfcl_environment": "tasks.bfcl.environment",
         "training.environments": "training.trainer.environments",
         "training.groups": "training.generation.groups",
+        "training.prompt_log": "training.recording.prompt_log",
+        "training.recorder": "training.recording.recorder",
         "training.run_folder": "runs.folder",
         "training.trainers": "training.trainer.trainers",
     }.items()

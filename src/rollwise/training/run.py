@@ -34,7 +34,7 @@ from rollwise.terminal import make_console
 from rollwise.training.budget import TokenBudget
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.recorder import Recorder
+from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.checkpoint_mixin import on_main
 from rollwise.training.trainer.environments import check_trainer, environment_arguments, environment_options
