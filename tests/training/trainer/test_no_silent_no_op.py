@@ -140,8 +140,8 @@ def test_repeated_prompts_are_numbered(tmp_path: Path) -> None:
 
 
 def test_not_a_curriculum(tmp_path: Path) -> None:
-    with pytest.raises(rw.ConfigError, match="str"):
-        make_trainer(tmp_path, curriculum="prioritized")  # type: ignore[arg-type]
+    with pytest.raises(rw.ConfigError, match="int"):
+        make_trainer(tmp_path, curriculum=5)  # type: ignore[arg-type]
 
 
 def test_peft_goes_on_working(tmp_path: Path) -> None:
