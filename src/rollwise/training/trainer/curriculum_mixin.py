@@ -34,11 +34,8 @@ from rollwise.training.trainer.refusals import check_hooks, check_screening, cur
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 
 _PER_ROLLOUT = ("rewards", "advantages")
-_MAIN = frozenset(
-    {"curriculum/success", "curriculum/abs_advantage", "curriculum/frac_all_good", "curriculum/frac_all_bad"}
-    | {"curriculum/coverage", "curriculum/effective_ratio", "gate/rounds"}
-)
-"""What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's `frac_reward_zero_std`."""
+_MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", "coverage", "effective_ratio"})
+"""What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
 
 class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin):
@@ -209,10 +206,10 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
 
     def _observe(self, generation: Generation) -> None:
         groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
-        for prefix, values in (("curriculum", {**groups.metrics(), **groups.curriculum}), ("gate", groups.gate)):
-            for name, value in values.items():
-                if self._logs_all or f"{prefix}/{name}" in _MAIN:
-                    self._metrics["train"][f"{prefix}/{name}"].append(value)
+        numbers = {**groups.metrics(), **groups.curriculum}
+        logged = {f"curriculum/{name}": value for name, value in numbers.items() if self._logs_all or name in _MAIN}
+        for name, value in {**logged, **{f"gate/{name}": value for name, value in groups.gate.items()}}.items():
+            self._metrics["train"][name].append(value)
         for observer in self.group_observers:
             observer(groups)
 
