@@ -1,14 +1,17 @@
-"""Modules that have moved: for one release their old names work, and warn with what to write instead."""
+"""Modules and options with a new name: for one release the old names work, and warn with what to write instead."""
 
 from __future__ import annotations
 
 import importlib
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from types import ModuleType
+from typing import Any
+
+from rollwise.errors import ConfigError
 
 MOVED = {
     f"rollwise.{old}": f"rollwise.{new}"
@@ -35,10 +38,36 @@ MOVED = {
         "tasks.bfcl_environment": "tasks.bfcl.environment",
         "training.environments": "training.trainer.environments",
         "training.groups": "training.generation.groups",
+        "training.prompt_log": "training.recording.prompt_log",
+        "training.recorder": "training.recording.recorder",
         "training.run_folder": "runs.folder",
         "training.trainers": "training.trainer.trainers",
     }.items()
 }
+
+
+RENAMED = {"columns": "category", "group_by": "category"}
+"""Old name of an option -> the present one. Old names go on working for one release."""
+
+
+def present_names(given: Mapping[str, Any], known: Iterable[str]) -> dict[str, Any]:
+    """Options with the present name of each, and a warning for an old one.
+
+    Args:
+        given: name -> value.
+        known: the names that are options now; one of them is never taken for an old name.
+
+    Raises:
+        ConfigError: an option by its old name and by its new one.
+    """
+    names = list(known)
+    old = {name: RENAMED[name] for name in given if name not in names and RENAMED.get(name) in names}
+    for name, new in old.items():
+        if new in given:
+            raise ConfigError(f"{name} is the old name of {new}: give {new} alone")
+        message = f"option {name} is called {new} now; the old name goes with the next release"
+        warnings.warn(message, FutureWarning, stacklevel=3)
+    return {old.get(name, name): value for name, value in given.items()}
 
 
 class _OldNames(MetaPathFinder, Loader):

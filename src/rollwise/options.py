@@ -19,6 +19,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin, get_typ
 import numpy as np
 
 from rollwise.errors import ConfigError
+from rollwise.moved import present_names
 
 
 def check_whole(name: str, value: Any, *, least: int) -> int:
@@ -131,6 +132,7 @@ CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
 
 _FAR = 1e6
+_NO_OPTIONS = ("pool", "options")  # arguments of a method's constructor that no user would look for among its options
 _PLAIN = (bool, int, float, str, NoneType)
 
 
@@ -236,6 +238,28 @@ def keyword_options(kind: type) -> dict[str, Any]:
 
 
 @functools.cache
+def constructor_names(kind: type) -> tuple[str, ...]:
+    """The arguments that a class's constructor takes by name, and its bases' where it passes others on.
+
+    >>> class Base:
+    ...     def __init__(self, *, seed: int = 0) -> None: ...
+    >>> class Window(Base):
+    ...     def __init__(self, *, length: Count = 5, **more: object) -> None: ...
+    >>> constructor_names(Window)
+    ('length', 'seed')
+    """
+    names: dict[str, None] = {}
+    for base in kind.__mro__:
+        if "__init__" not in vars(base) or base is object:
+            continue
+        _, *parameters = inspect.signature(vars(base)["__init__"]).parameters.values()
+        names |= {p.name: None for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)}
+        if not any(p.kind is p.VAR_KEYWORD for p in parameters):
+            break
+    return tuple(names)
+
+
+@functools.cache
 def _declared(init: Callable[..., None], doc: str = "") -> dict[str, Option]:
     lines = {name: " ".join(text.split()) for name, text in _ARGUMENT.findall(doc.partition("\nArgs:\n")[2] + "\n\n")}
     return {
@@ -265,7 +289,10 @@ def checked(init: Callable[..., None]) -> Callable[..., None]:
 
     @functools.wraps(init)
     def wrapper(self: Any, *args: Any, **given: Any) -> None:
-        declared = _declared(init)
+        declared, known = _declared(init), constructor_names(self.__class__)
+        given = present_names(given, known)
+        unknown = [name for name in given if name not in known]
+        check_options(type(self).__name__, unknown, [name for name in known if name not in _NO_OPTIONS])
         given = {name: declared[name].check(value) if name in declared else value for name, value in given.items()}
         kept = self.__dict__.setdefault("given_options", {})
         kept |= {name: given.get(name, option.default) for name, option in declared.items() if option.plain}

@@ -197,7 +197,7 @@ class TestEmpiricalBayesOfTheWholePool(CurriculumConformance):
 
 class TestEmpiricalBayesByClusters(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
-        return rw.EmpiricalBayes(pool, group_by=["embedding", "difficulty"], clusters=4, strata=2, **core)
+        return rw.EmpiricalBayes(pool, category=["embedding", "difficulty"], clusters=4, strata=2, **core)
 
 
 class TestRecommended(CurriculumConformance):

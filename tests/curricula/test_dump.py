@@ -129,12 +129,12 @@ def test_sources_join_by_name_when_the_pool_has_changed() -> None:
 
 
 def test_a_missing_column_names_the_remedy() -> None:
-    with pytest.raises(rw.MissingColumnError, match=r"DUMP needs the column 'category'.*columns="):
+    with pytest.raises(rw.MissingColumnError, match=r"DUMP needs the column 'category'.*category="):
         DUMP(rw.PromptPool(ids=["a"]))
 
 
 @pytest.mark.parametrize(
-    "options", [{"window": 0}, {"temperature": 0}, {"exploration": -1}, {"advantage": "raw"}, {"columns": ()}]
+    "options", [{"window": 0}, {"temperature": 0}, {"exploration": -1}, {"advantage": "raw"}, {"category": ()}]
 )
 def test_bad_options_are_named(options: dict[str, Any]) -> None:
     (name,) = options

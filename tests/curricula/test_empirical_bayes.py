@@ -231,9 +231,9 @@ def test_strata_of_reference_pass_rates_divide_a_category() -> None:
         ({"reference_pass_rates": [[0.5, 0.5]] * 4}, {}, 1),
         ({"difficulty": [0.1, 0.2, 0.3, 0.4], "embedding": [[0.0]] * 4}, {"strata": 2}, 2),
         ({"difficulty": [0.1, 0.2, 0.3, 0.4], "category": ["x", "x", "y", "y"]}, {"strata": 2}, 2),
-        ({"difficulty": [0.1, 0.2, 0.3, 0.4], "category": ["x", "y", "x", "y"]}, {"group_by": "difficulty"}, 4),
-        ({"category": ["x", "y", "x", "z"]}, {"group_by": []}, 1),
-        ({"category": ["x", "y", "x", "z"], "kind": ["u", "u", "v", "v"]}, {"group_by": ["category", "kind"]}, 4),
+        ({"difficulty": [0.1, 0.2, 0.3, 0.4], "category": ["x", "y", "x", "y"]}, {"category": "difficulty"}, 4),
+        ({"category": ["x", "y", "x", "z"]}, {"category": []}, 1),
+        ({"category": ["x", "y", "x", "z"], "kind": ["u", "u", "v", "v"]}, {"category": ["category", "kind"]}, 4),
         ({"category": ["x", "y", "x", "z"]}, {}, 3),
         ({"category": ["x", "y", "x", "z"], "embedding": [[0.0], [0.1], [5.0], [5.1]]}, {"clusters": 2}, 3),
     ],
@@ -261,20 +261,20 @@ def test_a_resumed_one_has_the_same_priors_and_scores() -> None:
 
 
 def test_a_column_that_is_not_there() -> None:
-    with pytest.raises(rw.MissingColumnError, match="kind.*group_by"):
-        rw.EmpiricalBayes(pool_of("a", "b"), group_by="kind")
+    with pytest.raises(rw.MissingColumnError, match="kind.*category="):
+        rw.EmpiricalBayes(pool_of("a", "b"), category="kind")
 
 
 def test_a_column_of_numbers_that_are_not() -> None:
     pool = rw.PromptPool(ids=["a", "b"], columns={"length": [1.0, float("nan")]})
     with pytest.raises(rw.ConfigError, match="length.*not finite"):
-        rw.EmpiricalBayes(pool, group_by="length")
+        rw.EmpiricalBayes(pool, category="length")
 
 
-@pytest.mark.parametrize("group_by", [3, ["category", 3], ["category", "category"]])
-def test_group_by_must_be_names(group_by: object) -> None:
-    with pytest.raises(rw.ConfigError, match="group_by"):
-        rw.EmpiricalBayes(group_by=group_by)
+@pytest.mark.parametrize("category", [3, ["category", 3], ["category", "category"]])
+def test_category_must_be_names(category: object) -> None:
+    with pytest.raises(rw.ConfigError, match="category must be"):
+        rw.EmpiricalBayes(category=category)
 
 
 @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ def test_it_finds_contrast_where_most_prompts_are_hopeless_and_few_are_seen_twic
         return float(simulate(curriculum, world, 40, 16, 8).effective_ratio.mean())
 
     uniform, mopps = effective(rw.Uniform(seed=0)), effective(rw.MoPPS(seed=0))
-    ours = effective(rw.EmpiricalBayes(seed=0, group_by="category", overlap=0.0))
+    ours = effective(rw.EmpiricalBayes(seed=0, category="category", overlap=0.0))
     assert ours > 2 * mopps > 2 * uniform
 
 
@@ -313,7 +313,7 @@ def test_what_divides_a_column_is_saved() -> None:
 
     def make(n: int, seed: int) -> rw.EmpiricalBayes:
         pool = rw.PromptPool(ids=ids[:n], columns={name: values[:n] for name, values in columns.items()})
-        return rw.EmpiricalBayes(pool, group_by=["embedding", "difficulty"], clusters=5, strata=3, seed=seed)
+        return rw.EmpiricalBayes(pool, category=["embedding", "difficulty"], clusters=5, strata=3, seed=seed)
 
     first, grown, fresh = make(50, 0), make(60, 1), make(60, 1)
     grown.load_state_dict(first.state_dict())
@@ -323,7 +323,7 @@ def test_what_divides_a_column_is_saved() -> None:
     damaged["body"]["own"]["limits"] = {}
     with pytest.raises(rw.StateError, match="limits"):
         grown.load_state_dict(damaged)
-    other = rw.EmpiricalBayes(grown.pool, group_by=["embedding"], clusters=2, seed=1)
+    other = rw.EmpiricalBayes(grown.pool, category=["embedding"], clusters=2, seed=1)
     other.load_state_dict(first.state_dict(), strict=False)
     assert len(other.groups) == 2
 

@@ -148,7 +148,7 @@ def test_new_categories_join_at_zero_on_resume() -> None:
 
 
 def test_a_missing_category_names_the_remedy() -> None:
-    with pytest.raises(rw.MissingColumnError, match=r"SEC needs the column 'category'.*columns="):
+    with pytest.raises(rw.MissingColumnError, match=r"SEC needs the column 'category'.*category="):
         rw.SEC(rw.PromptPool(ids=["a"]))
 
 
@@ -159,8 +159,8 @@ def test_a_missing_category_names_the_remedy() -> None:
         {"learning_rate": 2},
         {"temperature": 0},
         {"advantage": "raw"},
-        {"columns": ()},
-        {"columns": 5},
+        {"category": ()},
+        {"category": 5},
     ],
 )
 def test_bad_options_are_named(options: dict[str, Any]) -> None:
@@ -410,7 +410,7 @@ def test_metis_is_appendix_a_5_with_table_5() -> None:
     assert {name: options[name] for name in expected} == expected
     clusters = rw.SEC.metis(clusters=10, temperature=0.2).options
     assert (clusters["clusters"], clusters["quantiles"], clusters["temperature"]) == (10, None, 0.2)
-    assert rw.SEC.metis(columns=("topic", "level")).options["quantiles"] is None
+    assert rw.SEC.metis(category=("topic", "level")).options["quantiles"] is None
     with pytest.raises(rw.ConfigError, match="preset"):
         rw.SEC.with_preset("metsi", {})
 
@@ -477,7 +477,7 @@ def _asked_and_lost(sec: rw.SEC, k: int) -> list[rw.Ticket]:
         {"within": "shuffled"},
         {"pool_multiplier": 8, "within": "exhaust"},
         {"clusters": 2, "quantiles": 2},
-        {"clusters": 2, "columns": "topic"},
+        {"clusters": 2, "category": "topic"},
     ],
 )
 def test_bad_options_of_the_variants_are_named(options: dict[str, Any]) -> None:

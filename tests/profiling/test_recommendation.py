@@ -35,7 +35,7 @@ CATEGORIES = {"easy": (0.8, 50), "hard": (0.2, 50), "tiny": (1.0, 3)}
         ({"visits": 1.0}, "--curriculum uniform --gate mixed", "nothing to generalise by"),
         ({"visits": 1.0, "categories": CATEGORIES}, "--curriculum recommended", "at most 0.80"),
         ({"visits": 1.0, "categories": {"a": (0.5, 50), "b": (0.55, 50)}}, "--gate mixed", "no categories that differ"),
-        ({"visits": 1.0, "embedding": True}, "--curriculum_options.group_by embedding", "embeddings"),
+        ({"visits": 1.0, "embedding": True}, "--curriculum_options.category embedding", "embeddings"),
         ({"visits": 1.0, "references": True, "embedding": True}, "--curriculum recommended", "two models"),
         ({"suspects": 6}, "", "6 of 30 prompts"),
         ({"suspects": 4}, "--curriculum recommended", "say --steps"),  # too few to stop for

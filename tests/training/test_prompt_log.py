@@ -10,7 +10,7 @@ import rollwise as rw
 from rollwise.evaluation import read_run
 from rollwise.simulation import ReplayWorld, read_log, simulate
 from rollwise.training import Recorder, RunFolder
-from rollwise.training.prompt_log import LONGEST_TEXT, PromptLog
+from rollwise.training.recording.prompt_log import LONGEST_TEXT, PromptLog
 
 POOL = rw.PromptPool(
     ids=["a", "b", "c"],

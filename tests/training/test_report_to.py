@@ -28,7 +28,7 @@ def train(tmp_path: Path, report_to: str) -> tuple[Any, list[dict[str, Any]]]:
         eval_strategy="steps",
         eval_steps=2,
         num_generations_eval=2,
-        extra={"gate": rw.DynamicSampling(max_rounds=2)},
+        extra={"gate": rw.DynamicSampling(max_rounds=2), "log": "all"},
     )
     Recorder(folder).attach(trainer)
     trainer.train()

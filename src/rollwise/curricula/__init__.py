@@ -38,7 +38,8 @@ from rollwise.curricula.sfl import LILO, SFL
 from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
-from rollwise.options import check_options, keyword_options
+from rollwise.moved import present_names
+from rollwise.options import check_name, check_options, keyword_options
 
 for _file in iter_modules(__path__):
     if not _file.ispkg:
@@ -67,7 +68,9 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     'PrioritizedReplay'
     """
     kind = _find(name)
-    check_options(f"curriculum {name!r}", options, [*curriculum_options(name), "seed", "reward_spec"])
+    known = [*curriculum_options(name), "seed", "reward_spec"]
+    options = present_names(options, known)
+    check_options(f"curriculum {name!r}", options, known)
     preset = options.pop("preset", None)
     if preset is not None and issubclass(kind, Presets):
         options = kind.with_preset(preset, options)

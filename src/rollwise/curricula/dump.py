@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_arm_columns, draw_arms, pay_of
+from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_category, draw_arms, pay_of
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.evidence import Evidence
 from rollwise.options import Count, Positive, Weight
@@ -56,8 +56,8 @@ class DUMP(
     silent or wrong is in docs/curricula.md.
 
     Args:
-        pool: needs `columns`.
-        columns: the column whose values are the sources; several make one of each combination.
+        pool: needs `category`.
+        category: the column whose values are the sources; several make one of each combination.
         window: most recent rollouts of a source that L averages over (released code: 300).
         temperature: tau of the softmax (0.1).
         exploration: weight of the bonus (1).
@@ -78,19 +78,23 @@ class DUMP(
         self,
         pool: PromptPool | None = None,
         *,
-        columns: str | Sequence[str] = "category",
+        category: str | Sequence[str] = "category",
         window: Count = 300,
         temperature: Positive = 0.1,
         exploration: Weight = 1.0,
         advantage: Literal["told", "centred", "std"] = "std",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.arm_columns = check_arm_columns(columns)
+        self.arm_columns = check_category(category)
         self.window, self.temperature, self.exploration, self.advantage = window, temperature, exploration, advantage
-        super().__init__(pool, options={"columns": list(self.arm_columns)}, **core)
+        super().__init__(pool, options={"category": list(self.arm_columns)}, **core)
+
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return self.arm_columns
 
     def divide(self) -> tuple[list[str], np.ndarray]:
-        return self.arms_in_columns(self.arm_columns, "add it, or name another with columns=...")
+        return self.arms_in_columns(self.arm_columns, "add it, or name another with category=...")
 
     def build(self) -> None:
         super().build()

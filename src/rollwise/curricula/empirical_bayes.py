@@ -60,7 +60,7 @@ class EmpiricalBayes(
 
     Args:
         pool: any prompts.
-        group_by: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
+        category: the columns whose values make the groups; None: `category` and `reference_pass_rates` if there, else
             `difficulty`, else `embedding`; []: one group.
         optimism: how many standard deviations of p(1-p) are added to its mean.
         overlap: how much less a group's prompts teach as its share of a step grows; 0: no less.
@@ -90,7 +90,7 @@ class EmpiricalBayes(
         self,
         pool: PromptPool | None = None,
         *,
-        group_by: str | Sequence[str] | None = None,
+        category: str | Sequence[str] | None = None,
         optimism: Weight = 1.5,
         overlap: Weight = 2.4,
         forgetting: float = 0.05,
@@ -104,7 +104,7 @@ class EmpiricalBayes(
         clusters: Count = 20,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.group_by = check_columns(group_by)
+        self.category = check_columns(category)
         self.optimism, self.overlap, self.pass_below = optimism, overlap, pass_below
         self.strata, self.clusters = strata, clusters
         self.belief = PooledBelief(
@@ -114,7 +114,7 @@ class EmpiricalBayes(
         self.columns_spec = self.belief.columns_spec
         self.draw_by(candidate_multiplier=candidate_multiplier)
         own = {
-            "group_by": None if self.group_by is None else list(self.group_by),
+            "category": None if self.category is None else list(self.category),
             "draw": self.draw,
             "temperature": self.temperature,
         }
@@ -127,7 +127,7 @@ class EmpiricalBayes(
 
     def _divide(self, limits: Mapping[str, np.ndarray]) -> None:
         """Make the groups; columns of numbers are divided by `limits`, where these are known."""
-        self.divided_by = columns_to_group_by(self.pool) if self.group_by is None else list(self.group_by)
+        self.divided_by = columns_to_group_by(self.pool) if self.category is None else list(self.category)
         groups = group_prompts(
             self.pool,
             self.divided_by,
@@ -140,6 +140,10 @@ class EmpiricalBayes(
         self.groups, self.limits = groups.names, groups.limits
         self.belief.divide(groups.codes, len(self.groups))
         self.asked_of: np.ndarray = np.zeros(len(self.groups), dtype=np.int64)  # in this round
+
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return tuple(self.divided_by)
 
     def new_round(self) -> None:
         super().new_round()

@@ -12,7 +12,6 @@ from rollwise.curricula.families.arms import (
     belief_sd,
     boltzmann,
     boltzmann_among,
-    check_arm_columns,
     draw_arms,
     pay_of,
     upper_bounds,
@@ -24,7 +23,8 @@ from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.evidence import Evidence
-from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weight
+from rollwise.moved import present_names
+from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weight, constructor_names
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 
@@ -44,8 +44,8 @@ class SEC(
     What was decided where the paper is silent or wrong is in docs/curricula.md.
 
     Args:
-        pool: needs `columns`, or `embedding` for clusters, or `difficulty` for quantiles.
-        columns: the column whose values are the categories; several: each combination is one (SEC-2D, section 3.3).
+        pool: needs `category`, or `embedding` for clusters, or `difficulty` for quantiles.
+        category: the column whose values are the categories; several: each combination is one (SEC-2D, section 3.3).
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
         advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's.
@@ -82,7 +82,7 @@ class SEC(
         self,
         pool: PromptPool | None = None,
         *,
-        columns: str | Sequence[str] = "category",
+        category: str | Sequence[str] = "category",
         learning_rate: PositiveShare = 0.5,
         temperature: Positive = 1.0,
         advantage: Literal["told", "centred", "std"] = "std",
@@ -106,7 +106,7 @@ class SEC(
         if clusters is not None and quantiles is not None:
             raise ConfigError(f"give clusters or quantiles, not both, got {clusters} and {quantiles}")
         if (clusters or quantiles) and self.arm_columns != ("category",):
-            raise ConfigError(f"give columns, clusters or quantiles, not several of them, got columns={columns!r}")
+            raise ConfigError(f"give category, clusters or quantiles, not several of them, got category={category!r}")
         if within == "exhaust" and pool_multiplier is not None and not one_category:
             raise ConfigError(
                 f"pool_multiplier must be None with within='exhaust', which goes through whole categories, "
@@ -114,7 +114,7 @@ class SEC(
             )
         if within == "exhaust":
             self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
-        super().__init__(pool, options={"columns": list(self.arm_columns)}, **core)
+        super().__init__(pool, options={"category": list(self.arm_columns)}, **core)
 
     @classmethod
     def metis(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:
@@ -139,12 +139,17 @@ class SEC(
     @classmethod
     def with_preset(cls, preset: str, overrides: Mapping[str, Any]) -> dict[str, Any]:
         """The options of a preset with others in their place; categories given otherwise replace the preset's."""
+        overrides = present_names(overrides, constructor_names(cls))
         options = super().with_preset(preset, overrides)
-        if {"columns", "clusters"} & set(overrides) and "quantiles" not in overrides:
+        if {"category", "clusters"} & set(overrides) and "quantiles" not in overrides:
             options.pop("quantiles", None)
         return options
 
     # ---- the arms ----
+
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return ("embedding",) if self.clusters else ("difficulty",) if self.quantiles else self.arm_columns
 
     def build(self) -> None:
         self.limits = self._fit_limits()
@@ -165,7 +170,7 @@ class SEC(
             return [f"difficulty {i}" for i in range(len(self.limits) + 1)], of
         return self.arms_in_columns(
             self.arm_columns,
-            "add it, name another with columns=..., or have some made with clusters=... or quantiles=...",
+            "add it, name another with category=..., or have some made with clusters=... or quantiles=...",
         )
 
     def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
@@ -176,12 +181,14 @@ class SEC(
     def _fit_limits(self) -> np.ndarray:
         """Centroids (K, d) of clusters, or the least difficulties (K - 1,) of all quantiles but the first."""
         if self.clusters is not None:
-            points = self.pool.require("embedding", "SEC with clusters", "add it, or give columns=... or quantiles=...")
+            points = self.pool.require(
+                "embedding", "SEC with clusters", "add it, or give category=... or quantiles=..."
+            )
             some = sample_of(self.ties(np.arange(len(self.pool))), self.pool.ids)
             return kmeans(points[some], self.clusters, self.rng["clusters"])
         if self.quantiles is not None:
             level = np.sort(
-                self.pool.require("difficulty", "SEC with quantiles", "add it, or give columns=... or clusters=...")
+                self.pool.require("difficulty", "SEC with quantiles", "add it, or give category=... or clusters=...")
             )
             first = level[np.arange(1, self.quantiles) * len(level) // self.quantiles]
             return np.unique(first[first > level[0]])

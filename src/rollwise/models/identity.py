@@ -9,6 +9,7 @@ from typing import Any
 
 def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
     """What a model and its success head must agree on, JSON-safe: architecture, width, layers, a hash of token ids."""
+    model = _without_adapters(model)
     config = model.config.get_text_config()
     vocabulary = sorted(tokenizer.get_vocab().items(), key=lambda item: item[1])
     digest = hashlib.sha256(json.dumps(vocabulary, ensure_ascii=False).encode("utf-8", "surrogatepass")).hexdigest()
@@ -26,10 +27,22 @@ def made_by(model: Any, tokenizer: Any) -> dict[str, Any]:
 
 
 def weights_digest(model: Any, sample: int = 64) -> str:
-    """A hash of all parameters' names and shapes, and of `sample` numbers of each, evenly spaced: quick at any size."""
+    """A hash of all parameters' names and shapes, and of `sample` numbers of each, evenly spaced: quick at any size.
+
+    Adapters of PEFT are left out: a model with fresh ones has the hash of the model without.
+    """
     digest = hashlib.sha256()
-    for name, parameter in model.named_parameters():
+    adapters = [f".{name}." for name in getattr(model, "peft_config", {})]
+    for given, parameter in _without_adapters(model).named_parameters():
+        name = given.replace(".base_layer.", ".").replace(".original_module.", ".") if adapters else given
+        if any(adapter in given for adapter in adapters):
+            continue
         flat = parameter.detach().flatten()
         some = flat[:: max(1, flat.numel() // sample)].float().cpu().numpy()
         digest.update(f"{name} {tuple(parameter.shape)}".encode() + some.tobytes())
     return digest.hexdigest()[:16]
+
+
+def _without_adapters(model: Any) -> Any:
+    """The model within a PEFT model; any other as it is."""
+    return model.get_base_model() if hasattr(model, "peft_config") and hasattr(model, "get_base_model") else model

@@ -173,7 +173,7 @@ def _one_pass(facts: Facts) -> tuple[str, str, list[str]]:
         return "references tell of prompts never seen: Recommended", "--curriculum recommended", [seldom, reason]
     if facts.embedding:
         reason = "the data has embeddings: like prompts have like pass rates (clusters of them: +0.22, simulated)"
-        arguments = "--curriculum recommended --curriculum_options.group_by embedding"
+        arguments = "--curriculum recommended --curriculum_options.category embedding"
         return "like prompts tell of one another: Recommended", arguments, [seldom, reason]
     reason = (
         "there is nothing to generalise by: no categories that differ, no embeddings, no pass rates of two models; "

@@ -35,6 +35,7 @@ from rollwise.runs.names import (
     PROMPTS_FILE,
     REWARDS_FILE,
     ROLLOUTS_FILE,
+    SCRIPT,
 )
 from rollwise.state import make_folder, naming, sync_folder, write_atomically
 from rollwise.yaml_file import read_yaml, write_yaml
@@ -100,6 +101,11 @@ class RunFolder:
         """Write `config.yaml`, atomically."""
         write_yaml(self.config, config)
 
+    @property
+    def takes_script(self) -> bool:
+        """Whether a script's run may write its `config.yaml`: there is none, or it is a script's."""
+        return not self.config.exists() or (read_yaml(self.config) or {}).get("kind") == SCRIPT
+
     def write_model(self, facts: Mapping[str, Any]) -> None:
         """Write `model.json`, which model training begins with (`made_by`), atomically."""
         write_atomically(self.model, json.dumps(dict(facts), indent=1).encode())
@@ -114,10 +120,19 @@ class RunFolder:
         write_atomically(self.rewards, json.dumps({name: float(value) for name, value in facts.items()}).encode())
 
     def read_config(self) -> dict[str, Any]:
-        """Read `config.yaml`; `StateFileError` if it is missing or not a mapping."""
+        """Read the `config.yaml` of `rollwise train`.
+
+        Raises:
+            StateFileError: it is missing, not a mapping, or of a script's run.
+        """
         config = read_yaml(self.config)
         if not isinstance(config, dict):
             raise StateFileError(f"{str(self.config)!r} holds no options: put back what `rollwise train` wrote there")
+        if config.get("kind") == SCRIPT:
+            raise StateFileError(
+                f"{str(self.path)!r} is the run of a script, which the command can't go on with: run the script again "
+                "with trainer.train(resume_from_checkpoint=True)"
+            )
         return config
 
     def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
@@ -165,14 +180,15 @@ class RunFolder:
         return self.prompts, self.rollouts, self.metrics
 
     def put_aside(self) -> None:
-        """Move logs that are there into a folder of their own: another run begins."""
+        """Move logs that are there, and what says of which run they are, into a folder: another run begins."""
         logs = [path for path in self._logs() if path.exists() and path.stat().st_size]
         if not logs:
             return
         number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
         aside = make_folder(self.path / f"before-{number}")
-        for path in [*logs, *([self.rewards] if self.rewards.exists() else [])]:
-            path.rename(aside / path.name)
+        for path in [*logs, self.rewards, self.config, self.model]:
+            if path.exists():
+                path.rename(aside / path.name)
         logger.warning("the logs of an earlier run are in %s now", aside)
 
     def spent_by(self, step: int) -> Totals:

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError
-from rollwise.tasks import TASKS
 from rollwise.parquet import import_pyarrow
+from rollwise.tasks import TASKS
 
 Row = dict[str, Any]
 _HUB = re.compile(r"[\w.-]+/[\w.-]+(/[\w.-]+)?(:[\w.\[\]%:+-]+)?")

@@ -16,13 +16,13 @@ from rollwise.errors import MissingExtraError
 
 if TYPE_CHECKING:
     from rollwise.runs.folder import RunFolder
-    from rollwise.training.recorder import Recorder
+    from rollwise.training.recording.recorder import Recorder
     from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 _HOMES = {
     "CurriculumGRPOTrainer": "rollwise.training.trainer.trainers",
     "CurriculumRLOOTrainer": "rollwise.training.trainer.trainers",
-    "Recorder": "rollwise.training.recorder",
+    "Recorder": "rollwise.training.recording.recorder",
     "RunFolder": "rollwise.runs.folder",
 }
 __all__ = ["CurriculumGRPOTrainer", "CurriculumRLOOTrainer", "Recorder", "RunFolder"]

@@ -7,7 +7,7 @@ from typing import Any
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
-from rollwise.training.recorder import Recorder
+from rollwise.training.recording.recorder import Recorder
 
 
 class TokenBudget(TrainerCallback):

@@ -28,7 +28,7 @@ from rollwise.training.budget import TokenBudget
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.parts import curriculum_of, left_out, make_trainer, task_of
-from rollwise.training.recorder import Recorder
+from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.checkpoint_mixin import on_main
 from rollwise.training.trainer.environments import check_trainer

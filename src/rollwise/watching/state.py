@@ -8,6 +8,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from rollwise.runs.names import SCRIPT
 from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import Calibration, calibrate
 from rollwise.watching.history import GroupLine, History, one_line
@@ -263,7 +264,7 @@ def _alarms(
     asked = max(1, history.categories.total())
     expected = {name: count / asked * len(recent) for name, count in history.categories.items()}
     if status == "quiet":
-        alarms.append(f"no new line for {clock(quiet_s)}; if training was stopped: rollwise train --resume RUN")
+        alarms.append(f"no new line for {clock(quiet_s)}; if training was stopped: {_how_to_go_on(history.config)}")
     mixed = history.signal("frac_mixed").values[-RECENT_STEPS:]
     if len(mixed) == RECENT_STEPS and not any(mixed):
         alarms.append(f"no group had contrast in the last {RECENT_STEPS} steps: nothing is being learnt")
@@ -289,6 +290,12 @@ def _alarms(
     if history.damaged:
         alarms.append(f"damaged lines in the logs, left out: {history.damaged:,}")
     return tuple(alarms)
+
+
+def _how_to_go_on(config: Mapping[str, Any]) -> str:
+    """The command resumes its own runs; a run without options is a script's, of an older version."""
+    by_script = not config or config.get("kind") == SCRIPT
+    return "trainer.train(resume_from_checkpoint=True) in its script" if by_script else "rollwise train --resume RUN"
 
 
 def _parts(latest: Mapping[str, float], prefix: str) -> dict[str, float]:

@@ -21,17 +21,17 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("adcl", "column"): {"column": "score"},
     ("ordered", "column"): {"column": "score"},
     ("embedding-judge", "column"): {"column": "vectors"},
-    ("sec", "columns"): {"columns": "kind"},
+    ("sec", "category"): {"category": "kind"},
     ("sec", "within"): {"within": "exhaust"},
-    ("dump", "columns"): {"columns": "kind"},
+    ("dump", "category"): {"category": "kind"},
     ("frontier", "embedding"): {"embedding": "vectors"},
     ("frontier", "key_column"): {"key_column": "kind"},
     ("frontier", "goldilocks_range"): {"goldilocks_range": (0.3, 0.7)},
     ("frontier", "taxonomy_weights"): {"taxonomy_weights": {"wrong": 2.0}},
     ("frontier", "memory_size"): {"memory_size": 77},
     ("frontier", "least_memory"): {"least_memory": 7},
-    ("empirical-bayes", "group_by"): {"group_by": ["kind"]},
-    ("recommended", "group_by"): {"group_by": ["kind"]},
+    ("empirical-bayes", "category"): {"category": ["kind"]},
+    ("recommended", "category"): {"category": ["kind"]},
     ("bots", "prior"): {"prior": (2.0, 1.0)},
     ("bots", "levels"): {"levels": (0.0, 0.5, 1.0), "belief": "dirichlet"},
     ("bots", "reward_sd"): {"reward_sd": 0.3, "belief": "gaussian"},
@@ -136,3 +136,44 @@ def test_bounds_are_checked_before_the_constructor_runs() -> None:
     assert (method.share, method.times) == (1.0, 3)
     assert type(method.times) is int
     assert {k: method.options[k] for k in ("share", "times", "loud")} == {"share": 1.0, "times": 3, "loud": False}
+
+
+@pytest.mark.parametrize(("kind", "old"), [(rw.SEC, "columns"), (rw.DUMP, "columns"), (rw.Recommended, "group_by")])
+def test_the_category_has_one_name_and_its_old_ones_warn(kind: type[rw.Curriculum], old: str) -> None:
+    now = kind(pool(), category="kind")
+    assert now.grouped_by == ("kind",)
+    with pytest.warns(FutureWarning, match=f"option {old} is called category now"):
+        before = kind(pool(), **{old: "kind"})
+    assert before.options == now.options
+    with pytest.warns(FutureWarning, match="category now"):
+        assert rw.make_curriculum(str(kind.method_name), **{old: "kind"}).options == now.options
+    with pytest.raises(rw.ConfigError, match=f"{old} is the old name of category: give category alone"):
+        kind(pool(), **{old: "kind", "category": "kind"})
+    with pytest.warns(FutureWarning, match="category now"):
+        assert rw.SEC.metis(columns="kind").options["quantiles"] is None
+
+
+def test_states_with_an_old_name_are_loaded() -> None:
+    lanes = {"arms": (1.0, rw.SEC(category="kind")), "rest": (1.0, rw.Recommended(category="kind"))}
+    mixture = rw.Mixture(pool(), lanes=lanes)
+    state = json.loads(json.dumps(mixture.state_dict()))
+    for child, old in (("arms", "columns"), ("rest", "group_by")):
+        options = state["options"]["children"][child]["options"]
+        options[old] = options.pop("category")
+    mixture.load_state_dict(state)
+    state["options"]["children"]["arms"]["options"]["columns"] = ["category"]
+    with pytest.raises(rw.StateError, match="options differ"):
+        mixture.load_state_dict(state)
+
+
+@pytest.mark.parametrize(
+    ("kind", "given", "said"),
+    [
+        (rw.SEC, {"catgory": "type"}, "SEC has no option 'catgory' .did you mean 'category'.*; it has category, learn"),
+        (rw.Recommended, {"optimsm": 1.0}, "Recommended has no option 'optimsm' .did you mean 'optimism'"),
+        (rw.Uniform, {"expire": 3}, "Uniform has no option 'expire' .did you mean 'expire_after'"),
+    ],
+)
+def test_an_unknown_keyword_names_the_nearest(kind: type[rw.Curriculum], given: dict[str, Any], said: str) -> None:
+    with pytest.raises(rw.ConfigError, match=said):
+        kind(**given)

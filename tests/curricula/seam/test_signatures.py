@@ -26,7 +26,7 @@ OTHER: dict[str, Any] = {
     **{"acquisition": "uncertainty", "adaptive": True, "advantage": "centred", "answers": "expected"},
     **{"bank_size": 99, "baseline_rate": 0.5, "bias": 0.01, "borrowed": 1.0, "buffer": 7, "candidate_multiplier": 3},
     **{"candidates": 9, "capability": "least-squares", "categories": rw.DUMP(), "choice": "ucb", "chunks": 3},
-    **{"clusters": 4, "column": "level", "columns": "topic", "default": 0.25, "desired": 0.25, "difficulty": "column"},
+    **{"clusters": 4, "column": "level", "category": "topic", "default": 0.25, "desired": 0.25, "difficulty": "column"},
     **{"direction": "hard-to-easy", "discount": 0.5, "draw": "proportional", "drift": 0.5, "ema_weight": 0.5},
     **{
         "embedding": "vector",
@@ -37,7 +37,7 @@ OTHER: dict[str, Any] = {
         "explore_from": "all",
     },
     **{"features": "given", "first_steps": 3, "first_threshold": 0.2, "floor": 0.2, "forgetting": 0.25},
-    **{"format": "digit", "goldilocks_range": (0.1, 0.9), "group_by": "topic", "hidden": 8, "high": 0.9},
+    **{"format": "digit", "goldilocks_range": (0.1, 0.9), "hidden": 8, "high": 0.9},
     **{"implicit": "none", "implicit_weight": 0.25, "initial_priority": 0.1, "judge": EmbeddingJudge(hidden=8)},
     **{"judge_options": {"hidden": 8}, "judge_weight": 0.5, "kernel_temperature": 0.25, "key_column": "topic"},
     **{"lanes": {"a": (3.0, rw.SPEED()), "b": (1.0, rw.Uniform())}, "learning_rate": 0.25, "least_gap": 0.25},

@@ -118,7 +118,7 @@ def test_a_column_that_can_not_be_used_is_said_and_stops_only_who_needs_it(
     assert f"column {name!r} is left out" in caplog.text
     assert reason in caplog.text
     with pytest.raises(rw.MissingColumnError, match=reason):
-        make_trainer(tmp_path, dataset=data, curriculum=rw.SEC(columns=name))
+        make_trainer(tmp_path, dataset=data, curriculum=rw.SEC(category=name))
 
 
 def test_a_prompt_may_have_several_categories(tmp_path: Path) -> None:
@@ -140,8 +140,8 @@ def test_repeated_prompts_are_numbered(tmp_path: Path) -> None:
 
 
 def test_not_a_curriculum(tmp_path: Path) -> None:
-    with pytest.raises(rw.ConfigError, match="str"):
-        make_trainer(tmp_path, curriculum="prioritized")  # type: ignore[arg-type]
+    with pytest.raises(rw.ConfigError, match="int"):
+        make_trainer(tmp_path, curriculum=5)  # type: ignore[arg-type]
 
 
 def test_peft_goes_on_working(tmp_path: Path) -> None:

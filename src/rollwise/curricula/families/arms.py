@@ -91,11 +91,11 @@ def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
     return np.where(judged.mixed, pay, 0.0)
 
 
-def check_arm_columns(columns: str | Sequence[str]) -> tuple[str, ...]:
+def check_category(category: str | Sequence[str]) -> tuple[str, ...]:
     """The names of the columns; `ConfigError` unless they are names."""
-    names = tuple(columns) if isinstance(columns, list | tuple) else (columns,)
+    names = tuple(category) if isinstance(category, list | tuple) else (category,)
     if not names or not all(isinstance(name, str) for name in names):
-        raise ConfigError(f"columns must be the name of a column or several, got {columns!r}")
+        raise ConfigError(f"category must be the name of a column or several, got {category!r}")
     return names
 
 

@@ -76,6 +76,11 @@ class Composite(Curriculum):
             raise PoolError(f"no curriculum {name!r} here; there are {sorted(self.children)}")
         return self.children[name]
 
+    @property
+    def grouped_by(self) -> tuple[str, ...] | None:
+        named = [child.grouped_by for child in self.children.values() if child.grouped_by is not None]
+        return tuple(dict.fromkeys(name for columns in named for name in columns)) if named else None
+
     def set_clock(self, now: int) -> None:
         super().set_clock(now)
         for child in self.children.values():

@@ -71,7 +71,7 @@ def group_prompts(
     """
     names, codes, divided = [""], np.zeros(len(pool), dtype=np.int64), dict[str, np.ndarray]()
     for column in columns:
-        values = pool.require(column, "grouping", "add it, or name other columns with group_by=...")
+        values = pool.require(column, "grouping", "add it, or name other columns with category=...")
         if values.dtype.kind == "f" and not np.isfinite(values).all():
             raise ConfigError(f"column {column!r} has numbers that are not finite, so prompts can't be grouped by it")
         if values.ndim == 2 and column != "reference_pass_rates":
@@ -94,11 +94,11 @@ def group_prompts(
     return Groups([names[i] for i in present], codes, divided)
 
 
-def check_columns(group_by: str | Sequence[str] | None) -> tuple[str, ...] | None:
+def check_columns(category: str | Sequence[str] | None) -> tuple[str, ...] | None:
     """The names of the columns, or None for those that the pool has; `ConfigError` unless they are distinct names."""
-    if group_by is None:
+    if category is None:
         return None
-    names = tuple(group_by) if isinstance(group_by, list | tuple) else (group_by,)
+    names = tuple(category) if isinstance(category, list | tuple) else (category,)
     if not all(isinstance(name, str) for name in names) or len(set(names)) < len(names):
-        raise ConfigError(f"group_by must be the name of a column, several, [] or None, got {group_by!r}")
+        raise ConfigError(f"category must be the name of a column, several, [] or None, got {category!r}")
     return names

@@ -62,6 +62,11 @@ class Method(ABC):
         """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""
 
     @property
+    def grouped_by(self) -> tuple[str, ...] | None:
+        """The pool's columns by which it groups prompts; () where all are one group, None where it needs no groups."""
+        return None
+
+    @property
     def wants_probes(self) -> bool:
         """Whether `probe` can ever give anything."""
         return type(self).select_probes is not Method.select_probes

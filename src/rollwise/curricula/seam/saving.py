@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import StateError
+from rollwise.moved import RENAMED
 from rollwise.pool import PromptPool
 from rollwise.state import decode_strings
 
@@ -29,7 +30,7 @@ def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict:
         raise StateError(f"the state has version {state.get('version')!r}; this rollwise reads {_VERSION}")
     if state.get("method") != method:
         raise StateError(f"the state is of a {state.get('method')}, not of a {method}")
-    ours, theirs = json_safe(options), state.get("options")
+    ours, theirs = (_as_named_now(of) for of in (json_safe(options), state.get("options")))
     if strict and ours != theirs:
         theirs = theirs if isinstance(theirs, Mapping) else {}
         differ = {k: (theirs.get(k), ours.get(k)) for k in {*ours, *theirs} if ours.get(k) != theirs.get(k)}
@@ -37,6 +38,16 @@ def check_header(state: Any, method: str, options: Mapping[str, Any], *, strict:
             f"options differ from those of the saved state (saved, now): {differ}; use the saved ones, or "
             "load_state_dict(state, strict=False) to go on with the present ones"
         )
+
+
+def _as_named_now(options: Any) -> Any:
+    """Saved options with the present names of those that had others, also within the options of children."""
+    if not isinstance(options, Mapping):
+        return options
+    return {
+        name if (now := RENAMED.get(name, name)) in options else now: _as_named_now(value)
+        for name, value in options.items()
+    }
 
 
 def rows_by_name(saved: Sequence[str], present: Sequence[str]) -> tuple[np.ndarray, np.ndarray]:

@@ -7,37 +7,36 @@ not ask again for what it skips. Rank 0 asks and tells; the other ranks follow.
 
 from __future__ import annotations
 
-import inspect
+import os
 import time
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from typing import Any, Literal
 
 import numpy as np
-import trl
 
 from rollwise.curricula import Curriculum, JoinReport
-from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.errors import ConfigError
 from rollwise.gates import DynamicSampling, Everything, Gate
 from rollwise.options import check_whole
+from rollwise.runs.folder import RunFolder
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
 from rollwise.training.generation.merging import COUNT, gather_rows, merge
 from rollwise.training.generation.messages import Call, Inquiry, Judgment, Order, Screened
 from rollwise.training.judging.judgments import JudgmentMixin
+from rollwise.training.recording.recorder import Recorder
+from rollwise.training.recording.trackers import PromptTable, takers
 from rollwise.training.trainer.callbacks import NoOpAlarm
 from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
-from rollwise.training.trainer.dataset import pool_from_dataset, rows_of_pool
+from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
+from rollwise.training.trainer.refusals import check_hooks, check_screening, curriculum_of, gate_of
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 from rollwise.training.trainer.success import Success, success_index, with_success
 
 _PER_ROLLOUT = ("totals", "advantages")
-_HOOKS = {
-    "_generate_and_score_completions": ["self", "inputs"],
-    "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
-    "_save_checkpoint": ["self", "model", "trial"],
-    "_load_optimizer_and_scheduler": ["self", "checkpoint"],
-}
+_MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", "coverage", "effective_ratio"})
+"""What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
 
 class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin):
@@ -45,7 +44,13 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
 
     Args:
         *args: the trainer's.
-        curriculum: unbound (its pool is then made from `train_dataset`), or bound to a pool of the same prompts.
+        curriculum: unbound (its pool is then made from `train_dataset`), or bound to a pool of the same prompts; or the
+            name of a method, such as "recommended", which then has the seed of the trainer's arguments.
+        curriculum_options: options of the method that `curriculum` names.
+        run: a folder to write the run into, which report, watch and compare read; see `Recorder`.
+        log: what TRL's logs, and so console and trackers, get of the curriculum: "main" six numbers, "all" every
+            one. `metrics.jsonl` has all of them.
+        prompt_table_every: with wandb or trackio, steps between two tables of the chosen prompts.
         gate: dynamic sampling, or a gate that is used so: groups it rejects are not trained on, further prompts are
             rolled out in their place. Every group is told to the curriculum all the same.
         id_column: the column of `train_dataset` with durable ids; the prompts' content where there is none.
@@ -71,7 +76,11 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
     def __init__(
         self,
         *args: Any,
-        curriculum: Curriculum,
+        curriculum: Curriculum | str,
+        curriculum_options: Mapping[str, Any] | None = None,
+        run: RunFolder | str | os.PathLike[str] | None = None,
+        log: Literal["main", "all"] = "main",
+        prompt_table_every: int = 10,
         gate: DynamicSampling | Gate | None = None,
         id_column: str = "id",
         group_observers: list[Callable[[Groups], None]] | None = None,
@@ -81,18 +90,23 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         max_judgment_length: int | None = None,
         **kwargs: Any,
     ) -> None:
-        if not isinstance(curriculum, Curriculum):
-            raise ConfigError(f"curriculum must be a rollwise curriculum, got {type(curriculum).__name__}")
-        self._check_hooks()
+        curriculum = curriculum_of(curriculum, curriculum_options, (*args, *kwargs.values()))
+        if log not in ("main", "all"):
+            raise ConfigError(f"log must be 'main' or 'all', got {log!r}")
+        check_hooks(type(self))
         success, args, kwargs = with_success(success, args, kwargs)
         super().__init__(*args, **kwargs)
-        self.curriculum = curriculum
+        check_prompts(self)
+        self.curriculum, self._logs_all = curriculum, log == "all"
         self.success = success_index(success, self, curriculum)
         self.failure_of = failure_of
         self.probe_batch = None if probe_batch is None else check_whole("probe_batch", probe_batch, least=1)
-        self.gate = self._check_gate(gate)
+        self.gate = gate_of(self, gate)
         self._sampling = self.gate or DynamicSampling(Everything(), max_rounds=1)
         self.group_observers = list(group_observers or [])
+        if trackers := takers(self.args.report_to):
+            every = check_whole("prompt_table_every", prompt_table_every, least=1)
+            self.group_observers.append(PromptTable(trackers, every=every))
         self.max_judgment_length = (
             None if max_judgment_length is None else check_whole("max_judgment_length", max_judgment_length, least=1)
         )
@@ -107,13 +121,16 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         self._screens = curriculum.probe_purpose == "screen"
         self._screened = Screened()
         if self._screens:
-            self._check_screening()
+            check_screening(self)
         self._id_column = id_column
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
         self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
         self._check_enough(len(self._dataset_rows))
+        self._on_main(lambda: say_groups(curriculum))
         self.add_callback(NoOpAlarm(self))
+        if run is not None:
+            Recorder(run).attach(self)
 
     # ---- choosing and learning ----
 
@@ -198,9 +215,10 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
 
     def _observe(self, generation: Generation) -> None:
         groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
-        for prefix, values in (("curriculum", {**groups.metrics(), **groups.curriculum}), ("gate", groups.gate)):
-            for name, value in values.items():
-                self._metrics["train"][f"{prefix}/{name}"].append(value)
+        numbers = {**groups.metrics(), **groups.curriculum}
+        logged = {f"curriculum/{name}": value for name, value in numbers.items() if self._logs_all or name in _MAIN}
+        for name, value in {**logged, **{f"gate/{name}": value for name, value in groups.gate.items()}}.items():
+            self._metrics["train"][name].append(value)
         for observer in self.group_observers:
             observer(groups)
 
@@ -239,54 +257,3 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
                 f"a step needs {batch} distinct prompts but the pool has {prompts}; lower the batch size or raise "
                 "num_generations"
             )
-
-    def _check_gate(self, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
-        if gate is not None and getattr(self, "multi_objective_aggregation", "") == "normalize_then_sum":
-            raise ConfigError(
-                'multi_objective_aggregation="normalize_then_sum" scales advantages over the batch, which can\'t be '
-                'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
-            )
-        return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
-
-    def _check_screening(self) -> None:
-        """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""
-        rollouts = self.curriculum.probe_rollouts or self.num_generations
-        rloo, vllm = not hasattr(self, "scale_rewards"), getattr(self, "use_vllm", False)
-        reasons = {
-            f"{rollouts} screening rollouts leave none of a group of {self.num_generations} to be made: lower "
-            "screen_rollouts, or raise num_generations": rollouts >= self.num_generations,
-            "a gate would roll out further prompts in place of those that the screening has qualified: train without "
-            "a gate": self.gate is not None,
-            "RLOO with beta other than 0 has the divergence in its rewards, which can't be redone for a group of two "
-            "calls: use beta=0.0, or GRPO": rloo and self.beta != 0.0,
-            "reward_clip_range is not applied to a group of two calls: clip in the reward function": bool(
-                getattr(self, "reward_clip_range", None)
-            ),
-            'multi_objective_aggregation="normalize_then_sum" scales each reward over its call, which can\'t be redone '
-            'for a group of two calls: use "sum_then_normalize"': getattr(self, "multi_objective_aggregation", "")
-            == "normalize_then_sum",
-            "vLLM's importance sampling correction has not been tried with rollouts that wait for a step: use "
-            "vllm_importance_sampling_correction=False": vllm
-            and getattr(self, "vllm_importance_sampling_correction", False),
-            "sync_ref_model changes the reference while screened rollouts wait: use sync_ref_model=False": bool(
-                getattr(self.args, "sync_ref_model", False)
-            ),
-        }
-        wrong = next((reason for reason, applies in reasons.items() if applies), None)
-        if wrong is not None:
-            raise ConfigError(f"{type(self.curriculum).__name__} trains on what it screened, but {wrong}")
-
-    # ---- hooks ----
-
-    @classmethod
-    def _check_hooks(cls) -> None:
-        """Refuse a TRL whose hooks are not where they were, rather than train without the curriculum."""
-        bases = [base for base in cls.__mro__ if base.__module__.partition(".")[0] in ("trl", "transformers")]
-        for name, expected in _HOOKS.items():
-            found = next((vars(base)[name] for base in bases if name in vars(base)), None)
-            parameters = list(inspect.signature(found).parameters) if found else None
-            if parameters != expected:
-                raise SilentNoOpError(
-                    f"trl {trl.__version__} has {name}({parameters}) where {expected} is expected, so the curriculum "
-                    "would not take effect; use a version of trl that this rollwise names in its requirements"
-                )

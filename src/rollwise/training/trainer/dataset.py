@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,64 @@ import numpy as np
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.pool import PromptPool, assign_ids, usable_columns, warn_left_out
+
+logger = logging.getLogger(__name__)
+
+_PROMPTS = ("problem", "question", "instruction", "query", "input", "text")
+_ANSWERS = frozenset({"answer", "solution", "ground_truth", "target", "label", "response", "completion"})
+_MOST_KINDS = 50
+_MOST_LEVELS = 20
+
+
+def check_prompts(trainer: Any) -> None:
+    """`ConfigError` for a data set without prompts, which TRL would miss in the middle of its first generation."""
+    if getattr(trainer, "environment_factories", None) is not None:  # an environment may make them
+        return
+    given = trainer.eval_dataset
+    sets = [("eval_dataset", one) for one in (given.values() if isinstance(given, dict) else [given])]
+    for name, dataset in [("train_dataset", trainer.train_dataset), *sets]:
+        columns = list(getattr(dataset, "column_names", None) or [])
+        if columns and "prompt" not in columns:
+            likely = next((column for column in _PROMPTS if column in columns), columns[0])
+            raise ConfigError(
+                f"{name} has no column 'prompt'; it has {', '.join(columns)}: rename the one with the prompts, "
+                f"for example dataset.rename_column({likely!r}, 'prompt')"
+            )
+
+
+def say_groups(curriculum: Curriculum) -> None:
+    """Log what a method that groups prompts groups them by; a warning where it is nothing and a column could serve."""
+    by = curriculum.grouped_by
+    if by is None:
+        return
+    if by:
+        logger.info("prompts are grouped by: %s", ", ".join(by))
+        return
+    texts, levels = _kinds(curriculum.pool)
+    could = [
+        f"{what}: {', '.join(f'{name} ({n} values)' for name, n in found.items())}"
+        for what, found in (("text columns that could serve", texts), ("whole numbers that could", levels))
+        if found
+    ]
+    if could:
+        some = next(iter({**texts, **levels}))
+        logger.warning("grouped by: nothing; %s (category=%r, an option of the method)", "; ".join(could), some)
+    else:
+        logger.info("grouped by: nothing")
+
+
+def _kinds(pool: PromptPool) -> tuple[dict[str, int], dict[str, int]]:
+    """Columns that may name kinds of prompts, and how many values each has: of texts, and of whole numbers."""
+    texts: dict[str, int] = {}
+    levels: dict[str, int] = {}
+    for name, column in pool.columns.items():
+        whole = column.dtype.kind in "iu"
+        if name in _ANSWERS or column.ndim != 1 or not (whole or all(isinstance(value, str) for value in column)):
+            continue
+        n = len(set(column.tolist()))
+        if 1 < n < len(column) and n <= (_MOST_LEVELS if whole else _MOST_KINDS):
+            (levels if whole else texts)[name] = n
+    return texts, levels
 
 
 def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:

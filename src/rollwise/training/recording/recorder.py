@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import os
 import time
-from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -11,11 +11,15 @@ from typing import Any
 import numpy as np
 from transformers import TrainerCallback
 
+from rollwise.errors import ConfigError
+from rollwise.models.identity import made_by
 from rollwise.runs.folder import RunFolder, Totals
 from rollwise.runs.log_ends import read_record
-from rollwise.ticket import Ticket
 from rollwise.training.generation.groups import Groups
-from rollwise.training.prompt_log import PromptLog
+from rollwise.training.recording.group_lines import group_lines
+from rollwise.training.recording.prompt_log import PromptLog
+from rollwise.training.recording.script import script_config
+from rollwise.training.recording.trackers import ReportArtifact, takers
 
 _COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
 _FROM_TRAINER = {
@@ -34,20 +38,23 @@ class Recorder(TrainerCallback):
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
     when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. `rewards.json` has
-    the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved. On ranks other than 0 it
-    does nothing.
+    the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved. `config.yaml` and
+    `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there
+    (`rollwise train` does). On ranks other than 0 it does nothing.
 
     Args:
-        folder: where to write.
+        folder: where to write: a path, or a `RunFolder`.
         evaluate_first: evaluate before the first step of a new run.
         same_run: what is logged in the folder is of this run, also where that begins anew; else it is put aside then.
     """
 
-    def __init__(self, folder: RunFolder, *, evaluate_first: bool = False, same_run: bool = False) -> None:
-        self.folder = folder
+    def __init__(
+        self, folder: RunFolder | str | os.PathLike[str], *, evaluate_first: bool = False, same_run: bool = False
+    ) -> None:
+        self.folder = folder if isinstance(folder, RunFolder) else RunFolder(folder)
         self.evaluate_first = evaluate_first
         self.same_run = same_run
-        self.prompts = PromptLog(folder)
+        self.prompts = PromptLog(self.folder)
         self.totals = Totals()
         self.line: dict[str, Any] = {}
         self._groups = 0  # that the line's means are of
@@ -59,9 +66,17 @@ class Recorder(TrainerCallback):
         self._spared = 0.0  # seconds of this step that are not charged to the run
 
     def attach(self, trainer: Any) -> None:
-        """Listen to a trainer with a curriculum."""
+        """Listen to a trainer with a curriculum.
+
+        Raises:
+            ConfigError: another recorder listens to it.
+        """
+        if trainer.run_log is not None:
+            raise ConfigError("this trainer has a run folder already: give run=..., or attach a Recorder, not both")
         self._trainer = trainer
         trainer.add_callback(self)
+        if trackers := takers(trainer.args.report_to):
+            ReportArtifact(trackers, self).attach(trainer)
         trainer.run_log = self
         trainer.before_save.append(self._save)
         trainer.after_evaluation.append(self._evaluated_all)
@@ -77,7 +92,7 @@ class Recorder(TrainerCallback):
         """
         asked = [probe.ticket for probe in groups.probes] + groups.tickets
         self.prompts.add(groups.step, (ticket.prompt_id for ticket in asked), self._trainer.curriculum.pool)
-        self.folder.append(self.folder.rollouts, group_lines(groups))
+        self.folder.append(self.folder.rollouts, group_lines(groups, self._trainer.curriculum.grouped_by or ()))
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
@@ -110,6 +125,8 @@ class Recorder(TrainerCallback):
             if self._trainer.resumed_from is not None:
                 self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
             self.folder.write_rewards(self._trainer.curriculum.reward_spec)
+            if not self.same_run and self.folder.takes_script:
+                self._describe(state)
             self.prompts.resume()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         if state.global_step == 0 and self._before:
@@ -117,11 +134,18 @@ class Recorder(TrainerCallback):
         self._before = None
         if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
             self._trainer.evaluate()
-            self._flush()
+            self.flush()
+
+    def _describe(self, state: Any) -> None:
+        """Write what the run is made of, and, where it begins, which weights it begins with."""
+        trainer = self._trainer
+        self.folder.write_config(script_config(trainer, state))
+        if state.global_step == 0:
+            self.folder.write_model(made_by(trainer.accelerator.unwrap_model(trainer.model), trainer._tokenizer))
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The step before is over."""
-        self._flush()
+        self.flush()
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Book the step's time; its line is there also if no rollouts were generated for it."""
@@ -159,12 +183,12 @@ class Recorder(TrainerCallback):
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The last step is over."""
-        self._flush()
+        self.flush()
         self._training = False
 
     def _evaluated_all(self) -> None:
         if not self._training:
-            self._flush()
+            self.flush()
 
     # ---- what a checkpoint needs ----
 
@@ -178,7 +202,7 @@ class Recorder(TrainerCallback):
 
     def _save(self) -> None:
         """A sealed checkpoint's step must be in the logs, and on disk."""
-        self._flush()
+        self.flush()
         if self._trainer.is_world_process_zero():
             self.folder.sync()
 
@@ -186,85 +210,13 @@ class Recorder(TrainerCallback):
 
     def _open(self, step: int) -> dict[str, Any]:
         if self.line.get("step") != step:
-            self._flush()
+            self.flush()
             self.line, self._groups = {"step": step}, 0
         self.line.update(time=time.time(), **{k: getattr(self.totals, k) for k in ("wall_s", "rollouts", "tokens")})
         return self.line
 
-    def _flush(self) -> None:
+    def flush(self) -> None:
+        """Write the line of the step that is over."""
         line, self.line = self.line, {}
         if line and self._trainer.is_world_process_zero():
             self.folder.append(self.folder.metrics, [line])
-
-
-def group_lines(groups: Groups) -> list[dict[str, Any]]:
-    """One line for each ticket: those that were measured or screened, then the groups in the order asked.
-
-    `rewards`, `tokens`, `texts` and `failures` are of the ticket's own rollouts. Where a group has screened ones too,
-    `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
-    """
-    lines = [
-        _line(groups.step, p.ticket, p.row, p.rewards, p.lengths, p.texts, p.labels, trained=False)
-        for p in groups.probes
-    ]
-    for i, ticket in enumerate(groups.tickets):
-        screening = groups.screenings[i]
-        before = 0 if screening is None else screening.rollouts
-        own = slice(before, None)
-        labels = None if groups.labels is None else groups.labels[i][own]
-        advantages = groups.advantages[i].round(6).tolist()
-        line = _line(
-            groups.step,
-            ticket,
-            groups.rows[i],
-            groups.rewards[i, own],
-            groups.lengths[i, own],
-            groups.texts[i][own],
-            labels,
-            trained=bool(groups.trained[i]),
-        )
-        line |= {
-            "round": int(groups.round[i]),
-            "admitted": bool(groups.admitted[i]),
-            "advantages": advantages[own],
-        }
-        if screening is not None:
-            line["screened"] = {
-                "ticket": screening.ticket,
-                "step": screening.step,
-                "rewards": groups.rewards[i, :before].tolist(),
-                "advantages": advantages[:before],
-            }
-        lines.append(line)
-    return lines
-
-
-def _line(
-    step: int,
-    ticket: Ticket,
-    row: Mapping[str, Any],
-    rewards: np.ndarray,
-    lengths: np.ndarray,
-    texts: list[Any],
-    labels: list[str | None] | None,
-    *,
-    trained: bool,
-) -> dict[str, Any]:
-    category = {"category": row["category"]} if isinstance(row.get("category"), str) else {}
-    return {
-        "step": step,
-        "ticket": ticket.id,
-        "prompt_id": ticket.prompt_id,
-        "lane": ticket.lane,
-        "purpose": ticket.purpose,
-        "trained": trained,
-        "predicted": ticket.predicted,
-        **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
-        "propensity": ticket.propensity,
-        "rewards": rewards.tolist(),
-        "tokens": lengths.tolist(),
-        "prompt": ticket.prompt,
-        "texts": texts,
-        **({} if labels is None else {"failures": labels}),
-        **category,
-    }

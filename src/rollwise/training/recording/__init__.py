@@ -1,0 +1,1 @@
+"""A training run written down: its folder, and tables and reports for trackers."""

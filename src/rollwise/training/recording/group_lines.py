@@ -1,0 +1,92 @@
+"""The lines of `rollouts.jsonl`: one for each ticket of a generation."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rollwise.ticket import Ticket
+from rollwise.training.generation.groups import Groups
+
+_NUMBERS = ("reference_pass_rates", "difficulty", "embedding")
+"""Columns that make groups of prompts without naming them."""
+
+
+def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str, Any]]:
+    """One line for each ticket: those that were measured or screened, then the groups in the order asked.
+
+    `rewards`, `tokens`, `texts` and `failures` are of the ticket's own rollouts. Where a group has screened ones too,
+    `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
+    `category` holds what the data set's columns `grouped_by` say, else its column `category`.
+    """
+    named = [column for column in grouped_by if column not in _NUMBERS] or ["category"]
+    lines = [
+        _line(groups.step, p.ticket, p.row, named, p.rewards, p.lengths, p.texts, p.labels, trained=False)
+        for p in groups.probes
+    ]
+    for i, ticket in enumerate(groups.tickets):
+        screening = groups.screenings[i]
+        before = 0 if screening is None else screening.rollouts
+        own = slice(before, None)
+        labels = None if groups.labels is None else groups.labels[i][own]
+        advantages = groups.advantages[i].round(6).tolist()
+        line = _line(
+            groups.step,
+            ticket,
+            groups.rows[i],
+            named,
+            groups.rewards[i, own],
+            groups.lengths[i, own],
+            groups.texts[i][own],
+            labels,
+            trained=bool(groups.trained[i]),
+        )
+        line |= {
+            "round": int(groups.round[i]),
+            "admitted": bool(groups.admitted[i]),
+            "advantages": advantages[own],
+        }
+        if screening is not None:
+            line["screened"] = {
+                "ticket": screening.ticket,
+                "step": screening.step,
+                "rewards": groups.rewards[i, :before].tolist(),
+                "advantages": advantages[:before],
+            }
+        lines.append(line)
+    return lines
+
+
+def _line(
+    step: int,
+    ticket: Ticket,
+    row: Mapping[str, Any],
+    named: Sequence[str],
+    rewards: np.ndarray,
+    lengths: np.ndarray,
+    texts: list[Any],
+    labels: list[str | None] | None,
+    *,
+    trained: bool,
+) -> dict[str, Any]:
+    kinds = [row.get(column) for column in named]
+    category = {"category": " | ".join(map(str, kinds))} if all(isinstance(k, str | int) for k in kinds) else {}
+    return {
+        "step": step,
+        "ticket": ticket.id,
+        "prompt_id": ticket.prompt_id,
+        "lane": ticket.lane,
+        "purpose": ticket.purpose,
+        "trained": trained,
+        "predicted": ticket.predicted,
+        **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
+        "propensity": ticket.propensity,
+        "rewards": rewards.tolist(),
+        "tokens": lengths.tolist(),
+        "prompt": ticket.prompt,
+        "texts": texts,
+        **({} if labels is None else {"failures": labels}),
+        **category,
+    }

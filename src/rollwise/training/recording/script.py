@@ -1,0 +1,199 @@
+"""What a script's run was made of, for `config.yaml`: in the words of `rollwise train`, so that all readers know it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import platform
+from collections.abc import Mapping
+from dataclasses import MISSING, fields
+from enum import Enum
+from importlib.metadata import version
+from pathlib import PurePath
+from typing import Any
+
+from trl import RLOOTrainer
+
+from rollwise.curricula import Curriculum
+from rollwise.errors import RollwiseError
+from rollwise.gates import GATES, DynamicSampling
+from rollwise.options import keyword_options
+from rollwise.runs.names import SCRIPT
+
+_PACKAGES = ("rollwise", "trl", "transformers", "torch", "datasets", "accelerate", "peft", "numpy")
+_RUNS_OWN = ("seed", "reward_spec")
+_ROWS_AT_ONCE = 10_000
+
+_COVERED = frozenset(
+    {"output_dir", "seed", "max_steps", "learning_rate", "warmup_steps", "temperature", "max_completion_length"}
+    | {"num_generations", "num_generations_eval", "scale_rewards", "normalize_advantages", "reward_weights"}
+    | {"per_device_train_batch_size", "eval_strategy", "eval_steps", "save_strategy", "save_steps", "save_total_limit"}
+    | {"accelerator_config", "dataloader_pin_memory", "debug", "hub_token", "push_to_hub_token"}
+    | {"report_to", "run_name", "project", "logging_dir", "disable_tqdm", "data_seed", "generation_batch_size"}
+)
+"""Fields of the trainer's arguments that have a key of their own, follow from others, or change nothing."""
+
+
+def script_config(trainer: Any, state: Any) -> dict[str, Any]:
+    """`config.yaml` of a script's run, as plain values; the keys that `rollwise train` has too mean the same.
+
+    Args:
+        trainer: one with a curriculum, whose training begins.
+        state: transformers' `TrainerState`, which knows how many steps there will be.
+    """
+    args, curriculum, gate = trainer.args, trainer.curriculum, trainer.gate
+    kind = "rloo" if isinstance(trainer, RLOOTrainer) else "grpo"
+    scale = getattr(trainer, "scale_rewards", None) or ("group" if trainer.normalize_advantages else "none")
+    facts = {
+        "kind": SCRIPT,
+        "model": model_name(trainer),
+        "peft": _adapters(trainer.model),
+        "curriculum": curriculum.method_name or type(curriculum).__name__,
+        "curriculum_options": changed_options(curriculum),
+        "curriculum_resolved": curriculum.options,
+        **_gate(gate),
+        "trainer": kind,
+        "trainer_options": changed_arguments(args),
+        "steps": state.max_steps,
+        "prompts_per_step": _prompts_per_step(trainer),
+        "group_size": trainer.num_generations,
+        "advantages": {"group": "std", "none": "centred"}.get(str(scale), scale),
+        "learning_rate": args.learning_rate,
+        "warmup_steps": args.warmup_steps,
+        "temperature": args.temperature,
+        "max_completion_length": trainer.max_completion_length,
+        "micro_batch": args.per_device_train_batch_size,
+        "reward": list(trainer.reward_func_names),
+        "reward_weights": trainer.reward_weights.tolist(),
+        "train_prompts": len(curriculum.pool),
+        "train_dataset": data_facts(trainer.train_dataset),
+        **_evaluation(trainer, state),
+        "save_every": state.save_steps if args.save_strategy == "steps" else None,
+        "keep_checkpoints": args.save_total_limit,
+        "seed": args.seed,
+        "report_to": ", ".join(args.report_to) or "none",
+        "checkpoints": args.output_dir,
+        "versions": versions(),
+    }
+    return {name: plain(value) for name, value in facts.items() if value is not None}
+
+
+def model_name(trainer: Any) -> str:
+    """The folder or hub id that the policy came from; its class where it was made in memory."""
+    model = trainer.accelerator.unwrap_model(trainer.model)
+    model = model.get_base_model() if hasattr(model, "peft_config") else model
+    return str(getattr(model, "name_or_path", "") or type(model).__name__)
+
+
+def changed_options(curriculum: Curriculum) -> dict[str, Any]:
+    """The options of a curriculum that are not its method's defaults; all, where it has no instance by default.
+
+    >>> import rollwise as rw
+    >>> changed_options(rw.PrioritizedReplay(exploration=0.25, seed=7))
+    {'exploration': 0.25}
+    """
+    try:
+        default = type(curriculum)().options
+    except (TypeError, RollwiseError):
+        default = {}
+    own = {name: value for name, value in curriculum.options.items() if name not in _RUNS_OWN}
+    return {name: value for name, value in own.items() if name not in default or default[name] != value}
+
+
+def changed_arguments(args: Any) -> dict[str, Any]:
+    """Fields of a `GRPOConfig` or `RLOOConfig` that are not the defaults and have no key of their own.
+
+    Tokens are masked, as transformers does it.
+    """
+    values = args.to_dict()
+    defaults = {
+        field.name: field.default if field.default_factory is MISSING else field.default_factory()
+        for field in fields(args)
+        if field.name not in _COVERED and field.name in values
+    }
+    if values.get("steps_per_generation") == values.get("gradient_accumulation_steps"):
+        defaults.pop("steps_per_generation", None)
+    found = {name: values[name] for name, default in defaults.items() if values[name] != plain(default)}
+    return {name: value for name, value in found.items() if value is not None}
+
+
+def data_facts(dataset: Any) -> dict[str, Any]:
+    """Rows, columns, and a hash of what is in them; a data set with the same rows in the same order has the same."""
+    digest = hashlib.sha256()
+    columns = sorted(dataset.column_names)
+    for batch in dataset.with_format("arrow").select_columns(columns).iter(batch_size=_ROWS_AT_ONCE):
+        digest.update(json.dumps(batch.to_pylist(), default=str).encode("utf-8", "surrogatepass"))
+    return {"rows": len(dataset), "columns": list(dataset.column_names), "fingerprint": digest.hexdigest()[:16]}
+
+
+def versions() -> dict[str, str]:
+    """Of Python, rollwise, and the libraries that training goes through, where they are installed."""
+    found = {"python": platform.python_version()}
+    for package in _PACKAGES:
+        try:
+            found[package] = version(package)
+        except ImportError:
+            continue
+    return found
+
+
+def plain(value: Any) -> Any:
+    """A value as YAML can hold it: mappings, lists, numbers and texts; anything else by its name."""
+    if isinstance(value, Enum):
+        return plain(value.value)
+    if value is None or type(value) in (bool, int, float, str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(name): plain(of) for name, of in value.items()}
+    if isinstance(value, set | frozenset):
+        return sorted(plain(one) for one in value)
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
+        return plain(value.item())
+    if isinstance(value, str | PurePath):
+        return str(value)
+    return getattr(value, "__name__", None) or str(value)
+
+
+def _gate(gate: DynamicSampling | None) -> dict[str, Any]:
+    if gate is None:
+        return {"gate": "none", "gate_options": {}}
+    kind = type(gate.gate)
+    name = next((name for name, known in GATES.items() if known is kind), kind.__name__)
+    given = gate.gate.options() | {option: getattr(gate, option) for option in keyword_options(DynamicSampling)}
+    default = keyword_options(kind) | keyword_options(DynamicSampling)
+    return {"gate": name, "gate_options": {k: v for k, v in given.items() if default.get(k, MISSING) != v}}
+
+
+def _adapters(model: Any) -> dict[str, Any] | None:
+    """What is not the default of each adapter of a PEFT model; None for a model without."""
+    adapters = getattr(model, "peft_config", None)
+    if not adapters:
+        return None
+    found = {}
+    for name, config in adapters.items():
+        default, own = type(config)().to_dict(), config.to_dict()
+        changed = {key: value for key, value in own.items() if default.get(key) != value and value is not None}
+        found[name] = {"peft_type": own["peft_type"], **changed}
+    return found if len(found) > 1 else next(iter(found.values()))
+
+
+def _prompts_per_step(trainer: Any) -> int | None:
+    """Prompts that the curriculum is asked for at each step; None where a step is not one generation."""
+    args = trainer.args
+    if args.steps_per_generation != args.gradient_accumulation_steps:
+        return None
+    return int(args.generation_batch_size // trainer.num_generations)
+
+
+def _evaluation(trainer: Any, state: Any) -> dict[str, Any]:
+    given = trainer.eval_dataset
+    sets = given if isinstance(given, Mapping) else {"": given}
+    facts = {name: data_facts(one) for name, one in sets.items() if hasattr(one, "column_names")}
+    return {
+        "eval_prompts": sum(one["rows"] for one in facts.values()),
+        "eval_dataset": facts.get("", facts) or None,
+        "eval_every": state.eval_steps if trainer.args.eval_strategy == "steps" else None,
+        "eval_samples": trainer.num_generations_eval,
+    }

@@ -1,0 +1,91 @@
+"""What a trainer with a curriculum can't do, refused when it is made."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import trl
+from transformers import TrainingArguments
+
+from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.gates import DynamicSampling, Gate
+
+_HOOKS = {
+    "_generate_and_score_completions": ["self", "inputs"],
+    "_calculate_rewards": ["self", "inputs", "prompts", "completions", "completion_ids_list"],
+    "_save_checkpoint": ["self", "model", "trial"],
+    "_load_optimizer_and_scheduler": ["self", "checkpoint"],
+}
+
+
+def curriculum_of(
+    curriculum: Curriculum | str, options: Mapping[str, Any] | None, arguments: Iterable[Any]
+) -> Curriculum:
+    """The curriculum, or the one of that name, with the seed of the `TrainingArguments` among a trainer's arguments.
+
+    Raises:
+        ConfigError: it is neither, an unknown name or option, or options for a curriculum that is made already.
+    """
+    if isinstance(curriculum, Curriculum):
+        if options:
+            raise ConfigError("curriculum_options are for a curriculum given by name; give them to the curriculum")
+        return curriculum
+    if not isinstance(curriculum, str):
+        raise ConfigError(f"curriculum must be a rollwise curriculum or its name, got {type(curriculum).__name__}")
+    seeds = [one.seed for one in arguments if isinstance(one, TrainingArguments)]
+    return make_curriculum(curriculum, **{"seed": seeds[0] if seeds else TrainingArguments.seed, **(options or {})})
+
+
+def check_hooks(kind: type) -> None:
+    """Refuse a TRL whose hooks are not where they were, rather than train without the curriculum."""
+    bases = [base for base in kind.__mro__ if base.__module__.partition(".")[0] in ("trl", "transformers")]
+    for name, expected in _HOOKS.items():
+        found = next((vars(base)[name] for base in bases if name in vars(base)), None)
+        parameters = list(inspect.signature(found).parameters) if found else None
+        if parameters != expected:
+            raise SilentNoOpError(
+                f"trl {trl.__version__} has {name}({parameters}) where {expected} is expected, so the curriculum "
+                "would not take effect; use a version of trl that this rollwise names in its requirements"
+            )
+
+
+def gate_of(trainer: Any, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
+    """The gate as dynamic sampling; `ConfigError` where the trainer's advantages can't be redone."""
+    if gate is not None and getattr(trainer, "multi_objective_aggregation", "") == "normalize_then_sum":
+        raise ConfigError(
+            'multi_objective_aggregation="normalize_then_sum" scales advantages over the batch, which can\'t be '
+            'redone for the groups that a gate admits; use "sum_then_normalize", or no gate'
+        )
+    return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
+
+
+def check_screening(trainer: Any) -> None:
+    """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""
+    rollouts = trainer.curriculum.probe_rollouts or trainer.num_generations
+    rloo, vllm = not hasattr(trainer, "scale_rewards"), getattr(trainer, "use_vllm", False)
+    reasons = {
+        f"{rollouts} screening rollouts leave none of a group of {trainer.num_generations} to be made: lower "
+        "screen_rollouts, or raise num_generations": rollouts >= trainer.num_generations,
+        "a gate would roll out further prompts in place of those that the screening has qualified: train without "
+        "a gate": trainer.gate is not None,
+        "RLOO with beta other than 0 has the divergence in its rewards, which can't be redone for a group of two "
+        "calls: use beta=0.0, or GRPO": rloo and trainer.beta != 0.0,
+        "reward_clip_range is not applied to a group of two calls: clip in the reward function": bool(
+            getattr(trainer, "reward_clip_range", None)
+        ),
+        'multi_objective_aggregation="normalize_then_sum" scales each reward over its call, which can\'t be redone '
+        'for a group of two calls: use "sum_then_normalize"': getattr(trainer, "multi_objective_aggregation", "")
+        == "normalize_then_sum",
+        "vLLM's importance sampling correction has not been tried with rollouts that wait for a step: use "
+        "vllm_importance_sampling_correction=False": vllm
+        and getattr(trainer, "vllm_importance_sampling_correction", False),
+        "sync_ref_model changes the reference while screened rollouts wait: use sync_ref_model=False": bool(
+            getattr(trainer.args, "sync_ref_model", False)
+        ),
+    }
+    wrong = next((reason for reason, applies in reasons.items() if applies), None)
+    if wrong is not None:
+        raise ConfigError(f"{type(trainer.curriculum).__name__} trains on what it screened, but {wrong}")
