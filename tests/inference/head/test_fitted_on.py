@@ -21,7 +21,8 @@ from rollwise.inference.bestof.run import Answers, run_bestof
 from rollwise.inference.head.fitted_on import PROMPT_HASHES, fitted_among
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.verdict import Verdict
-from rollwise.inference.serving.export import HEAD_FILE, export_head
+from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.export_config import HEAD_FILE
 from rollwise.models import load_policy
 from rollwise.models.identity import made_by, model_facts, weights_digest
 

@@ -10,7 +10,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.serving.export import HEAD_FILE, SERVING_FILE
+from rollwise.inference.serving.export_config import HEAD_FILE, SERVING_FILE
 from rollwise.inference.serving.server_decoder import ServerDecoder
 from rollwise.inference.serving.server_stream import request_options
 from rollwise.inference.serving.vllm_signals import HeadSlice, Signal, TopLogprobs

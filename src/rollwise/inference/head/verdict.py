@@ -9,7 +9,7 @@ its logits are read position by position like the head's own and averaged in the
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from rollwise.options import check_whole
 if TYPE_CHECKING:
     import torch
 
-    from rollwise.inference.head.fitting import Fit
+    from rollwise.inference.head.fit import Fit
 
 FloatArray = NDArray[np.float64]
 
@@ -33,6 +33,8 @@ GRID = (1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1.0)
 """Factors of the squared norm among which `choose_l2` chooses."""
 
 FOLDS = 4
+
+_WITHOUT = "finished candidates go by value_end; more prompts would help\n"
 
 
 @dataclass(frozen=True)
@@ -229,3 +231,45 @@ def choose_l2(
         tried[l2] = float(losses.mean())
     best = min(tried, key=lambda l2: tried[l2])
     return Choice(best, tried[best], tried)
+
+
+@dataclass(frozen=True)
+class Judged:
+    """A verdict, or why there is none.
+
+    Attributes:
+        verdict: None if it can't be cross-validated, or predicts nothing on prompts held out.
+        numbers: Of the fit, JSON-safe.
+        said: The same in a line or two.
+    """
+
+    verdict: Verdict | None = None
+    numbers: dict[str, Any] = field(default_factory=dict)
+    said: str = ""
+
+
+def judge_by(
+    means: Sequence[torch.Tensor],
+    rewards: ArrayLike,
+    prompts: ArrayLike,
+    spec: HeadSpec,
+    *,
+    progress: Callable[[int, int], None] | None = None,
+) -> Judged:
+    """The verdict with the factor that predicts best, if it predicts anything; see `choose_l2`, but (N,) of `means`."""
+    import torch
+
+    if why := why_not_held_out(rewards, prompts, spec):
+        said = f"verdict: none, as it can't be cross-validated: {why}; {_WITHOUT}"
+        return Judged(None, {"left_out": why}, said)
+    stacked = torch.stack(list(means))
+    choice = choose_l2(stacked, rewards, prompts, spec, progress=progress)
+    verdict, fit = fit_verdict(stacked, rewards, spec, l2=choice.l2)
+    numbers = fit.to_dict() | {"held_out": choice.held_out}
+    said = (
+        f"verdict: {choice.held_out:.4f} nats a rollout on prompts held out, {fit.baseline:.4f} without looking, "
+        f"at l2 {choice.l2:g}\n"
+    )
+    if choice.held_out < fit.baseline:
+        return Judged(verdict, numbers, said)
+    return Judged(None, numbers, f"{said}so there is none: {_WITHOUT}")
