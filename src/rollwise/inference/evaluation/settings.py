@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.pareto import FEWEST_SEEDS, RESAMPLES
 from rollwise.inference.evaluation.text_check import TextCheck
-from rollwise.inference.policies.candidates import Policy
-from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.policies.defaults import rhythm, with_defaults
-from rollwise.inference.policies.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
-from rollwise.inference.policies.selection import CHECKED, CONFIDENT, LIVE_RULES
-from rollwise.inference.policies.until import Until, UntilChecked
-from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.inference.policies import (
+    CHECKED,
+    CONFIDENT,
+    LIVE_RULES,
+    AdaptiveConsistencyVote,
+    BestOfN,
+    DeepConfPolicy,
+    EarlyStop,
+    EarlyStoppingVote,
+    Policy,
+    Prune,
+    Sequential,
+    Until,
+    UntilChecked,
+    Utility,
+    rhythm,
+    with_defaults,
+)
 from rollwise.options import check_number, check_whole
 
 BASELINE = "none"
@@ -125,6 +137,37 @@ class EvaluationConfig:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, scaled)
             check_whole(name, getattr(self, name), least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationInputs:
+    """On what `rollwise head evaluate` works.
+
+    Args:
+        rollouts: A folder of `rollwise rollouts`, of prompts not fitted on.
+        head: A file of `rollwise head fit`.
+        model: Folder, hub id or embedded; by default the model that made the rollouts.
+        out: The folder; by default ROLLOUTS/evaluation.
+        prompts: Decode only this many of the first prompts; by default all.
+        slots: Most candidates in the batch at once, of all prompts together.
+        check: `file.py:function`, text -> bool: adds a policy that needs no head and draws candidates until the text
+            passes; by default the task's own check.
+        fitted: Take rollouts of prompts that the head was fitted on as well.
+    """
+
+    rollouts: str
+    head: str
+    model: str | None = None
+    out: str | None = None
+    prompts: int | None = None
+    slots: int = 64
+    check: str | None = None
+    fitted: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the evaluation goes."""
+        return Path(self.out or Path(self.rollouts) / "evaluation")
 
 
 def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
