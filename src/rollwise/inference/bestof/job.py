@@ -12,7 +12,7 @@ from rollwise.inference.bestof.server import exported_head
 from rollwise.inference.decoding.decoder import DecodingOptions
 from rollwise.inference.evaluation.text_check import TextCheck, check_for
 from rollwise.inference.head.head import SuccessHead
-from rollwise.inference.policies import Policy, UntilChecked, policy_for, with_defaults
+from rollwise.inference.policies import AnswerKey, Policy, UntilChecked, answer_key, policy_for, with_defaults
 from rollwise.models import is_embedded
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.scoring import Scorer
@@ -57,6 +57,11 @@ class Job:
     def prompts(self) -> list[Any]:
         """(N,) the prompts."""
         return [self.data.prompts[row] for row in self.rows]
+
+    @property
+    def vote(self) -> AnswerKey:
+        """What answers a text, for the policies that look at answers."""
+        return answer_key if self.check is None else self.check.vote
 
     def decided(self) -> dict[str, Any]:
         """What decides the answers: a folder goes on with the same only."""

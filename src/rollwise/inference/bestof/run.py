@@ -20,10 +20,7 @@ from rollwise.inference.bestof.decoders import counts_of, make_decoder
 from rollwise.inference.bestof.job import Job, read_job
 from rollwise.inference.bestof.lines import Line, line_of
 from rollwise.inference.bestof.notes import notes_after, notes_before
-from rollwise.inference.files import keep_facts
-from rollwise.inference.policies import answer_key
 from rollwise.inference.serving.server_decoder import ServerDecoder, Spent
-from rollwise.runs.names import MODEL_FILE
 from rollwise.sampling.folder import SampleFolder
 from rollwise.sampling.progress import SamplingBar
 from rollwise.terminal import make_console
@@ -84,12 +81,10 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
 
 def _answered(job: Job, folder: SampleFolder, missing: list[int], bar: SamplingBar) -> Answers:
     """Answer the prompts of the rows that are missing; each line is kept as soon as it is known."""
-    decoder, facts = make_decoder(job, bar.warmed)
-    keep_facts(folder.path / MODEL_FILE, dict(facts), resumed=folder.groups.exists())
+    decoder, facts = make_decoder(job, folder, bar.warmed)
     notes, counts = notes_before(job, decoder.tokenizer, facts), counts_of(job, decoder)
     ids, prompts = [job.data.ids[row] for row in missing], [job.data.prompts[row] for row in missing]
-    vote = answer_key if job.check is None else job.check.vote
-    results = decoder.decode(ids, prompts, job.policy, k=[counts[id_] for id_ in ids], answer=vote)
+    results = decoder.decode(ids, prompts, job.policy, k=[counts[id_] for id_ in ids], answer=job.vote)
     states = () if decoder.signal is None else decoder.signal.states
     row_of, before = dict(zip(ids, missing, strict=True)), len(job.rows) - len(missing)
     lines, tokens = list[Line](), 0

@@ -250,3 +250,21 @@ class Batching:
 def settled(chances: torch.Tensor) -> np.ndarray:
     """(n, R) chances without the digits that depend on what else is in the batch: equal candidates stay equal."""
     return np.asarray(chances.double().cpu().numpy().round(6))
+
+
+def prompt_values(rows: Any, signal: Signal, prompts: Sequence[list[int]]) -> list[float]:
+    """V(x) of N prompts, in their order.
+
+    Args:
+        rows: `SlotRows` or `PaddedRows`, empty: as many prompts are read at once as there is room for rows.
+        signal: What is read.
+        prompts: (N,) their tokens.
+    """
+    values: list[float] = []
+    states = np.asarray(signal.states)
+    with torch.inference_mode():
+        for start in range(0, len(prompts), rows.free):
+            for prompt in rows.prefill(prompts[start : start + rows.free]):
+                chances = settled(signal.read(prompt.hidden[None], prompt.logits[None])[0])
+                values.append(float(chances[0] @ states))
+    return values

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rollwise.inference.files import KeptBatches, RolloutSet, model_of, pass_facts
 from rollwise.inference.head.fit import Fit
@@ -16,7 +15,7 @@ from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress, gather_states
 from rollwise.inference.head.paper_fitting import fit_paper
 from rollwise.inference.head.structured import read_labelled
-from rollwise.inference.head.verdict import Judged, judge_by, window_means
+from rollwise.inference.head.verdict_fitting import Judged, judge_by, window_means
 from rollwise.models.identity import made_by
 
 
@@ -85,7 +84,7 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
         weights = position_weights(read.owner, config.weighting)
         told = bar("rounds of the fit, at most")
         fit = fit_head(read.states, labels, spec, l2=config.l2, weights=weights, progress=told)
-    about: dict[str, Any] = {
+    about = {
         "fit": fit.to_dict(),
         "weighting": config.weighting if config.method == "convex" else "position",
         "positions": len(read.owner),

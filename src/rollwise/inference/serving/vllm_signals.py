@@ -12,7 +12,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import verdict_chances
 from rollwise.inference.policies.candidates import FloatArray, Policy, needs_signal, votes
-from rollwise.inference.policies.confidence import TOP_K, token_confidence
+from rollwise.inference.policies.confidence import MostLikely, token_confidence
 from rollwise.options import check_whole
 
 MOST_IDS = 128
@@ -105,7 +105,7 @@ class HeadSlice:
 
 
 @dataclass(frozen=True)
-class TopLogprobs:
+class TopLogprobs(MostLikely):
     """DeepConf's confidence, from the k most likely tokens; the counterpart of `TokenConfidence`.
 
     Masked rows may be among them, as vLLM takes log-probabilities before it masks.
@@ -113,16 +113,6 @@ class TopLogprobs:
     Args:
         k: Tokens; vLLM's default limit is 20 (`max_logprobs`).
     """
-
-    k: int = TOP_K
-
-    def __post_init__(self) -> None:
-        check_whole("k", self.k, least=1)
-
-    @property
-    def states(self) -> tuple[float, ...]:
-        """(1,) rewards of the states."""
-        return (1.0,)
 
     def options(self) -> dict[str, Any]:
         return {"logprobs": self.k}
