@@ -1,4 +1,4 @@
-"""The tables of benchmarks/results/inference.md: what a success head saves, on five fresh policies or samples of each task.
+"""The tables of benchmarks/results/inference.md: what a success head saves, on five fresh policies or samples a task.
 
     python examples/head_study.py compact reversal search           # some minutes a seed; killed, it goes on
     python examples/head_study.py letters --model path/to/model     # needs: pip install reasoning-gym==0.1.25

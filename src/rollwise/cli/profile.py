@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.formatting import command_parser
+from rollwise.cli.data_command import data_parser, read_config
 from rollwise.profiling.config import ProfileConfig
 from rollwise.terminal import make_console, say
 
@@ -26,15 +26,12 @@ Killed or interrupted, the same command goes on where it stopped.
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
-    parser = command_parser(
+    return data_parser(
+        ProfileConfig,
         usage="rollwise profile DATA [--model M] [--rollouts 8] [--sample 500] [--OPTION VALUE ...]",
         description="Roll out a sample before training: pass rates, what a curriculum could gain, and which.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
-    parser.add_class_arguments(ProfileConfig, as_group=False, skip={"data"})
-    return parser
 
 
 def run(options: Namespace) -> int:
@@ -42,13 +39,7 @@ def run(options: Namespace) -> int:
     from rollwise.profiling.display import show
     from rollwise.profiling.profile import run_profile
 
-    values = options.as_dict()
-    values.pop("config", None)
-    try:
-        profile = run_profile(ProfileConfig(**values))
-    except KeyboardInterrupt:
-        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
-        return 130
+    profile = run_profile(read_config(ProfileConfig, options))
     show(profile.numbers, make_console())
     say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet, groups.jsonl\n")
     return 0

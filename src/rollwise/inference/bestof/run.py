@@ -20,7 +20,8 @@ from rollwise.inference.bestof.decoders import counts_of, make_decoder
 from rollwise.inference.bestof.job import Job, read_job
 from rollwise.inference.bestof.lines import Line, line_of
 from rollwise.inference.bestof.notes import notes_after, notes_before
-from rollwise.inference.serving.server_decoder import ServerDecoder, Spent
+from rollwise.inference.serving.server_decoder import ServerDecoder
+from rollwise.inference.serving.server_stream import Spent
 from rollwise.sampling.folder import SampleFolder
 from rollwise.sampling.progress import SamplingBar
 from rollwise.terminal import make_console
@@ -53,6 +54,20 @@ class Answers:
         """Mean reward of the chosen candidates that could be scored; None where nothing is."""
         scored = [reward for line in self.lines for reward in line["rewards"] if reward is not None]
         return float(np.mean(scored)) if scored else None
+
+    def words(self, policy: str) -> str:
+        """Some lines on how good the answers of this policy are, and what they cost."""
+        names = ("row_forwards", "steps", "k", "complete")
+        mean = {name: np.mean([line[name] for line in self.lines]) for name in names}
+        scored = "" if self.accuracy is None else f"mean reward {self.accuracy:.3f}; "
+        took = f"; {self.decoded / self.wall_s:.1f} prompts a second" if self.decoded else ""
+        notes = "".join(f"note: {note}\n" for note in self.notes)
+        return (
+            f"{len(self.lines):,} prompts by {policy} of {mean['k']:.1f} candidates: {scored}"
+            f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
+            f"candidates carried to the end{took}\n{'' if self.spent is None else self.spent.words()}{notes}"
+            f"{self.path}: config.yaml, model.json, answers.jsonl\n"
+        )
 
 
 def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answers:

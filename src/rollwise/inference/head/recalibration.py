@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -76,3 +76,32 @@ class Recalibration:
         if gram.shape != (3,) or moment.shape != (2,) or not np.isfinite([*gram, *moment]).all():
             raise StateError(f"the judge's line is damaged: {dict(state)!r:.120}")
         self.gram, self.moment = gram, moment
+
+
+def moments(chances: ArrayLike, states: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    """(K,) means and (K,) variances of the scores: the states mapped to [0, 1] by the lowest and the highest.
+
+    Args:
+        chances: (K, R) of the reward states.
+        states: (R,) rewards, rising.
+
+    >>> mean, variance = moments([[0.25, 0.75], [0.5, 0.5]], (-1.0, 1.0))
+    >>> mean.tolist(), variance.tolist()
+    ([0.75, 0.5], [0.1875, 0.25])
+    """
+    p, rewards = np.asarray(chances, dtype=np.float64), np.asarray(states, dtype=np.float64)
+    scores = (rewards - rewards[0]) / (rewards[-1] - rewards[0])
+    mean = p @ scores
+    return np.asarray(mean), np.asarray(np.maximum(p @ scores**2 - mean**2, 0.0))
+
+
+def with_mean(variance: ArrayLike, mean: ArrayLike, now: ArrayLike) -> FloatArray:
+    """(K,) variances of scores whose mean becomes another: the share of the greatest one, m (1 - m), stays.
+
+    >>> with_mean([0.25, 0.125], [0.5, 0.5], [0.9, 0.9]).round(4).tolist()
+    [0.09, 0.045]
+    """
+    m, n = np.asarray(mean, dtype=np.float64), np.asarray(now, dtype=np.float64)
+    room = m * (1 - m)
+    share = np.divide(variance, room, out=np.zeros_like(room), where=room != 0)
+    return np.asarray(np.clip(share, 0.0, 1.0) * n * (1 - n))
