@@ -24,7 +24,7 @@ def build_parser() -> ArgumentParser:
     parser = command_parser(
         usage="rollwise head export HEAD.safetensors --out DIR [--rollouts ROLLOUTS] [--model M] [--resize]",
         description="Write a head into rows of the output embeddings that no token names. All other rows, and the\n"
-        "logits of all tokens, stay what they are, to the bit.",
+        "logits of all tokens, stay the same to the bit.",
         epilog=_EXAMPLES,
     )
     parser.add_argument("head", metavar="HEAD", type=str, help="a file of `rollwise head fit`")

@@ -102,6 +102,6 @@ class Beliefs:
 
 
 def _last_belief(candidate: Candidate) -> FloatArray:
-    """(R,) of a whole rollout what is believed of it; of one that was cut short the mean of its last reads."""
+    """(R,) chances of a whole rollout; of one that was cut short the mean of its last reads."""
     cut = candidate.state == TRUNCATED
     return np.asarray(candidate.chances[-SMOOTHING:].mean(axis=0) if cut else candidate.belief)

@@ -1,4 +1,4 @@
-"""The success head as a judge for curricula: it says how prompts will fare, before a rollout or after a few tokens."""
+"""The success head as a judge for curricula: predicts rewards of prompts before a rollout, or after a few tokens."""
 
 from __future__ import annotations
 
@@ -28,25 +28,24 @@ class SuccessHeadJudge(Judge):
 
     Without probes it is V(x), read at the prompt's last token: one forward pass over the prompt, nothing generated.
     With K probes, K partial rollouts of a few tokens are drawn, and of each the head's last reads are averaged (the
-    last 4; of one that has ended its verdict, or the last 16), then all K. These rollouts are thrown away. They tell
-    far more than the prompt does, and their tokens and time are charged to the run as METIS's judgments are:
-    `judge_tokens`.
+    last 4; of one that has ended its verdict, or the last 16), then all K. These rollouts are thrown away. Their
+    tokens and time are charged to the run, as those of METIS's judgments are: `judge_tokens`.
 
     *The model* is the live policy where a trainer of `rollwise.training` has one to lend: what it believes of a prompt
-    moves with what it learns. Where the policy's weights are sharded (FSDP, ZeRO-3) no process can read them alone; the
-    judge then keeps a copy of the policy as it was when training began, and says so. In a loop of your own call
+    moves with what it learns. Where the policy's weights are sharded (FSDP, ZeRO-3) no single process can read them;
+    the judge then keeps a copy of the policy as it was when training began, and says so. In a loop of your own call
     `curriculum.follow(model, tokenizer)`; or give `model`, which stays as it is.
 
     *Rewards* of the head's states become scores in [0, 1] by the lowest and the highest. A variance is that of the
     joint's marginal over the states; for rewards 0 and 1, p (1 - p).
 
-    *Recalibration*, on by default, is a line through all that was told of prompts it had predicted (`Recalibration`),
-    for the head is as old as the policy it was fitted on, and V(x) is compressed. A variance keeps its share of the
+    *Recalibration*, on by default, is a line from its predictions to the outcomes (`Recalibration`), because the head
+    is as old as the policy it was fitted on, and V(x) is compressed. A variance keeps its share of the
     greatest that scores of that mean can have, m (1 - m).
 
-    *No prediction* (NaN) has a prompt that the model's context does not hold, the probe's tokens included.
+    *No prediction* (NaN) is made for a prompt that does not fit into the model's context with the probe's tokens.
 
-    *Random numbers* of a probe are named by the judge's seed, the training steps told so far, the prompt's id and the
+    *Random numbers* of a probe are named by the judge's seed, the training steps so far, the prompt's id and the
     probe's number. So a resumed run draws the same ones, and no prompt's depend on the other candidates.
 
     Args:
@@ -56,8 +55,8 @@ class SuccessHeadJudge(Judge):
         probes: K, partial rollouts of each candidate (0).
         probe_tokens: most tokens of each (16).
         temperature: of the probes; give that of training (1).
-        recalibrate: of what was told, how much the line gives up a step; 0.02 remembers about 50 steps; 0: no line.
-        prior: rollouts that the line which changes nothing counts for.
+        recalibrate: share of past outcomes that the line forgets each step; 0.02 remembers about 50 steps; 0: no line.
+        prior: weight, in rollouts, of the line that changes nothing.
         batch_size: prompts of one forward pass, without probes; changes nothing but the last digits.
         slots: probes generated at once; changes nothing but the last digits.
         dtype: of a model that it loads itself; by default as `load_policy` has it.
@@ -140,9 +139,9 @@ class SuccessHeadJudge(Judge):
 
     def _clear(self, seed: int) -> None:
         self.seed = check_seed(seed)
-        self.steps = 0  # in which something was told
+        self.steps = 0  # with outcomes
         self.too_long = 0  # candidates without a prediction
-        self.error = 0.0  # squared, of the predictions last told about
+        self.error = 0.0  # squared, of the predictions whose outcomes came last
         self.line = Recalibration(forgetting=self.recalibrate, prior=self.prior)
         self.predicted: dict[str, float] = {}  # V by prompt id, the newest last
         self.costs: dict[str, float] = {}

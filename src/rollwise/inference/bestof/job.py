@@ -1,4 +1,4 @@
-"""What the options of `rollwise bestof` name: prompts, who scores, head, policy, check, how candidates are drawn."""
+"""What the options of `rollwise bestof` name: prompts, scorer, head, policy, check, how candidates are drawn."""
 
 from __future__ import annotations
 

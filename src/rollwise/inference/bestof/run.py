@@ -2,8 +2,8 @@
 
 The folder holds `config.yaml`, the options that decide the answers, `model.json`, facts of the model, and
 `answers.jsonl`, a line for each prompt. Killed at any moment, the same command goes on with the prompts that are
-missing, and gives the same answers as if it had not been: a candidate's random numbers depend on seed, prompt and index
-alone.
+missing, and gives the same answers as if it had not been: a candidate's random numbers depend only on seed,
+prompt and index.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ def server_decoder(config: BestOfConfig, limit: int) -> ServerDecoder:
 
 
 def served_facts(config: BestOfConfig) -> dict[str, Any]:
-    """What is known of the model: a server says its name alone."""
+    """What is known of the model: its name, and the facts of the exported head, if there is one."""
     facts: dict[str, Any] = {"served": config.model, "weights_digest": None}
     if config.head is not None:
         facts |= json.loads((Path(config.head) / SERVING_FILE).read_text(encoding="utf-8"))["model"]

@@ -1,8 +1,8 @@
 """Decode best-of-N adaptively: candidates of many prompts share a batch; those given up make room for others.
 
 Candidate i of a prompt is drawn with random numbers of its own, named by seed, prompt id and i, as `models/sampling.py`
-does. So the same seed gives the same candidates, whatever else is in the batch and whenever they begin, and those that
-a policy leaves alone are those of full best-of-N; what is left is rounding, as said there.
+does. So the same seed gives the same candidates up to rounding, whatever else is in the batch. Those that a policy
+carries to the end are those of full best-of-N.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class AdaptiveDecoder:
         Args:
             ids: (N,) distinct; they name the random streams.
             prompts: (N,) text or chat messages.
-            policy: What is given up, and when.
+            policy: Decides what is given up, and when.
             k: Candidates of each prompt, or (N,) of each.
             seed: In place of the options'.
             answer: A finished candidate's text -> its final answer, for policies that vote.

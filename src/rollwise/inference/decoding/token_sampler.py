@@ -22,7 +22,7 @@ class DecodingOptions(DrawingOptions):
     Args:
         temperature: Of the softmax.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
-        top_k: So many of the likeliest tokens are drawn from; 0 for all.
+        top_k: Draw from this many of the likeliest tokens; 0 for all.
         max_new_tokens: Most tokens of a candidate, its end included.
         stop_strings: Texts with which a candidate ends, besides the end of text; it counts as finished.
         slots: Most candidates in the batch at once, of all prompts together.

@@ -1,4 +1,4 @@
-"""The prompts that an evaluation decodes, read from a folder of held-out rollouts, and who rewards them."""
+"""The prompts that an evaluation decodes, read from a folder of held-out rollouts, and the reward."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from rollwise.sampling.setting import make_scorer, make_task_of
 
 @dataclass(frozen=True)
 class Bench:
-    """N prompts on which candidates are decoded, and who rewards them.
+    """N prompts on which candidates are decoded, and their reward.
 
     Attributes:
         ids: (N,).

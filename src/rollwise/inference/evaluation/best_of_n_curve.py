@@ -85,7 +85,9 @@ def best_of_curve(
 
 
 def perfect_judge(rewards: ArrayLike, lengths: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Whether a candidate was right, and tokens until then, (N,) each, for who draws one after another and knows.
+    """Whether a candidate was right, and tokens until then, (N,) each, for a judge that is never wrong.
+
+    It draws one candidate after another.
 
     Of each prompt's K candidates in their order the first success is the answer, and the rest are not drawn; if none
     succeeds, all are. A verdict on finished candidates can't save more without giving up on prompts.

@@ -152,9 +152,9 @@ class JointFit:
 
     Attributes:
         head: Between the head's joint and the rollouts' shares.
-        floor: What sampling noise alone makes of it.
+        floor: The same distance from sampling noise only.
         blind: Of a guess that knows no prompt: the mean of all other prompts' shares.
-        reward: Of the head's chances of the reward states alone.
+        reward: The distance of the reward states' chances, summed over lengths.
         prompts: How many.
         rollouts: Fewest of a prompt.
     """

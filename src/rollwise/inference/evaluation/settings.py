@@ -46,7 +46,7 @@ class Setting:
         mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
         rule: How the answer is chosen; None for the evaluation's rule.
         signal: What policy and choice see: `head`; `confidence`, the tokens' own; or `nothing` but answers.
-        check: Of a text, by which policy and choice go; None for those that go by none.
+        check: Of a text, which policy and choice use; None for those that use none.
     """
 
     name: str
@@ -87,7 +87,7 @@ class EvaluationConfig:
         betas: Of `utility`, one by one and at once.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
         untils: Thresholds of `until`, one candidate at a time.
-        mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1; K and more,
+        mean_ks: Candidates on average of adaptive K, by itself and with `prune` (the blend); each from 1; K and more,
             where nothing is left to allot, are left out.
         windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
         confidences: Thresholds of the peer `adaptive-consistency`.

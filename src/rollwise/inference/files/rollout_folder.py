@@ -1,4 +1,4 @@
-"""The files of a folder of rollouts, and whose rollouts (or answers) they are."""
+"""The files of a folder of rollouts, and which model made them."""
 
 from __future__ import annotations
 

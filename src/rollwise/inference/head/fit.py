@@ -83,7 +83,7 @@ def checked(
     """(M,) labels and (M,) weights that sum to 1, as tensors.
 
     Raises:
-        ConfigError: shapes that don't fit, numbers out of range, or labels of one reward state alone.
+        ConfigError: shapes that don't fit, numbers out of range, or labels of a single reward state.
     """
     targets = np.asarray(labels)
     if states.ndim != 2 or targets.shape != (len(states),) or not len(targets):

@@ -19,7 +19,7 @@ class FitConfig:
         method: Solved to convergence (convex), or the paper's optimiser.
         rewards: Reward states, rising; by default the distinct rewards of the rollouts.
         states: What the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1
-            (Countdown alone).
+            (Countdown only).
         least_share: Of the rollouts that each structured state must hold; 0.15 by default.
         edges: Edges of the bins of remaining tokens; by default 7 bins up to the longest rollout.
         verdict: Also fit what finished candidates are judged by; false for the paper's value_end (convex).

@@ -55,7 +55,7 @@ def fit_head(
         progress: Called with rounds of 25 iterations done, and the most there may be; most fits need fewer.
 
     Raises:
-        ConfigError: shapes that don't fit, or labels of one reward state alone.
+        ConfigError: shapes that don't fit, or labels of a single reward state.
     """
     targets, shares = checked(states, labels, spec, weights)
     check_number("l2", l2, low=0.0, high=math.inf, open_low=True)

@@ -1,7 +1,7 @@
 """The success head: a linear read of a language model's last hidden state, kept as a file beside the model.
 
 The matrix in this file is the truth; writing it into spare rows of a vocabulary (`export.py`) is a step for servers. As
-a sidecar it needs no spare rows, no quantisation touches it, and generation is that of the model alone, to the bit.
+a sidecar it needs no spare rows, no quantisation changes it, and the model generates the same with and without it.
 """
 
 from __future__ import annotations

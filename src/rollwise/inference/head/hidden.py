@@ -68,7 +68,7 @@ def hidden_states(
         sequences: (N,) tokens of prompt and completion.
         prompt_lengths: (N,) how many of them are the prompt's, at least one.
         batch_tokens: Most tokens in a forward pass, padding included; one sequence at least.
-        progress: Told after each batch.
+        progress: Called after each batch.
 
     Raises:
         ConfigError: a sequence without a prompt, or without a completion.
@@ -95,7 +95,7 @@ def each_rollout(
         kept: Where each batch's arrays are kept, so that a killed pass goes on there, with the same batches and so the
             same numbers.
         batch_tokens: Most tokens in a forward pass.
-        progress: Told after each batch.
+        progress: Called after each batch.
     """
     readers = _readers(model, rollouts.sequences, rollouts.prompt_lengths, batch_tokens, progress)
     for number, batch, read in readers:
@@ -191,7 +191,7 @@ def gather_states(
         max_positions: At most this many positions, drawn without replacement; all by default.
         seed: Of that draw.
         batch_tokens: Most tokens in a forward pass.
-        progress: Told after each batch.
+        progress: Called after each batch.
         also: Something else to be made of each rollout's (T, H) states, whichever positions are drawn.
         kept: Where what was read is kept until the whole is done; see `each_rollout`.
     """

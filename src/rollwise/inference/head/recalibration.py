@@ -1,4 +1,4 @@
-"""An affine map from what a head predicts to what came of it, fitted online. numpy alone."""
+"""An affine map from a head's predictions to the outcomes, fitted online. numpy alone."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from rollwise.options import check_number
 class Recalibration:
     """y = 1/2 + a + b (v - 1/2), fitted by least squares with exponentially decaying weights.
 
-    A head is fitted once, on one checkpoint; the policy moves on, and V at the prompt is compressed to begin with: both
-    are cured by a line. A prompt that was chosen for its prediction does not bias the line, as least squares may choose
+    A head is fitted once, on one checkpoint; the policy moves on, and V at the prompt is compressed. A line corrects
+    both. A prompt that was chosen for its prediction does not bias the line, as least squares may choose
     by the regressor. With x = (1, v - 1/2), and the prior a = 0, b = 1, which changes nothing:
 
-        S <- (1 - forgetting) S + sum_i n_i x_i x_i^T           (once a step in which something was told)
+        S <- (1 - forgetting) S + sum_i n_i x_i x_i^T           (once a step with outcomes)
         s <- (1 - forgetting) s + sum_i n_i x_i (y_i - v_i)
         (a, b - 1) = (S + prior I)^-1 s
 
     Args:
-        forgetting: Of what was told, how much is given up a step.
+        forgetting: Share of the past outcomes' weight that is dropped each step.
         prior: Strength of a = 0, b = 1, in rollouts. As v - 1/2 is small, b takes far more rollouts to move than a.
 
     Raises:
@@ -56,9 +56,9 @@ class Recalibration:
         shift, slope = self.line
         return np.asarray(np.clip(0.5 + shift + slope * (np.asarray(values, dtype=np.float64) - 0.5), 0.0, 1.0))
 
-    def learn(self, values: ArrayLike, told: ArrayLike, count: ArrayLike) -> None:
-        """One step: (M,) values as predicted, (M,) mean scores that came, (M,) rollouts they are of."""
-        v, y, n = (np.asarray(given, dtype=np.float64) for given in (values, told, count))
+    def learn(self, values: ArrayLike, scores: ArrayLike, count: ArrayLike) -> None:
+        """One step: (M,) predicted values, (M,) mean scores, (M,) rollouts of each."""
+        v, y, n = (np.asarray(given, dtype=np.float64) for given in (values, scores, count))
         at, keep = v - 0.5, 1.0 - self.forgetting
         self.gram = keep * self.gram + [n.sum(), (n * at).sum(), (n * at * at).sum()]
         self.moment = keep * self.moment + [(n * (y - v)).sum(), (n * at * (y - v)).sum()]

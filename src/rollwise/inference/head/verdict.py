@@ -1,9 +1,9 @@
-"""The verdict: how likely a finished candidate is right, read from the same hidden states, and solved for that alone.
+"""The verdict: how likely a finished candidate is right, read from the same hidden states.
 
 Ours, beyond the paper. Its `value_end`, the mean of V over the last 16 positions, ranks finished candidates well but is
 no probability: V is fitted at every position, and most of those 16 came before anything was decided. The verdict is a
 logistic regression on means of hidden states over the last 4 and 16 positions and over all of them. It is linear, so
-its logits are read position by position like the head's own and averaged in the end: as cheap, and still one pass.
+its logits are read position by position like the head's own and averaged in the end: it costs no further pass.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Verdict:
         return Verdict(self.weight.to(device), self.bias.to(device), self.windows)
 
     def read(self, hidden: torch.Tensor) -> torch.Tensor:
-        """(..., H) hidden states -> (..., W, R) reads, of which `chances` takes the means."""
+        """(..., H) hidden states -> (..., W, R) reads; `chances` takes their means."""
         flat = hidden.to(self.weight.dtype) @ self.weight.flatten(0, 1).T
         return flat.reshape(*hidden.shape[:-1], *self.weight.shape[:2])
 

@@ -131,7 +131,7 @@ def choose_l2(
         prompts: (N,) which prompt each rollout is of: a prompt is in one fold only, every fourth in the same.
         spec: Whose reward states are told apart.
         grid: Factors.
-        progress: Told fits done, and all.
+        progress: Called with fits done, and all.
 
     Raises:
         ConfigError: as for `fit_verdict`; also if no prompt can be held out (`why_not_held_out`).

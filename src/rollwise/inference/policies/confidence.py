@@ -54,7 +54,7 @@ class MostLikely:
 
 @dataclass(frozen=True)
 class TokenConfidence(MostLikely):
-    """A signal for the decoder in place of a `SuccessHead`: a position's confidence, from the logits alone.
+    """A signal for the decoder in place of a `SuccessHead`: a position's confidence, from the logits only.
 
     Its "reward states" are the single one of reward 1, so that a candidate's value is its confidence. That is no chance
     of success: policies whose thresholds are in rewards (`EarlyStop`, `Prune`) need others, `Utility` makes no sense.
@@ -67,7 +67,7 @@ class TokenConfidence(MostLikely):
     def read(self, hidden: torch.Tensor | None, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(..., vocabulary) logits -> (..., 1) confidences, (...) zeros for the expected remaining tokens.
 
-        Tokens whose logit is minus infinity, masked ones, are not among the k. `hidden` is not looked at.
+        Tokens whose logit is minus infinity, masked ones, are not among the k. `hidden` is not used.
         """
         top = logits.float().log_softmax(-1).topk(min(self.k, logits.shape[-1]), dim=-1).values
         there = top.isfinite()

@@ -1,4 +1,4 @@
-"""The decoder's policies: which candidates of best-of-N are worth carrying on. Pure functions; numpy alone.
+"""The decoder's policies: which candidates of best-of-N are carried on. Pure functions; numpy alone.
 
 Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All but `Sequential`, which is ours, are the paper's.
 `warmup` and `interval` are by default those of its 1024 tokens; the commands scale them to theirs (`defaults.py`).

@@ -33,8 +33,8 @@ def export_head(
 
     All other rows stay what they are, to the bit, and so do the logits of all tokens, whether embeddings are tied or
     not. Unnamed rows must be masked when serving; transformers' `generate` does, by the generation config saved here.
-    As a safety net for who forgets, one vector is added to all reserved rows (a gauge: the softmax over them, and so
-    the head, stays the same), chosen so that their mass is small on states like those given.
+    As a safety net against a forgotten mask, one vector is added to all reserved rows (a gauge: the softmax over them,
+    and so the head, stays the same), chosen so that their mass is small on states like those given.
 
     Args:
         model: Changed in place.

@@ -88,7 +88,7 @@ def write_head(
     named = sorted(named_ids(tokenizer))
     rows = vocabulary_rows(model)
     states = _states(model, sequences)
-    # Of rows that were added, some only round the number up: they are unnamed too, and get the gauge alone.
+    # Of rows that were added, some only round the number up: they are unnamed too, and get the gauge only.
     spare = torch.zeros(rows - start - len(own) if rows > before else 0, head.hidden_size)
     block = torch.cat([own, spare])
     margin = None if states is None else margin
@@ -104,7 +104,7 @@ def gauge(states: torch.Tensor, weight: torch.Tensor, log_mass: torch.Tensor, ma
     """One vector (H,) to add to all rows, after which their mass is e^-margin of the named ones' or less.
 
     The least of mean softplus(h u + s - t + margin) + 1e-5 |u|^2 over the states h, where s is the log of the rows'
-    mass and t that of the named ones: it pushes where there is too much, and leaves alone where there is not.
+    mass and t that of the named ones: it acts only where there is too much mass.
 
     Args:
         states: (M, H).

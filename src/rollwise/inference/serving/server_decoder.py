@@ -53,7 +53,7 @@ class ServerDecoder:
         k: Sequence[int],
         answer: Any = answer_key,
     ) -> Iterator[Result]:
-        """Yield each prompt's result as soon as it is done. Who stops reading leaves no request behind.
+        """Yield each prompt's result as soon as it is done. If the caller stops reading, open requests are closed.
 
         Raises:
             ConfigError: the server refuses everything, nothing but failures comes from it, or it lacks the signal.

@@ -62,7 +62,7 @@ class VLLMDecoder:
         max_new_tokens: Most tokens of a candidate.
         temperature: Of the softmax.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
-        top_k: So many most likely tokens are drawn from; 0 for all.
+        top_k: Draw from this many of the most likely tokens; 0 for all.
         answer: A candidate's tokens -> its final answer, for policies that vote; by default what its text votes for.
         text: A candidate's tokens -> its text, for the results.
         vllm: Module with `SamplingParams` and `RequestOutputKind`; by default vllm's own.
@@ -113,7 +113,7 @@ class VLLMDecoder:
         """Yield each prompt's result as soon as it is done, in the order in which they are.
 
         A candidate depends on the seed, its prompt's id and its index, not on the policy nor on what else is in the
-        batch, up to rounding. Who stops reading, or is interrupted, leaves nothing running in the engine.
+        batch, up to rounding. If the caller stops reading, or is interrupted, open requests are aborted.
 
         Args:
             requests: The prompts.

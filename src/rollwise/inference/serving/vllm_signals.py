@@ -36,7 +36,7 @@ class Signal(Protocol):
         """Token id -> an object with `logprob`, at one position; (R,) chances and the expected remaining tokens."""
 
     def verdict(self, positions: Sequence[Mapping[int, Any]]) -> FloatArray | None:
-        """(R,) chances of a finished candidate, from all its positions; None to go by the last reads."""
+        """(R,) chances of a finished candidate, from all its positions; None for the mean of the last reads."""
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def check_policy(policy: Policy, *, signal: Signal | None, answers: bool) -> Non
     """Refuse a policy that lacks what it needs: a signal, or final answers."""
     if not needs_signal(policy):
         if votes(policy) and not answers:
-            raise ConfigError(f"policy {policy.name!r} uses answers alone: give text=tokenizer.decode, or answer=")
+            raise ConfigError(f"policy {policy.name!r} uses answers only: give text=tokenizer.decode, or answer=")
     elif signal is None:
         raise ConfigError(f"policy {policy.name!r} needs a signal: give HeadSlice or TopLogprobs")
 

@@ -1,4 +1,4 @@
-"""Writing what an evaluation of the adaptive decoder found, from its `evaluation.json` alone: page, tables, figures."""
+"""Writing what an evaluation of the adaptive decoder found, from its `evaluation.json`: page, tables, figures."""
 
 from __future__ import annotations
 
