@@ -1,4 +1,4 @@
-"""The tables of docs/inference.md: what a success head saves, on five fresh policies or samples of each task.
+"""The tables of benchmarks/results/inference.md: what a success head saves, on five fresh policies or samples a task.
 
     python examples/head_study.py compact reversal search           # some minutes a seed; killed, it goes on
     python examples/head_study.py letters --model path/to/model     # needs: pip install reasoning-gym==0.1.25
@@ -193,7 +193,7 @@ def add(name: str, rows: list[dict[str, Any]]) -> None:
 
 
 def tables() -> None:
-    """Prints the tables of docs/inference.md; tests/test_claims.py holds the page to them."""
+    """Prints the tables of benchmarks/results/inference.md; tests/test_claims.py holds the page to them."""
     for task in TASKS:
         if any(row["task"] == task for row in read("heads.csv")):
             print(f"\n### {task}\n\n{known_table(task)}\n\n{policy_table(task)}")

@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-DOCS = ROOT / "docs"
 RESULTS = ROOT / "benchmarks/results"
 T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}  # by degrees of freedom
 PLANS = [f"{task}-{regime}" for task in ("reversal", "countdown") for regime in ("hopeless", "one-pass", "revisit")]
@@ -69,7 +68,7 @@ def percent(share: float) -> str:
 
 
 def section(page: str, heading: str) -> list[str]:
-    lines = ((DOCS if page == "judges.md" else RESULTS) / page).read_text().splitlines()
+    lines = (RESULTS / page).read_text().splitlines()
     start = next(i for i, line in enumerate(lines) if line.startswith(heading))
     end = next((i for i in range(start + 1, len(lines)) if lines[i].startswith("## ") or lines[i][:4] == "### "), None)
     return lines[start:end]
@@ -176,7 +175,7 @@ def test_the_papers_methods_are_of_their_runs(page: str, n: int, plans: list[str
 def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     study = importlib.import_module("head_study")
-    page = (DOCS / "inference.md").read_text()
+    page = (RESULTS / "inference.md").read_text()
     assert study.known_table(task) in page
     assert study.policy_table(task) in page
 

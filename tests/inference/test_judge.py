@@ -17,8 +17,8 @@ from toys import PROMPTS, flat_parameters, make_trainer, toy_model, toy_tokenize
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.inference import HeadSpec, SuccessHead, SuccessHeadJudge
-from rollwise.inference.head.recalibration import Recalibration
-from rollwise.inference.judge import REMEMBERED, moments, with_mean
+from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
+from rollwise.inference.judge import REMEMBERED
 from rollwise.models.identity import model_facts
 from rollwise.models.loading import save_policy
 from rollwise.models.sampler import SamplingOptions, encode, end_tokens, sample_prompts

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.formatting import command_parser
+from rollwise.cli.data_command import data_parser, read_config
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.terminal import say
-
-if TYPE_CHECKING:
-    from rollwise.inference.serving.server_decoder import Spent
 
 _EXAMPLES = """
 examples:
@@ -42,56 +37,25 @@ Killed or interrupted, the same command goes on where it stopped.
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
-    parser = command_parser(
+    return data_parser(
+        BestOfConfig,
         usage="rollwise bestof DATA [--model M] [--head HEAD] [--policy P] [--k 8] [--OPTION VALUE ...]",
         description="Draw K candidates of each prompt, give up on those that look hopeless, and choose an answer.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
-    parser.add_class_arguments(BestOfConfig, as_group=False, skip={"data"})
-    return parser
 
 
 def run(options: Namespace) -> int:
     """Answer what is missing, and say what it cost."""
-    import numpy as np
-
     from rollwise.inference.bestof.run import run_bestof
 
-    values = options.as_dict()
-    values.pop("config", None)
-    config = BestOfConfig(**values)
-    try:
-        answers = run_bestof(config)
-    except KeyboardInterrupt:
-        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
-        return 130
-    lines = answers.lines
+    config = read_config(BestOfConfig, options)
+    answers = run_bestof(config)
     for id_, why in list(answers.failures.items())[:8]:
         say(f"{id_}: {why}\n", error=True)
     if answers.failures:
         say(f"rollwise: {len(answers.failures):,} prompts have no answer; the same command asks again\n", error=True)
-    if not lines:
+    if not answers.lines:
         return 1
-    mean = {name: np.mean([line[name] for line in lines]) for name in ("row_forwards", "steps", "k", "complete")}
-    scored = "" if answers.accuracy is None else f"mean reward {answers.accuracy:.3f}; "
-    notes = "".join(f"note: {note}\n" for note in answers.notes)
-    took = f"; {answers.decoded / answers.wall_s:.1f} prompts a second" if answers.decoded else ""
-    say(
-        f"{len(lines):,} prompts by {config.policy} of {mean['k']:.1f} candidates: {scored}"
-        f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
-        f"candidates carried to the end{took}\n{_spent(answers.spent)}{notes}"
-        f"{answers.path}: config.yaml, model.json, answers.jsonl\n"
-    )
+    say(answers.words(config.policy))
     return 1 if answers.failures else 0
-
-
-def _spent(spent: Spent | None) -> str:
-    if spent is None:
-        return ""
-    closed = f" ({spent.uncounted:,} closed before the server counted: as they came)" if spent.uncounted else ""
-    return (
-        f"server: {spent.wall_s:.1f} s, {spent.requests:,} requests, {spent.tokens_in:,} tokens in, "
-        f"{spent.tokens_out:,} out{closed}\n"
-    )

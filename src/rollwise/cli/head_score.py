@@ -2,19 +2,10 @@
 
 from __future__ import annotations
 
-import json
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.terminal import make_console, say
-
-if TYPE_CHECKING:
-    from rollwise.inference.files.rollout_set import RolloutSet
-    from rollwise.inference.head.head import SuccessHead
-    from rollwise.inference.head.scoring import Score
 
 _EXAMPLES = """
 examples:
@@ -45,73 +36,12 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Score, write the lines, and show the table."""
-    from rollwise.cli.progress import Bar
-    from rollwise.inference.files.kept_batches import remove_kept
-    from rollwise.inference.files.model_of_rollouts import model_of
-    from rollwise.inference.files.rollout_set import RolloutSet
-    from rollwise.inference.head.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
-    from rollwise.inference.head.head import SuccessHead
-    from rollwise.inference.head.scoring import score_rollouts
-    from rollwise.state import write_atomically
+    from rollwise.cli.progress import Bars
+    from rollwise.inference.evaluation.score_table import score_table
+    from rollwise.inference.head.score_run import run_score
 
-    head, rollouts = SuccessHead.load(options.head), RolloutSet.read(options.rollouts)
-    with Bar("warm start") as bar:
-        model, tokenizer, _ = model_of(rollouts, options.get("model"), progress=bar.update)
-    head.check(model, tokenizer)
-    check_weights(head, model)
-    prompts = prompts_of(rollouts)
-    said = overlap_words(fitted_among(head, prompts), len(prompts))
-    out = Path(options.get("out") or Path(options.rollouts) / "scores.jsonl")
-    part = out.with_name(f"{out.name}.part")
-    with Bar("rollouts scored") as bar:
-        made = score_rollouts(model, head, rollouts, progress=bar.update, kept=part)
-        scores = sorted(made, key=lambda score: score.index)
-    text = "".join(json.dumps(_line(score, rollouts), ensure_ascii=False) + "\n" for score in scores)
-    write_atomically(out, text.encode("utf-8", "surrogatepass"))
-    remove_kept(part)
-    make_console().print(_table(scores, head, rollouts))
-    say(f"{said}\n{out}\n")
+    with Bars() as bars:
+        scored = run_score(**options.as_dict(), bar=bars.of)
+    make_console().print(score_table(scored))
+    say(f"{scored.fitted}\n{scored.path}\n")
     return 0
-
-
-def _line(score: Score, rollouts: RolloutSet) -> dict[str, Any]:
-    i = score.index
-    return {
-        "id": rollouts.ids[rollouts.prompt[i]],
-        "rollout": int(rollouts.number[i]),
-        "reward": float(rollouts.rewards[i]),
-        "truncated": bool(rollouts.truncated[i]),
-        "value_end": round(score.value_end, 6),
-        "values": score.values.round(6).tolist(),
-        "remaining": score.remaining.round(3).tolist(),
-    }
-
-
-def _table(scores: list[Score], head: SuccessHead, rollouts: RolloutSet) -> Any:
-    """A success is a rollout of the highest reward state; rewards are mapped to [0, 1] for the Brier score."""
-    import numpy as np
-    from rich.table import Table
-
-    from rollwise.evaluation.calibration import baseline_brier_score, brier_score, roc_auc
-
-    low, high = head.states[0], head.states[-1]
-    rewards = np.clip((rollouts.rewards - low) / (high - low), 0, 1)
-    success = head.spec.reward_states(rollouts.rewards) == head.spec.num_rewards - 1
-    first = np.array([score.values[0] for score in scores])
-    last = np.array([score.value_end for score in scores])
-    table = Table(title=f"{len(scores):,} rollouts of {len(rollouts.ids):,} prompts")
-    for name in ("value", "AUC", "Brier", "mean"):
-        table.add_column(name, justify="left" if name == "value" else "right")
-    end = "at the end (last 16)" if head.verdict is None else "at the end (verdict)"
-    for name, values in (("at the prompt", first), (end, last)):
-        scaled = np.clip((values - low) / (high - low), 0, 1)
-        table.add_row(
-            name, *(f"{x:.3f}" for x in (roc_auc(values, success), brier_score(scaled, rewards), values.mean()))
-        )
-    table.add_row(
-        "the mean reward, always", "0.500", f"{baseline_brier_score(rewards):.3f}", f"{rollouts.rewards.mean():.3f}"
-    )
-    positions = sum(len(score.entropy) for score in scores)
-    entropy = sum(float(score.entropy.sum()) for score in scores) / positions
-    table.caption = f"cross-entropy of reward and length {entropy:.4f} nats over {positions:,} positions"
-    return table

@@ -71,11 +71,7 @@ def run(options: Namespace) -> int:
         return _profile_past(PastConfig(**values))
     from rollwise.profiling.profile import run_profile
 
-    try:
-        profile = run_profile(ProfileConfig(**values))
-    except KeyboardInterrupt:
-        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
-        return 130
+    profile = run_profile(ProfileConfig(**values))
     show(profile.numbers, make_console())
     say(f"\n{profile.path}: profile.json, pass_rates.jsonl, pass_rates.parquet, groups.jsonl\n")
     return 0

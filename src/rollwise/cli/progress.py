@@ -16,11 +16,11 @@ class Bars:
     """A bar for each kind of work, which begins when it is first heard of; lines where there is no terminal.
 
     Args:
-        console: Where they are drawn.
+        console: Where they are drawn; by default on the standard error.
     """
 
-    def __init__(self, console: Console) -> None:
-        self.console = console
+    def __init__(self, console: Console | None = None) -> None:
+        self.console = console = console or make_console(stderr=True)
         self.progress = progress_bar(console, disable=not console.is_terminal)
         self.tasks: dict[str, Any] = {}
         self.lines: dict[str, Tenths] = {}
@@ -44,22 +44,3 @@ class Bars:
     def of(self, what: str) -> Callable[[int, int], None]:
         """`update` for one kind of work."""
         return lambda done, total: self.update(what, done, total)
-
-
-class Bar:
-    """A bar over one task. `update` takes (done, in all).
-
-    Args:
-        what: What is counted, for example "rollouts read".
-    """
-
-    def __init__(self, what: str) -> None:
-        self.bars = Bars(make_console(stderr=True))
-        self.update = self.bars.of(what)
-
-    def __enter__(self) -> Bar:
-        self.bars.__enter__()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.bars.__exit__(*exception)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.formatting import command_parser
+from rollwise.cli.data_command import data_parser, read_config
 from rollwise.inference.decoding.rollouts_config import RolloutsConfig
 from rollwise.terminal import say
 
@@ -31,15 +31,12 @@ Killed or interrupted, the same command goes on where it stopped.
 
 def build_parser() -> ArgumentParser:
     """The command's options."""
-    parser = command_parser(
+    return data_parser(
+        RolloutsConfig,
         usage="rollwise rollouts DATA [--model M] [--prompts 256] [--rollouts 4] [--out DIR] [--OPTION VALUE ...]",
         description="Sample completions of a model, score them, and keep them with their tokens.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
-    parser.add_class_arguments(RolloutsConfig, as_group=False, skip={"data"})
-    return parser
 
 
 def run(options: Namespace) -> int:
@@ -47,14 +44,8 @@ def run(options: Namespace) -> int:
     from rollwise.inference.decoding.rollouts_summary import SUMMARY_FILE
     from rollwise.inference.decoding.sample_rollouts import run_rollouts
 
-    values = options.as_dict()
-    values.pop("config", None)
-    config = RolloutsConfig(**values)
-    try:
-        run_rollouts(config)
-    except KeyboardInterrupt:
-        say("rollwise: interrupted; the same command goes on where it stopped\n", error=True)
-        return 130
+    config = read_config(RolloutsConfig, options)
+    run_rollouts(config)
     found = json.loads((Path(config.folder) / SUMMARY_FILE).read_text(encoding="utf-8"))
     mean = "none" if found["mean_reward"] is None else f"{found['mean_reward']:.3f}"
     tokens = found["tokens"]

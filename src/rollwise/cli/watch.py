@@ -30,12 +30,12 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--once", action="store_true", help="print one snapshot and end")
     parser.add_argument("--keep", action="store_true", help="go on when the run is complete")
     parser.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds between two looks")
-    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters alone")
+    parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     return parser
 
 
 def run(options: Namespace) -> int:
-    """Watch; Ctrl-C is how one leaves, so it is no error."""
+    """Watch; Ctrl-C is the way to leave, so it is no error."""
     from rollwise.watching import WatchOptions, watch
 
     values = options.as_dict()

@@ -13,9 +13,7 @@ import torch
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.decoding.prefill import LastHidden
 from rollwise.inference.head.head import SuccessHead
-from rollwise.inference.policies.candidate_group import SMOOTHING, TRUNCATED, Candidate
-from rollwise.inference.policies.candidates import FloatArray
-from rollwise.inference.policies.policies import BestOfN
+from rollwise.inference.policies import SMOOTHING, TRUNCATED, BestOfN, Candidate, FloatArray
 from rollwise.models.loading import evaluating
 from rollwise.models.sampler import context_length, plan_batches, tokens_of
 from rollwise.tasks.base import Text
@@ -104,6 +102,6 @@ class Beliefs:
 
 
 def _last_belief(candidate: Candidate) -> FloatArray:
-    """(R,) of a whole rollout what is believed of it; of one that was cut short the mean of its last reads."""
+    """(R,) chances of a whole rollout; of one that was cut short the mean of its last reads."""
     cut = candidate.state == TRUNCATED
     return np.asarray(candidate.chances[-SMOOTHING:].mean(axis=0) if cut else candidate.belief)

@@ -1,45 +1,26 @@
-"""The success head as a judge for curricula: it says how prompts will fare, before a rollout or after a few tokens."""
+"""The success head as a judge for curricula: predicts rewards of prompts before a rollout, or after a few tokens."""
 
 from __future__ import annotations
 
 import copy
-import logging
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
 from rollwise.errors import ConfigError, StateError
 from rollwise.inference.head.head import SuccessHead
-from rollwise.inference.head.recalibration import Recalibration
-from rollwise.inference.policies.candidates import FloatArray
-from rollwise.judges import Judge, Predicts, Prompts
-from rollwise.judges.base import check_predicts
-from rollwise.models.loading import load_policy, need
+from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
+from rollwise.inference.judge_source import JudgeSource
+from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts
 from rollwise.options import check_number, check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
 from rollwise.state import decode_array, encode_array
 
-if TYPE_CHECKING:
-    from rollwise.inference.beliefs import Beliefs
-
-logger = logging.getLogger(__name__)
-
 REMEMBERED = 8192
-"""So many of the newest predictions are kept until what came of them is told: many steps' candidates."""
-
-
-@dataclass
-class _Source:
-    """Where the model is; shared by a judge's copies, so that one that is loaded is loaded once."""
-
-    folder: str | None = None
-    live: tuple[Any, Any] | None = None
-    beliefs: Beliefs | None = None
+"""This many of the newest predictions are kept until their outcomes are known: many steps' candidates."""
 
 
 class SuccessHeadJudge(Judge):
@@ -47,25 +28,24 @@ class SuccessHeadJudge(Judge):
 
     Without probes it is V(x), read at the prompt's last token: one forward pass over the prompt, nothing generated.
     With K probes, K partial rollouts of a few tokens are drawn, and of each the head's last reads are averaged (the
-    last 4; of one that has ended its verdict, or the last 16), then all K. These rollouts are thrown away. They tell
-    far more than the prompt does, and their tokens and time are charged to the run as METIS's judgments are:
-    `judge_tokens`.
+    last 4; of one that has ended its verdict, or the last 16), then all K. These rollouts are thrown away. Their
+    tokens and time are charged to the run, as those of METIS's judgments are: `judge_tokens`.
 
     *The model* is the live policy where a trainer of `rollwise.training` has one to lend: what it believes of a prompt
-    moves with what it learns. Where the policy's weights are sharded (FSDP, ZeRO-3) no process can read them alone; the
-    judge then keeps a copy of the policy as it was when training began, and says so. In a loop of your own call
+    moves with what it learns. Where the policy's weights are sharded (FSDP, ZeRO-3) no single process can read them;
+    the judge then keeps a copy of the policy as it was when training began, and says so. In a loop of your own call
     `curriculum.follow(model, tokenizer)`; or give `model`, which stays as it is.
 
     *Rewards* of the head's states become scores in [0, 1] by the lowest and the highest. A variance is that of the
     joint's marginal over the states; for rewards 0 and 1, p (1 - p).
 
-    *Recalibration*, on by default, is a line through all that was told of prompts it had predicted (`Recalibration`),
-    for the head is as old as the policy it was fitted on, and V(x) is compressed. A variance keeps its share of the
+    *Recalibration*, on by default, is a line from its predictions to the outcomes (`Recalibration`), because the head
+    is as old as the policy it was fitted on, and V(x) is compressed. A variance keeps its share of the
     greatest that scores of that mean can have, m (1 - m).
 
-    *No prediction* (NaN) has a prompt that the model's context does not hold, the probe's tokens included.
+    *No prediction* (NaN) is made for a prompt that does not fit into the model's context with the probe's tokens.
 
-    *Random numbers* of a probe are named by the judge's seed, the training steps told so far, the prompt's id and the
+    *Random numbers* of a probe are named by the judge's seed, the training steps so far, the prompt's id and the
     probe's number. So a resumed run draws the same ones, and no prompt's depend on the other candidates.
 
     Args:
@@ -75,8 +55,8 @@ class SuccessHeadJudge(Judge):
         probes: K, partial rollouts of each candidate (0).
         probe_tokens: most tokens of each (16).
         temperature: of the probes; give that of training (1).
-        recalibrate: of what was told, how much the line gives up a step; 0.02 remembers about 50 steps; 0: no line.
-        prior: rollouts that the line which changes nothing counts for.
+        recalibrate: share of past outcomes that the line forgets each step; 0.02 remembers about 50 steps; 0: no line.
+        prior: weight, in rollouts, of the line that changes nothing.
         batch_size: prompts of one forward pass, without probes; changes nothing but the last digits.
         slots: probes generated at once; changes nothing but the last digits.
         dtype: of a model that it loads itself; by default as `load_policy` has it.
@@ -104,7 +84,6 @@ class SuccessHeadJudge(Judge):
         dtype: str | None = None,
         device: str | None = None,
     ) -> None:
-        need("torch", "the success head")
         if not isinstance(head, str | Path | SuccessHead):
             raise ConfigError(f"head must be a file from `rollwise head fit`, or a SuccessHead, got {head!r}")
         if model is not None and not isinstance(model, str | Path):
@@ -120,7 +99,7 @@ class SuccessHeadJudge(Judge):
         self.batch_size = check_whole("batch_size", batch_size, least=1)
         self.slots = check_whole("slots", slots, least=max(1, self.probes))
         self.dtype, self.device = dtype, device
-        self._source = _Source(folder=self.model)
+        self._source = JudgeSource(folder=self.model)
         self._clear(0)
 
     @property
@@ -132,24 +111,15 @@ class SuccessHeadJudge(Judge):
     # ---- which model ----
 
     def starting_from(self, source: str) -> SuccessHeadJudge:
-        return self if self.model is not None else self._reading(_Source(folder=source))
+        return self if self.model is not None else self._reading(JudgeSource(folder=source))
 
     def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> SuccessHeadJudge:
         if self.model is not None:
             return self
-        if sharded:
-            logger.warning(
-                "the policy's weights are sharded: the success head reads a copy of the policy as training began, from "
-                "%s, not the live one",
-                self._source.folder,
-            )
-            return self
-        base = getattr(model, "get_base_model", None)  # of PEFT: the model with its adapters in place
-        live = model if base is None else base()
-        self.head.check(live, tokenizer)
-        return self._reading(_Source(folder=self._source.folder, live=(live, tokenizer)))
+        source = self._source.following(self.head, model, tokenizer, sharded=sharded)
+        return self if source is self._source else self._reading(source)
 
-    def _reading(self, source: _Source) -> SuccessHeadJudge:
+    def _reading(self, source: JudgeSource) -> SuccessHeadJudge:
         made = copy.copy(self)
         made._source = source
         return made
@@ -169,43 +139,26 @@ class SuccessHeadJudge(Judge):
 
     def _clear(self, seed: int) -> None:
         self.seed = check_seed(seed)
-        self.steps = 0  # in which something was told
+        self.steps = 0  # with outcomes
         self.too_long = 0  # candidates without a prediction
-        self.error = 0.0  # squared, of the predictions last told about
+        self.error = 0.0  # squared, of the predictions whose outcomes came last
         self.line = Recalibration(forgetting=self.recalibrate, prior=self.prior)
         self.predicted: dict[str, float] = {}  # V by prompt id, the newest last
         self.costs: dict[str, float] = {}
-
-    def _beliefs(self) -> Beliefs:
-        source = self._source
-        if source.beliefs is None:
-            from rollwise.inference.beliefs import Beliefs
-            from rollwise.inference.decoding.decoder import DecodingOptions
-
-            probing = DecodingOptions(
-                temperature=self.temperature, max_new_tokens=self.probe_tokens, slots=max(self.slots, self.probes)
-            )
-            model, tokenizer = source.live or self._load(str(source.folder))
-            source.beliefs = Beliefs(
-                model, tokenizer, self.head, probes=self.probes, batch_size=self.batch_size, probing=probing
-            )
-        return source.beliefs
-
-    def _load(self, folder: str) -> tuple[Any, Any]:
-        import torch
-
-        model, tokenizer = load_policy(folder, dtype=self.dtype)
-        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        place: Any = self.device or accelerator or "cpu"
-        loaded: Any = model
-        return loaded.to(place).requires_grad_(False).eval(), tokenizer
 
     # ---- predicting, learning ----
 
     def predict(self, candidates: Prompts) -> np.ndarray:
         ids = candidates.ids
-        chances, costs = self._beliefs().chances([f"{self.steps}/{id_}" for id_ in ids], candidates.prompts, self.seed)
-        for name, more in asdict(costs).items():
+        beliefs = self._source.beliefs_of(
+            self.head,
+            probes=self.probes,
+            batch_size=self.batch_size,
+            probing={"temperature": self.temperature, "max_new_tokens": self.probe_tokens, "slots": self.slots},
+            loading={"dtype": self.dtype, "device": self.device},
+        )
+        chances, costs = beliefs.chances([f"{self.steps}/{id_}" for id_ in ids], candidates.prompts, self.seed)
+        for name, more in vars(costs).items():
             self.costs[name] = self.costs.get(name, 0.0) + more
         mean, variance = moments(chances, self.head.states)
         self.too_long += int(np.isnan(mean).sum())
@@ -215,7 +168,7 @@ class SuccessHeadJudge(Judge):
             mean, variance = now, with_mean(variance, mean, now)
         return mean if self.predicts == "pass-rate" else variance
 
-    def _remember(self, ids: Sequence[str], mean: FloatArray) -> None:
+    def _remember(self, ids: Sequence[str], mean: np.ndarray) -> None:
         for id_, value in zip(ids, mean.tolist(), strict=True):
             self.predicted.pop(id_, None)
             if value == value:
@@ -267,32 +220,3 @@ class SuccessHeadJudge(Judge):
             self.predicted = {str(id_): v for id_, v in zip(state["predicted"]["ids"], values, strict=True)}
         except (ConfigError, KeyError, TypeError, ValueError) as error:
             raise StateError(f"the judge's state is damaged: {error!r}") from error
-
-
-def moments(chances: ArrayLike, states: Sequence[float]) -> tuple[FloatArray, FloatArray]:
-    """(K,) means and (K,) variances of the scores: the states mapped to [0, 1] by the lowest and the highest.
-
-    Args:
-        chances: (K, R) of the reward states.
-        states: (R,) rewards, rising.
-
-    >>> mean, variance = moments([[0.25, 0.75], [0.5, 0.5]], (-1.0, 1.0))
-    >>> mean.tolist(), variance.tolist()
-    ([0.75, 0.5], [0.1875, 0.25])
-    """
-    p, rewards = np.asarray(chances, dtype=np.float64), np.asarray(states, dtype=np.float64)
-    scores = (rewards - rewards[0]) / (rewards[-1] - rewards[0])
-    mean = p @ scores
-    return np.asarray(mean), np.asarray(np.maximum(p @ scores**2 - mean**2, 0.0))
-
-
-def with_mean(variance: ArrayLike, mean: ArrayLike, now: ArrayLike) -> FloatArray:
-    """(K,) variances of scores whose mean becomes another: the share of the greatest one, m (1 - m), stays.
-
-    >>> with_mean([0.25, 0.125], [0.5, 0.5], [0.9, 0.9]).round(4).tolist()
-    [0.09, 0.045]
-    """
-    m, n = np.asarray(mean, dtype=np.float64), np.asarray(now, dtype=np.float64)
-    room = m * (1 - m)
-    share = np.divide(variance, room, out=np.zeros_like(room), where=room != 0)
-    return np.asarray(np.clip(share, 0.0, 1.0) * n * (1 - n))

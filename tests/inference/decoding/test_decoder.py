@@ -6,8 +6,9 @@ from tiny import ARCHITECTURES, random_head, tiny
 
 from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Prune, Sequential, SuccessHead, Utility
-from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions, StopStrings
+from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.decoding.prefill import LastHidden
+from rollwise.inference.decoding.token_sampler import StopStrings
 from rollwise.inference.head.reserved import unnamed_ids
 from rollwise.inference.policies.candidate_group import Result
 from rollwise.models.sampler import SamplingOptions, encode, sample_prompts

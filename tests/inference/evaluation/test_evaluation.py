@@ -220,7 +220,7 @@ def scored(rollouts: int = 8) -> Scored:
 
 
 def test_the_calibration_report_holds_every_measure() -> None:
-    """Lengths are foretold exactly: correlation 1. A drift to the outcome: AUC at the end near 1, at the prompt not."""
+    """Lengths are predicted exactly: correlation 1. Values drift to the outcome: AUC near 1 at the end only."""
     found = calibration_report(scored(), steps=(0, 6), prune_step=6, k=4)
     assert found["rollouts"] == 96
     assert found["length_correlation"] == pytest.approx(1.0)

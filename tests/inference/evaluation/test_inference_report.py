@@ -15,7 +15,8 @@ from rollwise.inference.evaluation.settings import EvaluationConfig
 from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.reports.inference.report import write_inference_report
-from rollwise.reports.inference.tables import difference, percent, share, verdict
+from rollwise.reports.inference.tables import verdict
+from rollwise.reports.inference.words import difference, percent, share
 
 
 def calibration() -> dict[str, Any]:

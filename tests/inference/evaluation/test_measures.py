@@ -7,6 +7,7 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import roc_auc
+from rollwise.inference.evaluation.best_of_n_curve import selection_table
 from rollwise.inference.evaluation.measures import (
     auc_at_steps,
     calibration_error,
@@ -14,7 +15,6 @@ from rollwise.inference.evaluation.measures import (
     gate,
     joint_fit,
     sampling_floor,
-    selection_table,
     total_variation,
     within_prompt_auc,
 )

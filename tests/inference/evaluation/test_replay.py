@@ -11,7 +11,7 @@ from rollwise.inference.policies.candidate_group import Candidate, Result
 
 
 def log(tracks: list[list[float]], truncated: tuple[bool, ...] | None = None) -> Logged:
-    """Candidates by their values; remaining tokens are foretold exactly."""
+    """Candidates by their values; remaining tokens are predicted exactly."""
     return Logged(
         id="x",
         token_ids=tuple(tuple(100 * j + i for i in range(len(t))) for j, t in enumerate(tracks)),

@@ -21,7 +21,8 @@ from rollwise.inference.bestof.run import Answers, run_bestof
 from rollwise.inference.head.fitted_on import PROMPT_HASHES, fitted_among
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.verdict import Verdict
-from rollwise.inference.serving.export import HEAD_FILE, export_head
+from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.export_config import HEAD_FILE
 from rollwise.models import load_policy
 from rollwise.models.identity import made_by, model_facts, weights_digest
 
@@ -77,12 +78,12 @@ def test_an_evaluation_counts_and_refuses_prompts_that_were_fitted_on(command: R
     assert json.loads((fitted / "train/evaluation/evaluation.json").read_text())["fitted"] == count
     for file in ("table.md", "report.html"):
         assert (
-            f"{count} prompts, {count} of which the head was fitted on"
+            f"{count} prompts, the head was fitted on {count} of them"
             in (fitted / "train/evaluation" / file).read_text()
         )
     status, _, err = command("head", "evaluate", fitted / "eval", *head, *few)
     assert status == 0, err
-    assert "none of which the head was fitted on" in (fitted / "eval/evaluation/table.md").read_text()
+    assert "the head was fitted on none of them" in (fitted / "eval/evaluation/table.md").read_text()
     assert "rollouts scored: " in err  # heard through a pipe
     old = fitted / "old.safetensors"
     as_before(SuccessHead.load(fitted / "head.safetensors")).save(old)

@@ -188,12 +188,12 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str], name: str) -> None:
     assert f"rollwise head {name}" in capsys.readouterr().out.split("examples:")[1]
 
 
-def test_a_verdict_that_foretells_nothing_is_left_out(
+def test_a_verdict_that_predicts_nothing_is_left_out(
     command: Run, rolled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rollwise.inference.head import verdict
+    from rollwise.inference.head import verdict_fitting
 
-    monkeypatch.setattr(verdict, "choose_l2", lambda *a, **k: verdict.Choice(1e-3, 9.9, {1e-3: 9.9}))
+    monkeypatch.setattr(verdict_fitting, "choose_l2", lambda *a, **k: verdict_fitting.Choice(1e-3, 9.9, {1e-3: 9.9}))
     status, out, err = command("head", "fit", rolled, "--out", tmp_path / "head.safetensors")
     assert status == 0, err
     assert "verdict: 9.9000 nats a rollout on prompts held out" in out

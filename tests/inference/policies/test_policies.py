@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, Candidates, EarlyStop, Prune, Sequential, Utility, make_policy
-from rollwise.inference.policies.policies import POLICIES, expected_max, launch_gain, utility
+from rollwise.inference.policies.equations import expected_max, launch_gain, utility
+from rollwise.inference.policies.policies import POLICIES
 
 BINARY = np.array([0.0, 1.0])
 

@@ -20,7 +20,8 @@ from rollwise.inference.head.reserved import (
     unnamed_rows,
 )
 from rollwise.inference.head.spec import HeadSpec
-from rollwise.inference.serving.export import Export, export_head
+from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.exported_rows import Export
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
 from rollwise.models.identity import model_facts

@@ -26,7 +26,8 @@ from rollwise.inference.bestof.server import server_decoder
 from rollwise.inference.head.verdict import Verdict
 from rollwise.inference.policies.candidate_group import ABANDONED, Result
 from rollwise.inference.policies.until import Until
-from rollwise.inference.serving.export import HEAD_FILE, export_head
+from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.export_config import HEAD_FILE
 from rollwise.models import load_policy
 
 pytest.importorskip("openai")

@@ -108,7 +108,7 @@ def test_no_unnamed_row_is_ever_drawn(served: Served) -> None:
     assert not drawn & set(served.unnamed)
     # Without the mask they are: an engine that ignores it is found out, and nothing is left running in it.
     engine = FakeEngine(served.model, heed_bias=False)
-    with pytest.raises(ConfigError, match=r"the engine drew token \d+ .* it ignores logit_bias"):
+    with pytest.raises(ConfigError, match=r"token \d+ was drawn .* logit_bias is ignored"):
         decode(served.decoder(engine, temperature=3.0), served, BestOfN(), k=16)
     assert not engine.has_unfinished_requests()
 
@@ -272,7 +272,7 @@ def test_an_engine_that_ends_a_request_by_itself(served: Served) -> None:
             return super()._output(request, "abort" if len(request.out) == 3 else reason)
 
     engine = Stubborn(served.model)
-    with pytest.raises(ConfigError, match="ended a candidate of prompt '1\\+2=' by itself: 'abort'"):
+    with pytest.raises(ConfigError, match="a candidate of prompt '1\\+2=' was ended by 'abort', not by itself"):
         decode(served.decoder(engine), served, BestOfN())
     assert not engine.has_unfinished_requests()
 

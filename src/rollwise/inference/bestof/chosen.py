@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError, StateFileError
-from rollwise.inference.evaluation.summary import FORMAT
+from rollwise.errors import ConfigError
+from rollwise.runs.evaluation_file import read_evaluation
 from rollwise.runs.names import EVALUATION_FILE
 
 LEAST_GAP = 0.05
@@ -100,7 +99,7 @@ def setting_of(path: str | Path, name: str | None = None) -> Chosen:
         StateFileError: there is no evaluation.
     """
     folder = Path(path).parent if Path(path).name == EVALUATION_FILE else Path(path)
-    found = _read(folder / EVALUATION_FILE)
+    found = read_evaluation(folder)
     policies = {policy["name"]: policy for policy in found["policies"]}
     if not all("options" in policy for policy in policies.values()):
         raise ConfigError(
@@ -117,16 +116,6 @@ def setting_of(path: str | Path, name: str | None = None) -> Chosen:
         "select": policy["rule"],
     }
     return Chosen(folder, policy["name"], options, bool(policy["headless"]), found)
-
-
-def _read(path: Path) -> dict[str, Any]:
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise StateFileError(f"{str(path)!r} can't be read ({error}); run `rollwise head evaluate`") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise StateFileError(f"{str(path)!r} holds no evaluation; give a folder of `rollwise head evaluate`")
-    return found
 
 
 def _cheapest(found: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -27,8 +27,7 @@ class BestOfConfig(DataConfig):
 
     Args:
         head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc,
-            adaptive-consistency and check, chosen by vote: confident for deepconf and checked for check, as by default,
-            or majority.
+            adaptive-consistency and check, with an answer chosen by vote (`select`).
         transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
         policy: none (full best-of-N), prune, early-stop, utility, sequential, until; without a head deepconf, esc
             (early-stopping self-consistency), adaptive-consistency or check.
@@ -50,7 +49,7 @@ class BestOfConfig(DataConfig):
         split: "eval" for a task's held-out prompts, as by default, "train" for its training ones. A file is taken whole
             by default.
         temperature: Of the softmax.
-        top_k: So many of the likeliest tokens are drawn from; 0 for all.
+        top_k: Draw from this many of the likeliest tokens; 0 for all.
         stop: Texts with which a candidate ends, besides the end of text.
         max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
         slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.
@@ -62,7 +61,7 @@ class BestOfConfig(DataConfig):
         timeout: Seconds of silence of a server after which a request is given up and tried again.
         retries: How often a request to a server that fails (429, 5xx, a lost connection, silence) is tried again.
         api_key_env: Environment variable that holds the server's key; local servers mostly need none.
-        keep: "chosen" for the chosen text alone, "all" for every candidate's text, tokens and values.
+        keep: "chosen" for the chosen text only, "all" for every candidate's text, tokens and values.
         out: The folder; by default bestof/NAME-POLICY.
 
     Raises:
@@ -132,7 +131,7 @@ class BestOfConfig(DataConfig):
         if self.route == "chat" and (self.head is not None or self.policy == DeepConfPolicy.name):
             raise ConfigError("a head, and policy deepconf, need --route completions; leave out --route chat")
         if self.keep == "all" and self.head is None:
-            raise ConfigError("keep 'all' keeps tokens, which are known with a head alone here; leave it out")
+            raise ConfigError("keep 'all' keeps tokens, which a server names only with a head; leave it out")
 
     def _take_setting(self) -> Chosen | None:
         if self.evaluation is None:

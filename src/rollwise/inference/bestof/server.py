@@ -10,7 +10,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.serving.export import HEAD_FILE, SERVING_FILE
+from rollwise.inference.serving.export_config import HEAD_FILE, SERVING_FILE
 from rollwise.inference.serving.server_decoder import ServerDecoder
 from rollwise.inference.serving.server_stream import request_options
 from rollwise.inference.serving.vllm_signals import HeadSlice, Signal, TopLogprobs
@@ -64,7 +64,7 @@ def server_decoder(config: BestOfConfig, limit: int) -> ServerDecoder:
 
 
 def served_facts(config: BestOfConfig) -> dict[str, Any]:
-    """What is known of the model: a server says its name alone."""
+    """What is known of the model: its name, and the facts of the exported head, if there is one."""
     facts: dict[str, Any] = {"served": config.model, "weights_digest": None}
     if config.head is not None:
         facts |= json.loads((Path(config.head) / SERVING_FILE).read_text(encoding="utf-8"))["model"]

@@ -18,7 +18,7 @@ from rollwise.inference.policies.candidates import Policy
 from rollwise.models.uniforms import draw_tokens, rollout_uniforms
 
 READ_AHEAD = 16
-"""So many prompts are read in one forward pass, though there may be slots for the first one alone."""
+"""Read this many prompts in one forward pass, even if there are slots for the first one only."""
 
 
 class Signal(Protocol):
@@ -73,7 +73,7 @@ class _Prompted:
     watched: dict[int, list[np.ndarray]] = field(default_factory=dict)
 
     def result(self) -> Result:
-        """What came of it, with what was read along."""
+        """The result, with the reads of the second signal."""
         result = self.group.result()
         for j, reads in self.watched.items():
             result.candidates[j].watched = np.stack(reads)
@@ -105,9 +105,9 @@ class Batching:
         rows: `SlotRows` or `PaddedRows`, empty.
         sampler: Draws tokens.
         signal: What is read at each step, or None.
-        policy: What is given up, and when.
+        policy: Decides what is given up, and when.
         limit: Most tokens of a candidate.
-        seed: Names the random streams, with prompt id and index.
+        seed: With prompt id and index it names the random streams.
         stats: Counted into.
         answer: A finished candidate's tokens -> its final answer, for policies that vote.
         watch: A second signal, read along and kept with the candidates; no policy sees it.
@@ -250,3 +250,21 @@ class Batching:
 def settled(chances: torch.Tensor) -> np.ndarray:
     """(n, R) chances without the digits that depend on what else is in the batch: equal candidates stay equal."""
     return np.asarray(chances.double().cpu().numpy().round(6))
+
+
+def prompt_values(rows: Any, signal: Signal, prompts: Sequence[list[int]]) -> list[float]:
+    """V(x) of N prompts, in their order.
+
+    Args:
+        rows: `SlotRows` or `PaddedRows`, empty: as many prompts are read at once as there is room for rows.
+        signal: What is read.
+        prompts: (N,) their tokens.
+    """
+    values: list[float] = []
+    states = np.asarray(signal.states)
+    with torch.inference_mode():
+        for start in range(0, len(prompts), rows.free):
+            for prompt in rows.prefill(prompts[start : start + rows.free]):
+                chances = settled(signal.read(prompt.hidden[None], prompt.logits[None])[0])
+                values.append(float(chances[0] @ states))
+    return values

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.sampling.folder import Group
+from rollwise.state import write_atomically
 
 SUMMARY_FILE = "summary.json"
 
@@ -49,3 +52,9 @@ def summarise(groups: Sequence[Group], solved_at: float) -> dict[str, Any]:
         "failed": sum(reward < solved_at for reward in every),
         "failures": dict(named.most_common()),
     }
+
+
+def write_summary(folder: Path, groups: Sequence[Group], solved_at: float) -> None:
+    """Write `summarise` into the folder."""
+    summary = json.dumps(summarise(groups, solved_at), indent=1)
+    write_atomically(folder / SUMMARY_FILE, summary.encode())

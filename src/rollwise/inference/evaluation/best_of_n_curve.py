@@ -1,4 +1,4 @@
-"""Best-of-n for every n up to K, from one full run of K: what a policy must beat at its own cost. numpy alone."""
+"""Best-of-n for every n up to K, from one full run of K, and what choosing by each rule gains. numpy alone."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.pareto import PolicyRun
 from rollwise.inference.policies.candidates import BoolArray, FloatArray
-from rollwise.inference.policies.selection import CHECKED, select
+from rollwise.inference.policies.selection import CHECKED, RULES, select
+from rollwise.options import check_whole
 from rollwise.rng import stream_generator
 
 
@@ -84,7 +85,9 @@ def best_of_curve(
 
 
 def perfect_judge(rewards: ArrayLike, lengths: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Whether a candidate was right, and tokens until then, (N,) each, for who draws one after another and knows.
+    """Whether a candidate was right, and tokens until then, (N,) each, for a judge that is never wrong.
+
+    It draws one candidate after another.
 
     Of each prompt's K candidates in their order the first success is the answer, and the rest are not drawn; if none
     succeeds, all are. A verdict on finished candidates can't save more without giving up on prompts.
@@ -156,3 +159,74 @@ def mean_curve(curves: Sequence[BestOfCurve]) -> BestOfCurve:
         np.mean([curve.row_forwards for curve in curves], axis=0),
         np.mean([curve.steps for curve in curves], axis=0),
     )
+
+
+def selection_table(
+    values_end: ArrayLike,
+    answers: Sequence[str | None],
+    rewards: ArrayLike,
+    prompt: ArrayLike,
+    k: int,
+    *,
+    states: Sequence[float] = (0.0, 1.0),
+    passed: Sequence[bool] = (),
+    resamples: int = 0,
+    seed: int = 0,
+) -> dict[str, float]:
+    """Mean reward of what each rule chooses among K of a prompt's rollouts (Table 5); the mean over prompts.
+
+    `random` is exact: the mean reward. The others are means over groups: the disjoint ones, in the rollouts' order, or
+    `resamples` random ones for each prompt.
+
+    Args:
+        values_end: (M,).
+        answers: (M,) keys.
+        rewards: (M,); give 1 for a success and 0 else for accuracy.
+        prompt: (M,).
+        k: Candidates of a group.
+        states: Rewards of the states that the values are means of.
+        passed: (M,) whose text passes a check, for the rule `checked`; empty without one.
+        resamples: Random groups; 0 for the disjoint ones.
+        seed: Of the random groups.
+
+    Raises:
+        ConfigError: A prompt has fewer than K rollouts.
+    """
+    check_whole("k", k, least=1)
+    check_whole("resamples", resamples, least=0)
+    values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
+    prompts, rng = np.asarray(prompt), stream_generator(seed, "selection")
+    sums = dict.fromkeys((*RULES, *([CHECKED] if len(passed) else [])), 0.0)
+    unique = np.unique(prompts)
+    for one in unique:
+        mine = np.flatnonzero(prompts == one)
+        if len(mine) < k:
+            raise ConfigError(f"prompt {one!r} has {len(mine)} rollouts, fewer than k = {k}")
+        if resamples:
+            groups = [rng.choice(mine, k, replace=False) for _ in range(resamples)]
+        else:
+            groups = [mine[i : i + k] for i in range(0, len(mine) - k + 1, k)]
+        for rule in sums:
+            if rule == "random":
+                sums[rule] += float(np.mean([earned[group].mean() for group in groups]))
+                continue
+            chosen = [_chosen(group, rule, values, answers, earned, states, passed) for group in groups]
+            sums[rule] += float(earned[chosen].mean())
+    return {rule: total / len(unique) for rule, total in sums.items()}
+
+
+def _chosen(
+    group: NDArray[np.int64],
+    rule: str,
+    values: FloatArray,
+    answers: Sequence[str | None],
+    earned: FloatArray,
+    states: Sequence[float],
+    passed: Sequence[bool],
+) -> int:
+    """Which rollout of a group the rule chooses."""
+    if rule == CHECKED:  # a majority without values
+        group = np.array([i for i in group if passed[i]] or group)
+        rule, values = "majority", np.full_like(values, np.nan)
+    mine = [answers[i] for i in group]
+    return int(group[select(values[group], mine, rule, states=states, rewards=earned[group])])

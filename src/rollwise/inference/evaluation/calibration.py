@@ -18,13 +18,13 @@ from rollwise.evaluation.calibration import (
     roc_auc,
     spearman_correlation,
 )
+from rollwise.inference.evaluation.best_of_n_curve import selection_table
 from rollwise.inference.evaluation.measures import (
     auc_at_steps,
     calibration_error,
     classified,
     gate,
     joint_fit,
-    selection_table,
     within_prompt_auc,
 )
 from rollwise.inference.head.spec import HeadSpec

@@ -9,10 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.errors import StateFileError
-from rollwise.inference.evaluation.replay import Logged, from_arrays, to_arrays
-from rollwise.inference.files.array_file import read_arrays, write_arrays
-from rollwise.inference.policies.candidates import FloatArray
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.inference.evaluation.live import Decode, Judge
+from rollwise.inference.evaluation.replay import Logged, from_arrays, logged, to_arrays
+from rollwise.inference.files import read_arrays, write_arrays
+from rollwise.inference.policies import BestOfN, FloatArray, Result, TokenConfidence
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,36 @@ class FullRun:
     prompts: list[Logged]
     rewards: FloatArray
     confident: list[Logged]
+
+
+def decode_full(
+    path: Path, decode: Decode, judge: Judge, seed: int, *, k: int, states: Sequence[float], watch: bool
+) -> FullRun:
+    """Decode best-of-K in full, and keep it in a file.
+
+    Args:
+        path: The file.
+        decode: The live decoder.
+        judge: Rewards the candidates.
+        seed: Of the samples.
+        k: Candidates of each prompt.
+        states: (R,) rewards of the head's states.
+        watch: Whether the tokens' confidence is read along.
+
+    Raises:
+        ConfigError: the decoder gives another number of candidates.
+    """
+    results, _, _ = decode(BestOfN(), seed, **({"watch": TokenConfidence()} if watch else {}))
+    if any(len(result.candidates) != k for result in results):
+        raise ConfigError(f"the decoder's results don't have k = {k} candidates each")
+    prompts = [logged(result, states) for result in results]
+    rewards = np.array([[float(r) for r in earned] for earned in judge(results)])
+    return write_full(path, prompts, rewards, [_watched(result) for result in results] if watch else None)
+
+
+def _watched(result: Result) -> list[FloatArray]:
+    """(K,) of (T,) confidences that were read along."""
+    return [candidate.watched[:, 0] for candidate in result.candidates]
 
 
 def write_full(

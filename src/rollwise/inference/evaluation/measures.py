@@ -1,4 +1,4 @@
-"""How well a success head predicts: separation, calibration, spread, and what choosing by it is worth. numpy alone.
+"""How well a success head predicts: separation, the joint at the prompt, calibration. numpy alone.
 
 Source: `frontier-and-zip-rc-lite`, Tables 3, 5 and 6 and appendix B.7; what the paper leaves out (noise floor,
 prompt-blind and always-positive rows, AUC within prompts) stands beside its numbers, as they say little without.
@@ -16,7 +16,6 @@ from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import roc_auc
 from rollwise.inference.policies.candidate_group import SMOOTHING
 from rollwise.inference.policies.candidates import FloatArray
-from rollwise.inference.policies.selection import CHECKED, RULES, select
 from rollwise.options import check_whole
 from rollwise.rng import stream_generator
 
@@ -153,9 +152,9 @@ class JointFit:
 
     Attributes:
         head: Between the head's joint and the rollouts' shares.
-        floor: What sampling noise alone makes of it.
+        floor: The same distance from sampling noise only.
         blind: Of a guess that knows no prompt: the mean of all other prompts' shares.
-        reward: Of the head's chances of the reward states alone.
+        reward: The distance of the reward states' chances, summed over lengths.
         prompts: How many.
         rollouts: Fewest of a prompt.
     """
@@ -246,68 +245,3 @@ def classified(predicted: ArrayLike, positive: ArrayLike, *, threshold: float = 
     hit, wrong = int((yes & good).sum()), int((yes != good).sum())
     f1 = 2 * hit / (2 * hit + wrong) if hit + wrong else float("nan")
     return Classified(f1, float((yes == good).mean()) if len(good) else float("nan"))
-
-
-# ---- what choosing is worth ----
-
-
-def selection_table(
-    values_end: ArrayLike,
-    answers: Sequence[str | None],
-    rewards: ArrayLike,
-    prompt: ArrayLike,
-    k: int,
-    *,
-    states: Sequence[float] = (0.0, 1.0),
-    passed: Sequence[bool] = (),
-    resamples: int = 0,
-    seed: int = 0,
-) -> dict[str, float]:
-    """Mean reward of what each rule chooses among K of a prompt's rollouts (Table 5); the mean over prompts.
-
-    `random` is exact: the mean reward. The others are means over groups: the disjoint ones, in the rollouts' order, or
-    `resamples` random ones for each prompt.
-
-    Args:
-        values_end: (M,).
-        answers: (M,) keys.
-        rewards: (M,); give 1 for a success and 0 else for accuracy.
-        prompt: (M,).
-        k: Candidates of a group.
-        states: Rewards of the states that the values are means of.
-        passed: (M,) whose text passes a check, for the rule `checked`; empty without one.
-        resamples: Random groups; 0 for the disjoint ones.
-        seed: Of the random groups.
-
-    Raises:
-        ConfigError: A prompt has fewer than K rollouts.
-    """
-    check_whole("k", k, least=1)
-    check_whole("resamples", resamples, least=0)
-    values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
-    prompts, rng = np.asarray(prompt), stream_generator(seed, "selection")
-    sums = dict.fromkeys((*RULES, *([CHECKED] if len(passed) else [])), 0.0)
-    unique = np.unique(prompts)
-    for one in unique:
-        mine = np.flatnonzero(prompts == one)
-        if len(mine) < k:
-            raise ConfigError(f"prompt {one!r} has {len(mine)} rollouts, fewer than k = {k}")
-        if resamples:
-            groups = [rng.choice(mine, k, replace=False) for _ in range(resamples)]
-        else:
-            groups = [mine[i : i + k] for i in range(0, len(mine) - k + 1, k)]
-        for rule in RULES:
-            if rule == "random":
-                sums[rule] += float(np.mean([earned[group].mean() for group in groups]))
-                continue
-            chosen = [
-                group[select(values[group], [answers[i] for i in group], rule, states=states, rewards=earned[group])]
-                for group in groups
-            ]
-            sums[rule] += float(earned[chosen].mean())
-        if len(passed):
-            best = [[i for i in group if passed[i]] or group for group in groups]
-            blind = [np.full(len(group), np.nan) for group in best]
-            chosen = [g[select(v, [answers[i] for i in g], "majority")] for g, v in zip(best, blind, strict=True)]
-            sums[CHECKED] += float(earned[chosen].mean())
-    return {rule: total / len(unique) for rule, total in sums.items()}

@@ -135,7 +135,7 @@ class Paired:
 def paired_bootstrap(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLES, seed: int = 0) -> Paired:
     """Differences and savings with intervals over prompts, each resample drawing N of N prompts, the same for both.
 
-    It speaks of other prompts of the kind; of other seeds speaks the spread over seeds.
+    The intervals are for other prompts of the kind. For other seeds see the spread over seeds.
 
     Raises:
         ConfigError: The runs have other numbers of prompts.
@@ -167,7 +167,7 @@ class Fold:
     """A choice on one half of the prompts and its score on the other.
 
     Attributes:
-        setting: The cheapest of which accuracy on the choosing half is within the tolerance of the baseline.
+        setting: The cheapest whose accuracy on the choosing half is within the tolerance of the baseline.
         chosen_on: Its gap to the baseline there: the optimistic one.
         scored_on: Its gap on the other half.
         prompts: Indices of the prompts that it is scored on.
@@ -239,7 +239,7 @@ def held_out(
 def front(costs: ArrayLike, accuracies: ArrayLike) -> list[int]:
     """Indices of the settings that no other beats: none is as cheap and better, or cheaper and as good; by cost.
 
-    Of settings that are equal in both, the first alone.
+    Of settings that are equal in both, only the first.
 
     >>> front([3.0, 1.0, 2.0, 2.0], [0.9, 0.5, 0.4, 0.7])
     [1, 3, 0]

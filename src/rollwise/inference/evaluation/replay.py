@@ -1,10 +1,10 @@
 """What a policy would have done, from one full run: candidates that were all generated to the end, fed step by step.
 
-A candidate's tokens depend on (seed, prompt, its index) alone, whatever else is decoded. So one run of best-of-N that
+A candidate's tokens depend only on (seed, prompt, its index), whatever else is decoded. So one run of best-of-N that
 keeps the signal at every position tells any policy's outcome exactly: the same candidates, cut off where the policy
 would have. Only seconds need a live run. Candidates are launched here as with a free slot for each; a decoder short of
 slots launches some later, and what a policy that launches one by one then sees of the others may differ. And a policy
-that must choose among candidates that are still the same goes by rounding, which depends on the batch.
+that must choose among candidates that are still the same depends on rounding, and so on the batch.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Logged:
         truncated: (K,) whether it was cut off at the token limit.
         texts: (K,).
         prompt_tokens: Of the prompt.
-        beliefs: (K,) arrays (R,): what was believed of it in the end; empty for the means of the last reads.
+        beliefs: (K,) arrays (R,): chances in the end; empty for the means of the last reads.
     """
 
     id: str
@@ -135,8 +135,8 @@ def replay(
     answers = [key(text) for text in prompt.texts] if group.votes else [None] * prompt.k
     begun = group.launch(group.first)
     while not group.done:
-        # As the decoder does: who was launched draws a first token, from what was read of the prompt, and then all
-        # step; the policy is asked after each.
+        # As the decoder does: new candidates draw a first token from what was read of the prompt, then all running
+        # ones take a step; the policy is asked after each.
         fresh, begun = [j for j in begun if group.state[j] == RUNNING], []
         if fresh:
             begun += _advance(group, prompt, answers, fresh)

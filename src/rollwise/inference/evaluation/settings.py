@@ -4,18 +4,30 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.pareto import FEWEST_SEEDS, RESAMPLES
 from rollwise.inference.evaluation.text_check import TextCheck
-from rollwise.inference.policies.candidates import Policy
-from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.policies.defaults import rhythm, with_defaults
-from rollwise.inference.policies.policies import BestOfN, EarlyStop, Prune, Sequential, Utility
-from rollwise.inference.policies.selection import CHECKED, CONFIDENT, LIVE_RULES
-from rollwise.inference.policies.until import Until, UntilChecked
-from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.inference.policies import (
+    CHECKED,
+    CONFIDENT,
+    LIVE_RULES,
+    AdaptiveConsistencyVote,
+    BestOfN,
+    DeepConfPolicy,
+    EarlyStop,
+    EarlyStoppingVote,
+    Policy,
+    Prune,
+    Sequential,
+    Until,
+    UntilChecked,
+    Utility,
+    rhythm,
+    with_defaults,
+)
 from rollwise.options import check_number, check_whole
 
 BASELINE = "none"
@@ -34,7 +46,7 @@ class Setting:
         mean_k: Candidates of a prompt on average, by adaptive K; None for all K.
         rule: How the answer is chosen; None for the evaluation's rule.
         signal: What policy and choice see: `head`; `confidence`, the tokens' own; or `nothing` but answers.
-        check: Of a text, by which policy and choice go; None for those that go by none.
+        check: Of a text, which policy and choice use; None for those that use none.
     """
 
     name: str
@@ -75,7 +87,7 @@ class EvaluationConfig:
         betas: Of `utility`, one by one and at once.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
         untils: Thresholds of `until`, one candidate at a time.
-        mean_ks: Candidates on average of adaptive K, alone and with `prune` (the blend); each from 1; K and more,
+        mean_ks: Candidates on average of adaptive K, by itself and with `prune` (the blend); each from 1; K and more,
             where nothing is left to allot, are left out.
         windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
         confidences: Thresholds of the peer `adaptive-consistency`.
@@ -125,6 +137,37 @@ class EvaluationConfig:
             if getattr(self, name) is None:
                 object.__setattr__(self, name, scaled)
             check_whole(name, getattr(self, name), least=1)
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationInputs:
+    """On what `rollwise head evaluate` works.
+
+    Args:
+        rollouts: A folder of `rollwise rollouts`, of prompts not fitted on.
+        head: A file of `rollwise head fit`.
+        model: Folder, hub id or embedded; by default the model that made the rollouts.
+        out: The folder; by default ROLLOUTS/evaluation.
+        prompts: Decode only this many of the first prompts; by default all.
+        slots: Most candidates in the batch at once, of all prompts together.
+        check: `file.py:function`, text -> bool: adds a policy that needs no head and draws candidates until the text
+            passes; by default the task's own check.
+        fitted: Take rollouts of prompts that the head was fitted on as well.
+    """
+
+    rollouts: str
+    head: str
+    model: str | None = None
+    out: str | None = None
+    prompts: int | None = None
+    slots: int = 64
+    check: str | None = None
+    fitted: bool = False
+
+    @property
+    def folder(self) -> Path:
+        """Where the evaluation goes."""
+        return Path(self.out or Path(self.rollouts) / "evaluation")
 
 
 def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:

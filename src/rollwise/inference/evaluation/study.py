@@ -1,25 +1,22 @@
 """The evaluation of the adaptive decoder: one full run a seed, every setting replayed from it, some run live.
 
-Everything is kept in a folder, so that a killed evaluation goes on: `full-SEED.npz` (the full runs), `runs.jsonl` (a
-line for each setting, seed and kind) and, at the end, `evaluation.json`, from which tables and figures are drawn.
+Everything is kept in a folder, so that a killed evaluation goes on: see `folder`.
 """
 
 from __future__ import annotations
 
-import json
-import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError, StateFileError
-from rollwise.inference.evaluation.full_runs import FullRun, read_full, write_full
+from rollwise.inference.evaluation.choosing import policy_run
+from rollwise.inference.evaluation.folder import EvaluationFolder
+from rollwise.inference.evaluation.full_runs import FullRun, decode_full
+from rollwise.inference.evaluation.live import Decode, Judge, Progress
 from rollwise.inference.evaluation.pareto import PolicyRun
-from rollwise.inference.evaluation.replay import Logged, logged, replay
-from rollwise.inference.evaluation.run_lines import line_of, plain, run_of
+from rollwise.inference.evaluation.replay import Logged, replay
 from rollwise.inference.evaluation.settings import (
     CONFIDENCE,
     HEAD,
@@ -31,37 +28,9 @@ from rollwise.inference.evaluation.settings import (
 )
 from rollwise.inference.evaluation.summary import summary_of
 from rollwise.inference.evaluation.text_check import TextCheck
-from rollwise.inference.policies.allocation import allocate
-from rollwise.inference.policies.candidate_group import Result
-from rollwise.inference.policies.candidates import FloatArray, Policy
-from rollwise.inference.policies.confidence import TokenConfidence
-from rollwise.inference.policies.policies import BestOfN
-from rollwise.inference.policies.selection import AnswerKey, answer_key, choose
-from rollwise.runs.lines import read_json_lines
-from rollwise.runs.names import EVALUATION_FILE
-from rollwise.state import make_folder, write_atomically
+from rollwise.inference.policies import AnswerKey, Result, TokenConfidence, allocate, answer_key
 
-RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
 REPLAYED, LIVED = "replay", "live"
-
-Judge = Callable[[Sequence[Result]], Sequence[Sequence[float]]]
-"""Rewards of each prompt's candidates; those of candidates that are not complete are not looked at."""
-
-Progress = Callable[[str, int, int], None]
-"""Told what is done, how much of it, and of how much."""
-
-
-class Decode(Protocol):
-    """Decodes all prompts live: the same seed gives the same samples, whatever the policy.
-
-    `ks`, given for adaptive K alone, is (N,) candidates for each prompt; otherwise each gets K. `watch`, given for full
-    runs alone, is a second signal whose reads are kept in `Candidate.watched`. `answer`, given for a check alone,
-    answers a text. Returns a result for each prompt, always in the same order, and the seconds of wall-clock and of
-    processor that it took.
-    """
-
-    def __call__(self, policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
-        """Decode."""
 
 
 class Evaluation:
@@ -100,7 +69,7 @@ class Evaluation:
         about: Mapping[str, Any] | None = None,
         digests: Mapping[str, str] | None = None,
     ) -> None:
-        self.out, self.config, self.judge = Path(out), config, judge
+        self.config, self.judge = config, judge
         self.states, self.solved_at, self.key = tuple(map(float, states)), float(solved_at), key
         self.check, self.about, self.digests = check, dict(about or {}), dict(digests or {})
         # Votes need no signal: they are cast on the runs that the head saw, with its values taken away.
@@ -109,10 +78,15 @@ class Evaluation:
             self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
         self.settings = [setting for setting in settings_of(config, check) if setting.signal in self._seen]
         self._live_names = live_names(config, self.settings)
-        make_folder(self.out)
-        self._same_as_before()
-        self._runs = self._read_runs()
+        named = {"k": config.k, "limit": config.limit, "rule": config.rule, "states": self.states}
+        more = {"solved_at": self.solved_at, "about": self.about, "digests": self.digests}
+        self.folder = EvaluationFolder(out, named | more)
         self._full: dict[int, FullRun] = {}
+
+    @property
+    def out(self) -> Path:
+        """The folder."""
+        return self.folder.path
 
     def run(
         self,
@@ -141,24 +115,25 @@ class Evaluation:
             lived = {policy["name"] for policy in first if policy["baseline"] or policy["notable"]}
         self._each([setting for setting in self.settings if setting.name in lived], LIVED, self._live, tell)
         found = self._summary(calibration) | {"fitted": fitted, "digests": self.digests, "value": self._prompt_value()}
-        text = json.dumps(plain(found), indent=1, ensure_ascii=False, allow_nan=False)
-        write_atomically(self.out / EVALUATION_FILE, text.encode("utf-8", "replace"))
+        self.folder.write(found)
         return found
 
     def full(self, seed: int) -> FullRun:
         """The full run of a seed: from its file, or decoded now."""
         if seed not in self._full:
-            path = self.out / f"full-{seed}.npz"
-            found = read_full(path) if path.exists() else None
-            if found is None or (CONFIDENCE in self._seen and not found.confident):
-                found = self._decode_full(seed, path)
+            watch = CONFIDENCE in self._seen
+            found = self.folder.read_full(seed)
+            if found is None or (watch and not found.confident):
+                decode, states = self._seen[HEAD]
+                path = self.folder.full_path(seed)
+                found = decode_full(path, decode, self.judge, seed, k=self.config.k, states=states, watch=watch)
             self._full[seed] = found
         return self._full[seed]
 
     def runs(self, setting: Setting, kind: str = REPLAYED) -> list[PolicyRun]:
         """The setting's runs so far, by seed."""
         keys = [(setting.key, seed, kind) for seed in self.config.seeds]
-        return [self._runs[key] for key in keys if key in self._runs]
+        return [self.folder.runs[key] for key in keys if key in self.folder.runs]
 
     def shares(self, setting: Setting, seed: int) -> list[int]:
         """(N,) candidates of each prompt: K, or as adaptive K allots them by V(x)."""
@@ -189,11 +164,8 @@ class Evaluation:
         what = {REPLAYED: "replays", LIVED: "live runs"}[kind]
         for i, (setting, seed) in enumerate(wanted):
             tell(what, i, len(wanted))
-            if (setting.key, seed, kind) not in self._runs:
-                run = do(setting, seed)
-                self._runs[setting.key, seed, kind] = run
-                with (self.out / RUNS_FILE).open("a", encoding="utf-8") as file:
-                    file.write(json.dumps({"key": setting.key, "kind": kind, **line_of(run)}) + "\n")
+            if (setting.key, seed, kind) not in self.folder.runs:
+                self.folder.keep(setting.key, kind, do(setting, seed))
         tell(what, len(wanted), len(wanted))
 
     def _replay(self, setting: Setting, seed: int) -> PolicyRun:
@@ -203,45 +175,18 @@ class Evaluation:
             replay(prompt, setting.policy, limit=self.config.limit, states=states, k=k, key=self._key(setting))
             for prompt, k in zip(prompts, self.shares(setting, seed), strict=True)
         ]
-        return self._scored(setting, seed, results, full.rewards, math.nan, math.nan)
+        return self._run(setting, seed, results, full.rewards)
 
     def _live(self, setting: Setting, seed: int) -> PolicyRun:
         options: dict[str, Any] = {} if setting.mean_k is None else {"ks": self.shares(setting, seed)}
         if setting.check is not None:
             options["answer"] = setting.check.vote
         results, wall_s, cpu_s = self._seen[setting.signal][0](setting.policy, seed, **options)
-        return self._scored(setting, seed, results, self.judge(results), wall_s, cpu_s)
+        return self._run(setting, seed, results, self.judge(results), seconds=(wall_s, cpu_s))
 
-    def _scored(
-        self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, wall_s: float, cpu_s: float
-    ) -> PolicyRun:
-        if setting.signal == NOTHING:
-            results = [_unvalued(result) for result in results]
-        rule, states = setting.rule or self.config.rule, self._seen[setting.signal][1]
-        how: dict[str, Any] = {"key": self.key, "states": states, "policy": setting.policy, "check": setting.check}
-        chosen = [choose(result, rule, **how) for result in results]
-        right = [
-            one is not None and earned[one.index] >= self.solved_at for one, earned in zip(chosen, rewards, strict=True)
-        ]
-        return PolicyRun(
-            setting.name,
-            seed,
-            np.array(right, dtype=np.float64),
-            np.array([result.row_forwards for result in results], dtype=np.float64),
-            np.array([result.steps for result in results], dtype=np.float64),
-            wall_s,
-            cpu_s,
-        )
-
-    def _decode_full(self, seed: int, path: Path) -> FullRun:
-        decode, states = self._seen[HEAD]
-        watch = {"watch": TokenConfidence()} if CONFIDENCE in self._seen else {}
-        results, _, _ = decode(BestOfN(), seed, **watch)
-        if any(len(result.candidates) != self.config.k for result in results):
-            raise ConfigError(f"the decoder's results don't have k = {self.config.k} candidates each")
-        prompts = [logged(result, states) for result in results]
-        rewards = np.array([[float(r) for r in earned] for earned in self.judge(results)])
-        return write_full(path, prompts, rewards, [_watched(result) for result in results] if watch else None)
+    def _run(self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, **seconds: Any) -> PolicyRun:
+        how: dict[str, Any] = {"rule": self.config.rule, "solved_at": self.solved_at, "key": self.key, **seconds}
+        return policy_run(setting, seed, results, rewards, states=self._seen[setting.signal][1], **how)
 
     def _summary(self, calibration: Mapping[str, Any] | None) -> dict[str, Any]:
         return summary_of(
@@ -266,45 +211,6 @@ class Evaluation:
             "states": self.states,
         }
 
-    def _same_as_before(self) -> None:
-        config = self.config
-        facts = plain({"k": config.k, "limit": config.limit, "rule": config.rule, "states": list(self.states),
-                        "solved_at": self.solved_at, "about": self.about, "digests": self.digests})  # fmt: skip
-        path = self.out / CONFIG_FILE
-        if path.exists():
-            try:
-                before = json.loads(path.read_text(encoding="utf-8"))
-            except ValueError as error:
-                raise StateFileError(f"{str(path)!r} is not readable: {error}") from error
-            compared = [(name, before.get(name), facts[name]) for name in facts if name not in ("about", "digests")]
-            for part in ("about", "digests"):  # an earlier version kept less: what is there is compared
-                compared += [(name, was, facts[part].get(name)) for name, was in before.get(part, {}).items()]
-            for name, was, now in compared:
-                if was != now:
-                    raise ConfigError(
-                        f"{str(self.out)!r} holds an evaluation whose {name} is {was!r}, not {now!r}; "
-                        "give another folder"
-                    )
-        write_atomically(path, json.dumps(facts, indent=1).encode())
-
-    def _read_runs(self) -> dict[tuple[str, int, str], PolicyRun]:
-        path = self.out / RUNS_FILE
-        if not path.exists():
-            return {}
-        lines = [line for _, line in read_json_lines(path)]
-        write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
-        return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in lines}
-
 
 def _no_progress(what: str, done: int, total: int) -> None:
     return None
-
-
-def _watched(result: Result) -> list[FloatArray]:
-    """(K,) of (T,) confidences that were read along."""
-    return [candidate.watched[:, 0] for candidate in result.candidates]
-
-
-def _unvalued(result: Result) -> Result:
-    """Without the head's values, which would decide between answers of equally many votes."""
-    return replace(result, candidates=[replace(one, value_end=math.nan) for one in result.candidates])

@@ -29,8 +29,8 @@ from rollwise.inference.evaluation.pareto import (
 from rollwise.inference.evaluation.settings import BASELINE, EvaluationConfig, Setting
 from rollwise.inference.evaluation.text_check import TextCheck
 from rollwise.inference.policies.selection import CHECKED
+from rollwise.runs.evaluation_file import FORMAT
 
-FORMAT = "rollwise-inference-evaluation-1"
 OBJECTIVES = ("row_forwards", "steps")
 EVERY = "any"
 """In place of a family: the operating point is chosen among all settings that go by the head."""

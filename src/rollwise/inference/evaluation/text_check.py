@@ -1,4 +1,4 @@
-"""A check of a completion's text, text -> bool: what a success head has to be better than."""
+"""A check of a completion's text, text -> bool: the baseline of a success head."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from rollwise.tasks import Task
 
 @dataclass(frozen=True)
 class TextCheck:
-    """Says of a completion's text alone whether to be content with it.
+    """Whether a completion's text passes, by the text only.
 
     Attributes:
         name: In tables and messages.
-        digest: Of what it is made of: rows of equal digests are equal.
+        digest: Of its file or task: checks of equal digests are equal.
         function: Text -> bool.
     """
 
@@ -35,7 +35,7 @@ class TextCheck:
         try:
             passed = self.function(text)
         except Exception as error:
-            raise RewardError(f"check {self.name!r} raised {error!r} for the text {text!r:.80}; mend it") from error
+            raise RewardError(f"check {self.name!r} raised {error!r} for the text {text!r:.80}; fix it") from error
         if not isinstance(passed, bool | np.bool_):
             raise RewardError(f"check {self.name!r} gave {passed!r:.80} for the text {text!r:.80}; give true or false")
         return bool(passed)
@@ -56,7 +56,7 @@ def load_check(where: str) -> TextCheck:
 
 
 def task_check(task: Task | None) -> TextCheck | None:
-    """The task's own check; None where its texts say nothing of the kind."""
+    """The task's own check; None if it has none."""
     own = None if task is None else task.text_check
     return None if task is None or own is None else TextCheck(f"that of {task.name}", f"task {task.name}", own)
 

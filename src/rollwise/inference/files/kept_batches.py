@@ -67,7 +67,7 @@ class KeptBatches:
 
 
 def remove_kept(folder: str | Path) -> None:
-    """Remove a folder of kept batches; any other folder is left alone."""
+    """Remove a folder of kept batches; any other folder is left as it is."""
     if (Path(folder) / FACTS_FILE).is_file():
         shutil.rmtree(folder)
 

@@ -1,8 +1,9 @@
-"""The files of a folder of rollouts, and whose rollouts (or answers) they are."""
+"""The files of a folder of rollouts, and which model made them."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -33,25 +34,24 @@ def read_facts(folder: Path) -> dict[str, Any]:
         raise StateFileError(f"{str(file)!r} can't be read: {error}; delete it, and roll out again") from error
 
 
-def keep_facts(file: Path, facts: dict[str, Any], *, resumed: bool) -> None:
+def keep_facts(folder: SampleFolder, facts: Mapping[str, Any]) -> None:
     """Write what the model is; or refuse one that is not the one that the folder was begun with.
 
     Only what the folder says is compared: an earlier version kept less.
 
     Args:
-        file: In the folder.
+        folder: Compared only if it holds lines.
         facts: As `made_by` gives them: the same path may hold other weights by now.
-        resumed: Whether the folder holds lines.
 
     Raises:
         ConfigError: it is another model.
         StateFileError: what was kept can't be read.
     """
-    before = read_facts(file.parent) if resumed else {}
+    before = read_facts(folder.path) if folder.groups.exists() else {}
     changed = [name for name, value in before.items() if facts.get(name) != value]
     if changed:
         raise ConfigError(
-            f"{str(file.parent)!r} was begun with a model whose {changed[0]} is {before[changed[0]]!r}, now it is "
+            f"{str(folder.path)!r} was begun with a model whose {changed[0]} is {before[changed[0]]!r}, now it is "
             f"{facts.get(changed[0])!r}; its rollouts can't be mixed: give the same model, or another --out"
         )
-    write_atomically(file, json.dumps(facts, indent=1).encode())
+    write_atomically(folder.path / MODEL_FILE, json.dumps(dict(facts), indent=1).encode())

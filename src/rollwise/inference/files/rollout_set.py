@@ -135,11 +135,7 @@ def _collected(
     lines: Sequence[tuple[Mapping[str, Any], str]], configs: list[dict[str, Any]], facts: dict[str, Any]
 ) -> RolloutSet:
     place: dict[tuple[str, tuple[int, ...]], int] = {}
-    prompt: list[int] = []
-    number: list[int] = []
-    token_ids: list[list[int]] = []
-    rewards: list[float] = []
-    truncated: list[bool] = []
+    scored: list[tuple[int, int, list[int], float, bool]] = []
     failures: list[str | None] = []
     unscored = 0
     for group, path in lines:
@@ -151,25 +147,21 @@ def _collected(
             if reward is None or not tokens:
                 unscored += 1
                 continue
-            prompt.append(at)
-            number.append(j)
-            token_ids.append(tokens)
-            rewards.append(float(reward))
-            truncated.append(bool(cut))
-            if group.get("failures"):
-                failures.append(group["failures"][j])
-    if not token_ids:
+            scored.append((at, j, tokens, float(reward), bool(cut)))
+            failures += [group["failures"][j]] if group.get("failures") else []
+    if not scored:
         raise ConfigError(f"none of the {unscored} rollouts has a reward; nothing can be learnt from them")
+    prompt, number, token_ids, rewards, truncated = zip(*scored, strict=True)
     return RolloutSet(
         ids=[id_ for id_, _ in place],
         prompt_ids=[list(ids) for _, ids in place],
         prompt=np.array(prompt, dtype=np.int64),
         number=np.array(number, dtype=np.int64),
-        token_ids=token_ids,
+        token_ids=list(token_ids),
         rewards=np.array(rewards, dtype=np.float64),
         truncated=np.array(truncated, dtype=np.bool_),
         configs=configs,
         facts=facts,
         unscored=unscored,
-        failures=failures if len(failures) == len(rewards) else [],
+        failures=failures if len(failures) == len(scored) else [],
     )

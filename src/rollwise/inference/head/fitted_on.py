@@ -26,8 +26,8 @@ PROMPT_HASHES = "prompt_hashes"
 def prompt_hashes(prompts: Iterable[Sequence[int]]) -> list[str]:
     """The distinct hashes of prompts, sorted, each of the ids of its tokens.
 
-    Of the tokens, and not of the prompt's name: files number their prompts from 0 each, and one prompt may have two
-    names. The head is of one tokenizer alone, so that equal prompts have equal tokens.
+    Tokens are hashed, not the prompt's name: files number their prompts from 0 each, and one prompt may have two names.
+    A head belongs to one tokenizer, so equal prompts have equal tokens.
 
     >>> prompt_hashes([[1, 2], [3], [1, 2]]) == sorted(prompt_hashes([[1, 2]]) + prompt_hashes([[3]]))
     True
@@ -68,7 +68,7 @@ def overlap_words(fitted: int | None, prompts: int) -> str:
 def check_weights(head: SuccessHead, model: Any, *, transfer: bool = True) -> None:
     """Warn of weights that the head was not fitted on, or refuse them; note that an old head does not say.
 
-    A head transfers to other checkpoints of its model (Table 6), at a loss that nothing here can tell.
+    A head transfers to other checkpoints of its model (Table 6), at a loss that is not known here.
 
     Args:
         head: Whose facts name the weights.
@@ -94,4 +94,4 @@ def check_weights(head: SuccessHead, model: Any, *, transfer: bool = True) -> No
             f"{said}; a head transfers to other checkpoints of its model, at a loss that `rollwise head evaluate` "
             "measures: add --transfer true, or fit a head on rollouts of this model"
         )
-    logger.warning("%s: what it says may be worth less", said)
+    logger.warning("%s: its predictions may be worse", said)

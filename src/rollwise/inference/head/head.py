@@ -1,7 +1,7 @@
 """The success head: a linear read of a language model's last hidden state, kept as a file beside the model.
 
 The matrix in this file is the truth; writing it into spare rows of a vocabulary (`export.py`) is a step for servers. As
-a sidecar it needs no spare rows, no quantisation touches it, and generation is that of the model alone, to the bit.
+a sidecar it needs no spare rows, no quantisation changes it, and the model generates the same with and without it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.inference.head.hidden import output_width
+from rollwise.inference.head.output_layer import output_width
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import Verdict
 from rollwise.models.identity import model_facts
 from rollwise.models.loading import need
+from rollwise.state import make_folder, write_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -112,10 +113,6 @@ class SuccessHead:
 
     def save(self, path: str | Path) -> Path:
         """Write `path`, a safetensors file that other programs can read too; what it says is in its metadata."""
-        from safetensors.torch import save
-
-        from rollwise.state import make_folder, write_atomically
-
         file = Path(path)
         make_folder(file.parent)
         facts: dict[str, Any] = {
@@ -130,7 +127,7 @@ class SuccessHead:
             tensors |= {VERDICT: self.verdict.weight, VERDICT_BIAS: self.verdict.bias}
         metadata = {name: json.dumps(value) for name, value in facts.items()}
         contiguous = {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()}
-        write_atomically(file, save(contiguous, metadata=metadata))
+        write_atomically(file, need("safetensors.torch", "a success head").save(contiguous, metadata=metadata))
         return file
 
     @classmethod

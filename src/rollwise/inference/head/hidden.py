@@ -9,21 +9,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.files.array_file import Arrays
-from rollwise.inference.files.kept_batches import KeptBatches
-from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.inference.files import Arrays, KeptBatches, RolloutSet
+from rollwise.inference.head.output_layer import output_embeddings
 from rollwise.models.loading import evaluating
 from rollwise.options import check_whole
 from rollwise.rng import stream_generator
-
-if TYPE_CHECKING:
-    import torch
 
 IntArray = NDArray[np.int64]
 Progress = Callable[[int, int], None]
@@ -39,27 +36,8 @@ class _ArrivedError(Exception):
         self.states = states
 
 
-def output_embeddings(model: Any) -> Any:
-    """The module that makes logits of hidden states.
-
-    Raises:
-        ConfigError: the model has none.
-    """
-    module = model.get_output_embeddings()
-    if module is None or getattr(module, "weight", None) is None:
-        raise ConfigError(f"{type(model).__name__} has no output embeddings; a causal language model is needed")
-    return module
-
-
-def output_width(model: Any) -> int:
-    """H, the width of the hidden states that the output embeddings read; sharded weights may not show it."""
-    module = output_embeddings(model)
-    return int(getattr(module, "in_features", None) or module.weight.shape[1])
-
-
 def last_hidden_states(model: Any, input_ids: torch.Tensor, attention_mask: torch.Tensor) -> torch.Tensor:
     """(B, T) tokens, padded on the right -> (B, T, H) inputs of the output embeddings, in the model's dtype."""
-    import torch
 
     def arrive(_: Any, inputs: tuple[torch.Tensor, ...]) -> None:
         raise _ArrivedError(inputs[0])
@@ -90,7 +68,7 @@ def hidden_states(
         sequences: (N,) tokens of prompt and completion.
         prompt_lengths: (N,) how many of them are the prompt's, at least one.
         batch_tokens: Most tokens in a forward pass, padding included; one sequence at least.
-        progress: Told after each batch.
+        progress: Called after each batch.
 
     Raises:
         ConfigError: a sequence without a prompt, or without a completion.
@@ -117,7 +95,7 @@ def each_rollout(
         kept: Where each batch's arrays are kept, so that a killed pass goes on there, with the same batches and so the
             same numbers.
         batch_tokens: Most tokens in a forward pass.
-        progress: Told after each batch.
+        progress: Called after each batch.
     """
     readers = _readers(model, rollouts.sequences, rollouts.prompt_lengths, batch_tokens, progress)
     for number, batch, read in readers:
@@ -154,8 +132,6 @@ def _readers(
 
 def _read(model: Any, sequences: Sequence[Sequence[int]], starts: Sequence[int]) -> list[torch.Tensor]:
     """One batch's states, the longest sequence first."""
-    import torch
-
     ids = torch.zeros(len(sequences), len(sequences[0]), dtype=torch.long)
     mask = torch.zeros_like(ids)
     for row, sequence in enumerate(sequences):
@@ -215,12 +191,10 @@ def gather_states(
         max_positions: At most this many positions, drawn without replacement; all by default.
         seed: Of that draw.
         batch_tokens: Most tokens in a forward pass.
-        progress: Told after each batch.
+        progress: Called after each batch.
         also: Something else to be made of each rollout's (T, H) states, whichever positions are drawn.
         kept: Where what was read is kept until the whole is done; see `each_rollout`.
     """
-    import torch
-
     lengths = rollouts.lengths
     begins = np.concatenate([[0], np.cumsum(lengths)])
     total = int(begins[-1])

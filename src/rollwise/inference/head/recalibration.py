@@ -1,8 +1,8 @@
-"""An affine map from what a head predicts to what came of it, fitted online. numpy alone."""
+"""An affine map from a head's predictions to the outcomes, fitted online. numpy alone."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -16,16 +16,16 @@ from rollwise.options import check_number
 class Recalibration:
     """y = 1/2 + a + b (v - 1/2), fitted by least squares with exponentially decaying weights.
 
-    A head is fitted once, on one checkpoint; the policy moves on, and V at the prompt is compressed to begin with: both
-    are cured by a line. A prompt that was chosen for its prediction does not bias the line, as least squares may choose
+    A head is fitted once, on one checkpoint; the policy moves on, and V at the prompt is compressed. A line corrects
+    both. A prompt that was chosen for its prediction does not bias the line, as least squares may choose
     by the regressor. With x = (1, v - 1/2), and the prior a = 0, b = 1, which changes nothing:
 
-        S <- (1 - forgetting) S + sum_i n_i x_i x_i^T           (once a step in which something was told)
+        S <- (1 - forgetting) S + sum_i n_i x_i x_i^T           (once a step with outcomes)
         s <- (1 - forgetting) s + sum_i n_i x_i (y_i - v_i)
         (a, b - 1) = (S + prior I)^-1 s
 
     Args:
-        forgetting: Of what was told, how much is given up a step.
+        forgetting: Share of the past outcomes' weight that is dropped each step.
         prior: Strength of a = 0, b = 1, in rollouts. As v - 1/2 is small, b takes far more rollouts to move than a.
 
     Raises:
@@ -56,9 +56,9 @@ class Recalibration:
         shift, slope = self.line
         return np.asarray(np.clip(0.5 + shift + slope * (np.asarray(values, dtype=np.float64) - 0.5), 0.0, 1.0))
 
-    def learn(self, values: ArrayLike, told: ArrayLike, count: ArrayLike) -> None:
-        """One step: (M,) values as predicted, (M,) mean scores that came, (M,) rollouts they are of."""
-        v, y, n = (np.asarray(given, dtype=np.float64) for given in (values, told, count))
+    def learn(self, values: ArrayLike, scores: ArrayLike, count: ArrayLike) -> None:
+        """One step: (M,) predicted values, (M,) mean scores, (M,) rollouts of each."""
+        v, y, n = (np.asarray(given, dtype=np.float64) for given in (values, scores, count))
         at, keep = v - 0.5, 1.0 - self.forgetting
         self.gram = keep * self.gram + [n.sum(), (n * at).sum(), (n * at * at).sum()]
         self.moment = keep * self.moment + [(n * (y - v)).sum(), (n * at * (y - v)).sum()]
@@ -76,3 +76,32 @@ class Recalibration:
         if gram.shape != (3,) or moment.shape != (2,) or not np.isfinite([*gram, *moment]).all():
             raise StateError(f"the judge's line is damaged: {dict(state)!r:.120}")
         self.gram, self.moment = gram, moment
+
+
+def moments(chances: ArrayLike, states: Sequence[float]) -> tuple[FloatArray, FloatArray]:
+    """(K,) means and (K,) variances of the scores: the states mapped to [0, 1] by the lowest and the highest.
+
+    Args:
+        chances: (K, R) of the reward states.
+        states: (R,) rewards, rising.
+
+    >>> mean, variance = moments([[0.25, 0.75], [0.5, 0.5]], (-1.0, 1.0))
+    >>> mean.tolist(), variance.tolist()
+    ([0.75, 0.5], [0.1875, 0.25])
+    """
+    p, rewards = np.asarray(chances, dtype=np.float64), np.asarray(states, dtype=np.float64)
+    scores = (rewards - rewards[0]) / (rewards[-1] - rewards[0])
+    mean = p @ scores
+    return np.asarray(mean), np.asarray(np.maximum(p @ scores**2 - mean**2, 0.0))
+
+
+def with_mean(variance: ArrayLike, mean: ArrayLike, now: ArrayLike) -> FloatArray:
+    """(K,) variances of scores whose mean becomes another: the share of the greatest one, m (1 - m), stays.
+
+    >>> with_mean([0.25, 0.125], [0.5, 0.5], [0.9, 0.9]).round(4).tolist()
+    [0.09, 0.045]
+    """
+    m, n = np.asarray(mean, dtype=np.float64), np.asarray(now, dtype=np.float64)
+    room = m * (1 - m)
+    share = np.divide(variance, room, out=np.zeros_like(room), where=room != 0)
+    return np.asarray(np.clip(share, 0.0, 1.0) * n * (1 - n))

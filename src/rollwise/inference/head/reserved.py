@@ -7,13 +7,13 @@ The first free row is computed from the tokenizer, never assumed: 151,669, the u
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import torch
 
 from rollwise.errors import ConfigError
-from rollwise.inference.head.hidden import last_hidden_states, output_embeddings
-
-if TYPE_CHECKING:
-    import torch
+from rollwise.inference.head.hidden import last_hidden_states
+from rollwise.inference.head.output_layer import output_embeddings
 
 PAD_TO = 64
 """A resized vocabulary is a multiple of it, which matrix products like."""
@@ -79,8 +79,6 @@ def reserve(model: Any, tokenizer: Any, size: int, *, resize: bool = False) -> i
             f"the head needs {size} rows that no token names, this model has {stop - start} (its tokenizer names ids "
             f"up to {start - 1:,} of {stop:,}); add some with --resize, or serve the head's own file beside the model"
         )
-    import torch
-
     with torch.random.fork_rng():  # new rows begin at random, and are overwritten
         model.resize_token_embeddings(start + size, pad_to_multiple_of=PAD_TO, mean_resizing=False)
     with torch.no_grad():
@@ -105,8 +103,6 @@ def check_linear_read(model: Any, tokenizer: Any) -> None:
     Raises:
         ConfigError: the model caps, scales or otherwise changes its logits, or its output embeddings are quantised.
     """
-    import torch
-
     config = model.config.get_text_config()
     remedy = "rows can't be reserved in it; use the head's own file beside the model, which works with any"
     for name, harmless in _CHANGES_LOGITS.items():
@@ -133,8 +129,6 @@ def check_linear_read(model: Any, tokenizer: Any) -> None:
 
 def write_rows(model: Any, start: int, rows: torch.Tensor) -> None:
     """Put (n, H) rows in place from id `start` on; nothing else changes, tied or not, and their bias becomes 0."""
-    import torch
-
     module = output_embeddings(model)
     with torch.no_grad():
         module.weight[start : start + len(rows)] = rows.to(module.weight)

@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Score:
-    """What the head said along one rollout of T tokens.
+    """The reads of a head along one rollout of T tokens.
 
     Attributes:
         index: Which of the set's rollouts.
@@ -57,7 +57,7 @@ class Score:
 
     @property
     def belief(self) -> FloatArray:
-        """(R,) chances of more than two reward states in the end, of which `value_end` is the mean."""
+        """(R,) chances of more than two reward states in the end; `value_end` is their mean."""
         return self.believed if len(self.believed) else np.asarray(self.chances[-END_WINDOW:].mean(axis=0))
 
 
@@ -77,7 +77,7 @@ def score_rollouts(
         head: What to read.
         rollouts: N rollouts.
         batch_tokens: Most tokens in a forward pass.
-        progress: Told after each batch.
+        progress: Called after each batch.
         kept: A folder that keeps the scores batch by batch, so that the same pass goes on where it was killed, and once
             done need not be made again.
 

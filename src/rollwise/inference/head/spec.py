@@ -165,3 +165,31 @@ def reward_states_of(rewards: Sequence[float], most: int = 8) -> tuple[float, ..
     if len(states) > most:
         raise ConfigError(f"{len(states)} distinct rewards are too many for states of their own; name some: rewards")
     return states
+
+
+def spec_for(
+    rewards: Sequence[float],
+    longest: int,
+    *,
+    states: Sequence[float] | None = None,
+    edges: Sequence[int] | str | None = None,
+) -> HeadSpec:
+    """A spec for rollouts of these rewards, the longest of `longest` tokens.
+
+    Args:
+        rewards: (N,) of the rollouts, not all equal.
+        longest: Tokens of the longest rollout.
+        states: The reward states; by default the distinct rewards, at most 8.
+        edges: Of the bins; "paper" for `PAPER_EDGES`; by default those of `edges_for`.
+
+    Raises:
+        ConfigError: all rewards are equal, or the states or edges don't rise.
+
+    >>> spec_for([0, 1, 1], 5)
+    HeadSpec(rewards=(0.0, 1.0), edges=(0, 2, 3, 5))
+    """
+    found = reward_states_of(rewards, most=8 if states is None else len(rewards))
+    if edges == "paper":
+        return HeadSpec(rewards=found if states is None else tuple(states))
+    chosen = edges_for(longest) if edges is None else tuple(int(edge) for edge in edges)
+    return HeadSpec(rewards=found if states is None else tuple(states), edges=chosen)

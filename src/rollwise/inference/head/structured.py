@@ -13,6 +13,8 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.inference.head.fit_config import FitConfig
+from rollwise.inference.head.spec import HeadSpec, spec_for
 from rollwise.options import check_number
 from rollwise.tasks.countdown.failures import CATEGORIES
 
@@ -54,3 +56,13 @@ def structured(rollouts: RolloutSet, *, least_share: float = LEAST_SHARE) -> Rol
             f"{said}; fit without --states, or with --least_share 0"
         )
     return replace(rollouts, rewards=rewards)
+
+
+def read_labelled(config: FitConfig) -> tuple[RolloutSet, HeadSpec]:
+    """The rollouts of `rollwise head fit`, with the rewards that it tells apart, and the head's spec."""
+    rollouts, rewards = RolloutSet.read(config.rollouts), config.rewards
+    if config.states == "structured":
+        least = LEAST_SHARE if config.least_share is None else config.least_share
+        rollouts, rewards = structured(rollouts, least_share=least), list(STATES)
+    longest = int(rollouts.lengths.max())
+    return rollouts, spec_for(rollouts.rewards.tolist(), longest, states=rewards, edges=config.edges)

@@ -39,7 +39,7 @@ class StoppingRule(Protocol):
         """Whether to stop after these samples, in the order in which they were drawn."""
 
     def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
-        """Whether `agreed` can hold for the first n samples, of which those in `known` (number -> answer) are there."""
+        """Whether `agreed` can hold for the first n samples, given those in `known` (number -> answer)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -200,7 +200,7 @@ def replay(rule: StoppingRule, answers: Sequence[Answer]) -> Agreement:
 def least_stop(rule: StoppingRule, k: int, known: Mapping[int, Answer], start: int = 0) -> int:
     """The least number of samples after which the rule can stop, whatever the missing ones will be; at most k.
 
-    All of these are drawn in any case, so they may be asked for at once and none is in vain.
+    All of these are drawn in any case, so they may be requested at once.
 
     Args:
         rule: The rule.
@@ -261,7 +261,7 @@ def majority_stays(first: int, second: int) -> float:
     (0.96875, 0.6875, 0.5)
     """
     n = first + second + 1
-    ways = total = 1  # of so many heads; of at most so many
+    ways = total = 1  # ways of exactly this many heads; of at most this many
     for heads in range(first):
         ways = ways * (n - heads) // (heads + 1)
         total += ways

@@ -1,6 +1,6 @@
 """One prompt's candidates while they are generated: tokens, reads of the signal, and what the policy decided.
 
-Engine-independent, numpy alone: the decoder and the adapters for servers feed it, and do what it says.
+Engine-independent, numpy alone: the decoder and the adapters for servers feed it, and follow its decisions.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Candidate:
         remaining: (T,) expected remaining tokens there.
         value_end: Expected reward by `belief`; NaN without a signal or a token.
         text: Decoded, once the decoder has.
-        chances: (T, R) of the reward states, of which the values are the means.
+        chances: (T, R) of the reward states; the values are their means.
         belief: (R,) chances in the end: by the signal's verdict if the candidate is complete and there is one, else the
             mean of the last reads, 16 of a complete one (the paper's `value_end`), 4 of another.
         watched: (T, S) readings of a second signal, recorded for analysis; the policy does not see them.
@@ -61,7 +61,7 @@ class Candidate:
 
 @dataclass
 class Result:
-    """What came of one prompt.
+    """The candidates of one prompt, done, and what they cost.
 
     Attributes:
         id: The prompt's id.
@@ -219,7 +219,7 @@ class CandidateGroup:
             expected = np.where(self._in(RUNNING), np.where(counts == 0, self._typical, last), 0.0)
         chances = self._believed(counts)
         if self._prompt is not None:
-            chances[counts == 0] = self._prompt  # of those that no token was read of yet, what the prompt says
+            chances[counts == 0] = self._prompt  # no token was read yet: the read at the prompt
         return Candidates(
             running=self._in(RUNNING),
             finished=finished,
@@ -236,7 +236,7 @@ class CandidateGroup:
         )
 
     def result(self) -> Result:
-        """What came of it; only once it is `done`."""
+        """The result; only once it is `done`."""
         counts = np.array([len(tokens) for tokens in self.tokens])
         beliefs = self._believed(counts)
         chances = [np.diff(self._sums[j, : n + 1], axis=0) for j, n in enumerate(counts)]
@@ -263,7 +263,7 @@ class CandidateGroup:
             self._lowest[j] = min(self._lowest[j], mean)
 
     def _believed(self, counts: Any) -> FloatArray:
-        """(K, R) what is believed of each: a verdict, or the mean of the last reads."""
+        """(K, R) chances of each: a verdict, or the mean of the last reads."""
         beliefs = self._means(counts, np.where(self._in(FINISHED, TRUNCATED), END_WINDOW, SMOOTHING))
         for j, belief in self._beliefs.items():
             beliefs[j] = belief

@@ -105,5 +105,5 @@ def needs_signal(policy: Policy) -> bool:
 
 
 def votes(policy: Policy) -> bool:
-    """Whether it looks at final answers."""
+    """True if the policy uses final answers."""
     return bool(getattr(policy, "votes", False))

@@ -33,13 +33,9 @@ WINDOW = 2048
 """Tokens of a group, for traces of tens of thousands; take some 5 to 10 percent of a usual trace."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class TokenConfidence:
-    """A signal for the decoder in place of a `SuccessHead`: a position's confidence, from the logits alone.
-
-    Its "reward states" are the single one of reward 1, so that a candidate's value is its confidence. That is no chance
-    of success: policies whose thresholds are in rewards (`EarlyStop`, `Prune`) need others, `Utility` makes no sense.
-    It says nothing of length.
+@dataclass(frozen=True)
+class MostLikely:
+    """What confidence is read from: the k most likely tokens of a position.
 
     Args:
         k: Number of the most likely tokens to average over.
@@ -55,10 +51,23 @@ class TokenConfidence:
         """(1,) rewards of the states."""
         return (1.0,)
 
+
+@dataclass(frozen=True)
+class TokenConfidence(MostLikely):
+    """A signal for the decoder in place of a `SuccessHead`: a position's confidence, from the logits only.
+
+    Its "reward states" are the single one of reward 1, so that a candidate's value is its confidence. That is no chance
+    of success: policies whose thresholds are in rewards (`EarlyStop`, `Prune`) need others, `Utility` makes no sense.
+    It says nothing of length.
+
+    Args:
+        k: Number of the most likely tokens to average over.
+    """
+
     def read(self, hidden: torch.Tensor | None, logits: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
         """(..., vocabulary) logits -> (..., 1) confidences, (...) zeros for the expected remaining tokens.
 
-        Tokens whose logit is minus infinity, masked ones, are not among the k. `hidden` is not looked at.
+        Tokens whose logit is minus infinity, masked ones, are not among the k. `hidden` is not used.
         """
         top = logits.float().log_softmax(-1).topk(min(self.k, logits.shape[-1]), dim=-1).values
         there = top.isfinite()

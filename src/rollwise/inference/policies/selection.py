@@ -17,7 +17,7 @@ from rollwise.tasks.countdown.prompts import extract_answer
 AnswerKey = Callable[[str], str | None]
 
 RULES = ("value-end", "majority", "weighted-majority", "random", "oracle")
-"""`random` and `oracle` are a table's floor and ceiling (Table 5); `oracle` sees the rewards, so nobody can use it."""
+"""`random` and `oracle` are a table's floor and ceiling (Table 5); `oracle` sees the rewards: tables only."""
 
 LIVE_RULES = RULES[:3]
 
@@ -34,8 +34,8 @@ CHOICES = (*LIVE_RULES, CONFIDENT, CHECKED)
 def answer_key(text: str) -> str | None:
     r"""What a completion votes for: its last answer tags, else its last `\boxed{}`, without white space; or None.
 
-    A key is read off the text alone. Had one evaluated an expression first, all votes for the target would count as
-    one, which knows the target: it votes better than any user can (.951 against .906 on Countdown).
+    A key is the text as it is written. Voting by the value of an expression would merge all votes for the target, which
+    no user knows: it votes better than any user can (.951 against .906 on Countdown).
 
     >>> answer_key("<answer> 2 * 3 </answer>"), answer_key(r"so \boxed{7}."), answer_key("maybe 7")
     ('2*3', '7', None)
@@ -73,8 +73,8 @@ def select(
         answers: (C,) keys, as from `answer_key`.
         rule: One of `RULES`.
         states: (R,) rewards of the states that the values are means of.
-        rewards: (C,) for `oracle` alone.
-        rng: For `random` alone.
+        rewards: (C,) for `oracle` only.
+        rng: For `random` only.
 
     Raises:
         ConfigError: An unknown rule, nobody to choose from, arrays of unequal length, or no rewards or rng.
@@ -103,7 +103,7 @@ def select(
 
 
 def _weights(values: FloatArray, states: Sequence[float]) -> FloatArray:
-    """(C,) weights of votes, 0 at the least: values as they are for states within [0, 1], and for one state alone."""
+    """(C,) weights of votes, 0 at the least: values as they are for states within [0, 1], and for a single state."""
     within = len(states) < 2 or (min(states) >= 0 and max(states) <= 1)
     floor = min(0.0 if within else float(min(states)), float(np.nanmin(values)))
     return np.asarray(np.nan_to_num(values - floor))
@@ -143,8 +143,8 @@ def choose(
         rule: One of `CHOICES`.
         key: What a text votes for; never by the prompt's target.
         states: (R,) rewards of the signal's states.
-        policy: By which the candidates were decoded; for `confident` alone.
-        check: Of a text; for `checked` alone.
+        policy: By which the candidates were decoded; for `confident` only.
+        check: Of a text; for `checked` only.
 
     Raises:
         ConfigError: an unknown rule, or one that the policy can't follow.

@@ -1,6 +1,6 @@
-"""Self-consistency that stops early as policies of the decoder: they go by the answers alone, and need no head.
+"""Self-consistency that stops early as policies of the decoder: they use answers only, and need no head.
 
-The rules are those of `consistency`, which asks servers by them; here the candidates are decoded in the batch.
+The rules are those of the command `consistency`; here the candidates are decoded in the batch.
 """
 
 from __future__ import annotations

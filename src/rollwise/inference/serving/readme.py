@@ -10,8 +10,7 @@ from rollwise.inference.serving.vllm_signals import MOST_IDS
 def recipe(serving: dict[str, Any]) -> str:
     """The README of what `serving_facts` describes."""
     spec, start, size = serving["spec"], serving["start"], serving["size"]
-    lengths = len(spec["edges"]) - 1
-    joint = len(spec["rewards"]) * lengths
+    lengths, rewards = len(spec["edges"]) - 1, len(spec["rewards"])
     return f"""# A model with a success head in its vocabulary
 
 Ids {start} to {start + size - 1} are no tokens: their logits say how likely this rollout is to succeed, and how long it
@@ -19,7 +18,7 @@ will take. Row `bin + state * {lengths}`, reward states {spec["rewards"]}, edges
 `success_head/head.safetensors` is the same head as a file of its own, `serving.json` has all numbers of this page.
 
 **Mask every unnamed row.** {len(serving["unnamed_ids"])} ids are no tokens and must never be drawn.
-transformers does so by itself, by `suppress_tokens` in `generation_config.json`; other servers are to be told.
+transformers masks them by `suppress_tokens` in `generation_config.json`; other servers must be told.
 {_net(serving)}
 ## vLLM, unmodified
 
@@ -35,7 +34,7 @@ params = SamplingParams(
 )
 ```
 
-At each step the softmax over the first {joint} of these {size} log-probabilities is the joint distribution;
+At each step the softmax over the first {rewards * lengths} of these {size} log-probabilities is the joint distribution;
 one constant added to all of them, as the bias is, changes nothing. The others, if any, are of the verdict on a finished
 candidate: `HeadSlice.of(serving)` of `rollwise.inference.serving.vllm_signals` reads both.{_limit(size)}
 
@@ -61,10 +60,10 @@ def _net(serving: dict[str, Any]) -> str:
     )
     forgotten = f"{check['mass']:.1e} on average, {check['greatest_mass']:.1e} at most"
     if margin is None:
-        return f"Who forgets draws a reserved one with probability {forgotten}.\n{read}"
+        return f"Without the mask a reserved row is drawn with probability {forgotten}.\n{read}"
     return (
-        f"As a safety net, no more, the rows share a vector that makes them unlikely: who forgets to mask them draws "
-        f"one with\nprobability {forgotten}, measured.\n{read}"
+        f"As a safety net the rows share a vector that makes them unlikely: without the mask one is drawn with\n"
+        f"probability {forgotten}, measured.\n{read}"
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+import contextlib
+import time
+from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -39,6 +41,42 @@ def request_options(
 
 
 @dataclass
+class Spent:
+    """What a run over a server took.
+
+    Attributes:
+        wall_s: Seconds.
+        requests: Sent, those that were tried again not counted.
+        tokens_in: Prompt tokens of all requests.
+        tokens_out: Completion tokens.
+        uncounted: Requests that were closed, so that the server gave no count: their tokens are those that came.
+    """
+
+    wall_s: float = 0.0
+    requests: int = 0
+    tokens_in: int = 0
+    tokens_out: int = 0
+    uncounted: int = 0
+
+    @contextlib.contextmanager
+    def clock(self) -> Iterator[None]:
+        """Count the seconds of what is inside."""
+        began = time.monotonic()
+        try:
+            yield
+        finally:
+            self.wall_s += time.monotonic() - began
+
+    def words(self) -> str:
+        """A line on all of it."""
+        closed = f" ({self.uncounted:,} closed before the server counted: as they came)" if self.uncounted else ""
+        return (
+            f"server: {self.wall_s:.1f} s, {self.requests:,} requests, {self.tokens_in:,} tokens in, "
+            f"{self.tokens_out:,} out{closed}\n"
+        )
+
+
+@dataclass
 class ServerSource:
     """Streams of an endpoint, for `StreamedDecoder`.
 
@@ -46,26 +84,19 @@ class ServerSource:
         endpoint: Where, with the options of `request_options` as its `extra`.
         prompts: Prompt id -> text, chat messages or token ids.
         signal: What is read.
-
-    Attributes:
-        tokens_in: Prompt tokens of all requests, as the server counted them, or as they were sent.
-        tokens_out: Completion tokens likewise, or those that came.
-        uncounted: Requests whose tokens the server did not count, as they were closed.
+        spent: Counted into.
     """
 
     endpoint: Endpoint
     prompts: Mapping[str, Any]
     signal: Signal | None
-    tokens_in: int = 0
-    tokens_out: int = 0
-    uncounted: int = 0
-    requests: int = field(default=0)
+    spent: Spent
 
     async def stream(self, request: VLLMRequest, index: int, seed: int) -> AsyncGenerator[Chunk, None]:
         """The chunks of one request; closed, the server stops generating."""
         usage: Mapping[str, Any] = {}
         came = 0
-        self.requests += 1
+        self.spent.requests += 1
         raw = await self.endpoint.open(self.prompts[request.id], 1, seed)
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):
@@ -86,9 +117,9 @@ class ServerSource:
                 yield replace(last, tokens=[*last.tokens, *[0] * more])
         finally:
             await raw.http_response.aclose()
-            self.uncounted += not usage
-            self.tokens_in += int(usage.get("prompt_tokens", len(request.prompt_ids)))
-            self.tokens_out += int(usage.get("completion_tokens", came))
+            self.spent.uncounted += not usage
+            self.spent.tokens_in += int(usage.get("prompt_tokens", len(request.prompt_ids)))
+            self.spent.tokens_out += int(usage.get("completion_tokens", came))
 
     def _chunk(self, given: Any) -> Chunk | None:
         """What a chunk says of the candidate; None if nothing."""

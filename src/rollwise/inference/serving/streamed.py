@@ -15,9 +15,8 @@ from typing import Any, Protocol
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.drawing import Slots
 from rollwise.inference.endpoint.replies import BrokenReplyError
-from rollwise.inference.policies.candidate_group import ABANDONED, RUNNING, CandidateGroup, Result
-from rollwise.inference.policies.candidates import Policy
-from rollwise.inference.policies.selection import answer_key
+from rollwise.inference.policies import ABANDONED, RUNNING, CandidateGroup, Policy, Result, answer_key
+from rollwise.inference.serving.feeding import Feed
 from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_policy
 from rollwise.options import check_whole
 
@@ -74,7 +73,7 @@ class StreamedDecoder:
         self.source, self.signal, self.answer = source, signal, answer
         self.limit = check_whole("max_new_tokens", max_new_tokens, least=1)
         self.slots = Slots(check_whole("slots", slots, least=1))
-        self.unnamed = frozenset(unnamed_ids)
+        self.feed = Feed(signal, frozenset(unnamed_ids))
         self._turns = 0
 
     async def decode(self, request: VLLMRequest, k: int, policy: Policy, seed: int = 0) -> Result:
@@ -98,14 +97,13 @@ class _Prompt:
     def __init__(
         self, decoder: StreamedDecoder, request: VLLMRequest, k: int, policy: Policy, seed: int, turn: int
     ) -> None:
-        states = () if decoder.signal is None else decoder.signal.states
         self.decoder, self.request, self.seed, self.turn = decoder, request, seed, turn
         self.group = CandidateGroup(
             request.id,
             k,
             limit=decoder.limit,
             policy=policy,
-            states=states,
+            states=decoder.feed.states,
             prompt_tokens=len(request.prompt_ids),
         )
         self.texts: list[list[str]] = [[] for _ in range(k)]
@@ -176,33 +174,17 @@ class _Prompt:
         return len(chunk.tokens)
 
     def _observe(self, j: int, token: int, position: Mapping[int, Any] | None) -> None:
-        group, signal = self.group, self.decoder.signal
-        if token in self.decoder.unnamed:
+        if len(self.group.tokens[j]) >= self.group.limit:
             raise ConfigError(
-                f"row {token}, which has no name, was drawn for prompt {group.id!r}: logit_bias is ignored, or the "
-                "row's logit is huge; export the head anew"
+                f"a candidate of prompt {self.group.id!r} has more than max_tokens={self.group.limit} tokens"
             )
-        if len(group.tokens[j]) >= group.limit:
-            raise ConfigError(f"a candidate of prompt {group.id!r} has more than max_tokens={group.limit} tokens")
-        if signal is None:
-            group.observe(j, token)
-            return
-        if position is None:
-            raise ConfigError("no log-probabilities came; this needs a server that heeds `logprob_token_ids`, as vLLM")
-        chances, remaining = signal.read(position)
-        if not any(group.tokens):
-            # The position before a first token is the prompt's last: the signal there is that of the prompt.
-            group.see_prompt(chances, remaining)
-        group.observe(j, token, chances, remaining)
-        self.positions[j].append(position)
+        self.decoder.feed.observe(self.group, j, token, position)
+        if position is not None:
+            self.positions[j].append(position)
 
     def _end(self, j: int, finish: str) -> None:
-        if finish not in ("stop", "length"):
-            raise ConfigError(f"a candidate of prompt {self.group.id!r} was ended by {finish!r}, not by itself")
-        signal, group = self.decoder.signal, self.group
-        belief = signal.verdict(self.positions[j]) if signal is not None and self.positions[j] else None
-        answer = self.decoder.answer("".join(self.texts[j])) if group.votes else None
-        group.end(j, truncated=finish == "length", answer=answer, belief=belief)
+        text = "".join(self.texts[j])
+        self.decoder.feed.end(self.group, j, finish, self.positions[j], lambda: self.decoder.answer(text))
 
     def _decide(self) -> None:
         gone, begun = self.group.decide()

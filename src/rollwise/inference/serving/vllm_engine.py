@@ -18,9 +18,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError
-from rollwise.inference.policies.candidate_group import RUNNING, CandidateGroup, Result
-from rollwise.inference.policies.candidates import FloatArray, Policy
-from rollwise.inference.policies.selection import answer_key
+from rollwise.inference.policies import RUNNING, CandidateGroup, Policy, Result, answer_key
+from rollwise.inference.serving.feeding import Feed
 from rollwise.inference.serving.vllm_signals import (
     TESTED,
     Signal,
@@ -63,7 +62,7 @@ class VLLMDecoder:
         max_new_tokens: Most tokens of a candidate.
         temperature: Of the softmax.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
-        top_k: So many most likely tokens are drawn from; 0 for all.
+        top_k: Draw from this many of the most likely tokens; 0 for all.
         answer: A candidate's tokens -> its final answer, for policies that vote; by default what its text votes for.
         text: A candidate's tokens -> its text, for the results.
         vllm: Module with `SamplingParams` and `RequestOutputKind`; by default vllm's own.
@@ -95,7 +94,7 @@ class VLLMDecoder:
         self.answer = answer
         if answer is None and text is not None:
             self.answer = lambda tokens: answer_key(text(tokens))
-        self.unnamed = frozenset(int(i) for i in unnamed_ids)
+        self.feed = Feed(signal, frozenset(int(i) for i in unnamed_ids))
         self.stops = list(stop_token_ids)
         self.limit = check_whole("max_new_tokens", max_new_tokens, least=1)
         self.temperature = check_number("temperature", temperature, low=0.0, high=10.0, open_low=True)
@@ -106,7 +105,7 @@ class VLLMDecoder:
         self._live: dict[str, _Live] = {}
         self._abandoned: dict[str, int] = {}  # name -> tokens that are accounted for
         self._count = 0
-        check_engine(engine, signal, self.unnamed, self.stops)
+        check_engine(engine, signal, self.feed.unnamed, self.stops)
 
     def decode(
         self, requests: Sequence[VLLMRequest], k: int | Sequence[int], policy: Policy, seed: int, *, at_once: int = 64
@@ -114,7 +113,7 @@ class VLLMDecoder:
         """Yield each prompt's result as soon as it is done, in the order in which they are.
 
         A candidate depends on the seed, its prompt's id and its index, not on the policy nor on what else is in the
-        batch, up to rounding. Who stops reading, or is interrupted, leaves nothing running in the engine.
+        batch, up to rounding. If the caller stops reading, or is interrupted, open requests are aborted.
 
         Args:
             requests: The prompts.
@@ -189,25 +188,15 @@ class VLLMDecoder:
     def _observe(self, live: _Live, output: Any, *, at: int) -> None:
         """Take a request's token at position `at`."""
         group, j, completion = live.group, live.index, output.outputs[0]
-        token = int(completion.token_ids[at])
-        if token in self.unnamed:
-            raise ConfigError(
-                f"the engine drew token {token} for prompt {group.id!r}, a row without a name that is biased by "
-                f"{MASK:g}: it ignores logit_bias, or the row's logit is huge; export the head anew"
-            )
-        chances, remaining = self._read(completion, at)
-        if chances is not None and not any(group.tokens):
-            # The position before a first token is the prompt's last: the signal there is that of the prompt.
-            group.see_prompt(chances, remaining)
-        group.observe(j, token, chances, remaining)
+        positions = completion.logprobs or []
+        position = positions[at] if at < len(positions) else None
+        self.feed.observe(group, j, int(completion.token_ids[at]), position)
         if output.finished and at == len(completion.token_ids) - 1:
-            if completion.finish_reason not in ("stop", "length"):
-                reason = completion.finish_reason
-                raise ConfigError(f"the engine ended a candidate of prompt {group.id!r} by itself: {reason!r}")
-            answer = self.answer(live.tokens) if self.answer is not None and group.votes else None
-            belief = self.signal.verdict(completion.logprobs) if self.signal is not None else None
-            group.end(j, truncated=completion.finish_reason == "length", answer=answer, belief=belief)
+            self.feed.end(group, j, completion.finish_reason, positions, lambda: self._answer(live.tokens))
             del self._live[live.name]
+
+    def _answer(self, tokens: list[int]) -> str | None:
+        return None if self.answer is None else self.answer(tokens)
 
     def _count_late(self, output: Any) -> None:
         """Tokens of a candidate that was abandoned already."""
@@ -216,13 +205,6 @@ class VLLMDecoder:
             count = len(output.outputs[0].token_ids)
             self.late_tokens += max(0, count - known)
             self._abandoned[output.request_id] = max(known, count)
-
-    def _read(self, completion: Any, at: int) -> tuple[FloatArray | None, float]:
-        if self.signal is None:
-            return None, 0.0
-        if completion.logprobs is None or len(completion.logprobs) <= at:
-            raise ConfigError(f"the engine gave no log-probabilities; this needs vLLM as of {TESTED}")
-        return self.signal.read(completion.logprobs[at])
 
     def _abandon(self, group: CandidateGroup, gone: Sequence[int]) -> list[str]:
         some = [live for live in self._live.values() if live.group is group and live.index in gone]
@@ -250,15 +232,14 @@ class VLLMDecoder:
             max_tokens=self.limit,
             seed=seed,
             stop_token_ids=self.stops,
-            logit_bias=dict.fromkeys(sorted(self.unnamed), MASK) or None,
+            logit_bias=dict.fromkeys(sorted(self.feed.unnamed), MASK) or None,
             detokenize=False,
             output_kind=self.vllm.RequestOutputKind.CUMULATIVE,
             **(self.signal.options() if self.signal is not None else {}),
         )
 
     def _group(self, request: VLLMRequest, k: int, policy: Policy) -> CandidateGroup:
-        states = self.signal.states if self.signal is not None else ()
-        length = len(request.prompt_ids)
+        states, length = self.feed.states, len(request.prompt_ids)
         return CandidateGroup(request.id, k, limit=self.limit, policy=policy, states=states, prompt_tokens=length)
 
     def _result(self, group: CandidateGroup) -> Result:

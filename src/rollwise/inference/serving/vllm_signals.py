@@ -12,7 +12,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import verdict_chances
 from rollwise.inference.policies.candidates import FloatArray, Policy, needs_signal, votes
-from rollwise.inference.policies.confidence import TOP_K, token_confidence
+from rollwise.inference.policies.confidence import MostLikely, token_confidence
 from rollwise.options import check_whole
 
 MOST_IDS = 128
@@ -36,7 +36,7 @@ class Signal(Protocol):
         """Token id -> an object with `logprob`, at one position; (R,) chances and the expected remaining tokens."""
 
     def verdict(self, positions: Sequence[Mapping[int, Any]]) -> FloatArray | None:
-        """(R,) chances of a finished candidate, from all its positions; None to go by the last reads."""
+        """(R,) chances of a finished candidate, from all its positions; None for the mean of the last reads."""
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class HeadSlice:
 
 
 @dataclass(frozen=True)
-class TopLogprobs:
+class TopLogprobs(MostLikely):
     """DeepConf's confidence, from the k most likely tokens; the counterpart of `TokenConfidence`.
 
     Masked rows may be among them, as vLLM takes log-probabilities before it masks.
@@ -113,16 +113,6 @@ class TopLogprobs:
     Args:
         k: Tokens; vLLM's default limit is 20 (`max_logprobs`).
     """
-
-    k: int = TOP_K
-
-    def __post_init__(self) -> None:
-        check_whole("k", self.k, least=1)
-
-    @property
-    def states(self) -> tuple[float, ...]:
-        """(1,) rewards of the states."""
-        return (1.0,)
 
     def options(self) -> dict[str, Any]:
         return {"logprobs": self.k}
@@ -180,7 +170,7 @@ def check_policy(policy: Policy, *, signal: Signal | None, answers: bool) -> Non
     """Refuse a policy that lacks what it needs: a signal, or final answers."""
     if not needs_signal(policy):
         if votes(policy) and not answers:
-            raise ConfigError(f"policy {policy.name!r} uses answers alone: give text=tokenizer.decode, or answer=")
+            raise ConfigError(f"policy {policy.name!r} uses answers only: give text=tokenizer.decode, or answer=")
     elif signal is None:
         raise ConfigError(f"policy {policy.name!r} needs a signal: give HeadSlice or TopLogprobs")
 

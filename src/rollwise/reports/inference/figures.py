@@ -37,7 +37,7 @@ _WIDTH = 4.8
 
 
 def build_figures(found: Found) -> list[FigureSpec]:
-    """Those that there are numbers for, in the page's order."""
+    """The figures with numbers to show, in the page's order."""
     figures = [pareto_figure(found), peers_figure(found), blend_figure(found), seconds_figure(found)]
     if found["calibration"]:
         figures += [reliability_figure(found), auc_figure(found)]
@@ -55,18 +55,18 @@ def pareto_figure(found: Found) -> FigureSpec:
 
 
 def peers_figure(found: Found) -> FigureSpec | None:
-    """What needs no head, beside two policies that go by it."""
+    """Policies that need no head, beside two that use it."""
     if not any(policy.get("headless") for policy in found["policies"]):
         return None
     caption = (
         "Without a head: the majority of all, of as many as it takes to agree (ESC, adaptive consistency), and "
-        "DeepConf's vote, and a check of the text; beside two policies that go by the head."
+        "DeepConf's vote, and a check of the text; beside two policies that use the head."
     )
     return FigureSpec("peers", "Without a head", caption, _fronts(found, BESIDE_PEERS), width=_WIDTH)
 
 
 def blend_figure(found: Found) -> FigureSpec | None:
-    """Figure 6 (A): adaptive K with pruning, against each alone and fixed allocation."""
+    """Figure 6 (A): adaptive K with pruning, against each by itself and fixed allocation."""
     families = {family: COLOURS[family] for family in ("prune", "adaptive-K", "blend")}
     if not any(policy["family"] == "blend" for policy in found["policies"]):
         return None
@@ -94,7 +94,7 @@ def seconds_figure(found: Found) -> FigureSpec | None:
 
 
 def reliability_figure(found: Found) -> FigureSpec:
-    """Did as many succeed as foretold?"""
+    """The share that succeeded against the predicted value."""
     caption = (
         "Share of rollouts that succeeded against the value at the prompt and at the end, in ten bins of equal width; "
         "on the diagonal the values are calibrated. Larger dots hold more rollouts."
@@ -105,8 +105,8 @@ def reliability_figure(found: Found) -> FigureSpec:
 def auc_figure(found: Found) -> FigureSpec:
     """Can the value tell successes from failures by then?"""
     caption = (
-        "ROC AUC of what a policy sees after so many tokens, among rollouts that go on: over all rollouts, and within "
-        "prompts, which is what pruning lives on. Above the upper line prune aggressively, below the lower not at all."
+        "ROC AUC of what a policy sees after this many tokens, among rollouts that go on: over all rollouts, and "
+        "within prompts, which pruning depends on. Above the upper line prune aggressively, below the lower not at all."
     )
     return FigureSpec("auc", "Telling successes from failures", caption, (partial(_draw_auc, found),))
 

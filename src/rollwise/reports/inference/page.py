@@ -87,7 +87,7 @@ def figure_section(spec: FigureSpec, panels: Sequence[str]) -> str:
 
 def _sources() -> str:
     return (
-        "<footer><p>Computed by rollwise from <code>evaluation.json</code> alone, which holds every number shown. "
+        "<footer><p>Computed by rollwise from <code>evaluation.json</code>, which holds every number shown. "
         "Policies and measures follow ZIP-RC-Lite (Tables 3 to 5 and 8, Figures 5, 6 and 8, appendix B.7); best-of-n "
         "at equal cost, intervals over prompts, noise floors and AUC within prompts are ours. The tables are in "
         "<code>table.md</code> and <code>policies.csv</code>, the figures in <code>figures/</code>.</p></footer>"

@@ -1,22 +1,21 @@
-"""Writing what an evaluation of the adaptive decoder found, from its `evaluation.json` alone: page, tables, figures."""
+"""Writing what an evaluation of the adaptive decoder found, from its `evaluation.json`: page, tables, figures."""
 
 from __future__ import annotations
 
 import csv
 import importlib.util
 import io
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.errors import MissingExtraError
 from rollwise.reports.inference.tables import all_tables, markdown, verdict
-from rollwise.runs.names import EVALUATION_FILE, REPORT_FILE
+from rollwise.runs.evaluation_file import read_evaluation
+from rollwise.runs.names import REPORT_FILE
 from rollwise.state import write_whole
 
 FIGURES_FOLDER = "figures"
-FORMAT = "rollwise-inference-evaluation-1"
 
 
 def write_inference_report(folder: str | Path, out: str | Path | None = None) -> Path:
@@ -52,24 +51,6 @@ def write_inference_report(folder: str | Path, out: str | Path | None = None) ->
     page = render_inference(found, verdict(found), all_tables(found), drawn)
     write_whole(target / REPORT_FILE, page)
     return target / REPORT_FILE
-
-
-def read_evaluation(folder: str | Path) -> dict[str, Any]:
-    """The contents of `evaluation.json`.
-
-    Raises:
-        StateFileError: There is none, or it is another program's.
-    """
-    path = Path(folder) / EVALUATION_FILE
-    try:
-        found = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise StateFileError(f"{str(path)!r} can't be read ({error.strerror}); run `rollwise head evaluate`") from error
-    except ValueError as error:
-        raise StateFileError(f"{str(path)!r} is not JSON ({error}); run `rollwise head evaluate` again") from error
-    if not isinstance(found, dict) or found.get("format") != FORMAT:
-        raise StateFileError(f"{str(path)!r} holds no evaluation of the adaptive decoder")
-    return found
 
 
 def policies_csv(found: Mapping[str, Any]) -> str:

@@ -7,6 +7,7 @@ from typing import Any
 
 from rollwise.reports.comparison.sentences import NOTHING
 from rollwise.reports.comparison.tables import Cell, Table
+from rollwise.reports.inference.words import difference, number, percent, share, spread
 
 Found = Mapping[str, Any]
 
@@ -44,8 +45,8 @@ def verdict(found: Found) -> list[str]:
     if ceiling := found.get("ceiling"):
         said.append(
             f"A judge that is never wrong, asked of one finished candidate after another, would save "
-            f"{ceiling['saving']:.0%} of row-forwards at an accuracy of {number(ceiling['accuracy'])}; who saves more "
-            "gives up on prompts."
+            f"{ceiling['saving']:.0%} of row-forwards at an accuracy of {number(ceiling['accuracy'])}; a policy that "
+            "saves more gives up on prompts."
         )
     if idle := [p["name"] for p in found["policies"] if not p.get("acted", True) and not p["baseline"]]:
         idle = [name for name in idle if name != "majority"]  # which is not meant to
@@ -142,8 +143,8 @@ def held_out_table(found: Found) -> Table:
         )
     note = (
         "For each half of the prompts, the cheapest setting whose accuracy on the other half is within "
-        f"{found['config']['tolerance']:g} of full best-of-N. Where chosen: what one would have believed, had one "
-        "scored on the prompts that one chose on."
+        f"{found['config']['tolerance']:g} of full best-of-N. Where chosen: the difference on the prompts "
+        "that the setting was chosen on, which is too good."
     )
     return Table("Held-out operating points", head, tuple(rows), note)
 
@@ -176,7 +177,7 @@ def calibration_table(found: Found) -> Table:
         beside = f"floor of sampling noise {number(joint['floor'])}, prompt-blind {number(joint['blind'])}"
         lines += [
             (f"total variation at the prompt, {joint['rollouts']} rollouts each", joint["head"], beside),
-            ("total variation of the reward alone", joint["reward"], ""),
+            ("total variation of the reward only", joint["reward"], ""),
         ]
     lines += [
         ("AUC at the end, pooled", said["auc_end"]["pooled"], rate),
@@ -200,7 +201,7 @@ def calibration_table(found: Found) -> Table:
     lines += [
         ("V(x), 5th percentile of prompts", spread_of["p5"], f"95th {number(spread_of['p95'])}"),
         ("correlation of V(x) and pass rate", spread_of["pearson"], f"of ranks {number(spread_of['spearman'])}"),
-        ("correlation of foretold and true length", said["length_correlation"], "at the prompt"),
+        ("correlation of predicted and true length", said["length_correlation"], "at the prompt"),
     ]
     rows = tuple((Cell(name), Cell(number(value)), Cell(beside or NOTHING)) for name, value, beside in lines)
     note = f"{said['rollouts']:,} rollouts of {_fitted_words(found)}."
@@ -212,7 +213,7 @@ def _fitted_words(found: Found) -> str:
     prompts, fitted = found["calibration"]["prompts"], found.get("fitted")
     if fitted is None:
         return f"{prompts} prompts; whether the head was fitted on some of them is not known"
-    return f"{prompts} prompts, {fitted or 'none'} of which the head was fitted on"
+    return f"{prompts} prompts, the head was fitted on {fitted or 'none'} of them"
 
 
 def auc_table(found: Found) -> Table:
@@ -226,7 +227,7 @@ def auc_table(found: Found) -> Table:
         )
         for at in found["calibration"]["auc_at"]
     )
-    note = "Of what a policy sees after so many tokens, among rollouts that go on; pruning lives on the second."
+    note = "Of what a policy sees after this many tokens, among rollouts that go on. Pruning depends on the second."
     return Table("AUC over the tokens", ("tokens", "rollouts alive", "AUC pooled", "AUC within prompts"), rows, note)
 
 
@@ -273,52 +274,6 @@ def _escape(text: str) -> str:
     for mark in "\\|*_`":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.replace("<", "&lt;").split())
-
-
-# ---- words ----
-
-
-def number(value: float | None, digits: int = 3) -> str:
-    """A number, or a dash.
-
-    >>> number(0.12345), number(None), number(1234.56, 1)
-    ('0.123', '-', '1,234.6')
-    """
-    return NOTHING if value is None else f"{value:,.{digits}f}"
-
-
-def spread(values: Found, digits: int) -> str:
-    """`0.708 ± 0.012`."""
-    after = "" if values["sd"] is None else f" ± {number(values['sd'], digits)}"
-    return number(values["mean"], digits) + after
-
-
-def share(values: Found) -> str:
-    """`63 % ± 1 %`."""
-    if values["mean"] is None:
-        return NOTHING
-    return _zero(f"{values['mean']:.0%}") + ("" if values["sd"] is None else f" ± {_zero(format(values['sd'], '.0%'))}")
-
-
-def percent(values: Found) -> str:
-    """`63 % [60 %, 66 %]`, of a share with its interval."""
-    ends = (
-        ""
-        if values["low"] is None
-        else f" [{_zero(format(values['low'], '.0%'))}, {_zero(format(values['high'], '.0%'))}]"
-    )
-    return NOTHING if values["value"] is None else _zero(f"{values['value']:.0%}") + ends
-
-
-def difference(values: Found) -> str:
-    """`-0.025 [-0.040, -0.010]`."""
-    value, low, high = (None if v is None else round(v, 3) + 0.0 for v in (values[n] for n in ("value", "low", "high")))
-    ends = "" if low is None else f" [{low:+.3f}, {high:+.3f}]"
-    return NOTHING if value is None else f"{value:+.3f}{ends}"
-
-
-def _zero(text: str) -> str:
-    return text.replace("-0%", "0%").replace("%", " %")
 
 
 def _spread(values: Found, digits: int) -> Cell:

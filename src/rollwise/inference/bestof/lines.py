@@ -1,0 +1,76 @@
+"""A line of `answers.jsonl`: the chosen answer of a prompt, and what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+from rollwise.inference.bestof.job import Job
+from rollwise.inference.policies import Candidate, Result, choose
+from rollwise.sampling.scoring import Scorer
+
+Line = dict[str, Any]
+"""A prompt's line: id, prompt, answer (the chosen text), chosen (its index), value_end, k, complete, abandoned,
+row_forwards, steps, prompt_tokens, rewards (of the chosen one, or empty), candidates if all are kept, and first_value
+and first_solved (V(x), and whether the first candidate succeeded) where the setting is an evaluation's."""
+
+
+def line_of(job: Job, result: Result, row: Mapping[str, Any], states: Sequence[float]) -> Line:
+    """A prompt's line.
+
+    Args:
+        job: How the answer is chosen, and who scores it.
+        result: The prompt's candidates.
+        row: The prompt's row: `prompt`, and the columns that the reward needs.
+        states: (R,) rewards of the signal's states; empty without one.
+
+    Raises:
+        ConfigError: no candidate is complete, which is a fault of the policy.
+    """
+    config, scorer = job.config, job.scorer
+    chosen = choose(result, config.rule, states=states, policy=job.policy, check=job.check)
+    if chosen is None:
+        raise ConfigError(f"policy {config.policy!r} gave up every candidate of prompt {result.id!r}; fix the policy")
+    rewards = [] if scorer is None else scorer(row, [chosen.text], [chosen.token_ids])[0]
+    line = {
+        "id": result.id,
+        "prompt": row["prompt"],
+        "answer": chosen.text,
+        "chosen": chosen.index,
+        "value_end": None if np.isnan(chosen.value_end) else round(chosen.value_end, 6),
+        "k": len(result.candidates),
+        "complete": len(result.complete),
+        "abandoned": sum(candidate.state == "abandoned" for candidate in result.candidates),
+        "row_forwards": result.row_forwards,
+        "steps": result.steps,
+        "prompt_tokens": result.prompt_tokens,
+        **({} if config.base_url is None else {"late_tokens": result.late_tokens}),
+        "rewards": rewards,
+    }
+    if config.chosen is not None:
+        line |= _first(result.candidates[0], chosen, rewards, row, scorer)
+    if config.keep == "all":
+        line["candidates"] = [
+            {
+                "state": candidate.state,
+                "text": candidate.text,
+                "token_ids": candidate.token_ids,
+                "values": [round(value, 6) for value in candidate.values.tolist()],
+            }
+            for candidate in result.candidates
+        ]
+    return line
+
+
+def _first(
+    first: Candidate, chosen: Candidate, rewards: list[float | None], row: Mapping[str, Any], scorer: Scorer | None
+) -> Line:
+    """V(x), and whether the first candidate succeeded: with the others left out, their mean is the pass rate."""
+    solved = None
+    if scorer is not None and first.complete:
+        own = rewards if first.index == chosen.index else scorer(row, [first.text], [first.token_ids])[0]
+        solved = scorer.solved(own[0])
+    return {"first_value": float(first.values[0].round(6)) if len(first.values) else None, "first_solved": solved}

@@ -1,0 +1,94 @@
+"""`rollwise head evaluate`: loads head, rollouts and model, and does the evaluation in its folder."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
+from rollwise.inference.evaluation.bench import Bench, bench_of
+from rollwise.inference.evaluation.live import Progress, decode_on, judge_on
+from rollwise.inference.evaluation.scored_rollouts import report_of, scored_of
+from rollwise.inference.evaluation.settings import EvaluationConfig, EvaluationInputs
+from rollwise.inference.evaluation.study import Evaluation
+from rollwise.inference.files import RolloutSet, model_of
+from rollwise.inference.head.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.policies import TokenConfidence
+from rollwise.models.identity import weights_digest
+
+
+def run_evaluation(given: EvaluationInputs, options: dict[str, Any], *, progress: Progress) -> Evaluation:
+    """Do what is missing of the evaluation.
+
+    Args:
+        given: What is evaluated.
+        options: Of `EvaluationConfig`, all but `limit`, which is that of the rollouts.
+        progress: Called with what is done, how much of it, and of how much.
+
+    Raises:
+        ConfigError: options that don't fit, prompts that the head was fitted on, or a folder of something else.
+        StateFileError: a damaged file.
+    """
+    head, rollouts = SuccessHead.load(given.head), RolloutSet.read(given.rollouts)
+    bench = bench_of(given.rollouts, given.prompts, check=given.check)
+    fitted = _fitted(head, rollouts, accepted=given.fitted)
+    config = EvaluationConfig(limit=bench.limit, **options)
+    model, tokenizer, name = model_of(rollouts, given.model, progress=partial(progress, "warm start"))
+    head.check(model, tokenizer)
+    check_weights(head, model)
+    evaluation = _evaluation(given, config, bench, head, model, tokenizer, name)
+    told = partial(progress, "rollouts scored")
+    kept = evaluation.out / "scored"
+    scored = scored_of(model, tokenizer, head, rollouts, check=bench.check, progress=told, kept=kept)
+    evaluation.run(calibration=report_of(scored, config, bench.solved_at), fitted=fitted, progress=progress)
+    return evaluation
+
+
+def _fitted(head: SuccessHead, rollouts: RolloutSet, *, accepted: bool) -> int | None:
+    """How many of the prompts the head was fitted on; `ConfigError` if there are some and they are not accepted."""
+    prompts = prompts_of(rollouts)
+    fitted = fitted_among(head, prompts)
+    if fitted and not accepted:
+        raise ConfigError(
+            f"{overlap_words(fitted, len(prompts))}, and there it looks better than it is: roll out others (a task's "
+            "--split eval; of one file --split train and --split eval), or take these as well with --fitted true"
+        )
+    return fitted
+
+
+def _evaluation(
+    given: EvaluationInputs,
+    config: EvaluationConfig,
+    bench: Bench,
+    head: SuccessHead,
+    model: Any,
+    tokenizer: Any,
+    name: str,
+) -> Evaluation:
+    """The evaluation, with one decoder that reads the head and one that reads the tokens' confidence."""
+    drawing = DecodingOptions(
+        temperature=bench.temperature,
+        top_p=bench.top_p,
+        stop_strings=bench.stop,
+        max_new_tokens=bench.limit,
+        slots=given.slots,
+    )
+    by_head, by_confidence = (
+        AdaptiveDecoder(model, tokenizer, signal=signal, options=drawing) for signal in (head, TokenConfidence())
+    )
+    return Evaluation(
+        given.folder,
+        config,
+        decode=decode_on(by_head, bench, config.k),
+        confident=decode_on(by_confidence, bench, config.k),
+        judge=judge_on(bench),
+        states=head.states,
+        solved_at=bench.solved_at,
+        check=bench.check,
+        about={"model": name, "head": head.digest, "rollouts": given.rollouts, "decoded": len(bench.ids),
+               "temperature": bench.temperature, "top_p": bench.top_p, "stop": list(bench.stop),
+               "data": dict(bench.source)},
+        digests={**bench.digests, "weights_digest": weights_digest(model)},
+    )  # fmt: skip

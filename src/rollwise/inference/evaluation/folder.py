@@ -1,0 +1,120 @@
+"""The folder of an evaluation.
+
+`config.json` holds what it is of, `full-SEED.npz` the full runs, `runs.jsonl` a line for each setting, seed and kind,
+and `evaluation.json`, at the end, everything that tables and figures show.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import asdict, fields
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.inference.evaluation.full_runs import FullRun, read_full
+from rollwise.inference.evaluation.pareto import PolicyRun
+from rollwise.runs.lines import read_json_lines
+from rollwise.runs.names import EVALUATION_FILE
+from rollwise.state import make_folder, write_atomically
+
+RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
+
+
+class EvaluationFolder:
+    """Keeps what is done, so that a killed evaluation goes on.
+
+    Args:
+        path: Made if it is not there.
+        facts: What is evaluated. `about` and `digests` may hold more than they did before; nothing may differ.
+
+    Attributes:
+        runs: (setting's key, seed, kind) -> its run.
+
+    Raises:
+        ConfigError: the folder holds an evaluation of something else.
+        StateFileError: a damaged file.
+    """
+
+    def __init__(self, path: str | Path, facts: Mapping[str, Any]) -> None:
+        self.path = Path(path)
+        make_folder(self.path)
+        self._begin(plain(facts))
+        self.runs = self._read_runs()
+
+    def keep(self, key: str, kind: str, run: PolicyRun) -> None:
+        """Append a run."""
+        self.runs[key, run.seed, kind] = run
+        with (self.path / RUNS_FILE).open("a", encoding="utf-8") as file:
+            file.write(json.dumps({"key": key, "kind": kind, **line_of(run)}) + "\n")
+
+    def full_path(self, seed: int) -> Path:
+        """Where the full run of a seed is kept."""
+        return self.path / f"full-{seed}.npz"
+
+    def read_full(self, seed: int) -> FullRun | None:
+        """The full run of a seed; None if it is not there."""
+        path = self.full_path(seed)
+        return read_full(path) if path.exists() else None
+
+    def write(self, found: Mapping[str, Any]) -> None:
+        """Write `evaluation.json`."""
+        text = json.dumps(plain(found), indent=1, ensure_ascii=False, allow_nan=False)
+        write_atomically(self.path / EVALUATION_FILE, text.encode("utf-8", "replace"))
+
+    def _begin(self, facts: Mapping[str, Any]) -> None:
+        path = self.path / CONFIG_FILE
+        if path.exists():
+            try:
+                before = json.loads(path.read_text(encoding="utf-8"))
+            except ValueError as error:
+                raise StateFileError(f"{str(path)!r} is not readable: {error}") from error
+            compared = [(name, before.get(name), facts[name]) for name in facts if name not in ("about", "digests")]
+            for part in ("about", "digests"):  # an earlier version kept less: what is there is compared
+                compared += [(name, was, facts[part].get(name)) for name, was in before.get(part, {}).items()]
+            for name, was, now in compared:
+                if was != now:
+                    raise ConfigError(
+                        f"{str(self.path)!r} holds an evaluation whose {name} is {was!r}, not {now!r}; "
+                        "give another folder"
+                    )
+        write_atomically(path, json.dumps(facts, indent=1).encode())
+
+    def _read_runs(self) -> dict[tuple[str, int, str], PolicyRun]:
+        path = self.path / RUNS_FILE
+        if not path.exists():
+            return {}
+        lines = [line for _, line in read_json_lines(path)]
+        write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
+        return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in lines}
+
+
+def line_of(run: PolicyRun) -> dict[str, Any]:
+    """A run, JSON-safe."""
+    found: dict[str, Any] = plain(
+        {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in asdict(run).items()}
+    )
+    return found
+
+
+def run_of(line: Mapping[str, Any]) -> PolicyRun:
+    """Back from `line_of`."""
+    given = {one.name: line[one.name] for one in fields(PolicyRun)}
+    arrays = {name: np.array(value, dtype=np.float64) for name, value in given.items() if isinstance(value, list)}
+    seconds = {name: math.nan if given[name] is None else given[name] for name in ("wall_s", "cpu_s")}
+    return PolicyRun(**{**given, **arrays, **seconds})
+
+
+def plain(value: Any) -> Any:
+    """JSON-safe: NaN and infinities become null."""
+    if isinstance(value, Mapping):
+        return {str(name): plain(one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    if isinstance(value, np.generic):
+        return plain(value.item())
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,58 @@
+"""Every option of `rollwise head fit`, in one dataclass. Imports nothing heavy, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from rollwise.errors import ConfigError
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitConfig:
+    """Options of `rollwise head fit`.
+
+    Args:
+        rollouts: Folders of `rollwise rollouts`.
+        out: The file to write.
+        model: Folder, hub id or embedded; by default the model that made the rollouts.
+        method: Solved to convergence (convex), or the paper's optimiser.
+        rewards: Reward states, rising; by default the distinct rewards of the rollouts.
+        states: What the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1
+            (Countdown only).
+        least_share: Of the rollouts that each structured state must hold; 0.15 by default.
+        edges: Edges of the bins of remaining tokens; by default 7 bins up to the longest rollout.
+        verdict: Also fit what finished candidates are judged by; false for the paper's value_end (convex).
+        l2: Factor of the squared norm (convex).
+        weighting: Every position counts alike, or every rollout (convex).
+        max_positions: Use a uniform sample of at most this many positions.
+        seed: Of that sample, and of the paper's order.
+
+    Raises:
+        ConfigError: options that contradict each other.
+    """
+
+    rollouts: list[str]
+    out: str
+    model: str | None = None
+    method: Literal["convex", "paper"] = "convex"
+    rewards: list[float] | None = None
+    states: Literal["rewards", "structured"] = "rewards"
+    least_share: float | None = None
+    edges: list[int] | Literal["paper"] | None = None
+    verdict: bool = True
+    l2: float = 1e-4
+    weighting: Literal["position", "rollout"] = "position"
+    max_positions: int = 100_000
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        if self.states == "structured" and self.rewards is not None:
+            raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
+        if self.states != "structured" and self.least_share is not None:
+            raise ConfigError("least_share is of structured states: add --states structured, or leave it out")
+
+    @property
+    def judging(self) -> bool:
+        """Whether a verdict is fitted too."""
+        return self.method == "convex" and self.verdict

@@ -1,0 +1,46 @@
+"""`rollwise head export`: loads the head and its model, and writes the folder for servers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.inference.files import RolloutSet, model_of
+from rollwise.inference.head.fitted_on import check_weights
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.hidden import Progress
+from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.export_config import ExportConfig
+from rollwise.inference.serving.exported_rows import Export
+from rollwise.models import is_embedded
+from rollwise.sampling.setting import load_model
+
+
+def run_export(config: ExportConfig, bar: Callable[[str], Progress]) -> Export:
+    """Write a head into its model's vocabulary; see `export_head`.
+
+    Args:
+        config: The command's options.
+        bar: Gives a progress bar for each kind of work.
+
+    Raises:
+        ConfigError: no model is named, or what `export_head` refuses.
+    """
+    head = SuccessHead.load(config.head)
+    model, tokenizer, sequences = _model(config, bar)
+    head.check(model, tokenizer)
+    check_weights(head, model)
+    margin = config.margin or None
+    return export_head(model, tokenizer, head, config.out, sequences=sequences, margin=margin, resize=config.resize)
+
+
+def _model(config: ExportConfig, bar: Callable[[str], Progress]) -> tuple[Any, Any, list[list[int]]]:
+    """Model, tokenizer, and the tokens of some rollouts."""
+    if config.rollouts is not None:
+        rollouts = RolloutSet.read(config.rollouts)
+        model, tokenizer, _ = model_of(rollouts, config.model, progress=bar("warm start"))
+        return model, tokenizer, rollouts.sequences[:: max(1, len(rollouts) // max(1, config.sample))]
+    if config.model is None or is_embedded(config.model):
+        raise ConfigError("which model? give --rollouts (their model is taken), or --model with a folder or hub id")
+    return *load_model(config.model, None), []

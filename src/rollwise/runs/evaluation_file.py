@@ -1,0 +1,30 @@
+"""`evaluation.json`, which `rollwise head evaluate` writes: read by its report, and by `rollwise bestof`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import StateFileError
+from rollwise.runs.names import EVALUATION_FILE
+
+FORMAT = "rollwise-inference-evaluation-1"
+
+
+def read_evaluation(folder: str | Path) -> dict[str, Any]:
+    """The contents of a folder's `evaluation.json`.
+
+    Raises:
+        StateFileError: There is none, or it is another program's.
+    """
+    path = Path(folder) / EVALUATION_FILE
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise StateFileError(f"{str(path)!r} can't be read ({error.strerror}); run `rollwise head evaluate`") from error
+    except ValueError as error:
+        raise StateFileError(f"{str(path)!r} is not JSON ({error}); run `rollwise head evaluate` again") from error
+    if not isinstance(found, dict) or found.get("format") != FORMAT:
+        raise StateFileError(f"{str(path)!r} holds no evaluation; give a folder of `rollwise head evaluate`")
+    return found
