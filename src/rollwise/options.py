@@ -214,6 +214,10 @@ def _describe(kind: Any, base: Any, bounds: Range | None) -> list[str]:
         return [repr(one) for one in get_args(kind)]
     if base is NoneType:
         return ["None"]
+    if get_origin(kind) is list and len(get_args(kind)) == 1:
+        return [f"a list, each {Option('', get_args(kind)[0], None, '').describe()}"]
+    if get_origin(kind) is dict:
+        return ["a mapping"]
     names = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
     return [names.get(base) or (str(kind) if get_args(kind) else str(getattr(kind, "__name__", kind)))]
 

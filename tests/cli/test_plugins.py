@@ -83,7 +83,15 @@ def test_a_run_with_plugins_trains_and_resumes(
 
 def test_a_simulation_with_plugins(own_file: Path, capsys: pytest.CaptureFixture[str]) -> None:
     methods = {"mine": {"curriculum": "plugin.py:Backwards", "gate": "plugin:Always"}, "u": {"curriculum": "uniform"}}
-    config = {"prompts": 40, "steps": 3, "batch": 4, "group": 2, "seeds": [0], "methods": methods, "jobs": 1}
+    config = {
+        "num_prompts": 40,
+        "steps": 3,
+        "prompts_per_step": 4,
+        "num_generations": 2,
+        "seeds": [0],
+        "methods": methods,
+        "jobs": 1,
+    }
     (own_file.parent / "my.yaml").write_text(yaml.safe_dump(config))
     assert main(["simulate", "my.yaml"]) == 0
     assert "mine" in capsys.readouterr().out

@@ -23,6 +23,7 @@ from rollwise.child_process import end_with
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.evaluation.calibration import brier_score, pearson_correlation
 from rollwise.outcome import RewardSpec
+from rollwise.renamed import with_new_names
 from rollwise.simulation.config import Blocked, Replay, SimulateConfig
 from rollwise.simulation.log import SimulationLog
 from rollwise.simulation.making import Population, make_world
@@ -82,7 +83,7 @@ def check(config: SimulateConfig) -> None:
     """Raise the error that a run would, as far as it can be known before: sizes, and columns that methods need."""
     for seed in config.seeds if config.replay is not None and "{seed}" in config.replay.run else config.seeds[:1]:
         sizes(config, seed)
-    small = replace(config, prompts=min(config.prompts, 500))
+    small = replace(config, num_prompts=min(config.num_prompts, 500))
     files: dict[Path, str] = {}
     for name in config.methods:
         other = files.setdefault(_path(Path(), name, 0), name)
@@ -102,14 +103,14 @@ def check(config: SimulateConfig) -> None:
 def sizes(config: SimulateConfig, seed: int) -> tuple[int, int, int, int]:
     """Steps, batch, group and the budget of rollouts of a run."""
     log = None if config.replay is None else _log(config.replay.folder(seed))
-    batch = config.batch or (32 if log is None else log.batch)
-    group = config.group or (8 if log is None else log.group_size)
+    batch = config.prompts_per_step or (32 if log is None else log.batch)
+    group = config.num_generations or (8 if log is None else log.group_size)
     steps = config.steps or (100 if log is None else log.steps)
-    if config.steps is None and config.rollouts is not None:
-        steps = math.ceil(config.rollouts / (batch * group))
+    if config.steps is None and config.rollout_budget is not None:
+        steps = math.ceil(config.rollout_budget / (batch * group))
     if log is not None and steps > log.steps:
         raise ConfigError(f"the replayed run has {log.steps} steps, so there can't be {steps}; replay a longer run")
-    return steps, batch, group, config.rollouts or steps * batch * group
+    return steps, batch, group, config.rollout_budget or steps * batch * group
 
 
 def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
@@ -210,7 +211,7 @@ def _world(config: SimulateConfig, seed: int) -> World | ReplayWorld:
         replayed: Replay = config.replay
         log = _log(replayed.folder(seed))
         return ReplayWorld(log, bandwidth=replayed.bandwidth, pooling=replayed.pooling, seed=seed)
-    return _made(config.prompts, config.population, config.learner, seed).fresh()
+    return _made(config.num_prompts, config.population, config.learner, seed).fresh()
 
 
 @lru_cache(maxsize=1)  # of a million prompts it takes seconds, and half a gigabyte
@@ -285,7 +286,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
         return None
     try:
         run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        theirs = dict(_flat({"name": run["method"], **run["options"]}))
+        theirs = dict(_flat({"name": run["method"], **with_new_names("simulate", run["options"])}))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StateFileError(f"{str(path)!r} is damaged ({error!r}); delete it to have it run again") from error
     ours = dict(_flat({"name": name, **_options(config, name, seed)}))
