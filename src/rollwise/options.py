@@ -132,6 +132,7 @@ CountFromTwo = Annotated[int, Range(2)]
 
 _FAR = 1e6
 _PLAIN = (bool, int, float, str, NoneType)
+_PLURAL = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
 @dataclass(frozen=True)
@@ -214,8 +215,8 @@ def _describe(kind: Any, base: Any, bounds: Range | None) -> list[str]:
         return [repr(one) for one in get_args(kind)]
     if base is NoneType:
         return ["None"]
-    if get_origin(kind) is list and len(get_args(kind)) == 1:
-        return [f"a list, each {Option('', get_args(kind)[0], None, '').describe()}"]
+    if get_origin(kind) is list or (get_origin(kind) is tuple and get_args(kind)[1:] == (...,)):
+        return [f"a list of {_PLURAL.get(get_args(kind)[0], 'values')}"]
     if get_origin(kind) is dict:
         return ["a mapping"]
     names = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}

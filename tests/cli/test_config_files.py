@@ -37,7 +37,7 @@ def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
 def values_of(action: Action) -> st.SearchStrategy[str] | None:
     """Words for an option, of its own type; None where most of them would be refused."""
     kind = getattr(action, "_typehint", action.type)
-    kinds = [kind] if get_origin(kind) in (None, Literal, list, dict) else list(get_args(kind))
+    kinds = [kind] if get_origin(kind) in (None, Literal, list, dict, tuple) else list(get_args(kind))
     if kind is None or action.nargs not in (None, "?"):
         return None
     for one in kinds:
