@@ -4,11 +4,11 @@ BIN := $(VENV)/bin
 RUN ?= runs/demo
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
-.PHONY: demo test lint bench compare golden clean
+.PHONY: demo test lint bench compare golden help-snapshots clean
 
-demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with prioritized replay; ends with the report's path
+demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with Recommended; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
-	else $(BIN)/rollwise train --task countdown --curriculum prioritized --steps 60 --seed 0 --out $(RUN); fi
+	else $(BIN)/rollwise train --task countdown --curriculum recommended --steps 60 --seed 0 --out $(RUN); fi
 
 test: $(VENV)/.installed lint  ## Lint, types, and every test
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -22,6 +22,9 @@ compare: $(VENV)/.installed  ## Methods x seeds on the tasks that tell them apar
 
 golden: $(VENV)/.installed  ## What the commands write, against tests/golden/hashes.json (recorded on one machine; record first on another)
 	$(BIN)/python tests/golden/golden.py check
+
+help-snapshots: $(VENV)/.installed  ## What every command's --help says, as kept in tests/cli/help/
+	$(BIN)/python tests/cli/test_help.py
 
 bench: $(VENV)/.installed  ## Speed and memory at a thousand to a million prompts (minutes)
 	$(BIN)/python benchmarks/scale.py

@@ -9,6 +9,7 @@ Needs numpy alone; `rollwise.training` attaches a curriculum to TRL's trainers.
 >>> _ = curriculum.tell([rw.Outcome(t.id, rewards=[1, 0, 0, 1]) for t in tickets])
 """
 
+from os import PathLike
 from typing import TYPE_CHECKING
 
 from rollwise import curricula as _curricula
@@ -39,6 +40,21 @@ from rollwise.ticket import Ticket
 
 _install_old_names()
 __version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from rollwise.notebook import LoadedRun
+
+
+def load_run(path: "str | PathLike[str]") -> "LoadedRun":
+    """A run's folder for a notebook: columns, data frames, the report's figures, a summary.
+
+    Raises:
+        StateFileError: there is no run, or a file is damaged.
+    """
+    from rollwise import notebook
+
+    return notebook.load_run(path)
+
 
 __all__ = [
     *_curricula.__all__,
@@ -75,6 +91,7 @@ __all__ = [
     "TicketError",
     "UnboundError",
     "VarianceThreshold",
+    "load_run",
     "load_state",
     "save_state",
 ]

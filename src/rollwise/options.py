@@ -134,6 +134,7 @@ CountFromTwo = Annotated[int, Range(2)]
 _FAR = 1e6
 _NO_OPTIONS = ("pool", "options")  # arguments of a method's constructor that no user would look for among its options
 _PLAIN = (bool, int, float, str, NoneType)
+_PLURAL = {int: "whole numbers", float: "numbers", str: "texts"}
 
 
 @dataclass(frozen=True)
@@ -216,6 +217,10 @@ def _describe(kind: Any, base: Any, bounds: Range | None) -> list[str]:
         return [repr(one) for one in get_args(kind)]
     if base is NoneType:
         return ["None"]
+    if get_origin(kind) is list or (get_origin(kind) is tuple and get_args(kind)[1:] == (...,)):
+        return [f"a list of {_PLURAL.get(get_args(kind)[0], 'values')}"]
+    if get_origin(kind) is dict:
+        return ["a mapping"]
     names = {bool: "True or False", int: "a whole number", float: "a number", str: "a text"}
     return [names.get(base) or (str(kind) if get_args(kind) else str(getattr(kind, "__name__", kind)))]
 

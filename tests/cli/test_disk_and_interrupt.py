@@ -62,7 +62,7 @@ def test_other_commands_go_on_by_the_same_command(
 ) -> None:
     from rollwise.cli import commands
 
-    def interrupted(_: object) -> int:
+    def interrupted(*_: object) -> int:
         raise KeyboardInterrupt
 
     monkeypatch.setattr(commands, "run_command", interrupted)

@@ -186,7 +186,8 @@ def test_an_option_that_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture
         main(["train", "--config", str(path)])
     assert stop.value.code == 2
     said = "".join(capsys.readouterr())
-    assert "error:" in said
+    assert said.startswith(f"rollwise: {path}, line ")
+    assert said.count("\n") == 1
     assert CONTROL.findall(said) == []
 
 

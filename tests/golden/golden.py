@@ -156,7 +156,15 @@ def simulate(work: Path) -> Hashes:
         "gated": {"curriculum": "uniform", "gate": "mixed"},
         "variance": {"curriculum": "vcrl", "gate": "variance"},
     }
-    config = {"prompts": 120, "steps": 50, "batch": 8, "group": 4, "seeds": [0], "jobs": 1, "methods": methods}
+    config = {
+        "num_prompts": 120,
+        "steps": 50,
+        "prompts_per_step": 8,
+        "num_generations": 4,
+        "seeds": [0],
+        "jobs": 1,
+        "methods": methods,
+    }
     (work / "plan.yaml").write_text(json.dumps(config))
     command("simulate", work / "plan.yaml", "--out", work / "out")
     return hash_folder(work / "out")

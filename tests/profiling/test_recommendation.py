@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from rollwise.cli.commands import build_parser
+from rollwise.cli.commands import build_parsers
 from rollwise.profiling.recommendation import Facts, recommend
 
 FACTS = Facts(
@@ -60,7 +60,7 @@ def test_recommendation(changed: dict[str, Any], arguments: str, reason: str) ->
     assert bool(advice.arguments) == bool(arguments)
     assert reason in " ".join(advice.reasons)
     if advice.arguments:  # and the command takes it
-        build_parser(["train"]).parse_args(["train", *advice.arguments.split()])
+        build_parsers(["train"])[0].parse_args(["train", *advice.arguments.split()])
 
 
 def test_the_bound_is_one_over_the_effective_ratio() -> None:

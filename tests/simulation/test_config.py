@@ -32,7 +32,7 @@ def test_the_template_is_the_defaults() -> None:
 def test_values_reach_what_they_set() -> None:
     config = SimulateConfig.from_dict(
         {
-            "prompts": 50,
+            "num_prompts": 50,
             "population": {"kinds": 5},
             "learner": {"noise": 0.5, "rewards": "graded"},
             "blocked": {"category": "level-02", "steps": 3},
@@ -56,7 +56,7 @@ def test_values_reach_what_they_set() -> None:
 @pytest.mark.parametrize(
     ("values", "reason"),
     [
-        ({"promts": 5}, "the config has no option 'promts' (did you mean 'prompts'?)"),
+        ({"num_promts": 5}, "the config has no option 'num_promts' (did you mean 'num_prompts'?)"),
         ({"learner": {"learnig_rate": 1}}, "learner has no option 'learnig_rate' (did you mean 'learning_rate'?)"),
         ({"population": {"xyz": 1}}, "population has no option 'xyz'; it has levels, easiest"),
         ({"population": 3}, "population must be a mapping, got 3"),
@@ -79,7 +79,7 @@ def test_values_reach_what_they_set() -> None:
         ({"blocked": {"category": "level-01"}}, "blocked: 'steps' must be given"),
         ({"seeds": [1, 1]}, "seeds must be distinct"),
         ({"seeds": 0}, "seeds must be a whole number >= 1"),
-        ({"batch": 0}, "batch must be a whole number >= 1"),
+        ({"prompts_per_step": 0}, "prompts_per_step must be a whole number >= 1"),
         ({"replay": "runs/u", "learner": {}}, "'learner' has no effect with replay"),
         ({"replay": {"run": 3}}, "replay.run must be a run's folder"),
         ({"replay": {"run": "x", "pooling": 0}}, "replay.pooling"),
@@ -105,10 +105,10 @@ def test_a_config_that_can_not_be_run_says_so_before_it_runs() -> None:
 
 def test_sizes() -> None:
     """10 steps of 4 x 5 are 200 rollouts; 190 rollouts are 9.5, so at most 10 steps. A log brings its own sizes."""
-    base = {"batch": 4, "group": 5}
+    base = {"prompts_per_step": 4, "num_generations": 5}
     assert sizes(SimulateConfig.from_dict({**base, "steps": 10}), 0) == (10, 4, 5, 200)
-    assert sizes(SimulateConfig.from_dict({**base, "rollouts": 190}), 0) == (10, 4, 5, 190)
-    assert sizes(SimulateConfig.from_dict({**base, "steps": 7, "rollouts": 190}), 0) == (7, 4, 5, 190)
+    assert sizes(SimulateConfig.from_dict({**base, "rollout_budget": 190}), 0) == (10, 4, 5, 190)
+    assert sizes(SimulateConfig.from_dict({**base, "steps": 7, "rollout_budget": 190}), 0) == (7, 4, 5, 190)
     assert sizes(SimulateConfig(), 0) == (100, 32, 8, 25_600)
     steps, batch, group, rollouts = sizes(SimulateConfig.from_dict({"replay": RUN}), 0)
     assert (steps, group, rollouts) == (100, 8, 100 * batch * 8)

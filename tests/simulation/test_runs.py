@@ -31,7 +31,15 @@ RUN = str(Path(__file__).parent / "data/uniform-run")
 
 def config_of(**values: Any) -> SimulateConfig:
     methods = {"uniform": {"curriculum": "uniform"}, "prioritized": {"curriculum": "prioritized"}}
-    small = {"prompts": 60, "steps": 4, "batch": 6, "group": 4, "seeds": 2, "jobs": 1, "methods": methods}
+    small = {
+        "num_prompts": 60,
+        "steps": 4,
+        "prompts_per_step": 6,
+        "num_generations": 4,
+        "seeds": 2,
+        "jobs": 1,
+        "methods": methods,
+    }
     return SimulateConfig.from_dict({**small, **values})
 
 
@@ -137,7 +145,7 @@ def test_a_blocked_category_opens(tmp_path: Path) -> None:
 
 
 def test_a_replay_reports_contrast_calibration_and_coverage_and_no_score(tmp_path: Path) -> None:
-    config = SimulateConfig.from_dict({"replay": RUN, "batch": 2, "seeds": 2, "jobs": 1})
+    config = SimulateConfig.from_dict({"replay": RUN, "prompts_per_step": 2, "seeds": 2, "jobs": 1})
     config = dataclasses.replace(
         config, methods={name: Method(curriculum=name) for name in ("uniform", "bots")}, baseline="uniform"
     )
@@ -265,7 +273,7 @@ from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.runs import run_all
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that put us in the background had it ignored
-    small = {"prompts": 2000, "steps": 100_000, "batch": 8, "group": 4, "seeds": 4, "jobs": 2}
+    small = {"num_prompts": 2000, "steps": 100_000, "prompts_per_step": 8, "num_generations": 4, "seeds": 4, "jobs": 2}
     print("begun", flush=True)
     run_all(SimulateConfig.from_dict({**small, "methods": {"uniform": {"curriculum": "uniform"}}}), sys.argv[1])
 """

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -11,6 +12,9 @@ from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.terminal import make_console, say
+
+if TYPE_CHECKING:
+    from rollwise.comparing import Plan
 
 _EXAMPLES = """
 examples:
@@ -58,11 +62,58 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
+def resolve(options: Namespace) -> dict[str, Any]:
+    """The plan as a file of its own: in one piece, with the paths and the options that were given."""
+    return _plan(options).resolved()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a plan."""
+    from rollwise.cli.schema import schema_of
+
+    train = schema_of("train")
+    options = {key: value for key, value in train.items() if key in ("type", "additionalProperties", "properties")}
+    methods = {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/train"}}
+    seeds = {"type": "array", "items": {"type": "integer", "minimum": 0}, "default": [0, 1, 2, 3, 4]}
+    text = {"type": ["string", "integer", "null"]}
+    return {
+        "$schema": train["$schema"],
+        "type": "object",
+        "description": "A plan of `rollwise compare`: methods x seeds on one task.",
+        "additionalProperties": False,
+        "properties": {
+            "name": {**text, "description": "Of the comparison; by default the file's."},
+            "about": {**text, "description": "What it is meant to show, for the page."},
+            "baseline": {**text, "description": "The method that all others are compared with; by default the first."},
+            "oracle": {**text, "description": "The method that shows what could be had if all pass rates were known."},
+            "seeds": {**seeds, "description": "Every method is run with each."},
+            "budget": {
+                "type": "object",
+                "additionalProperties": False,
+                "properties": {"tokens": {"type": ["integer", "null"], "minimum": 1}},
+                "description": "Equal compute: a run ends after the step in which it has generated this many tokens.",
+            },
+            "base": {"$ref": "#/$defs/train", "description": "Options of `rollwise train` that all runs share."},
+            "methods": {
+                "anyOf": [methods, {"type": "string"}],
+                "description": "Name -> options of `rollwise train` that are the method's own; or a file of these.",
+            },
+        },
+        "$defs": {"train": {**options, "type": ["object", "null"]}},
+    }
+
+
+def _plan(options: Namespace) -> Plan:
+    from rollwise.comparing import read_plan
+
+    return read_plan(options.plan).changed(model=options.get("model"), learning_rate=options.get("learning_rate"))
+
+
 def run(options: Namespace) -> int:
     """Train what is missing, and report."""
-    from rollwise.comparing import read_plan, run_comparison
+    from rollwise.comparing import run_comparison
 
-    plan = read_plan(options.plan).changed(model=options.get("model"), learning_rate=options.get("learning_rate"))
+    plan = _plan(options)
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     failed = []
     if not options.get("report_only"):

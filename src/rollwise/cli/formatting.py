@@ -1,14 +1,16 @@
-"""How the commands' help looks, and how their options may be written."""
+"""How the commands' help looks, how their options may be written, and how what is wrong with them is said."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, NoReturn
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter
 
-from rollwise.terminal import printable
+
+class CommandLineError(Exception):
+    """A command line that can't be understood. `main` says what is wrong in one line."""
 
 
 class _Formatter(DefaultHelpFormatter):
@@ -19,15 +21,15 @@ class _Formatter(DefaultHelpFormatter):
 
 
 class _Parser(ArgumentParser):
-    """Prints no control characters of a value that it refuses, which may stand in a file from elsewhere."""
+    """Raises what it refuses, so that it is said in one place."""
 
-    def error(self, message: str, ex: Exception | None = None) -> Any:
-        return super().error(printable(message), ex)
+    def error(self, message: str, ex: Exception | None = None) -> NoReturn:
+        raise CommandLineError(message) from ex
 
 
-def command_parser(**options: str) -> ArgumentParser:
+def command_parser(**options: Any) -> ArgumentParser:
     """A command's parser, whose description and examples are shown as they are written."""
-    return _Parser(formatter_class=_Formatter, **options)
+    return _Parser(formatter_class=_Formatter, print_config=None, **options)
 
 
 def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:

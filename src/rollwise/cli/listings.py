@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import re
 import textwrap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,6 +15,7 @@ from rollwise.cli.formatting import command_parser
 from rollwise.curricula import CURRICULA, curriculum_options
 from rollwise.gates import GATES, DynamicSampling, gate_options
 from rollwise.options import options_of
+from rollwise.plugins import Registry
 from rollwise.tasks import TASKS, task_options
 from rollwise.terminal import say
 
@@ -25,20 +26,24 @@ class Listing:
 
     Args:
         what: the things, in words.
-        kinds: their classes by name.
+        kinds: the registry of their classes.
         find: the options of one of them by its name, with defaults.
         parts: further classes whose options each of them takes.
     """
 
     what: str
-    kinds: Mapping[str, type]
+    kinds: Registry[Any]
     find: Callable[[str], dict[str, Any]]
     parts: tuple[type, ...] = ()
 
     def build_parser(self) -> ArgumentParser:
         """The command's options."""
-        parser = command_parser(description=f"List the {self.what}, or one of them with its options.")
-        parser.add_argument("name", nargs="?", type=str, help="one of them")
+        parser = command_parser(
+            description=f"List the {self.what}, or one of them with its options: built in, or installed by a package."
+        )
+        parser.add_argument(
+            "name", nargs="?", type=str, help="one of them; one of your own is package.module:Name or file.py:Name"
+        )
         if self.kinds is CURRICULA:
             parser.add_argument("--markdown", action="store_true", help="the whole of docs/methods.md")
         return parser
@@ -50,13 +55,10 @@ class Listing:
 
     def _text(self, name: str | None) -> str:
         if name is None:
-            named = sorted(self.kinds.items())
-            width = max(map(len, self.kinds)) + 2
-            lines = [f"{key:<{width}}{(inspect.getdoc(kind) or '').splitlines()[0]}" for key, kind in named]
-            return "\n".join(lines) + "\n"
-        defaults = self.find(name)
-        declared = {k: option for kind in (*self.parts, self.kinds[name]) for k, option in options_of(kind).items()}
-        doc = inspect.getdoc(self.kinds[name]) or ""
+            return self._names()
+        defaults, kind = self.find(name), self.kinds.find(name)
+        declared = {k: option for part in (*self.parts, kind) for k, option in options_of(part).items()}
+        doc = inspect.getdoc(kind) or ""
         lines = [_ARGS.sub("", doc), "", "options:"]
         for option, default in defaults.items():
             lines.append(f"  {option} = {'required' if default is inspect.Parameter.empty else repr(default)}")
@@ -64,6 +66,24 @@ class Listing:
                 about = f"{declared[option].describe()}: {declared[option].help}"
                 lines.append(textwrap.indent(textwrap.fill(about, 110), "      "))
         return "\n".join(lines) + "\n"
+
+    def _names(self) -> str:
+        """A line each; those that packages installed, with the package. One that can't be used is warned of."""
+        named = {name: (_summary(kind), "") for name, kind in self.kinds.items()}
+        for one in self.kinds.installed():
+            if one.problem:
+                say(
+                    f"warning: {self.kinds.what} {one.name!r} of {one.source} can't be used: {one.problem}\n",
+                    error=True,
+                )
+            else:
+                named[one.name] = _summary(one.found), f"  ({one.source})"
+        width = max(map(len, named)) + 2
+        return "".join(f"{name:<{width}}{about}{source}\n" for name, (about, source) in sorted(named.items()))
+
+
+def _summary(kind: Any) -> str:
+    return next(iter((inspect.getdoc(kind) or "").splitlines()), "")
 
 
 _ARGS = re.compile(r"^Args:\n(?:    .*\n?|\n(?=    ))*\n?", re.MULTILINE)
@@ -84,8 +104,7 @@ def methods_page() -> str:
     ]
     lines += [f"| `{kind.__name__}` | `{name}` | {kind.paper} | {kind.needs} |" for name, kind in CURRICULA.items()]
     for name, kind in CURRICULA.items():
-        summary = (inspect.getdoc(kind) or "").splitlines()[0]
-        lines += ["", f"## {kind.__name__}", "", f"`{name}`. {summary}"]
+        lines += ["", f"## {kind.__name__}", "", f"`{name}`. {_summary(kind)}"]
         if declared := options_of(kind):
             lines += ["", "| option | default | values | |", "|---|---|---|---|"]
         for option in declared.values():

@@ -6,9 +6,12 @@ import errno
 import os
 import sys
 from collections.abc import Sequence
+from contextlib import ExitStack
+from typing import NoReturn
 
-from rollwise.errors import MissingExtraError, RollwiseError
+from rollwise.errors import ConfigError, MissingExtraError, RollwiseError
 from rollwise.terminal import guard_output, say
+from rollwise.yaml_file import naming_the_line
 
 # A full disk or quota, a limit of file sizes, a read-only or forbidden place, a broken disk.
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
@@ -27,16 +30,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         try:
-            from rollwise.cli.commands import COMMANDS, build_parser, run_command, show_overview
+            from rollwise.cli.commands import COMMANDS, show_overview
 
             if not given or given[0] not in COMMANDS:
-                show_overview(given)
+                return _refuse(show_overview(given))
             from rollwise.cli.formatting import gathered, underscored
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        status = run_command(build_parser(given).parse_args(gathered(underscored(given), LISTS), defaults=False))
+        status = _run(gathered(underscored(given), LISTS))
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1
@@ -59,6 +62,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
         sys.stderr.flush()
         os._exit(status)
     return status
+
+
+def _run(given: list[str]) -> int:
+    """Parse the command line and run it; errors of what a `--config` file says name its line."""
+    from rollwise.cli.commands import build_parsers, name_of, run_command
+    from rollwise.cli.config_file import read_config_files, with_new_flags
+    from rollwise.cli.formatting import CommandLineError
+    from rollwise.cli.mistakes import explain
+
+    command = name_of(given)
+    parser, own = build_parsers(given)
+    given = with_new_flags(command, given, _warn)
+    try:
+        words, paths = read_config_files(command, given, own, _warn)
+        namespace = parser.parse_args(words, defaults="--print_config" in words)
+    except CommandLineError as error:
+        return _refuse(explain(str(error), command, own, given))
+    except ConfigError as error:
+        return _refuse(str(error))
+    options = namespace
+    for name in command.split():
+        options = options[name]
+    with ExitStack() as lines:
+        for path in paths:
+            lines.enter_context(naming_the_line(path))
+        return run_command(command, options, own)
+
+
+def _warn(sentence: str) -> None:
+    say(f"rollwise: {sentence}\n", error=True)
+
+
+def _refuse(reason: str) -> NoReturn:
+    say(f"rollwise: {reason}\n", error=True)
+    raise SystemExit(2)
 
 
 def _how_to_go_on(given: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -12,6 +12,9 @@ from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.runs.past_columns import Columns
 from rollwise.terminal import make_console, say
+
+if TYPE_CHECKING:
+    from rollwise.simulation.config import SimulateConfig
 
 _DESCRIPTION = """Compare curricula on a SIMULATED learner (item response theory), or on the log of a uniform run:
 ten methods on a million prompts in minutes. It shows how methods behave, not what they are worth for a language
@@ -50,15 +53,46 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
-def run(options: Namespace) -> int:
-    """Simulate what is not there yet, and show the table."""
+def resolve(options: Namespace) -> dict[str, Any]:
+    """The config as a file of its own, with every default."""
+    return _config(options).to_dict()
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of a config."""
+    from rollwise.simulation.config import Blocked, Method, Replay, SimulateConfig
+    from rollwise.simulation.making import Population
+    from rollwise.simulation.template import meanings
+    from rollwise.simulation.world import Learner
+
+    parts = {"population": Population, "learner": Learner, "blocked": Blocked, "replay": Replay, "methods": Method}
+    made = _schema_of(SimulateConfig, skip={*parts, "seeds"})
+    inner: dict[str, Any] = {name: _schema_of(kind) for name, kind in parts.items()}
+    inner["methods"] = {"anyOf": [{"type": "object", "additionalProperties": inner["methods"]}, {"type": "string"}]}
+    inner["replay"] = {"anyOf": [inner["replay"], {"type": "string"}]}
+    seeds = {"type": "array", "items": {"type": "integer", "minimum": 0}}
+    inner["seeds"] = {"anyOf": [seeds, {"type": "integer", "minimum": 1}], "default": 5}
+    for name, value in inner.items():
+        made["properties"][name] = {**value, "description": meanings(SimulateConfig)[name]}
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
+
+
+def _schema_of(kind: type, skip: set[str] | None = None) -> dict[str, Any]:
+    """The schema of a dataclass, each field with what the docstring says of it."""
+    from rollwise.cli.schema import parser_schema
+    from rollwise.simulation.template import meanings
+
+    parser = command_parser()
+    parser.add_class_arguments(kind, as_group=False, skip=skip or set())
+    made = parser_schema(parser)
+    for name, value in made["properties"].items():
+        value["description"] = meanings(kind).get(name, "")
+    return {key: value for key, value in made.items() if key != "$schema"}
+
+
+def _config(options: Namespace) -> SimulateConfig:
     from rollwise.simulation.config import SimulateConfig
 
-    if options.get("template"):
-        from rollwise.simulation.template import template
-
-        say(template())
-        return 0
     path, replay = options.get("config"), options.get("replay")
     if path is None and replay is None:
         raise ConfigError("simulate needs a CONFIG (rollwise simulate --template > my.yaml makes one), or --replay RUN")
@@ -68,8 +102,18 @@ def run(options: Namespace) -> int:
         raise ConfigError(f"--{next(iter(columns))} names a column of past rollouts; give them with --replay FILE")
     if columns:
         more["replay"] = {"run": replay, "columns": columns}
-    config = SimulateConfig.from_dict(more) if path is None else SimulateConfig.from_file(path, **more)
-    out = Path(options.get("out") or f"runs/simulate-{Path(path or replay).stem}")
+    return SimulateConfig.from_dict(more) if path is None else SimulateConfig.from_file(path, **more)
+
+
+def run(options: Namespace) -> int:
+    """Simulate what is not there yet, and show the table."""
+    if options.get("template"):
+        from rollwise.simulation.template import template
+
+        say(template())
+        return 0
+    config = _config(options)
+    out = Path(options.get("out") or f"runs/simulate-{Path(options.get('config') or options.replay).stem}")
     try:
         _simulate(config, out)
     except KeyboardInterrupt:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from argparse import SUPPRESS
 from pathlib import Path
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -34,7 +35,6 @@ def build_parser() -> ArgumentParser:
         description="Train a policy with a curriculum, into a run folder.",
         epilog=_EXAMPLES,
     )
-    parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
     parser.add_argument(
         "--resume",
         type=str | None,
@@ -46,10 +46,19 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
+def resolve(options: Namespace) -> dict[str, Any]:
+    """All options of a new run, as they will stand in its `config.yaml`."""
+    values = options.as_dict()
+    if (resume := values.pop("resume", None)) is not None:
+        raise ConfigError(f"--print_config is for a new run; the options of {resume!r} are in its config.yaml")
+    config = TrainConfig.from_dict(values)
+    config.check_parts()
+    return config.to_dict()
+
+
 def run(options: Namespace) -> int:
     """Train, and write the report."""
     values = options.as_dict()  # only what was given, on the command line or in a file
-    values.pop("config", None)
     resume = values.pop("resume", None)
     if resume is not None:
         changed = sorted(set(values) - {"steps", "max_tokens"})

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +12,13 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.options import check_whole, did_you_mean
+from rollwise.renamed import with_new_names
 from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
 from rollwise.state import make_folder
 from rollwise.training.config import TrainConfig
-from rollwise.yaml_file import read_yaml, write_yaml
+from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
+
+logger = logging.getLogger(__name__)
 
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
 _PATHS = ("model", "profile")  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
@@ -105,8 +110,7 @@ class Plan:
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
         for key in _PATHS:
             if isinstance(values.get(key), str):
-                own = values[key].replace("{name}", self.name).replace("{seed}", str(seed))
-                values[key] = _located(own, self.root)
+                values[key] = self._place(values[key], seed)
         return TrainConfig.from_dict(values)
 
     def runs(self, folder: Path) -> list[Run]:
@@ -131,6 +135,23 @@ class Plan:
             "methods": {name: dict(options) for name, options in self.methods.items()},
         }
 
+    def resolved(self) -> dict[str, Any]:
+        """As `to_dict`, for a file in any folder: paths that are relative to the plan's file are made absolute."""
+        values = self.to_dict()
+        for options in (values["base"], *values["methods"].values()):
+            for key in _PATHS:
+                given = options.get(key)
+                if isinstance(given, str) and any(self._place(given, s) != self._filled(given, s) for s in self.seeds):
+                    options[key] = str(self.root.resolve() / given)
+        return values
+
+    def _filled(self, given: str, seed: int) -> str:
+        return given.replace("{name}", self.name).replace("{seed}", str(seed))
+
+    def _place(self, given: str, seed: int) -> str:
+        """The path that stands in the plan as `given`, for a run with this seed; a hub id as it is."""
+        return str(_located(self._filled(given, seed), self.root))
+
     def write(self, folder: Path) -> None:
         """Write the plan into the comparison's folder, unless runs are there that were made by another.
 
@@ -154,15 +175,24 @@ def read_plan(path: str | Path) -> Plan:
         ConfigError: a key is unknown or missing, or an option does not fit; every run's options are checked.
     """
     values = read_yaml(path)
+    methods = values.get("methods") if isinstance(values, dict) else None
+    files = [Path(path).parent / methods] if isinstance(methods, str) else []
+    with ExitStack() as lines:
+        for file in (*files, path):
+            lines.enter_context(naming_the_line(file))
+        return _plan_of(values, Path(path))
+
+
+def _plan_of(values: Any, path: Path) -> Plan:
     if not isinstance(values, dict):
         raise ConfigError(f"{str(path)!r} must hold a mapping with base, methods, baseline and seeds")
     known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "root")), "budget"]
     for key in values:
         if key not in known:
             hint = did_you_mean(key, known)
-            raise ConfigError(f"{str(path)!r} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
+            raise ConfigError(f"{path.name} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
     if isinstance(values.get("methods"), str):
-        values["methods"] = read_yaml(Path(path).parent / values["methods"])
+        values["methods"] = read_yaml(path.parent / values["methods"])
     methods = _mapping(values, "methods")
     budget = _mapping(values, "budget")
     if not set(budget) <= {"tokens"}:
@@ -173,15 +203,15 @@ def read_plan(path: str | Path) -> Plan:
     if not isinstance(seeds, list):
         raise ConfigError(f"seeds must be a list of whole numbers, got {seeds!r}")
     return Plan(
-        name=str(values.get("name") or Path(path).stem),
+        name=str(values.get("name") or path.stem),
         about=" ".join(str(values.get("about") or "").split()),
         baseline=str(values.get("baseline") or next(iter(methods), "")),
         oracle=None if values.get("oracle") is None else str(values["oracle"]),
         seeds=tuple(seeds),
-        base=_mapping(values, "base"),
-        methods={str(name): _mapping(methods, name) for name in methods},
+        base=with_new_names("train", _mapping(values, "base"), warn=logger.warning),
+        methods={str(name): with_new_names("train", _mapping(methods, name), warn=logger.warning) for name in methods},
         tokens=budget.get("tokens"),
-        root=Path(path).parent,
+        root=path.parent,
     )
 
 

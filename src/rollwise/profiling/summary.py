@@ -102,7 +102,7 @@ class Summary:
         low, high = mean_interval(self.rates, len(self.data))
         advice = recommend(self._facts(tokens, len(suspects), estimate, categories))
         return {
-            "data": self.config.data,
+            "data": self.config.source,
             "model": self.config.model,
             "rollouts": self.config.rollouts,
             "group_size": self.config.group_size,

@@ -31,6 +31,15 @@ _PROCESS_SETTINGS = frozenset({"backend", "backend_fallback", "interactive", "to
 
 def save_figure(spec: FigureSpec, folder: Path) -> None:
     """Write the whole figure as `<folder>/<name>.png` (150 dpi) and `.svg`."""
+    figure = draw_figure(spec)
+    with _style(spec.name):
+        figure.savefig(folder / f"{spec.name}.png", dpi=150)
+        figure.set_layout_engine("none")  # laid out by now, which is half the work
+        (folder / f"{spec.name}.svg").write_text(_svg(figure), encoding="utf-8")
+
+
+def draw_figure(spec: FigureSpec) -> Figure:
+    """The whole figure, its panels side by side."""
     with _style(spec.name):
         rows = math.ceil(len(spec.panels) / FILE_COLUMNS)
         columns = math.ceil(len(spec.panels) / rows)
@@ -41,9 +50,7 @@ def save_figure(spec: FigureSpec, folder: Path) -> None:
             draw(ax)
         for ax in axes[len(spec.panels) :]:
             ax.axis("off")
-        figure.savefig(folder / f"{spec.name}.png", dpi=150)
-        figure.set_layout_engine("none")  # laid out by now, which is half the work
-        (folder / f"{spec.name}.svg").write_text(_svg(figure), encoding="utf-8")
+    return figure
 
 
 def inline_panels(spec: FigureSpec) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import os
 from collections.abc import Mapping
@@ -14,13 +15,16 @@ from rollwise.errors import ConfigError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_name, check_number, check_text, check_whole
 from rollwise.outcome import RewardSpec
+from rollwise.renamed import with_new_names
 from rollwise.rng import check_seed
 from rollwise.runs.past_columns import Columns
 from rollwise.simulation.making import Population
 from rollwise.simulation.world import Learner
-from rollwise.yaml_file import read_yaml
+from rollwise.yaml_file import naming_the_line, read_yaml
 
 NO_GATE = "none"
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,16 +117,16 @@ class SimulateConfig:
     """Options of a simulated comparison.
 
     Attributes:
-        prompts: how many there are.
+        num_prompts: how many there are.
         population: what they are like.
         learner: how the learner learns.
         blocked: a category that nobody can solve at first.
         replay: a logged run in place of prompts, population and learner: a folder, or a mapping.
-        steps: training steps at most; by default 100, as many as `rollouts` allow, or as the replayed run had.
-        rollouts: the budget of every run, rollouts to measure and to screen included: no step begins once this many are
-            made. By default steps x batch x group, so methods that measure train on fewer batches.
-        batch: prompts a step; by default 32, or as the replayed run had.
-        group: rollouts of each; by default 8, or as the replayed run had.
+        steps: training steps at most; by default 100, as many as `rollout_budget` allows, or as the replayed run had.
+        rollout_budget: of every run, rollouts to measure and to screen included: no step begins once this many are
+            made. By default steps x prompts_per_step x num_generations, so methods that measure train on fewer batches.
+        prompts_per_step: prompts a step; by default 32, or as the replayed run had.
+        num_generations: rollouts of each; by default 8, or as the replayed run had.
         lag: rollouts are trained on this many steps after they were made, as by asynchronous engines.
         seeds: how many (0, 1, ...), or a list of them. One makes the prompts, the learner's luck and the method's.
         methods: name -> curriculum, curriculum_options, gate, gate_options; or a YAML file of these, relative to this.
@@ -130,15 +134,15 @@ class SimulateConfig:
         jobs: processes; by default as many as there are cores. The numbers do not depend on it.
     """
 
-    prompts: int = 1000
+    num_prompts: int = 1000
     population: Population = field(default_factory=Population)
     learner: Learner = field(default_factory=Learner)
     blocked: Blocked | None = None
     replay: Replay | None = None
     steps: int | None = None
-    rollouts: int | None = None
-    batch: int | None = None
-    group: int | None = None
+    rollout_budget: int | None = None
+    prompts_per_step: int | None = None
+    num_generations: int | None = None
     lag: int = 0
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     methods: dict[str, Method] = field(default_factory=lambda: dict(DEFAULT_METHODS))
@@ -146,10 +150,10 @@ class SimulateConfig:
     jobs: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("steps", 1), ("rollouts", 1), ("batch", 1), ("group", 1), ("jobs", 1)):
+        for name in ("steps", "rollout_budget", "prompts_per_step", "num_generations", "jobs"):
             if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=least)
-        check_whole("prompts", self.prompts, least=1)
+                check_whole(name, getattr(self, name), least=1)
+        check_whole("num_prompts", self.num_prompts, least=1)
         check_whole("lag", self.lag, least=0)
         if not self.seeds or len(set(map(check_seed, self.seeds))) < len(self.seeds):
             raise ConfigError(f"seeds must be distinct, and at least one, got {list(self.seeds)}")
@@ -172,6 +176,12 @@ class SimulateConfig:
         shared = {name: getattr(self, name) for name in _OF_A_RUN}
         return {name: _plain(value) for name, value in {**shared, "method": self.methods[method]}.items()}
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, as in the YAML file: `from_dict` makes the same config of them."""
+        idle = () if self.replay is None else ("num_prompts", *_OF_A_LEARNER)
+        values: dict[str, Any] = _plain(self)
+        return {name: value for name, value in values.items() if name not in idle}
+
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], *, folder: Path | None = None) -> SimulateConfig:
         """The config of plain values; file names in it are relative to `folder`.
@@ -179,9 +189,10 @@ class SimulateConfig:
         Raises:
             ConfigError: a key that is not known, or a value that is not right.
         """
-        given = dict(check_mapping("the config", values, SimulateConfig))
+        renamed = with_new_names("simulate", check_mapping("the config", values), warn=logger.warning)
+        given = dict(check_mapping("the config", renamed, SimulateConfig))
         if given.get("replay") is not None:
-            idle = sorted({"prompts", "population", "learner", "blocked"} & set(given))
+            idle = sorted({"num_prompts", *_OF_A_LEARNER} & given.keys())
             if idle:
                 raise ConfigError(f"{idle[0]!r} has no effect with replay, whose world is the logged run; remove it")
             if isinstance(given["replay"], str):
@@ -216,12 +227,22 @@ class SimulateConfig:
         Raises:
             ConfigError: the file is missing, is not YAML, or its contents are wrong.
         """
-        return cls.from_dict(
-            {**check_mapping(str(path), read_yaml(path, error=ConfigError)), **more}, folder=Path(path).parent
-        )
+        values = check_mapping(str(path), read_yaml(path, error=ConfigError))
+        with naming_the_line(path):
+            return cls.from_dict({**values, **more}, folder=Path(path).parent)
 
 
-_OF_A_RUN = ("prompts", "population", "learner", "blocked", "replay", "steps", "rollouts", "batch", "group", "lag")
+_OF_A_LEARNER = ("population", "learner", "blocked")
+_OF_A_RUN = (
+    "num_prompts",
+    *_OF_A_LEARNER,
+    "replay",
+    "steps",
+    "rollout_budget",
+    "prompts_per_step",
+    "num_generations",
+    "lag",
+)
 DEFAULT_METHODS: dict[str, Method] = {
     "uniform": Method(curriculum="uniform"),
     "uniform, gated": Method(curriculum="uniform", gate="mixed"),

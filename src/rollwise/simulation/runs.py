@@ -20,6 +20,7 @@ from rollwise.child_process import end_with
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.outcome import RewardSpec
+from rollwise.renamed import with_new_names
 from rollwise.simulation.config import Method, SimulateConfig
 from rollwise.simulation.log import SimulationLog
 from rollwise.simulation.measures import summary
@@ -84,7 +85,7 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
     """
     for seed in config.seeds if config.replay is not None and "{seed}" in config.replay.run else config.seeds[:1]:
         sizes(config, seed)
-    small = replace(config, prompts=min(config.prompts, 500))
+    small = replace(config, num_prompts=min(config.num_prompts, 500))
     files: dict[Path, str] = {}
     for name in config.methods:
         other = files.setdefault(_path(Path(), name, 0), name)
@@ -224,7 +225,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
         return None
     try:
         run: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        theirs = dict(_flat({"name": run["method"], **run["options"]}))
+        theirs = dict(_flat({"name": run["method"], **with_new_names("simulate", run["options"])}))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StateFileError(f"{str(path)!r} is damaged ({error!r}); delete it to have it run again") from error
     ours = dict(_flat({"name": name, **_options(config, name, seed)}))

@@ -15,7 +15,7 @@ from rollwise.simulation.world import Learner
 
 def template() -> str:
     """A YAML file of every key with its default, and what it means as a comment."""
-    docs, nested = _docs(SimulateConfig), {"population", "learner", "blocked", "replay", "methods"}
+    docs, nested = meanings(SimulateConfig), {"population", "learner", "blocked", "replay", "methods"}
     lines = [
         "# SIMULATED: a comparison of curricula on a learner without a model: rollwise simulate THIS_FILE --out OUT",
         "# Each key has the default shown here; those behind a # have none, or one that depends on the others.",
@@ -40,7 +40,7 @@ def template() -> str:
 
 def _section(kind: type, *, skip: Iterable[str] = (), shown: Mapping[str, Any] | None = None) -> list[str]:
     """A line for each field: its default, or a # in front where there is none, and its meaning."""
-    docs, lines = _docs(kind), []
+    docs, lines = meanings(kind), []
     for f in fields(kind):
         if f.name in skip:
             continue
@@ -51,7 +51,7 @@ def _section(kind: type, *, skip: Iterable[str] = (), shown: Mapping[str, Any] |
     return lines
 
 
-def _docs(kind: type) -> dict[str, str]:
+def meanings(kind: type) -> dict[str, str]:
     """What a dataclass's docstring says of each attribute."""
     text = (inspect.getdoc(kind) or "").partition("Attributes:\n")[2]
     found = re.findall(r"^ {4}(\w+): (.*(?:\n {8}.*)*)", text, re.MULTILINE)

@@ -23,14 +23,14 @@ from rollwise.simulation.world import Learner, World
 def sizes(config: SimulateConfig, seed: int) -> tuple[int, int, int, int]:
     """Steps, batch, group and the budget of rollouts of a run."""
     log = None if config.replay is None else log_of_seed(config.replay, seed)
-    batch = config.batch or (32 if log is None else log.batch)
-    group = config.group or (8 if log is None else log.group_size)
+    batch = config.prompts_per_step or (32 if log is None else log.batch)
+    group = config.num_generations or (8 if log is None else log.group_size)
     steps = config.steps or (100 if log is None else log.steps)
-    if config.steps is None and config.rollouts is not None:
-        steps = math.ceil(config.rollouts / (batch * group))
+    if config.steps is None and config.rollout_budget is not None:
+        steps = math.ceil(config.rollout_budget / (batch * group))
     if log is not None and steps > log.steps:
         raise ConfigError(f"the replayed run has {log.steps} steps, so there can't be {steps}; replay a longer run")
-    return steps, batch, group, config.rollouts or steps * batch * group
+    return steps, batch, group, config.rollout_budget or steps * batch * group
 
 
 def world_of(config: SimulateConfig, seed: int) -> World | ReplayWorld:
@@ -39,7 +39,7 @@ def world_of(config: SimulateConfig, seed: int) -> World | ReplayWorld:
         replayed: Replay = config.replay
         log = log_of_seed(replayed, seed)
         return ReplayWorld(log, bandwidth=replayed.bandwidth, pooling=replayed.pooling, seed=seed)
-    return _made(config.prompts, config.population, config.learner, seed).fresh()
+    return _made(config.num_prompts, config.population, config.learner, seed).fresh()
 
 
 @lru_cache(maxsize=1)  # of a million prompts it takes seconds, and half a gigabyte

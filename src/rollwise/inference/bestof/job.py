@@ -15,6 +15,7 @@ from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.policies import AnswerKey, Policy, UntilChecked, answer_key, policy_for, with_defaults
 from rollwise.models import is_embedded
 from rollwise.sampling.data import PromptData, load_data, sampling_order
+from rollwise.sampling.files import is_file_like
 from rollwise.sampling.scoring import Scorer
 from rollwise.sampling.setting import completion_length, make_scorer, make_task_of
 from rollwise.tasks import TASKS, Task
@@ -85,13 +86,13 @@ def read_job(config: BestOfConfig) -> Job:
         PoolError: data that can't be used.
         RewardError: rewards that can't be used.
     """
-    scored = config.data in TASKS or config.task is not None or config.reward is not None
-    task = make_task_of(config) if scored or not Path(config.data).suffix else None
+    scored = config.source in TASKS or config.task is not None or bool(config.rewards)
+    task = make_task_of(config) if scored or not is_file_like(config.sources[0]) else None
     scorer, reward_hash = make_scorer(config, task)
-    data = load_data(config, task, split=config.split or ("eval" if config.data in TASKS else None))
+    data = load_data(config, task, split=config.split or ("eval" if config.source in TASKS else None))
     if task is None and is_embedded(config.model):
         raise ConfigError(
-            f"the embedded policy is a task's own, and {config.data!r} is no task: name a model with --model, or the "
+            f"the embedded policy is a task's own, and {config.source!r} is no task: name a model with --model, or the "
             "task with --task"
         )
     if scored:

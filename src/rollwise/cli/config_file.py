@@ -1,0 +1,79 @@
+"""The files of `--config`: read and checked before the command line is, so that what is wrong is named by its line."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from jsonargparse import ArgumentParser
+
+from rollwise.cli.formatting import CommandLineError
+from rollwise.cli.mistakes import options_in, type_words
+from rollwise.errors import ConfigError
+from rollwise.options import did_you_mean
+from rollwise.renamed import RENAMED, with_new_names
+from rollwise.yaml_file import naming_the_line, parse_yaml, read_yaml, yaml_text
+
+Warn = Callable[[str], object]
+
+
+def with_new_flags(command: str, given: Sequence[str], warn: Warn) -> list[str]:
+    """The words of a command line, with the names that options have now."""
+    words = list(given)
+    for at, word in enumerate(words):
+        flag, equals, value = word.partition("=")
+        first, dot, rest = flag.removeprefix("--").partition(".")
+        now = RENAMED.get(command, {}).get(first)
+        if word.startswith("--") and now is not None:
+            words[at] = f"--{now}{dot}{rest}{equals}{value}"
+            warn(f"--{first} is called --{now} now; the old name goes with the next release")
+    return words
+
+
+def read_config_files(
+    command: str, given: Sequence[str], parser: ArgumentParser, warn: Warn
+) -> tuple[list[str], list[str]]:
+    """The words of a command line with the contents of its `--config` files in place of their paths, and the paths.
+
+    Raises:
+        ConfigError: a file can't be read; or it has an option that the command lacks, or a value of the wrong type.
+    """
+    words, paths = list(given), []
+    for at, word in enumerate(words):
+        follows = at > 0 and words[at - 1] == "--config"
+        if not follows and not word.startswith("--config="):
+            continue
+        path = word if follows else word.removeprefix("--config=")
+        if _is_text(path):
+            continue
+        text = yaml_text(_read(path, command, parser, warn))
+        words[at] = text if follows else f"--config={text}"
+        paths.append(path)
+    return words, paths
+
+
+def _is_text(path: str) -> bool:
+    """Whether options are given as they are, and not the path of a file."""
+    try:
+        return not Path(path).exists() and isinstance(parse_yaml(path), Mapping)
+    except (OSError, ValueError):
+        return False
+
+
+def _read(path: str, command: str, parser: ArgumentParser, warn: Warn) -> dict[str, Any]:
+    values = read_yaml(path, error=ConfigError, remedy="mend it, or give another file")
+    if values is not None and not isinstance(values, dict):
+        raise ConfigError(f"{path!r} must map options to values, got {values!r:.80}")
+    with naming_the_line(path):
+        found = with_new_names(command, values or {}, warn=lambda sentence: warn(f"{path}: {sentence}"))
+        known = options_in(parser)
+        for name, value in found.items():
+            if str(name).split(".")[0] not in {dest.split(".")[0] for dest in known}:
+                raise ConfigError(f"{command} has no option {name!r}{did_you_mean(name, known)}")
+            try:
+                parser.parse_object({name: value}, defaults=False)
+            except CommandLineError as error:
+                if str(error).startswith("Parser key") and name in known:
+                    raise ConfigError(f"{name} must be {type_words(known[name])}, got {value!r}") from error
+    return found

@@ -1,0 +1,50 @@
+"""Options that have new names: for one release the old ones work, with a warning, wherever an option is given.
+
+That is on the command line, in YAML files, in the plans of `compare`, and in the `config.yaml` of an older run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from rollwise.errors import ConfigError
+
+RENAMED: dict[str, dict[str, str]] = {
+    "simulate": {
+        "prompts": "num_prompts",
+        "batch": "prompts_per_step",
+        "group": "num_generations",
+        "rollouts": "rollout_budget",
+    },
+}
+"""Command -> old name of an option -> its name now."""
+
+
+def with_new_names(
+    command: str, values: Mapping[str, Any], *, warn: Callable[[str], object] | None = None
+) -> dict[str, Any]:
+    """The options of a command with the names that they have now, in the order given.
+
+    Args:
+        command: Its name, as `train` or `head evaluate`.
+        values: Options by name, old or new.
+        warn: Called with a sentence for each old name; None for what no user wrote, as an older run's `config.yaml`.
+
+    Raises:
+        ConfigError: an option is given by both of its names.
+
+    >>> with_new_names("simulate", {"steps": 5, "batch": 8}, warn=print)
+    'batch' is called 'prompts_per_step' now; the old name goes with the next release
+    {'steps': 5, 'prompts_per_step': 8}
+    """
+    names = RENAMED.get(command, {})
+    found: dict[str, Any] = {}
+    for name, value in values.items():
+        now = names.get(name, name)
+        if now != name and now in values:
+            raise ConfigError(f"{name!r} is called {now!r} now, and both are given; leave out {name!r}")
+        if now != name and warn is not None:
+            warn(f"{name!r} is called {now!r} now; the old name goes with the next release")
+        found[now] = value
+    return found

@@ -1,0 +1,268 @@
+"""`--config`, `--print_config` and `schema`: what is printed and fed back is the same configuration."""
+
+from __future__ import annotations
+
+import json
+from argparse import Action
+from pathlib import Path
+from typing import Any, Literal, get_args, get_origin
+
+import pytest
+import yaml
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from rollwise.cli import main
+from rollwise.cli.commands import COMMANDS, FILED, SUBCOMMANDS, parser_of
+from rollwise.cli.mistakes import options_in
+from rollwise.cli.schema import schema_of
+from rollwise.comparing import read_plan
+from rollwise.renamed import RENAMED
+from rollwise.simulation.config import SimulateConfig
+from rollwise.training.config import TrainConfig
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+PLANS = sorted(EXAMPLES.glob("compare/*.yaml")) + sorted(EXAMPLES.glob("compare/judging/*.yaml"))
+SIMULATIONS = sorted(path for path in EXAMPLES.glob("simulate/*.yaml") if path.stem != "methods")
+NAMES = [one for one in COMMANDS if one != "head"] + [f"head {one}" for one in SUBCOMMANDS]
+REPLAY = Path(__file__).parent.parent / "simulation/data/uniform-run"
+
+
+def printed(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    capsys.readouterr()
+    assert main([*arguments, "--print_config"]) == 0
+    return capsys.readouterr().out
+
+
+def values_of(action: Action) -> st.SearchStrategy[str] | None:
+    """Words for an option, of its own type; None where most of them would be refused."""
+    kind = getattr(action, "_typehint", action.type)
+    kinds = [kind] if get_origin(kind) in (None, Literal, list, dict, tuple) else list(get_args(kind))
+    if kind is None or action.nargs not in (None, "?"):
+        return None
+    for one in kinds:
+        if get_origin(one) is Literal:
+            return st.sampled_from([str(value) for value in get_args(one)])
+        if one is int:
+            return st.integers(2, 9).map(str)
+        if one is float:
+            return st.sampled_from(["0.5", "1e-6", "0.25"])
+        if one is bool:
+            return st.sampled_from(["true", "false"])
+        if one is str:
+            return st.sampled_from(["a", "runs/x", "ü b", "1e5", "null.txt"])
+    return None
+
+
+@pytest.mark.parametrize("command", [name for name in NAMES if name not in FILED])
+@settings(max_examples=8, deadline=None, suppress_health_check=[*HealthCheck])
+@given(data=st.data())
+def test_what_is_printed_and_fed_back_is_the_same(
+    command: str, data: st.DataObject, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """For every command, with options drawn at random."""
+    words = command.split()
+    actions = options_in(parser_of(command))
+    skipped = {"resume", "curriculum", "task", "gate", "gate_options"} if command == "train" else set()
+    for action in actions.values():
+        if not action.option_strings:
+            words += ["x"] if action.required else []
+            continue
+        strategy = None if action.dest in skipped else values_of(action)
+        if strategy is not None and (action.required or data.draw(st.booleans())):
+            words += [f"{action.option_strings[0]}={data.draw(strategy)}"]
+    first = printed(capsys, *words)
+    (tmp_path / "my.yaml").write_text(first)
+    assert printed(capsys, *command.split(), "--config", str(tmp_path / "my.yaml")) == first
+    if command == "train":
+        assert TrainConfig.from_dict(yaml.safe_load(first)).to_dict() == yaml.safe_load(first)
+
+
+def test_the_printed_config_of_train_is_the_config_of_the_run(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "run"
+    arguments = [*options, "--steps", "1", "--eval_prompts", "0", "--out", str(out)]
+    text = printed(capsys, *arguments)
+    assert "curriculum_options:\n  retest_every: 3\n" in text
+    assert not out.exists()
+    (tmp_path / "my.yaml").write_text(text)
+    assert main(["train", "--config", str(tmp_path / "my.yaml")]) == 0
+    assert yaml.safe_load((out / "config.yaml").read_text()) == yaml.safe_load(text)
+
+
+@pytest.mark.parametrize("plan", PLANS, ids=lambda path: path.stem)
+def test_a_printed_plan_has_the_same_runs(plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "other.yaml"
+    path.write_text(printed(capsys, "compare", str(plan), "--learning_rate", "2e-4"))
+    before = read_plan(plan).changed(learning_rate=2e-4)
+    assert read_plan(path).runs(tmp_path) == before.runs(tmp_path)
+    assert printed(capsys, "compare", str(path)) == path.read_text()
+
+
+def test_a_printed_plan_finds_its_files_from_anywhere(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "starts/mine-1").mkdir(parents=True)
+    base = {"task": "reversal", "model": "starts/{name}-{seed}"}
+    plan = {"name": "mine", "seeds": [0, 1], "base": base, "methods": {"u": {"curriculum": "uniform"}}}
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    (tmp_path / "below").mkdir()
+    path = tmp_path / "below/plan.yaml"
+    path.write_text(printed(capsys, "compare", str(tmp_path / "plan.yaml")))
+    assert read_plan(path).config("u", 1, Path()).model == str((tmp_path / "starts/mine-1").resolve())
+
+
+@pytest.mark.parametrize("arguments", [*([str(path)] for path in SIMULATIONS), ["--replay", str(REPLAY)]])
+def test_a_printed_simulation_is_the_same(
+    arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(printed(capsys, "simulate", *arguments))
+    before = SimulateConfig.from_dict({"replay": arguments[1]}) if len(arguments) > 1 else None
+    assert SimulateConfig.from_file(path) == (before or SimulateConfig.from_file(arguments[0]))
+    assert printed(capsys, "simulate", str(path)) == path.read_text()
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_the_schema_has_every_option_with_its_meaning(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["schema", *command.split()]) == 0
+    schema = json.loads(capsys.readouterr().out)
+    assert schema["additionalProperties"] is False
+    assert all(value.get("description") for value in schema["properties"].values())
+    if command not in FILED:
+        assert set(schema["properties"]) == set(options_in(parser_of(command)))
+
+
+@pytest.mark.parametrize("path", [*PLANS, *SIMULATIONS], ids=lambda path: path.stem)
+def test_the_schema_takes_what_is_shipped_and_refuses_a_misspelt_key(path: Path) -> None:
+    jsonschema = pytest.importorskip("jsonschema")
+    simulated = path in SIMULATIONS
+    check = jsonschema.Draft202012Validator(schema_of("simulate" if simulated else "compare"))
+    values: dict[str, Any] = yaml.safe_load(path.read_text())
+    check.validate(values)
+    place = values if simulated else values["base"]
+    place["stepz"] = 5
+    (error,) = check.iter_errors(values)
+    assert "stepz" in error.message
+
+
+def test_no_old_name_is_an_option_still() -> None:
+    for command, names in RENAMED.items():
+        known = set(schema_of(command)["properties"])
+        assert not known & names.keys()
+        assert set(names.values()) <= known
+
+
+def test_old_names_go_on_working_with_a_warning(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """On the command line, in YAML, and in plans."""
+    monkeypatch.setitem(RENAMED, "train", {"stages": "steps", "method_options": "curriculum_options"})
+    path = tmp_path / "my.yaml"
+    path.write_text("stages: 7\n")
+    for arguments in (["--stages", "7"], ["--stages=7"], ["--config", str(path)]):
+        assert main(["train", *arguments, "--print_config"]) == 0
+        out, err = capsys.readouterr()
+        assert yaml.safe_load(out)["steps"] == 7
+        assert "stages" in err
+        assert "is called" in err
+        assert err.count("\n") == 1
+    assert "rails: true" in printed(capsys, "train", "--method-options.rails", "true")
+    path.write_text("stages: 7\nsteps: 8\n")
+    with pytest.raises(SystemExit):
+        main(["train", "--config", str(path)])
+    assert "'stages' is called 'steps' now, and both are given" in capsys.readouterr().err
+    plan = {"base": {"task": "reversal", "stages": 9}, "methods": {"u": {"curriculum": "uniform"}}}
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    assert read_plan(tmp_path / "plan.yaml").config("u", 0, Path()).steps == 9
+    old = SimulateConfig.from_dict({"prompts": 60, "batch": 4, "group": 3, "rollouts": 100})
+    assert (old.num_prompts, old.prompts_per_step, old.num_generations, old.rollout_budget) == (60, 4, 3, 100)
+
+
+MISTAKES = [
+    (["train", "--config", "stepz: 5"], 2, "my.yaml, line 1: train has no option 'stepz' (did you mean 'steps'?)"),
+    (
+        ["train", "--config", "task: countdown\nsteps: five"],
+        2,
+        "my.yaml, line 2: steps must be a whole number, got 'five'",
+    ),
+    (["train", "--config", "seed: 1\nsteps: 0"], 1, "my.yaml, line 2: steps must be a whole number >= 1, got 0"),
+    (
+        ["train", "--config", "curriculum: recomended"],
+        1,
+        "my.yaml, line 1: unknown curriculum 'recomended' (did you mean",
+    ),
+    (
+        ["train", "--config", "curriculum: bots\ncurriculum_options:\n  forgeting: 1"],
+        1,
+        "my.yaml, line 3: curriculum 'bots' has no option 'forgeting' (did you mean 'forgetting'?)",
+    ),
+    (["train", "--config", "- a"], 2, "must map options to values, got ['a']"),
+    (["train", "--config", "a: ["], 2, "is not valid YAML"),
+    (
+        ["head", "fit", "--config", "least_shar: 1"],
+        2,
+        "my.yaml, line 1: head fit has no option 'least_shar' (did you mean",
+    ),
+    (["train", "--steps", "five"], 2, "--steps must be a whole number, got 'five'"),
+    (["train", "--stpes", "5"], 2, "train has no option --stpes (did you mean --steps?)"),
+    (["train", "--task_option.levels", "5"], 2, "no option --task_option.levels (did you mean --task_options?)"),
+    (["train", "--trainer", "grop"], 2, "--trainer must be 'grpo' or 'rloo', got 'grop'"),
+    (["train", "--curriculum", "recomended"], 1, "unknown curriculum 'recomended' (did you mean 'recommended'?)"),
+    (["train", "extra"], 2, "train takes no 'extra'"),
+    (["train", "--steps"], 2, "--steps needs one value"),
+    (["trian"], 2, "there is no command 'trian' (did you mean 'train'?)"),
+    (["profile"], 2, "profile needs DATA"),
+    (["head", "evl"], 2, "head has no 'evl'"),
+    (["head", "fit"], 2, "head fit needs ROLLOUTS and --out"),
+    (["watch", "x", "--every", "a"], 2, "--every must be a number, got 'a'"),
+    (["schema", "trian"], 1, "unknown command 'trian' (did you mean 'train'?)"),
+    (["compare", "base:\n  stepz: 5\nmethods: {u: {}}"], 1, "my.yaml, line 2: method 'u': train has no option 'stepz'"),
+    (["compare", "methods: {u: {}}\nseedz: 5"], 1, "my.yaml, line 2: my.yaml has an unknown key 'seedz' (did you mean"),
+    (["compare", "methods:\n  u: {curriculum: bot}"], 1, "my.yaml, line 2: method 'u': unknown curriculum 'bot'"),
+    (
+        ["simulate", "steps: 5\nnum_promts: 5"],
+        1,
+        "my.yaml, line 2: the config has no option 'num_promts' (did you mean",
+    ),
+    (["simulate", "learner:\n  noise: much"], 1, "my.yaml, line 2: noise must be a number in [0, 1e+06], got 'much'"),
+]
+
+
+@pytest.mark.parametrize(("arguments", "status", "said"), MISTAKES)
+def test_a_mistake_is_said_in_one_line(
+    arguments: list[str],
+    status: int,
+    said: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """With file and line of a YAML key, and the nearest name."""
+    monkeypatch.chdir(tmp_path)
+    if "--config" in arguments or arguments[0] in FILED:
+        (tmp_path / "my.yaml").write_text(arguments[-1] + "\n")
+        arguments = [*arguments[:-1], "my.yaml"]
+    try:
+        assert main(arguments) == status
+    except SystemExit as stop:
+        assert stop.code == status  # noqa: PT017
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert err.startswith("rollwise: ")
+    assert said in err
+    assert err.count("\n") == 1
+
+
+def test_numbers_in_a_file_are_those_of_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "my.yaml").write_text("learning_rate: 1e-6\ntrainer_options: {epsilon: 2e-1}\n")
+    found = yaml.safe_load(printed(capsys, "train", "--config", str(tmp_path / "my.yaml")))
+    assert found["learning_rate"] == 1e-6
+    assert found["trainer_options"] == {"epsilon": 0.2}
+
+
+def test_several_files_and_the_command_line_wins(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.yaml").write_text("steps: 3\nseed: 1\n")
+    (tmp_path / "b.yaml").write_text("seed: 2\n")
+    files = [f"--config={tmp_path / 'a.yaml'}", "--config", str(tmp_path / "b.yaml")]
+    found = yaml.safe_load(printed(capsys, "train", *files, "--steps", "5"))
+    assert (found["steps"], found["seed"]) == (5, 2)

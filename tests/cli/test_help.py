@@ -1,0 +1,45 @@
+"""What `--help` of every command says, against the files in `tests/cli/help/`. `make help-snapshots` renews them."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rollwise.cli.commands import COMMANDS, SUBCOMMANDS
+
+FOLDER = Path(__file__).parent / "help"
+NAMES = ["", *COMMANDS, *(f"head {name}" for name in SUBCOMMANDS)]
+
+
+def help_of(command: str) -> str:
+    """As on a terminal of 120 columns."""
+    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
+    arguments = [sys.executable, "-m", "rollwise", *command.split(), "--help"]
+    return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout
+
+
+def path_of(command: str) -> Path:
+    return FOLDER / f"{command.replace(' ', '-') or 'rollwise'}.txt"
+
+
+@pytest.mark.parametrize("command", NAMES)
+def test_help_is_the_one_that_was_read_and_found_good(command: str) -> None:
+    path = path_of(command)
+    kept = path.read_text() if path.exists() else ""
+    assert help_of(command) == kept, f"renew {path.name} by `make help-snapshots`, and read what has changed"
+
+
+def test_there_is_no_snapshot_without_a_command() -> None:
+    assert {path.name for path in FOLDER.iterdir()} == {path_of(name).name for name in NAMES}
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for old in FOLDER.iterdir():
+        old.unlink()
+    for name in NAMES:
+        path_of(name).write_text(help_of(name))
