@@ -46,6 +46,9 @@ FEW_POINTS = 12
 LONGEST_LABEL = 32
 LEGEND_ROW = 58
 LEGEND_HANDLE = 8
+# What an x axis counts, so that its ticks are whole numbers; of some there are thousands.
+MANY = ("generated tokens", "rollouts")
+COUNTED = ("training step", "training steps", "times asked", *MANY)
 # Panels side by side in a file.
 FILE_COLUMNS = 3
 # A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
@@ -201,13 +204,10 @@ def finish_axes(ax: Axes, x_label: str, y_label: str, legend: bool = False) -> N
     """Labels, ticks, and the legend above the axes, where it can hide no data."""
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
-    by_step = x_label == "training step"
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=by_step))
+    mark_ticks(ax, x_label)
     low, high = ax.dataLim.intervalx
-    if by_step and high - low < 1:
+    if x_label == "training step" and high - low < 1:
         ax.set_xlim((low + high) / 2 - 1.5, (low + high) / 2 + 1.5)  # one step: no fractions of a step on the axis
-    if x_label in ("generated tokens", "rollouts"):
-        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     if legend:
         labels = ax.get_legend_handles_labels()[1]
         longest = max(len(label) for label in labels) + LEGEND_HANDLE
@@ -220,6 +220,13 @@ def finish_axes(ax: Axes, x_label: str, y_label: str, legend: bool = False) -> N
             columnspacing=1.2,
             handlelength=1.6,
         )
+
+
+def mark_ticks(ax: Axes, x_label: str) -> None:
+    """About five ticks on the x axis; whole numbers where it counts something, as 20k where it counts many."""
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=x_label in COUNTED))
+    if x_label in MANY:
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def from_zero(ax: Axes, values: FloatArray) -> None:
