@@ -4,7 +4,7 @@ BIN := $(VENV)/bin
 RUN ?= runs/demo
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
-.PHONY: demo test lint bench compare golden clean
+.PHONY: demo test lint bench compare golden clean docs
 
 demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with prioritized replay; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
@@ -35,3 +35,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+docs: $(VENV)/.installed  ## The site of the docs, into site/
+	$(BIN)/python -m mkdocs build --strict

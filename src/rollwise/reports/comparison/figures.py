@@ -196,11 +196,12 @@ def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comp
     if not panels:
         return None
     caption = (
-        f"TTB: time to reach {comparison.baseline}'s best score (left of the line is faster; an arrow goes on to never), "
-        "and BSF: best score so far (right of the line is better), as ratios; of the curves averaged over seeds, with 95 % "
-        "bootstrap intervals."
+        f"TTB: time to reach {comparison.baseline}'s best score (left of the line is faster; an arrow goes on to "
+        "never), and BSF: best score so far (right of the line is better), as ratios; of the curves averaged over "
+        "seeds, with 95 % bootstrap intervals."
     )
-    return ComparisonFigure(FigureSpec("ttb_bsf", "Time to baseline (TTB), best so far (BSF)", caption, panels, DOT_WIDTH), ())
+    title = "Time to baseline (TTB), best so far (BSF)"
+    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH), ())
 
 
 def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:

@@ -90,9 +90,9 @@ def result_table(comparison: Comparison) -> Table:
     note = (
         f"Every curve is cut at {where}. Mean ± standard deviation over seeds; differences from {comparison.baseline} "
         "are paired by seed, in brackets their 95 % bootstrap interval, then in how many seeds the method is better. "
-        f"Mean {score}: over the budget, the area under the curve. TTB (time to baseline): "
-        f"{AXES[axis]} to reach {comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF (best so far): "
-        "best score as a ratio, above 1 is better. Below them the median of the single seeds, and how many get there if not all."
+        f"Mean {score}: over the budget, the area under the curve. TTB (time to baseline): {AXES[axis]} to reach "
+        f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF (best so far): best score as a "
+        "ratio, above 1 is better. Below them the median of the single seeds, and how many get there if not all."
     )
     return Table("At equal compute", tuple(head), rows, note)
 
