@@ -1,8 +1,10 @@
 """The annotated pictures of docs/report.md: the top of a run's report and of a comparison's, with numbered parts.
 
-    python benchmarks/screenshots.py RUN COMPARISON
+    make demo
+    rollwise compare benchmarks/screenshots.yaml --out comparisons/short
+    python benchmarks/screenshots.py runs/demo comparisons/short
 
-RUN is the folder of a run (`make demo`), COMPARISON that of a comparison; their reports are written first. Needs
+The reports of both folders are written first. Needs
 playwright and a chromium (`CHROMIUM=/usr/bin/chromium`). The pictures go to docs/images.
 """
 

@@ -21,7 +21,7 @@ _DATA = {"--prompt_column", "--answer_column", "--category", "--id", "--system",
 _REWARDS = {"--reward", "--reward_weights", "--success", "--reward_low", "--reward_high", "--solved_at"}
 PENDING_OPTIONS = {
     "train": {"--data", "--eval_data", *_DATA, *_REWARDS, "--peft", "--dry_run"},
-    "profile": {*_DATA, *_REWARDS},
+    "profile": {*_DATA, *_REWARDS, "--reward_column"},
     "compare": {"--dry_run"},
 }
 

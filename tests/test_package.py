@@ -91,7 +91,7 @@ def test_the_wheel_works_with_numpy_alone(archives: Path, tmp_path: Path) -> Non
     assert len(loop.strip().splitlines()) <= 10
     given = "def rollout_and_score(prompt, n):\n    return [float(i % 2) for i in range(n)]\n"
     told = call(python, "-c", f"{given}{loop}\nprint(curriculum.metrics()['told'])", cwd=tmp_path)
-    assert told.strip() == "200"
+    assert float(told) == 200
     assert (tmp_path / "curriculum.json").exists()
 
 
