@@ -4,11 +4,11 @@ BIN := $(VENV)/bin
 RUN ?= runs/demo
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
-.PHONY: demo test lint bench compare golden clean docs
+.PHONY: demo test lint bench compare golden clean
 
-demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with prioritized replay; ends with the report's path
+demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with the default method; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
-	else $(BIN)/rollwise train --task countdown --curriculum prioritized --steps 60 --seed 0 --out $(RUN); fi
+	else $(BIN)/rollwise train --task countdown --curriculum recommended --steps 60 --seed 0 --out $(RUN); fi
 
 test: $(VENV)/.installed lint  ## Lint, types, and every test
 	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
@@ -36,5 +36,6 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
+.PHONY: docs
 docs: $(VENV)/.installed  ## The site of the docs, into site/
 	$(BIN)/python -m mkdocs build --strict
