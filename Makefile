@@ -6,7 +6,7 @@ PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.ya
 
 .PHONY: demo test lint bench compare golden help-snapshots clean
 
-demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with Recommended; ends with the report's path
+demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with the default method; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
 	else $(BIN)/rollwise train --task countdown --curriculum recommended --steps 60 --seed 0 --out $(RUN); fi
 
@@ -38,3 +38,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+
+.PHONY: docs
+docs: $(VENV)/.installed  ## The site of the docs, into site/
+	$(BIN)/python -m mkdocs build --strict

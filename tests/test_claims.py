@@ -171,6 +171,25 @@ def test_the_papers_methods_are_of_their_runs(page: str, n: int, plans: list[str
                 assert difference == f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]", (plan, name)
 
 
+def test_the_table_of_which_curriculum_is_of_the_runs() -> None:
+    """Differences from uniform sampling, Reversal / Countdown; a star where the t interval leaves out 0."""
+
+    def cell(folder: str, method: str, regime: str) -> str:
+        shown = []
+        for task in ("reversal", "countdown"):
+            mean, low, high = t_interval(differences(f"{folder}{task}-{regime}", method))
+            shown.append(f"{mean:+.2f}{'' if low <= 0 <= high else '*'}")
+        return " / ".join(shown)
+
+    table = (DOCS / "choosing.md").read_text().partition("## What was measured")[2]
+    rows = [line for line in table.splitlines() if line.startswith("| `")]
+    assert len(rows) == 12
+    for i, row in enumerate(rows):
+        name, *cells = [part.strip() for part in row.strip("|").split("|")]
+        method, folder = name.split("`")[1], "" if i < 4 else "papers/"
+        assert cells == [cell(folder, method, regime) for regime in ("hopeless", "one-pass")], method
+
+
 @pytest.mark.parametrize("task", ["compact", "reversal", "search", "letters"])
 def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))

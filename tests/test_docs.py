@@ -1,5 +1,6 @@
 """What the README and the docs show, runs."""
 
+import json
 import re
 import subprocess
 import sys
@@ -23,22 +24,48 @@ def test_the_readmes_own_loop_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert (tmp_path / "curriculum.json").exists()
 
 
-def test_the_method_of_the_design_notes_keeps_the_contract(tmp_path: Path) -> None:
-    (tmp_path / "test_least_tried.py").write_text("\n".join(blocks("docs/design.md")))
+@pytest.mark.parametrize("page", ["docs/design.md", "docs/howto/own-method.md"])
+def test_the_methods_that_the_docs_write_keep_the_contract(page: str, tmp_path: Path) -> None:
+    (tmp_path / "test_own.py").write_text("\n".join(blocks(page)))
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 0, done.stdout
 
 
-def test_every_curriculum_is_in_the_readme_and_the_page_of_methods() -> None:
+def test_the_tutorials_data_and_the_reward_of_its_how_to_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    exec(blocks("docs/tutorial.md")[0], {})
+    rows = [json.loads(line) for line in (tmp_path / "my.jsonl").read_text().splitlines()]
+    assert len(rows) == 200
+    assert len({row["type"] for row in rows}) == 4
+    names: dict = {}
+    for block in blocks("docs/howto/rewards.md"):
+        exec(block, names)
+    right = [row["answer"] for row in rows]
+    assert names["accuracy"]([], [f"It is {answer}" for answer in right], right) == [1.0] * 200
+    assert names["curriculum"].reward_spec.low == -1
+
+
+def test_every_curriculum_is_on_the_page_of_methods() -> None:
     import rollwise as rw
     from rollwise.cli.listings import methods_page
 
     assert (ROOT / "docs/methods.md").read_text() == methods_page(), "rollwise curricula --markdown > docs/methods.md"
+    assert "docs/methods.md" in (ROOT / "README.md").read_text()
     for kind in rw.CURRICULA.values():
-        assert f"`{kind.__name__}`" in (ROOT / "README.md").read_text()
+        assert f"`{kind.__name__}`" in methods_page()
         assert kind.paper
         assert kind.needs
+
+
+def test_the_readme_is_short_and_uses_no_word_of_our_own_before_it_is_defined() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.split()) <= 700
+    assert not re.findall(r"\b(?:lane|gate|probe|rail)s?\b", text, re.IGNORECASE)
+    assert re.search(r"ticket: one prompt", text)
+    assert text.index("pip install") < text.index("## Your own data")
+    assert "make demo" in text
+    assert "make test" in text
 
 
 def test_the_page_on_judges_runs() -> None:
@@ -90,14 +117,34 @@ def test_the_pages_on_inference_run(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         exec(block, {})
 
 
-@pytest.mark.parametrize("page", sorted(path.name for path in (ROOT / "docs").glob("*.md")))
-def test_pages_link_to_pages_that_are_there(page: str) -> None:
-    for link in re.findall(r"\]\(([\w./-]+\.md)\)", (ROOT / "docs" / page).read_text()):
-        assert (ROOT / "docs" / link).is_file(), link
+def test_the_page_on_the_report_names_its_parts_as_the_report_does() -> None:
+    text = (ROOT / "docs/report.md").read_text()
+    table = text.partition("## Figure by figure")[2].partition("## ")[0]
+    rows = [line.split("|")[1].strip() for line in table.splitlines() if line.startswith("| ")][1:]
+    named = {name for row in rows for name in row.split(", ")} | set(
+        re.findall(r"^\d\. \*\*(.*?)\*\*", text, re.MULTILINE)
+    )
+    assert len(named) > 20
+    sources = "".join(path.read_text() for path in (ROOT / "src/rollwise/reports").rglob("*.py"))
+    assert not [name for name in named if f'"{name}"' not in sources and f">{name}<" not in sources]
+
+
+def test_the_notebook_is_small_was_run_and_runs() -> None:
+    path = ROOT / "examples/notebook.ipynb"
+    assert path.stat().st_size < 200_000
+    cells = [cell for cell in json.loads(path.read_text())["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    assert not [out for cell in cells for out in cell["outputs"] if out["output_type"] == "error"]
+    names: dict = {}
+    for cell in cells:
+        source = "".join(cell["source"])
+        if "plt.subplots" not in source:
+            exec(source, names)
+    assert names["shares"]["recommended"].mean() > 2 * names["shares"]["uniform"].mean()
 
 
 def test_no_link_is_dead() -> None:
-    pages = [ROOT / "README.md", *(ROOT / "docs").glob("*.md"), *(ROOT / "benchmarks/results").glob("*.md")]
+    pages = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "benchmarks/results").glob("*.md")]
     for page in pages:
         text = page.read_text()
         for target, _, anchor in re.findall(r"\]\((?!https?:)([^)#\s]*)(#([^)]*))?\)", text):

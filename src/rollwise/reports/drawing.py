@@ -39,6 +39,9 @@ LEGEND_ROW = 58
 LEGEND_HANDLE = 8
 # The width of a wide panel, in inches.
 WIDE = 4.4
+# What an x axis counts, so that its ticks are whole numbers; of some there are thousands.
+MANY = ("generated tokens", "rollouts")
+COUNTED = ("training step", "training steps", "times asked", *MANY)
 # A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
 HEAT_LEVELS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.18, 0.25, 0.4)
 HEAT_OPACITIES = (0.04, 0.12, 0.23, 0.36, 0.5, 0.66, 0.83, 1.0)
@@ -128,13 +131,10 @@ def finish_axes(ax: Axes, x_label: str, y_label: str, legend: bool = False) -> N
     """Labels, ticks, and the legend above the axes, where it can hide no data."""
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
-    by_step = x_label == "training step"
-    ax.xaxis.set_major_locator(MaxNLocator(5, integer=by_step))
+    mark_ticks(ax, x_label)
     low, high = ax.dataLim.intervalx
-    if by_step and high - low < 1:
+    if x_label == "training step" and high - low < 1:
         ax.set_xlim((low + high) / 2 - 1.5, (low + high) / 2 + 1.5)  # one step: no fractions of a step on the axis
-    if x_label in ("generated tokens", "rollouts"):
-        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
     if legend:
         labels = ax.get_legend_handles_labels()[1]
         longest = max(len(label) for label in labels) + LEGEND_HANDLE
@@ -147,6 +147,13 @@ def finish_axes(ax: Axes, x_label: str, y_label: str, legend: bool = False) -> N
             columnspacing=1.2,
             handlelength=1.6,
         )
+
+
+def mark_ticks(ax: Axes, x_label: str) -> None:
+    """About five ticks on the x axis; whole numbers where it counts something, as 20k where it counts many."""
+    ax.xaxis.set_major_locator(MaxNLocator(5, integer=x_label in COUNTED))
+    if x_label in MANY:
+        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def from_zero(ax: Axes, values: FloatArray) -> None:

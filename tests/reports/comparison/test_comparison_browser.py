@@ -78,7 +78,7 @@ def test_tables_sort_by_a_click(page: Path, tmp_path: Path) -> None:
         [...table.tBodies[0].rows].map(row => row.cells[0].firstChild.textContent).join(" ");
       const click = i => { table.tHead.rows[0].cells[i].querySelector("button").click(); return order(); };
       const names = [...table.tHead.rows[0].cells].map(cell => cell.textContent);
-      const time = names.indexOf("TTB(100 %)");
+      const time = names.findIndex(name => name.endsWith("TTB(100 %)"));
       const all = [order(), click(2), click(2), click(time), click(time), click(0)];
       return [...all, table.tHead.rows[0].cells[0].getAttribute("aria-sort"),
               table.querySelectorAll("[aria-sort]").length];

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure
 
 from rollwise.errors import ConfigError
 from rollwise.evaluation.comparison.results import Comparison
@@ -134,7 +135,8 @@ def test_the_page_says_first_whether_it_helped(whole: Path) -> None:
     answer = page.data.index("Did it help?")
     assert page.data[answer + 1].startswith("It helped, with bots: after ")
     assert "better in 5 of 5" in page.data[answer + 1]
-    for text in ["the limit of the frontier idea, not of learning", "share of oracle's gain", "TTB and BSF in rollouts",
+    for text in ["the limit of the frontier idea, not of learning", "share of oracle's gain",
+                 "Time to baseline (TTB) and best so far (BSF) in rollouts",
                  "about 76 % of the time with 3 seeds", "rollouts to probe", "uncharged rollouts"]:  # fmt: skip
         assert text in page.text
     assert "Problems" not in page.data
@@ -211,6 +213,29 @@ def test_many_methods_stay_readable(tmp_path: Path) -> None:
     answer = verdict(comparison)[0]
     assert answer.startswith("It may have helped, with method-0")
     assert "chance in 1 of 4 cases" in answer
+
+
+@pytest.mark.parametrize("steps", [4, 6, 9])
+def test_steps_have_whole_numbers(tmp_path: Path, steps: int) -> None:
+    write_plan(tmp_path, ("uniform", "bots"), 1, oracle=None)
+    for method in ("uniform", "bots"):
+        folder = write_method(tmp_path / "runs" / method / "seed0", method, 0, 0.3, steps=steps)
+        rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+        lines = [json.dumps({**row, "eval/pass@1": 0.1 * row["step"]}) for row in rows]
+        (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")
+    comparison = compare_set(read_comparison(tmp_path))
+    score = next(figure.spec for figure in build_figures(comparison) if figure.spec.name == "score")
+    axes = Figure().subplots(len(score.panels))
+    for draw, ax in zip(score.panels, axes, strict=True):
+        draw(ax)
+    by_step = next(ax for ax in axes if ax.get_xlabel() == "training steps")
+    assert all(tick == round(tick) for tick in by_step.get_xticks())
+
+
+def test_the_page_spells_out_its_measures_where_it_first_names_them(whole: Path) -> None:
+    text = read_page(whole / "report.html").text
+    for short, long in (("TTB", "time to baseline"), ("BSF", "best so far")):
+        assert long in text[: text.index(short)].lower()[-40:]
 
 
 def said(folder: Path) -> str:

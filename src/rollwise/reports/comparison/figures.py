@@ -187,7 +187,7 @@ def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comp
     times = {name: row for name, row in times.items() if not math.isnan(row[0])}
     bests = {name: row for name, row in bests.items() if not math.isnan(row[0])}
     unit = AXES[comparison.headline_axis]
-    labels = (f"TTB(100 %) in {unit}", f"BSF(100 %) in {unit}")
+    labels = (f"time to baseline, TTB(100 %), in {unit}", f"best so far, BSF(100 %), in {unit}")
     panels = tuple(
         partial(draw_dots, styles, list(found), found, 1.0, label)
         for label, found in zip(labels, (times, bests), strict=True)
@@ -196,11 +196,12 @@ def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comp
     if not panels:
         return None
     caption = (
-        f"Time to reach {comparison.baseline}'s best score (left of the line is faster; an arrow goes on to never), "
-        "and best score (right of the line is better), as ratios; of the curves averaged over seeds, with 95 % "
-        "bootstrap intervals."
+        f"TTB: time to reach {comparison.baseline}'s best score (left of the line is faster; an arrow goes on to "
+        "never), and BSF: best score so far (right of the line is better), as ratios; of the curves averaged over "
+        "seeds, with 95 % bootstrap intervals."
     )
-    return ComparisonFigure(FigureSpec("ttb_bsf", "Time to baseline, best so far", caption, panels, DOT_WIDTH), ())
+    title = "Time to baseline (TTB), best so far (BSF)"
+    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH), ())
 
 
 def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:

@@ -27,7 +27,7 @@ def format_table(comparison: Comparison) -> Group:
     from rich.text import Text
 
     score, oracle = short_name(comparison.score or "score"), comparison.oracle is not None
-    heads = ["method", "seeds", score, f"from {comparison.baseline}", "TTB\n(100 %)"]
+    heads = ["method", "seeds", score, f"from {comparison.baseline}", "time to\nbaseline\n(TTB)"]
     heads += [*(["share of\noracle's\ngain"] if oracle else []), "effective\nratio"]
     rows = [_terminal_row(comparison, method) for method in comparison.methods]
     shown = RichTable(title=Text(f"\n{comparison.name}: at equal compute"), box=None, padding=(0, 2, 0, 0))

@@ -10,12 +10,12 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
-from matplotlib.ticker import EngFormatter, MaxNLocator, PercentFormatter
+from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MeanCurve, MethodResult
 from rollwise.evaluation.curves import AXES
-from rollwise.reports.drawing import GREY, INK, PALETTE
+from rollwise.reports.drawing import GREY, INK, PALETTE, mark_ticks
 
 LONGEST_NAME = 26
 _ROW_INCHES, _AXIS_INCHES = 0.22, 0.75
@@ -156,10 +156,8 @@ def draw_legend(legend: Sequence[Style], ax: Axes) -> None:
 def _finish(ax: Axes, x_label: str, y_label: str, right: float) -> None:
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
-    ax.xaxis.set_major_locator(MaxNLocator(5))
+    mark_ticks(ax, x_label)
     ax.set_xlim(0, right)
-    if right >= 10_000:
-        ax.xaxis.set_major_formatter(EngFormatter(sep=""))
 
 
 def _longest(comparison: Comparison, styles: Mapping[str, Style], axis: str) -> float:

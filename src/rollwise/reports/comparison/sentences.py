@@ -209,14 +209,14 @@ def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Differenc
 def _time(comparison: Comparison, best: MethodResult) -> list[str]:
     result, axis = comparison.on_headline(best), comparison.headline_axis
     if result is None or math.isnan(result.ttb[100].value):
-        return [f"{comparison.baseline}'s score never rises above its first, so there is no time to reach it (TTB)."]
+        return [f"{comparison.baseline}'s score never rises above its first, so there is no time to baseline (TTB)."]
     time, unit = result.ttb[100], AXES[axis]
     seeds = f"of the single seeds {time.reached} of {time.n} get there"
     if math.isinf(time.value):
         return [f"{best.name} does not reach {comparison.baseline}'s best score within the budget; {seeds}."]
     return [
         f"{best.name} reaches {comparison.baseline}'s best score with {relative_text(time)} of the {unit} that "
-        f"{comparison.baseline} took (TTB(100 %) of the curves averaged over seeds); {seeds}."
+        f"{comparison.baseline} took (time to baseline, TTB(100 %), of the curves averaged over seeds); {seeds}."
     ]
 
 

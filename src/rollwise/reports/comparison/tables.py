@@ -71,7 +71,7 @@ def result_table(comparison: Comparison) -> Table:
     score = short_name(comparison.score or "score")
     where = amount(comparison.budgets[axis].value, axis) if comparison.budgets else "the budget"
     head = ["method", "seeds", f"{score} at the budget", f"from {comparison.baseline}",
-            f"mean {score}", "TTB(100 %)", "BSF(100 %)"]  # fmt: skip
+            f"mean {score}", "time to baseline, TTB(100 %)", "best so far, BSF(100 %)"]  # fmt: skip
     if comparison.oracle is not None:
         head.append("share of oracle's gain")
     head.append("effective task ratio")
@@ -79,9 +79,9 @@ def result_table(comparison: Comparison) -> Table:
     note = (
         f"Every curve is cut at {where}. Mean ± standard deviation over seeds; differences from {comparison.baseline} "
         "are paired by seed, in brackets their 95 % bootstrap interval, then in how many seeds the method is better. "
-        f"Mean {score}: over the budget, the area under the curve. TTB: {AXES[axis]} to reach "
-        f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF: best score as a ratio, above 1 is "
-        "better. Below them the median of the single seeds, and how many get there if not all."
+        f"Mean {score}: over the budget, the area under the curve. TTB (time to baseline): {AXES[axis]} to reach "
+        f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF (best so far): best score as a "
+        "ratio, above 1 is better. Below them the median of the single seeds, and how many get there if not all."
     )
     return Table("At equal compute", tuple(head), rows, note)
 
@@ -163,7 +163,7 @@ def relative_table(comparison: Comparison, axis: str) -> Table:
         "many of them get there if not all. Scores between evaluations are interpolated"
         f"{', but for BSF, as in the papers' if axis == 'steps' else ''}."
     )
-    return Table(f"TTB and BSF in {AXES[axis]}", tuple(head), tuple(rows), note)
+    return Table(f"Time to baseline (TTB) and best so far (BSF) in {AXES[axis]}", tuple(head), tuple(rows), note)
 
 
 def _where_cut(comparison: Comparison, axis: str) -> str:

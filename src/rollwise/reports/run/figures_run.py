@@ -90,8 +90,8 @@ def pass_at_figure(run: RunData) -> FigureSpec | None:
         for i, color in {0: SKY, len(steps) - 1: BLUE}.items():
             ax.plot(ks, scores[i], color=color, marker="o", markersize=4.0, label=f"step {steps[i]:.0f}")
         ax.set_xscale("log", base=2)
-        ax.set_xticks(ks, [str(k) for k in ks])
         finish_axes(ax, "k", "pass@k", legend=True)
+        ax.set_xticks(ks, [str(k) for k in ks])
 
     caption = f"pass@k of the first and the last evaluation, all k from one sample of {ks[-1]} completions a prompt."
     return FigureSpec("pass_at_k", "pass@k", caption, (draw,), WIDE)
