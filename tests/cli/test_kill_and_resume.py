@@ -43,6 +43,7 @@ def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
+@pytest.mark.slow
 def test_killed_in_a_step_and_in_a_save_then_resumed(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -52,6 +52,7 @@ def metrics(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
+@pytest.mark.slow
 def test_killed_and_gone_on_with_then_compared_at_equal_compute(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -91,6 +92,7 @@ def test_killed_and_gone_on_with_then_compared_at_equal_compute(
     assert "6 runs, 6 of them complete" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -70,6 +70,7 @@ def made_here(cache: Path) -> tuple[Path, list[int], list[str]]:
     return made, steps, heard.getvalue().splitlines()
 
 
+@pytest.mark.slow
 def test_a_killed_warm_start_goes_on_to_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(warm_start, "FEWEST_STEPS", 5)  # a checkpoint every 5 of 40 steps, in place of 90 of 900
     whole, _, err = made_here(tmp_path / "straight")

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from toys import GROUP, PROMPTS, toy_dataset
 
 from rollwise.pool import content_id
 
 
+@pytest.mark.slow
 def test_both_ranks_train_on_the_same_choice_and_resume(two_processes: Callable[[str], Path]) -> None:
     folder = two_processes("plain")
     first, second = json.loads((folder / "straight.json").read_text())

@@ -11,6 +11,7 @@ from toys import PROMPTS
 
 
 @pytest.mark.parametrize("group", [4, 3])  # of 3, a round must be of 2 groups, or the ranks would have unequal shares
+@pytest.mark.slow
 def test_two_ranks_train_on_the_same_admitted_groups_and_resume(
     group: int, two_processes: Callable[[str], Path]
 ) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 
 @pytest.mark.parametrize("kind", ["grpo", "rloo", "expected"])
+@pytest.mark.slow
 def test_two_ranks_judge_and_learn_as_one(kind: str, two_processes: Callable[[str], Path]) -> None:
     first, second = json.loads((two_processes(f"judging-{kind}") / "ranks.json").read_text())
     for name in ("lessons", "answers", "straight", "resumed"):

@@ -8,6 +8,7 @@ import pytest
 
 
 @pytest.mark.parametrize("name", ["lilo", "speed"])
+@pytest.mark.slow
 def test_two_ranks_probe_and_train_on_the_same_groups(name: str, two_processes: Callable[[str], Path]) -> None:
     folder = two_processes(name)
     first, second = json.loads((folder / "straight.json").read_text())
