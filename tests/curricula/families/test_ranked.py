@@ -308,3 +308,14 @@ def test_bad_options_are_named(options: dict[str, Any], reason: str) -> None:
     for make in (Scored, rw.BOTS, rw.Selector):
         with pytest.raises(rw.ConfigError, match=reason):
             make(pool_of([1.0]), **options)
+
+
+def test_a_round_that_is_drawn_again_at_a_load_leaves_the_generators_as_they_were_saved() -> None:
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(20)])
+    saved, loaded = (rw.Selector(pool, draw="proportional", candidate_multiplier=None, seed=0) for _ in range(2))
+    saved.ask(3)
+    saved.rng["other"].random(5)  # another generator moves on within the round
+    state = saved.state_dict()
+    loaded.load_state_dict(state)
+    assert loaded.state_dict() == state
+    assert [t.prompt_id for t in loaded.ask(3)] == [t.prompt_id for t in saved.ask(3)]
