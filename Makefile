@@ -2,16 +2,24 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN ?= runs/demo
+PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
+QUICK := $(addprefix tests/,answers core curricula estimators evaluation gates judges runs simulation tasks)
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
-.PHONY: demo test lint bench compare golden help-snapshots clean
+.PHONY: demo quick test test-all lint bench compare golden help-snapshots docs clean
 
 demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with the default method; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
 	else $(BIN)/rollwise train --task countdown --curriculum recommended --steps 60 --seed 0 --out $(RUN); fi
 
+quick: $(VENV)/.installed  ## The tests that need no training and no page: under a minute, for every save
+	$(PYTEST) $(QUICK) -m "not slow"
+
 test: $(VENV)/.installed lint  ## Lint, types, and every test
-	OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
+	$(PYTEST)
+
+test-all: $(VENV)/.installed lint  ## As `test`, with five times as many examples for every property
+	$(PYTEST) --hypothesis-profile thorough
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy

@@ -1,5 +1,6 @@
 """A policy for runs of seconds: warm-started for real, for a few steps, once a test session."""
 
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from rollwise.tasks import make_task
 
 
 @pytest.fixture(scope="session")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def policy(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     config = EmbeddedConfig(
         hidden_size=32,
         num_layers=1,
@@ -20,7 +21,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sft_batch_size=64,
     )
     task = make_task("countdown", levels=(1,), demo_accuracy=0.6)
-    return embedded_policy(task, config=config, cache_dir=tmp_path_factory.mktemp("cache"))
+    cache = once("cli-policy", lambda folder: embedded_policy(task, config=config, cache_dir=folder))
+    return embedded_policy(task, config=config, cache_dir=cache)
 
 
 @pytest.fixture

@@ -116,6 +116,7 @@ def test_a_wrong_option_is_a_wrong_command_line(capsys: pytest.CaptureFixture[st
     assert "setps" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_yaml_and_the_command_line_make_one_run(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -199,6 +200,7 @@ def test_every_curriculum_trains(
     assert any(any(g["failures"]) for g in groups)
 
 
+@pytest.mark.slow
 def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "rollwise"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}

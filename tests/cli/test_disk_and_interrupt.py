@@ -27,6 +27,7 @@ def last_line(text: str) -> str:
 
 
 @pytest.mark.parametrize("where", ["logs", "optimizer"])
+@pytest.mark.slow
 def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str], tmp_path: Path) -> None:
     """A limit of file sizes stands for a full disk: the optimizer's file is twice as large as the weights."""
     run = tmp_path / "run"
@@ -39,6 +40,7 @@ def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str],
     assert main(["train", "--resume", str(run)]) == 0
 
 
+@pytest.mark.slow
 def test_after_ctrl_c_the_line_names_what_goes_on(options: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
     process = subprocess.Popen(

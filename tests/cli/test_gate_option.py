@@ -12,6 +12,7 @@ from rollwise.training.config import TrainConfig
 from rollwise.training.run import left_out
 
 
+@pytest.mark.slow
 def test_a_gated_run_resumes_with_its_gate(options: list[str], tmp_path: Path) -> None:
     out = tmp_path / "run"
     gate = ["--gate", "mixed", "--gate_options.max_rounds", "2", "--gate_options.tolerance", "0.01"]

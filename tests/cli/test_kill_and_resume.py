@@ -10,6 +10,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pytest
+
+from rollwise.cli import main
 from rollwise.training.trainer.checkpoint import SEAL, latest_complete
 
 TIMED = {"time", "wall_s", "ask_s", "tell_s"}
@@ -19,13 +22,6 @@ def start(*arguments: str) -> subprocess.Popen[str]:
     return subprocess.Popen(
         [sys.executable, "-m", "rollwise", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
-
-
-def finish(*arguments: str) -> str:
-    process = start(*arguments)
-    output, _ = process.communicate(timeout=300)
-    assert process.returncode == 0, output[-3000:]
-    return output
 
 
 def kill_when(moment: Callable[[], bool], *arguments: str) -> None:
@@ -47,10 +43,13 @@ def size(path: Path) -> int:
     return path.stat().st_size if path.exists() else 0
 
 
-def test_killed_in_a_step_and_in_a_save_then_resumed(options: list[str], tmp_path: Path) -> None:
+@pytest.mark.slow
+def test_killed_in_a_step_and_in_a_save_then_resumed(
+    options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     straight, killed = tmp_path / "straight", tmp_path / "killed"
-    report = finish(*options, "--out", str(straight))
-    assert f"report: {straight / 'report.html'}" in report
+    assert main([*options, "--out", str(straight)]) == 0
+    assert f"report: {straight / 'report.html'}" in "".join(capsys.readouterr())
 
     # before the first checkpoint
     kill_when(lambda: size(killed / "rollouts.jsonl") > 0, *options, "--out", str(killed))
@@ -66,7 +65,7 @@ def test_killed_in_a_step_and_in_a_save_then_resumed(options: list[str], tmp_pat
     kill_when(lambda: '"step": 7' in (killed / "rollouts.jsonl").read_text(), "train", "--resume", str(killed))
     with open(killed / "metrics.jsonl", "a") as file:
         file.write('{"step": 9, "rew')
-    finish("train", "--resume", str(killed))
+    assert main(["train", "--resume", str(killed)]) == 0
 
     for name in ("rollouts.jsonl", "prompts.jsonl"):
         assert lines(killed / name) == lines(straight / name)

@@ -30,6 +30,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         assert part in text
 
 
+@pytest.mark.slow
 def test_killed_and_gone_on_with_it_is_the_same(command: list[str], tmp_path: Path) -> None:
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     assert main([*command, "--out", str(straight)]) == 0

@@ -107,6 +107,7 @@ def test_consistency(command: Run, toy: Path, tmp_path: Path) -> None:
     assert "1 prompts failed" in said
 
 
+@pytest.mark.slow
 def test_train_watch_and_report(command: Run, toy: Path, tmp_path: Path) -> None:
     out = tmp_path / HOSTILE
     command(
@@ -141,6 +142,7 @@ def test_a_process_of_its_own(toy: Path, tmp_path: Path) -> None:
     assert CONTROL.findall((done.stdout + done.stderr).decode()) == []
 
 
+@pytest.mark.slow
 def test_compare(command: Run, toy: Path, tmp_path: Path) -> None:
     base = {
         "task_options": {"style": "compact", "levels": [1]}, "model": str(toy / "policy"), "steps": 1,

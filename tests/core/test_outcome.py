@@ -127,3 +127,10 @@ def test_the_bound_of_advantages() -> None:
     with pytest.raises(rw.RewardError, match=r"'t0' must be 2 finite numbers of size at most 1e\+12"):
         curriculum.tell([rw.Outcome(ticket.id, [1, 0], advantages=[1e308, -1e308])])
     assert curriculum.tell([rw.Outcome(ticket.id, [1, 0], advantages=[1e12, -1e12])]).abs_advantage.tolist() == [1e12]
+
+
+def test_a_reward_that_float32_rounded_down_is_still_solved() -> None:
+    spec = rw.RewardSpec(high=0.7)
+    rounded = float(np.float32(0.7))
+    assert rounded < 0.7
+    assert (spec.check([rounded, 0.69], "t0") >= spec.threshold).tolist() == [True, False]

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
@@ -354,7 +354,6 @@ def slow_retrieval(
 
 
 @given(st.integers(0, 10**6), st.booleans())
-@settings(max_examples=40, deadline=None)
 def test_the_bank_agrees_with_the_paper_candidate_by_candidate(seed: int, keyed: bool) -> None:
     """Against an oracle, through a memory that comes, goes and changes; small grids make ties."""
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
@@ -421,7 +421,6 @@ class Played:
 scripts = st.lists(st.tuples(st.sampled_from(["consult", "ask", "tell"]), st.integers(1, 6)), max_size=14)
 
 
-@settings(max_examples=60, deadline=None)
 @given(before=scripts, after=scripts)
 def test_resume_equals_the_uninterrupted_run_with_judgments_open(before: Any, after: Any) -> None:
     straight = Played(rw.METIS(plain(20), seed=4, candidate_multiplier=2, expire_after=6))

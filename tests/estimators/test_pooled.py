@@ -5,7 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
@@ -182,7 +182,6 @@ scores = st.lists(st.sampled_from([0.0, 0.1, 1.0]), min_size=1, max_size=8)
 steps = st.lists(st.dictionaries(st.integers(0, 5), scores, max_size=4), max_size=8)
 
 
-@settings(max_examples=60, deadline=None)
 @given(steps=steps)
 def test_against_the_algorithm_prompt_by_prompt(steps: list[dict[int, list[float]]]) -> None:
     groups = np.array([0, 1, 0, 1, 2, 2])

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError, RewardError
@@ -64,7 +64,6 @@ def test_infinite_reward_raises() -> None:
         effective_task_ratio([[0, 1], [math.inf, 0]])
 
 
-@settings(max_examples=50, deadline=None)
 @given(st.lists(st.lists(st.floats(-2, 2), max_size=5), min_size=1, max_size=8))
 def test_shares_sum_to_one(groups: list[list[float]]) -> None:
     out = group_outcomes(groups)

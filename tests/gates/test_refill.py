@@ -53,7 +53,6 @@ def test_admitted_groups_are_never_lost(plan: list[list[float]], n: int, max_rou
         assert sampling.metrics()["rejected"] == len(added) - len(admitted)
 
 
-@settings(deadline=None, max_examples=100)
 @given(plan=st.lists(st.lists(st.booleans(), min_size=10, max_size=10), min_size=3, max_size=3), n=st.integers(1, 10))
 def test_asking_for_what_is_missing_never_gives_a_surplus(plan: list[list[bool]], n: int) -> None:
     batch = DynamicSampling().batch(n)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
@@ -17,7 +17,6 @@ TOKENIZER = character_tokenizer()
 PIECES = st.lists(st.sampled_from([*ALPHABET, "<answer>", "</answer>"])).map("".join)
 
 
-@settings(deadline=None)
 @given(PIECES)
 def test_decoding_gives_the_text_back(text: str) -> None:
     ids = TOKENIZER(text)["input_ids"]

@@ -118,13 +118,18 @@ def rollout_rows() -> Callable[..., list[dict[str, Any]]]:
 
 
 @pytest.fixture(scope="session")
-def whole_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def whole_run(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     """A realistic made-up run of 200 steps, with its report written."""
     from rollwise.reports import write_report
 
-    folder = tmp_path_factory.mktemp("runs") / "countdown-replay-7"
-    write_run(
-        folder, make_metric_rows(200, seed=0), make_rollout_rows(200, groups=16, seed=1), CONFIG.format(steps=200)
-    )
-    write_report(folder)
-    return folder
+    def make(folder: Path) -> None:
+        lines = make_metric_rows(200, seed=0), make_rollout_rows(200, groups=16, seed=1)
+        write_report(write_run(folder / "countdown-replay-7", *lines, CONFIG.format(steps=200)))
+
+    return once("whole-run", make) / "countdown-replay-7"
+
+
+@pytest.fixture
+def page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are drawn on the page alone: to write each as PNG and SVG too takes most of a report's time."""
+    monkeypatch.setattr("rollwise.reports.drawing.save_figure", lambda spec, folder: None)

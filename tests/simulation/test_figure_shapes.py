@@ -10,10 +10,12 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+import pytest
 
 import rollwise as rw
 from rollwise.simulation import Learner, Population, SimulationLog, heatmap, make_world, parts, simulate
 
+pytestmark = pytest.mark.slow
 SEEDS = {"default": range(3), "good": range(2), "quick": range(2), "sec": range(2)}  # the default varies most
 WORLDS = {  # population, learner, batch; prompts in the paper's proportion
     "default": (Population(), Learner(), 32),

@@ -281,6 +281,7 @@ if __name__ == "__main__":
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="children are found in /proc")
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.slow
 def test_interrupted_it_ends_with_its_workers(how: signal.Signals, tmp_path: Path) -> None:
     script = tmp_path / "long.py"
     script.write_text(INTERRUPTED)

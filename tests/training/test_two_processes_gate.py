@@ -1,19 +1,22 @@
 """Through a gate, two gloo ranks decide alike, and train on whole groups that straddle them."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from test_two_processes import torchrun
 from toys import PROMPTS
 
 
 @pytest.mark.parametrize("group", [4, 3])  # of 3, a round must be of 2 groups, or the ranks would have unequal shares
-def test_two_ranks_train_on_the_same_admitted_groups_and_resume(group: int, tmp_path: Path) -> None:
-    torchrun(str(tmp_path), str(group), script="two_ranks_gated.py")
-    first, second = json.loads((tmp_path / "straight.json").read_text())
+@pytest.mark.slow
+def test_two_ranks_train_on_the_same_admitted_groups_and_resume(
+    group: int, two_processes: Callable[[str], Path]
+) -> None:
+    folder = two_processes(f"gate-{group}")
+    first, second = json.loads((folder / "straight.json").read_text())
     assert first["parameters"] == second["parameters"]
     assert second["trace"] == second["groups"] == []  # rank 0 alone asks, is told, and decides
     assert len(first["groups"]) == len(first["generations"]) == 2
@@ -26,8 +29,7 @@ def test_two_ranks_train_on_the_same_admitted_groups_and_resume(group: int, tmp_
     else:
         assert any(n % 2 for rounds in sizes for n in rounds)  # some group lay on both ranks
 
-    torchrun(str(tmp_path), str(group), "resume", script="two_ranks_gated.py")
-    resumed: list[dict[str, Any]] = json.loads((tmp_path / "resumed.json").read_text())
+    resumed: list[dict[str, Any]] = json.loads((folder / "resumed.json").read_text())
     assert {r["parameters"] for r in resumed} == {first["parameters"]}
     assert resumed[0]["trace"] == first["trace"][-len(resumed[0]["trace"]) :]
     assert resumed[0]["gate"] == first["gate"]

@@ -1,16 +1,16 @@
 """Two gloo ranks judge a share each, agree on what was answered, and average one joint gradient."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_two_processes import torchrun
 
 
 @pytest.mark.parametrize("kind", ["grpo", "rloo", "expected"])
-def test_two_ranks_judge_and_learn_as_one(kind: str, tmp_path: Path) -> None:
-    torchrun(str(tmp_path), kind, script="two_ranks_judging.py")
-    first, second = json.loads((tmp_path / "ranks.json").read_text())
+@pytest.mark.slow
+def test_two_ranks_judge_and_learn_as_one(kind: str, two_processes: Callable[[str], Path]) -> None:
+    first, second = json.loads((two_processes(f"judging-{kind}") / "ranks.json").read_text())
     for name in ("lessons", "answers", "straight", "resumed"):
         assert first[name] == second[name]
     assert first["straight"] == first["resumed"]

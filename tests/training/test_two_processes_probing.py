@@ -1,16 +1,17 @@
 """Two gloo ranks measure and screen alike, with groups that can't be shared out evenly, and resume exactly."""
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from test_two_processes import torchrun
 
 
 @pytest.mark.parametrize("name", ["lilo", "speed"])
-def test_two_ranks_probe_and_train_on_the_same_groups(name: str, tmp_path: Path) -> None:
-    torchrun(str(tmp_path), name, script="two_ranks_probing.py")
-    first, second = json.loads((tmp_path / "straight.json").read_text())
+@pytest.mark.slow
+def test_two_ranks_probe_and_train_on_the_same_groups(name: str, two_processes: Callable[[str], Path]) -> None:
+    folder = two_processes(name)
+    first, second = json.loads((folder / "straight.json").read_text())
     assert first["parameters"] == second["parameters"]
     assert second["groups"] == []
     assert first["kept"] == second["kept"]
@@ -24,14 +25,13 @@ def test_two_ranks_probe_and_train_on_the_same_groups(name: str, tmp_path: Path)
         assert {lane for g in first["groups"] for lane in g["lanes"]} >= {"continue"}
         assert any(g["waited"] for g in first["groups"])
 
-    lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
-    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    lines = [json.loads(line) for line in (folder / "run/rollouts.jsonl").read_text().splitlines()]
+    metrics = [json.loads(line) for line in (folder / "run/metrics.jsonl").read_text().splitlines()]
     padding = sum(m.get("padding_rollouts", 0) for m in metrics)
     assert metrics[-1]["rollouts"] == sum(len(line["rewards"]) for line in lines) + padding
     assert metrics[-1]["rollouts"] % 2 == 0
 
-    torchrun(str(tmp_path), name, "resume", script="two_ranks_probing.py")
-    resumed = json.loads((tmp_path / "resumed.json").read_text())
+    resumed = json.loads((folder / "resumed.json").read_text())
     assert {rank["parameters"] for rank in resumed} == {first["parameters"]}
     assert resumed[0]["groups"] == first["groups"][3:]
     assert resumed[0]["curriculum"] == first["curriculum"]

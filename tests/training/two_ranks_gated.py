@@ -1,13 +1,11 @@
-"""Run under torchrun: trains through a gate on two processes; what each rank trained on goes to a JSON file."""
+"""Trains through a gate on two processes; what each rank trained on goes to JSON files."""
 
-import hashlib
-import sys
 from pathlib import Path
 from typing import Any
 
 from gated import NotingGRPO, half_solved
-from ranks import tell_and_end
-from toys import CONFIGS, PROMPTS, Traced, flat_parameters, make_trainer, toy_dataset
+from ranks import digest, tell
+from toys import CONFIGS, PROMPTS, Traced, make_trainer, toy_dataset
 from trl import GRPOConfig
 
 from rollwise.gates import DynamicSampling
@@ -30,10 +28,10 @@ def trained_on(trainer: Any) -> list[dict[str, Any]]:
     ]
 
 
-def main(out: str, group: int, resume: bool) -> None:
+def train(out: Path, group: int, resume: bool) -> Any:
     groups: list[Any] = []
     trainer = make_trainer(
-        Path(out),
+        out,
         kind=NotingGRPO,
         reward=half_solved,
         curriculum=Traced(seed=3, retest_every=2),
@@ -49,7 +47,7 @@ def main(out: str, group: int, resume: bool) -> None:
     )
     trainer.train(resume_from_checkpoint=f"{out}/checkpoint-3" if resume else None)
     mine = {
-        "parameters": hashlib.sha256(flat_parameters(trainer).numpy().tobytes()).hexdigest(),
+        "parameters": digest(trainer),
         "trace": trainer.curriculum.trace,
         "generations": trained_on(trainer) if hasattr(trainer, "trained") else [],
         "gate": trainer.gate.metrics(),
@@ -67,8 +65,5 @@ def main(out: str, group: int, resume: bool) -> None:
             for g in groups
         ],
     }
-    tell_and_end(trainer, mine, Path(out, "resumed.json" if resume else "straight.json"))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], int(sys.argv[2]), "resume" in sys.argv)
+    tell(trainer, mine, out / ("resumed.json" if resume else "straight.json"))
+    return trainer

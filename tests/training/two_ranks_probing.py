@@ -1,26 +1,24 @@
-"""Run under torchrun: trains with probes on two processes; what each rank trained on goes to a JSON file."""
+"""Trains with probes on two processes; what each rank trained on goes to JSON files."""
 
-import hashlib
-import sys
 from pathlib import Path
 from typing import Any
 
 from gated import NotingGRPO
 from probing import lilo, probing, speed
-from ranks import tell_and_end
+from ranks import digest, tell
 from test_change_dataset import Change, other_data
-from toys import PROMPTS, flat_parameters
+from toys import PROMPTS
 
 from rollwise.training import Recorder, RunFolder
 
 GROUP = 5
 
 
-def main(out: str, name: str, resume: bool) -> None:
+def train(out: Path, name: str, resume: bool) -> Any:
     groups: list[Any] = []
     curriculum = lilo() if name == "lilo" else speed(screen=15, screen_limit=3, screen_rollouts=3)
     trainer = probing(
-        Path(out),
+        out,
         kind=NotingGRPO,
         curriculum=curriculum,
         seen=groups,
@@ -32,11 +30,11 @@ def main(out: str, name: str, resume: bool) -> None:
     )
     if hasattr(trainer.curriculum, "rebind") and name == "lilo":
         trainer.add_callback(Change(trainer, 4, other_data()))
-    Recorder(RunFolder(Path(out, "run"))).attach(trainer)
+    Recorder(RunFolder(out / "run")).attach(trainer)
     trainer.train(resume_from_checkpoint=f"{out}/checkpoint-3" if resume else None)
     decode = trainer.processing_class.batch_decode
     mine = {
-        "parameters": hashlib.sha256(flat_parameters(trainer).numpy().tobytes()).hexdigest(),
+        "parameters": digest(trainer),
         "texts": [decode(output["completion_ids"], skip_special_tokens=True) for output in trainer.trained],
         "advantages": [output["advantages"].tolist() for output in trainer.trained],
         "kept": sorted(trainer._screened.groups),
@@ -54,8 +52,5 @@ def main(out: str, name: str, resume: bool) -> None:
             for g in groups
         ],
     }
-    tell_and_end(trainer, mine, Path(out, "resumed.json" if resume else "straight.json"))
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2], "resume" in sys.argv)
+    tell(trainer, mine, out / ("resumed.json" if resume else "straight.json"))
+    return trainer

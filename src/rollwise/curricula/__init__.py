@@ -39,7 +39,7 @@ from rollwise.curricula.speed import SPEED
 from rollwise.curricula.vcrl import VCRL
 from rollwise.errors import ConfigError
 from rollwise.moved import present_names
-from rollwise.options import check_name, check_options, keyword_options
+from rollwise.options import check_options, keyword_options
 
 for _file in iter_modules(__path__):
     if not _file.ispkg:

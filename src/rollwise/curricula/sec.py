@@ -7,15 +7,13 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import (
-    ArmBandit,
+from rollwise.curricula.families.arms import ArmBandit,
     belief_sd,
     boltzmann,
     boltzmann_among,
     draw_arms,
     pay_of,
-    upper_bounds,
-)
+    upper_bounds, check_category
 from rollwise.curricula.families.members import ArmMembers, ArmRounds
 from rollwise.curricula.families.strata import sample_of
 from rollwise.curricula.seam.base import CoreOptions
@@ -97,7 +95,7 @@ class SEC(
         pool_multiplier: Count | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.arm_columns = check_arm_columns(columns)
+        self.arm_columns = check_category(category)
         self.learning_rate, self.temperature = learning_rate, temperature
         self.advantage, self.choice = advantage, choice
         self.ucb_scale, self.prior_sd, self.discount = ucb_scale, prior_sd, discount
@@ -125,7 +123,7 @@ class SEC(
         What METIS does not say, and what is done here:
 
         - *What the ten categories are*: tenths of the pool by `difficulty`, as SEC divides a data set of one domain
-          (section 2.1). Give `clusters=10` for clusters of `embedding`, or `columns` for categories that you have.
+          (section 2.1). Give `clusters=10` for clusters of `embedding`, or `category` for categories that you have.
         - *What the pool multiplier does to SEC*: "samples prompts uniformly within the chosen category until the batch
           is full" leaves it the category's 8 k candidates alone. k of them drawn uniformly are k drawn uniformly of the
           category, so it changes nothing. Of 8 k drawn from the whole pool, as METIS draws for itself, a tenth would

@@ -23,7 +23,7 @@ from rollwise.state import make_folder, write_atomically
 class PastPlan:
     """The training that is planned, by default one like the log's; what `Summary` needs of a profile's options."""
 
-    data: str
+    source: str
     model: str
     rollouts: int
     answer: str | None
@@ -70,7 +70,7 @@ def plan_of(past: PastRollouts, config: PastConfig) -> PastPlan:
     """The training that is planned: what the options say, else what the log did."""
     steps = len(past.steps) if past.has_steps else None
     return PastPlan(
-        data=str(past.path),
+        source=str(past.path),
         model="past rollouts",
         rollouts=past.group_size,
         answer=config.answer or ("gts" if past.kind == "verl" else None),

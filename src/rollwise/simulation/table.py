@@ -148,7 +148,8 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, save_figure
+    from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend
+    from rollwise.reports.figure_files import save_figure
     from rollwise.reports.series import moving_mean, smoothing_window
 
     key = "effective_ratio" if config.replay is not None else "score"

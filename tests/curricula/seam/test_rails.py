@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
@@ -68,7 +68,6 @@ def test_one_at_a_time_explores_its_share_exactly() -> None:
     explore=st.sampled_from([0.05, 0.1, 0.25]),
     told=st.booleans(),
 )
-@settings(max_examples=40, deadline=None)
 def test_the_share_is_exact_at_any_size_of_ask(sizes: list[int], explore: float, told: bool) -> None:
     curriculum = make(2000, {**ONLY, "explore": explore})
     explored = asked = 0
@@ -90,7 +89,6 @@ def test_those_not_asked_for_the_longest_time_come_first() -> None:
 
 
 @given(n=st.integers(1, 40), k=st.integers(1, 12), explore=st.sampled_from([0.05, 0.25, 1.0]), groups=st.integers(1, 4))
-@settings(max_examples=25, deadline=None)
 def test_every_prompt_is_asked_in_bounded_time_whatever_the_method_does(
     n: int, k: int, explore: float, groups: int
 ) -> None:
@@ -128,7 +126,6 @@ def test_a_debt_that_nobody_could_serve_is_not_kept() -> None:
     at_most=st.sampled_from([0.0, 0.1, 0.25]),
     solved=st.floats(0, 1),
 )
-@settings(max_examples=40, deadline=None)
 def test_the_rails_never_take_more_than_their_share(sizes: list[int], at_most: float, solved: float) -> None:
     """Everything wants room: exploration, retests of all that is told, two categories that the method never takes."""
     rails = {"at_most": at_most, "explore": 0.3, "retest_every": 1, "retest_solved": 9, "category_share": 1.0}
@@ -205,7 +202,6 @@ def test_retests_of_nobody_are_not_owed() -> None:
 
 
 @given(sizes=st.lists(st.integers(1, 24), min_size=1, max_size=60), groups=st.integers(2, 5))
-@settings(max_examples=40, deadline=None)
 def test_the_quota_holds_against_a_method_that_hates_a_category(sizes: list[int], groups: int) -> None:
     """Each of G equal categories gets 0.2 / G of what was asked before this batch, less a prompt not yet whole.
 

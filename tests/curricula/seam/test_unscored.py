@@ -73,6 +73,7 @@ class World:
 
 
 @pytest.mark.parametrize("name", sorted({*CURRICULA, *SPECIAL}))
+@pytest.mark.slow
 def test_a_category_that_is_never_scored_gets_no_more_than_its_share(
     name: str, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -221,6 +221,7 @@ def test_the_command_answers_and_says_what_the_server_counted(
     assert sum(line["row_forwards"] for line in lines) == server.generated
 
 
+@pytest.mark.slow
 def test_killed_it_goes_on_with_the_prompts_that_are_missing(
     exported: Path, policy_of: tuple[Any, Any], tmp_path: Path
 ) -> None:

@@ -14,6 +14,7 @@ from rollwise.errors import StateFileError
 from rollwise.reports import write_report
 from rollwise.reports.comparison.report import write_run_comparison
 
+pytestmark = pytest.mark.usefixtures("page_alone")
 RunMaker = Callable[..., Path]
 Rows = Callable[..., list[dict[str, Any]]]
 

@@ -84,6 +84,7 @@ def test_the_section_with_its_numbers(make_run: RunMaker) -> None:
     assert {"judgments.png", "judged_outcomes.svg"} <= {path.name for path in (folder / "figures").iterdir()}
 
 
+@pytest.mark.usefixtures("page_alone")
 @pytest.mark.parametrize(
     ("curriculum", "said"),
     [
@@ -98,6 +99,7 @@ def test_each_way_to_fail_is_named(make_run: RunMaker, curriculum: dict[str, flo
     assert said in section(write_report(make_run(judged_lines(6, **curriculum), judged_groups(6))), "judgments")
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_what_cannot_be_said_is_said(make_run: RunMaker) -> None:
     """Predictions that are all alike have no correlation; rewards beyond [0, 1] have no variance to compare with."""
     alike = [row | {"predicted_variance": 0.25} for row in judged_groups(6)]
@@ -115,6 +117,7 @@ def test_nothing_is_said_where_nothing_judged(whole_run: Path) -> None:
     assert "udgments" not in text
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_a_judge_of_pass_rates_has_no_ceiling(make_run: RunMaker) -> None:
     lines = [
         {name: value for name, value in row.items() if "judge" not in name}

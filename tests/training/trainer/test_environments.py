@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from importlib import metadata
 from pathlib import Path
@@ -35,8 +36,9 @@ QUICK = replace(SMALL, num_demos=1200, sft_steps=150, sft_batch_size=16)
 
 
 @pytest.fixture(scope="module")
-def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tool_policy(TASK, config=QUICK, cache_dir=tmp_path_factory.mktemp("cache"))
+def policy(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    cache = once("tool-policy", lambda folder: tool_policy(TASK, config=QUICK, cache_dir=folder))
+    return tool_policy(TASK, config=QUICK, cache_dir=cache)
 
 
 class Lengths(CurriculumGRPOTrainer):

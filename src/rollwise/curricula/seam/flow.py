@@ -18,6 +18,7 @@ from rollwise.draws import hash_ids, ties
 from rollwise.evidence import Evidence
 from rollwise.ledger import Ledger
 from rollwise.options import check_whole
+from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
 from rollwise.ticket import Purpose, Ticket

@@ -11,7 +11,8 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 
-from rollwise.reports.drawing import BLUE, GREY, VERMILLION, FigureSpec, finish_axes, inline_panels
+from rollwise.reports.drawing import BLUE, GREY, VERMILLION, FigureSpec, finish_axes
+from rollwise.reports.figure_files import inline_panels
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.inference.consistency import Line, agreement, answer_table, cost_table, facts, sentences
 from rollwise.reports.inference.page import figure_section, table_section

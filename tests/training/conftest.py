@@ -1,0 +1,38 @@
+"""The one launch of two processes, whose files every test of two processes reads."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+HERE = Path(__file__).parent
+
+
+def launch(out: Path) -> None:
+    """Run all scenarios on two gloo ranks; the log of both, and the exit status, stay beside their files."""
+    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    path = os.pathsep.join([*map(str, (HERE, HERE / "generation", HERE / "trainer")), os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "ACCELERATE_USE_CPU": "true"}
+    with open(out / "log", "w") as log:
+        done = subprocess.run(
+            [*command, str(HERE / "two_ranks_all.py"), str(out)],
+            env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=1200,
+        )  # fmt: skip
+    (out / "status").write_text(str(done.returncode))
+
+
+@pytest.fixture(scope="session")
+def two_processes(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], Path]:
+    """`two_processes(scenario)`: the folder of a scenario of two_ranks_all.py, which ran on two processes."""
+
+    def folder(scenario: str) -> Path:
+        out = once("two-processes", launch)
+        assert (out / "status").read_text() == "0", (out / "log").read_text()[-3000:]
+        return out / scenario
+
+    return folder
