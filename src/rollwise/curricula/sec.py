@@ -7,13 +7,16 @@ from typing import Annotated, Any, ClassVar, Literal, Self, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import ArmBandit,
+from rollwise.curricula.families.arms import (
+    ArmBandit,
     belief_sd,
     boltzmann,
     boltzmann_among,
+    check_category,
     draw_arms,
     pay_of,
-    upper_bounds, check_category
+    upper_bounds,
+)
 from rollwise.curricula.families.members import ArmMembers, ArmRounds
 from rollwise.curricula.families.strata import sample_of
 from rollwise.curricula.seam.base import CoreOptions
