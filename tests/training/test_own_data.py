@@ -81,6 +81,8 @@ def test_killed_and_resumed_it_is_the_same_run_to_the_bit(own: Path) -> None:
     assert {r for line in timeless(rollouts) for r in line["rewards"]} == {0.0, 1.0}  # what was told: math alone
     page = (straight / "report.html").read_text()
     assert "maths.jsonl" in page
+    assert "solved by math" in page
+    assert ">Rewards<" in page
     assert "not there" not in page
 
 
@@ -209,6 +211,13 @@ def test_a_reward_outside_the_range_does_not_end_a_run(tmp_path: Path, caplog: p
     strict = rw.PrioritizedReplay(seed=0, reward_spec=rw.RewardSpec())
     with pytest.raises(RewardError, match=r"outside \[0, 1\]"):
         make_trainer(tmp_path / "b", reward=Bonus(), curriculum=strict, max_steps=6).train()
+
+
+def test_the_run_folder_says_the_range_that_holds(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path / "out", reward=Bonus(), max_steps=5, extra={"run": tmp_path / "run"})
+    trainer.train()
+    written = json.loads((tmp_path / "run/rewards.json").read_text())
+    assert written == {"low": 0.0, "high": 1.5, "solved_at": 1.0}
 
 
 def test_a_state_that_was_widened_goes_on_so() -> None:

@@ -19,6 +19,8 @@ from rollwise.reports.run.figures_run import (
     parts_figure,
     pass_at_figure,
     ratio_figure,
+    reward_names,
+    rewards_figure,
     score_figure,
 )
 from rollwise.runs.group_table import GroupTable
@@ -36,6 +38,7 @@ def build_figures(run: RunData, digest: RolloutDigest) -> tuple[list[FigureSpec]
         ("success rates of the sampled prompts (needs rollouts.jsonl with step and rewards)",
          lambda: heatmap_figure(groups)),
         ("parts of the ratio (needs frac_all_good, frac_mixed, frac_all_bad)", lambda: parts_figure(run)),
+        *([("rewards", lambda: rewards_figure(run))] if reward_names(run) else []),
         ("mean advantage (needs abs_advantage)", lambda: advantage_figure(run)),
         ("sizes of the pools (needs curriculum/.../heap, solved and unsolved: prioritized replay's)",
          lambda: pools_figure(run)),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from functools import partial
 
 import numpy as np
@@ -12,7 +13,9 @@ from rollwise.reports.drawing import (
     BLUE,
     GREEN,
     GREY,
+    LONGEST_LABEL,
     ORANGE,
+    PALETTE,
     PURPLE,
     SKY,
     VERMILLION,
@@ -149,6 +152,29 @@ def advantage_figure(run: RunData) -> FigureSpec | None:
 
     caption = f"Mean absolute advantage of the step's rollouts, the size of the learning signal{smoothing(advantage)}."
     return FigureSpec("advantage", "Learning signal", caption, (draw,), WIDE)
+
+
+def reward_names(run: RunData) -> list[str]:
+    """The reward functions with a logged mean, from the keys `rewards/NAME/mean`."""
+    keys = [key for key in run.metrics if key.startswith("rewards/") and key.endswith("/mean")]
+    names = [key[len("rewards/") : -len("/mean")] for key in keys]
+    return [] if names == ["reward"] else names  # a task's only one, which the score shows
+
+
+def rewards_figure(run: RunData) -> FigureSpec | None:
+    """The mean of each reward function by step; the sum, with its weights, is trained on."""
+    curves = {name: run.column(f"rewards/{name}/mean") for name in reward_names(run)}
+    curves = {name: values for name, values in curves.items() if any_finite(values)}
+    if not curves:
+        return None
+
+    def draw(ax: Axes) -> None:
+        for colour, (name, values) in zip(itertools.cycle(PALETTE), curves.items(), strict=False):
+            draw_trend(ax, run.metrics["step"], values, color=colour, label=name[:LONGEST_LABEL])
+        finish_axes(ax, "training step", "mean reward", legend=True)
+
+    caption = "Mean of each reward function over the step's rollouts; their weighted sum is trained on."
+    return FigureSpec("rewards", "Rewards", caption, (draw,), WIDE)
 
 
 def overhead_shares(run: RunData) -> FloatArray:

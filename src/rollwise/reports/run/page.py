@@ -74,8 +74,25 @@ def _problems(sentences: Sequence[str]) -> str:
 
 def _header(run: RunData) -> str:
     facts = [(key, config_name(run.config, key)) for key in ("task", "model", "curriculum", "trainer", "seed")]
+    facts[1:1] = _data_facts(run.config)
     listed = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
     return f"<header><p>rollwise report</p><h1>{escape(run.name)}</h1><dl>{listed}</dl></header>"
+
+
+def _data_facts(config: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """Data and rewards of one's own: which, and which reward says what is solved."""
+    data, rewards = _words(config.get("data")), _words(config.get("reward"))
+    rows = config.get("train_dataset")
+    if not data and isinstance(rows, Mapping):
+        data = f"{rows.get('rows')} rows"
+    solved = _words(config.get("success"))
+    return [("data", data), ("rewards", rewards + (f"; solved by {solved}" if solved else ""))]
+
+
+def _words(value: Any) -> str:
+    """Text, or several joined; "" for anything else."""
+    parts = value if isinstance(value, list) else [value]
+    return ", ".join(part for part in parts if isinstance(part, str))
 
 
 def config_name(config: Mapping[str, Any], key: str) -> str:

@@ -13,6 +13,7 @@ from transformers import TrainerCallback
 
 from rollwise.errors import ConfigError
 from rollwise.models.identity import made_by
+from rollwise.outcome import RewardSpec
 from rollwise.runs.folder import RunFolder, Totals
 from rollwise.runs.log_ends import read_record
 from rollwise.training.generation.groups import Groups
@@ -61,6 +62,7 @@ class Recorder(TrainerCallback):
         self._training = False
         self._before: dict[str, Any] | None = {}  # scores from before the first training; None once it has begun
         self._trainer: Any = None
+        self._rewards: RewardSpec | None = None  # as they stand in the folder
         self._since = 0.0
         self._evaluated = 0.0
         self._spared = 0.0  # seconds of this step that are not charged to the run
@@ -114,6 +116,14 @@ class Recorder(TrainerCallback):
         line |= {name: line.get(name, own) + (own - line.get(name, own)) * new / all_ for name, own in means.items()}
         line |= {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         self._groups = all_
+        self._write_rewards()
+
+    def _write_rewards(self) -> None:
+        """Say in the folder what counts as solved; again where the trainer has widened the range."""
+        spec = self._trainer.curriculum.reward_spec
+        if spec != self._rewards:
+            self.folder.write_rewards(spec)
+            self._rewards = spec
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
@@ -124,7 +134,7 @@ class Recorder(TrainerCallback):
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             if self._trainer.resumed_from is not None:
                 self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
-            self.folder.write_rewards(self._trainer.curriculum.reward_spec)
+            self._write_rewards()
             if not self.same_run and self.folder.takes_script:
                 self._describe(state)
             self.prompts.resume()

@@ -65,6 +65,7 @@ def script_config(trainer: Any, state: Any) -> dict[str, Any]:
         "micro_batch": args.per_device_train_batch_size,
         "reward": list(trainer.reward_func_names),
         "reward_weights": trainer.reward_weights.tolist(),
+        "success": None if trainer.success is None else trainer.reward_func_names[trainer.success],
         "train_prompts": len(curriculum.pool),
         "train_dataset": data_facts(trainer.train_dataset),
         **_evaluation(trainer, state),
