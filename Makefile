@@ -3,7 +3,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 RUN ?= runs/demo
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
-QUICK := $(addprefix tests/,answers core curricula estimators evaluation gates judges runs simulation tasks)
+QUICK := $(addprefix tests/,answers core curricula estimators evaluation gates judges runs)
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
 .PHONY: demo quick test test-all lint bench compare golden help-snapshots docs clean

@@ -239,3 +239,14 @@ def test_a_folder_beside_the_plan_does_not_hide_the_embedded_policy(tmp_path: Pa
     (tmp_path / "embedded").mkdir()
     plan = read_plan(written(tmp_path, base={**PLAN["base"], "model": "embedded"}))
     assert plan.runs(tmp_path / "out")[0].config.model == "embedded"
+
+
+def test_own_data_and_rewards_are_found_beside_the_plan(tmp_path: Path) -> None:
+    (tmp_path / "a.jsonl").write_text("")
+    (tmp_path / "r.py").write_text("")
+    base = "{data: [a.jsonl, owner/name:train], reward: [r.py:f, math], model: tiny}"
+    plan = tmp_path / "plan.yaml"
+    plan.write_text(f"base: {base}\nmethods: {{uniform: {{curriculum: uniform}}}}\nseeds: [0]\n")
+    config = read_plan(plan).runs(tmp_path)[0].config
+    assert config.data == [str(tmp_path / "a.jsonl"), "owner/name:train"]
+    assert config.reward == [f"{tmp_path / 'r.py'}:f", "math"]

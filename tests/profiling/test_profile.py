@@ -145,7 +145,7 @@ def test_damage_is_named(options: dict[str, Any], tmp_path: Path) -> None:
 def test_rewards_that_can_not_be_used(options: dict[str, Any], tmp_path: Path, body: str, reason: str) -> None:
     (tmp_path / "bad.py").write_text(f"def bad(completions, **columns):\n    return {body}\n")
     with pytest.raises(RewardError, match=reason):
-        profile(options, tmp_path / "out", reward=f"{tmp_path / 'bad.py'}:bad")
+        profile(options, tmp_path / "out", reward=f"{tmp_path / 'bad.py'}:bad", reward_high=1.0)
     assert profile(options, tmp_path / "out", sample=4).numbers["sampled"] == 4  # nothing stands in the way
 
 
@@ -220,7 +220,7 @@ def test_options_that_contradict_one_another(options: dict[str, Any], tmp_path: 
         ({"data": "chess"}, "neither a task"),
         ({"model": "embedded"}, "embedded policy is a task's own"),
         ({"task_options": {"levels": [1]}}, "but no task"),
-        ({"reward": None, "reward_high": 2.0}, "describe --reward"),
+        ({"reward": None, "reward_high": 2.0}, "describes --reward"),
         ({"sample": 1}, "sample"),
         ({"join": str(tmp_path / "nowhere")}, "finished `rollwise profile`"),
     ):

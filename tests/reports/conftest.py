@@ -132,4 +132,4 @@ def whole_run(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
 @pytest.fixture
 def page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     """Figures are drawn on the page alone: to write each as PNG and SVG too takes most of a report's time."""
-    monkeypatch.setattr("rollwise.reports.drawing.save_figure", lambda spec, folder: None)
+    monkeypatch.setattr("rollwise.reports.figure_files.save_figure", lambda spec, folder: None)

@@ -43,7 +43,7 @@ def test_asks_and_tells_alternate_and_the_chosen_prompts_are_rolled_out(
 
 
 def test_metrics_reach_the_trainers_log(tmp_path: Path) -> None:
-    trainer = make_trainer(tmp_path, max_steps=2)
+    trainer = make_trainer(tmp_path, max_steps=2, extra={"log": "all"})
     trainer.train()
     first = trainer.state.log_history[0]
     shares = [first[f"curriculum/{name}"] for name in ("frac_mixed", "frac_all_good", "frac_all_bad")]

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from rollwise.models import EmbeddedConfig, embedded_policy, sources
 from rollwise.tasks import make_task
-from rollwise.training import run
+from rollwise.training import parts
 
 TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
 
@@ -19,7 +19,7 @@ def test_a_bar_names_the_task_while_the_policy_is_made(tmp_path: Path, monkeypat
     monkeypatch.setitem(sources._MAKERS, "embedded", make)
     task, shown = make_task("reversal", longest=4), (io.StringIO(), io.StringIO())
     first, second = (
-        run.make_embedded("embedded", task, Console(file=out, force_terminal=True, width=100)) for out in shown
+        parts.make_embedded("embedded", task, Console(file=out, force_terminal=True, width=100)) for out in shown
     )
     assert first == second
     assert (first / "config.json").is_file()

@@ -21,7 +21,13 @@ from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
 logger = logging.getLogger(__name__)
 
 _OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
-_PATHS = ("model", "profile")  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
+_PATHS = (
+    "model",
+    "profile",
+    "data",
+    "eval_data",
+    "reward",
+)  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
 
 
 @dataclass(frozen=True)
@@ -109,8 +115,8 @@ class Plan:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
         for key in _PATHS:
-            if isinstance(values.get(key), str):
-                values[key] = self._place(values[key], seed)
+            if isinstance(values.get(key), str | list):
+                values[key] = self._placed(values[key], seed)
         return TrainConfig.from_dict(values)
 
     def runs(self, folder: Path) -> list[Run]:
@@ -141,16 +147,22 @@ class Plan:
         for options in (values["base"], *values["methods"].values()):
             for key in _PATHS:
                 given = options.get(key)
-                if isinstance(given, str) and any(self._place(given, s) != self._filled(given, s) for s in self.seeds):
-                    options[key] = str(self.root.resolve() / given)
+                if isinstance(given, str | list) and any(
+                    self._placed(given, s) != self._filled(given, s) for s in self.seeds
+                ):
+                    absolute = [str(self.root.resolve() / one) for one in _listed(given)]
+                    options[key] = absolute if isinstance(given, list) else absolute[0]
         return values
 
-    def _filled(self, given: str, seed: int) -> str:
-        return given.replace("{name}", self.name).replace("{seed}", str(seed))
+    def _filled(self, given: Any, seed: int) -> Any:
+        """`given`, one path or a list, for a run with this seed."""
+        filled = [str(one).replace("{name}", self.name).replace("{seed}", str(seed)) for one in _listed(given)]
+        return filled if isinstance(given, list) else filled[0]
 
-    def _place(self, given: str, seed: int) -> str:
-        """The path that stands in the plan as `given`, for a run with this seed; a hub id as it is."""
-        return str(_located(self._filled(given, seed), self.root))
+    def _placed(self, given: Any, seed: int) -> Any:
+        """The paths that stand in the plan as `given`, for a run with this seed; a hub id, and a name, as they are."""
+        placed = [str(_located(one, self.root)) for one in _listed(self._filled(given, seed))]
+        return placed if isinstance(given, list) else placed[0]
 
     def write(self, folder: Path) -> None:
         """Write the plan into the comparison's folder, unless runs are there that were made by another.
@@ -217,8 +229,14 @@ def _plan_of(values: Any, path: Path) -> Plan:
 
 def _located(given: Any, folder: Path) -> Any:
     """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
-    path = folder / str(given)
-    return str(path.resolve()) if not is_embedded(str(given)) and path.exists() else given
+    file, colon, name = str(given).partition(".py:")  # a reward in a file: rewards.py:accuracy
+    path = folder / (f"{file}.py" if colon else file)
+    found = not is_embedded(str(given)) and path.exists()
+    return f"{path.resolve()}{f':{name}' if colon else ''}" if found else given
+
+
+def _listed(given: Any) -> list[Any]:
+    return given if isinstance(given, list) else [given]
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:

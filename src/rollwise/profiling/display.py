@@ -32,7 +32,7 @@ def show(numbers: Mapping[str, Any], console: Console) -> None:
     _cost(numbers, console)
     _suspects(numbers, console)
     _methods(numbers, console)
-    _recommendation(numbers["recommendation"], console)
+    _recommendation(numbers["recommendation"], console, numbers.get("train", "..."))
 
 
 def _head(numbers: Mapping[str, Any], console: Console) -> None:
@@ -158,10 +158,10 @@ def _methods(numbers: Mapping[str, Any], console: Console) -> None:
     console.print(table)
 
 
-def _recommendation(advice: Mapping[str, Any], console: Console) -> None:
+def _recommendation(advice: Mapping[str, Any], console: Console, options: str) -> None:
     console.print(f"\n[bold]Recommendation: {escape(advice['headline'])}[/bold]")
     if advice["arguments"]:
-        console.print(f"rollwise train ... {escape(advice['arguments'])}")
+        console.print(f"rollwise train {escape(options)} {escape(advice['arguments'])}")
     for reason in advice["reasons"]:
         console.print(f"- {escape(reason)}")
 

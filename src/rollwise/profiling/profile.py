@@ -19,6 +19,7 @@ from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model
 from rollwise.state import write_atomically
+from rollwise.tasks import TASKS
 from rollwise.terminal import make_console
 
 logger = logging.getLogger(__name__)
@@ -78,7 +79,8 @@ def _finish(config: ProfileConfig, folder: SampleFolder, summary: Summary, other
         lost = len(rows) - len(summary.references)
         if lost:
             logger.warning("%d of %d prompts are not in the joined profile %s", lost, len(rows), config.join)
-    numbers = summary.to_dict()
+    own = f"--task {config.source}" if config.source in TASKS else config.flags()
+    numbers = summary.to_dict() | {"train": f"{own} --model {config.model}"}
     write_table(folder.path, rows)
     write_atomically(folder.path / PROFILE_FILE, json.dumps(numbers, indent=1, ensure_ascii=False).encode())
     return Profile(folder.path, numbers)

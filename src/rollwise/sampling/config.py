@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -104,6 +105,15 @@ class OwnData:
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
+
+    def flags(self) -> str:
+        """The options of data and rewards as they are given to a command, those that are set."""
+        given = {f.name: getattr(self, f.name) for f in fields(OwnData) if getattr(self, f.name) != f.default}
+        words = []
+        for name, value in given.items():
+            several = value if isinstance(value, list) and name != "reward_weights" else [value]
+            words += [f"--{name}", *(shlex.quote(str(one)) for one in several)]
+        return " ".join(words)
 
     def decided(self, values: Mapping[str, Any]) -> dict[str, Any]:
         """Options that a folder is begun with, without those of data and rewards that nobody has given."""

@@ -45,8 +45,9 @@ class Method:
     gate_options: dict[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        check_name("curriculum", self.curriculum, CURRICULA)
-        check_name("gate", self.gate, [NO_GATE, *GATES])
+        CURRICULA.find(self.curriculum)
+        if self.gate != NO_GATE:
+            GATES.find(self.gate)
         for name in ("curriculum_options", "gate_options"):
             if not isinstance(getattr(self, name), Mapping):
                 raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")

@@ -95,7 +95,7 @@ def make_trainer(
     source = make_embedded(config.model, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source)
     train, held_out = datasets_of(config, task)
-    for part in (train, held_out):
+    for part in (train, held_out) if isinstance(task, OwnTask) else ():
         check_prompts(part["prompt"] if part else [], tokenizer, model.config, arguments.max_completion_length)
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)

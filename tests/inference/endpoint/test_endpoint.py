@@ -219,7 +219,7 @@ def test_a_users_function_finds_answers(data: Path) -> None:
         file.write_text(file.read_text() + "\n")
         with pytest.raises(ConfigError, match="was begun with answer_hash"):
             run_consistency(config_of(fake, data, limit=1, answer=f"{file}:word"))
-    with pytest.raises(ConfigError, match=r"--answer: .* has no function 'none'"):
+    with pytest.raises(ConfigError, match=r"--answer: .* has no 'none'"):
         Extractor(f"{file}:none")
     with pytest.raises(RewardError, match="raised IndexError"):
         Extractor(f"{file}:word")("")

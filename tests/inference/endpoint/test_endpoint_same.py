@@ -135,7 +135,7 @@ def test_reward_functions_that_fail(tmp_path: Path) -> None:
     with FakeOpenAI(halves) as fake:
         with pytest.raises(MissingColumnError, match="needs the column 'solution', but the data has id, prompt"):
             run_consistency(config_of(fake, tmp_path, reward=f"{file}:lacking"))
-        with pytest.raises(ConfigError, match="has no function 'none'"):
+        with pytest.raises(ConfigError, match="has no 'none'"):
             run_consistency(config_of(fake, tmp_path, reward=f"{file}:none"))
         assert fake.requests == []
         config = config_of(fake, tmp_path, reward=f"{file}:broken")

@@ -212,7 +212,7 @@ def test_votes_need_answers_alone(served: Served) -> None:
     decoder = served.decoder(signal=None, text=lambda tokens: "<answer>7</answer>")
     results = decode(decoder, served, EarlyStoppingVote(window=2), k=6)
     assert [len(result.complete) for result in results] == [2, 2, 2]
-    with pytest.raises(ConfigError, match="'esc' uses answers alone: give text="):
+    with pytest.raises(ConfigError, match="'esc' uses answers only: give text="):
         decode(served.decoder(signal=None), served, EarlyStoppingVote(window=2))
     with pytest.raises(ConfigError, match="'prune' needs a signal"):
         decode(served.decoder(signal=None), served, Prune())

@@ -61,8 +61,11 @@ def test_rewards_that_never_come(tmp_path: Path) -> None:
 
 
 def test_rewards_out_of_range_name_the_remedy(tmp_path: Path) -> None:
+    curriculum = Traced(reward_spec=rw.RewardSpec())
     with pytest.raises(rw.RewardError, match="RewardSpec"):
-        make_trainer(tmp_path, reward=lambda completion_ids, **_: [3.0] * len(completion_ids)).train()
+        make_trainer(
+            tmp_path, reward=lambda completion_ids, **_: [3.0] * len(completion_ids), curriculum=curriculum
+        ).train()
 
 
 def test_a_pool_of_other_prompts_is_refused(tmp_path: Path) -> None:

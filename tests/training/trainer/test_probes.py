@@ -46,7 +46,7 @@ def test_the_measured_are_told_and_the_best_are_trained_on(kind: type, tmp_path:
 
 def test_the_trainers_own_numbers_are_of_the_trained_rollouts(tmp_path: Path) -> None:
     seen: list[Any] = []
-    trainer = probing(tmp_path, seen=seen, max_steps=3)
+    trainer = probing(tmp_path, seen=seen, max_steps=3, extra={"log": "all"})
     trainer.train()
     logs = [line for line in trainer.state.log_history if "reward" in line]
     for line, groups in zip(logs, seen, strict=True):
