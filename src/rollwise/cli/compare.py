@@ -23,6 +23,7 @@ examples:
   rollwise compare my.yaml --jobs 1                                     one after another, as on a single GPU
   rollwise compare my.yaml --model path/to/policy --out other           the same plan for another policy
   rollwise compare my.yaml --learning_rate 2e-4 --out faster            contrast allows a higher one: is that so here?
+  rollwise compare my.yaml --dry_run true                               first prompts, rewards and cost; trains nothing
   rollwise compare my.yaml --report_only                                the page of what is there so far
 
 the file:
@@ -58,6 +59,9 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("--jobs", type=int, help="runs at a time; by default one for each core, or 1 with a GPU")
     parser.add_argument("--methods", type=str, nargs="+", help="these methods of the file only")
     parser.add_argument("--seeds", type=int, nargs="+", help="these seeds of the file only")
+    parser.add_argument(
+        "--dry_run", type=bool, help="true: show the first prompts, their rewards and the cost; write nothing"
+    )
     parser.add_argument("--report_only", action="store_true", help="train nothing; report what is there")
     return parser
 
@@ -73,6 +77,7 @@ def schema() -> dict[str, Any]:
 
     train = schema_of("train")
     options = {key: value for key, value in train.items() if key in ("type", "additionalProperties", "properties")}
+    options["properties"] = {k: v for k, v in options["properties"].items() if k not in ("resume", "dry_run")}
     methods = {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/train"}}
     seeds = {"type": "array", "items": {"type": "integer", "minimum": 0}, "default": [0, 1, 2, 3, 4]}
     text = {"type": ["string", "integer", "null"]}
@@ -111,14 +116,17 @@ def _plan(options: Namespace) -> Plan:
 
 def run(options: Namespace) -> int:
     """Train what is missing, and report."""
-    from rollwise.comparing import run_comparison
+    from rollwise.comparing import dry_run_comparison, run_comparison
 
     plan = _plan(options)
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
+    chosen = {name: options.get(name) for name in ("methods", "seeds")}
+    if options.get("dry_run"):
+        dry_run_comparison(plan, folder, console=make_console(), **chosen)
+        return 0
     failed = []
     if not options.get("report_only"):
         jobs = check_whole("jobs", _default_jobs() if options.get("jobs") is None else options.jobs, least=1)
-        chosen = {name: options.get(name) for name in ("methods", "seeds")}
         failed = run_comparison(plan, folder, jobs=jobs, console=make_console(stderr=True), **chosen)
     elif not folder.is_dir():
         raise ConfigError(

@@ -11,7 +11,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
-from rollwise.terminal import say
+from rollwise.terminal import make_console, say
 from rollwise.training.config import TrainConfig
 
 _EXAMPLES = """
@@ -20,6 +20,7 @@ examples:
   rollwise train --curriculum uniform --seed 1       the baseline, another seed
   rollwise train --gate mixed                        dynamic sampling: train on groups with contrast only
   rollwise train --config my.yaml --steps 200        options from a file; the command line wins
+  rollwise train --config my.yaml --dry_run true     the first prompts, their rewards and the cost; writes nothing
   rollwise train --resume runs/first                 go on after a crash, exactly
   rollwise train --resume runs/first --steps 120     extend a finished run
   rollwise train --model path/or/hub-id --learning_rate 1e-6 --prompts_per_step 16 --max_completion_length 512
@@ -41,6 +42,12 @@ def build_parser() -> ArgumentParser:
         default=None,
         help="Folder of a run to go on with; --steps and --max_tokens extend it.",
     )
+    parser.add_argument(
+        "--dry_run",
+        type=bool,
+        default=False,
+        help="Write nothing and load no weights: show the first prompts, their rewards, tokens and the cost.",
+    )
     parser.add_class_arguments(TrainConfig, as_group=False)
     parser.add_argument("--abort", help=SUPPRESS)  # stands in the config.yaml of older runs; `from_dict` says the rest
     return parser
@@ -49,6 +56,7 @@ def build_parser() -> ArgumentParser:
 def resolve(options: Namespace) -> dict[str, Any]:
     """All options of a new run, as they will stand in its `config.yaml`."""
     values = options.as_dict()
+    values.pop("dry_run", None)
     if (resume := values.pop("resume", None)) is not None:
         raise ConfigError(f"--print_config is for a new run; the options of {resume!r} are in its config.yaml")
     config = TrainConfig.from_dict(values)
@@ -59,8 +67,10 @@ def resolve(options: Namespace) -> dict[str, Any]:
 def run(options: Namespace) -> int:
     """Train, and write the report."""
     values = options.as_dict()  # only what was given, on the command line or in a file
-    resume = values.pop("resume", None)
+    resume, dry = values.pop("resume", None), values.pop("dry_run", False)
     if resume is not None:
+        if dry:
+            raise ConfigError("--dry_run is for a new run; leave out --resume")
         changed = sorted(set(values) - {"steps", "max_tokens"})
         if changed:
             raise ConfigError(
@@ -70,11 +80,22 @@ def run(options: Namespace) -> int:
     if resume is None:
         config = TrainConfig.from_dict(values)
         config.check_parts()
+        if dry:
+            _dry_run(config)
+            return 0
     from rollwise.training.run import resume_run, start_run
 
     folder = start_run(config) if resume is None else resume_run(resume, **values)
     _report(folder)
     return 0
+
+
+def _dry_run(config: TrainConfig) -> None:
+    from rollwise.training.dry_run import dry_run
+    from rollwise.training.run import check_new
+
+    check_new(config)
+    dry_run(config, console=make_console())
 
 
 def _report(folder: Path) -> None:

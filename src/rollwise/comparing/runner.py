@@ -23,8 +23,10 @@ from rollwise.progress_bar import progress_bar
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.state import make_folder
+from rollwise.sampling.config import OwnData
 from rollwise.tasks import Task
 from rollwise.training.arguments import check_trainer_options
+from rollwise.training.dry_run import Cost, Estimate, dry_run
 from rollwise.training.parts import curriculum_of, make_embedded, task_of
 from rollwise.training.run import is_over
 from rollwise.training.trainer.checkpoint import latest_complete, step_of
@@ -59,13 +61,7 @@ def run_comparison(
         ConfigError: a method or seed is not in the plan, the model's folder holds no model, or the comparison's holds
             runs that were made with other options.
     """
-    _check_known("method", methods or (), plan.methods)
-    _check_known("seed", seeds or (), plan.seeds)
-    runs = [
-        run
-        for run in plan.runs(folder)
-        if (methods is None or run.method in methods) and (seeds is None or run.seed in seeds)
-    ]
+    runs = _chosen(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
     _check_runs(waiting)
     plan.write(folder)
@@ -81,6 +77,54 @@ def run_comparison(
     return failed
 
 
+def dry_run_comparison(
+    plan: Plan,
+    folder: Path,
+    *,
+    console: Console,
+    methods: Sequence[str] | None = None,
+    seeds: Sequence[int] | None = None,
+) -> None:
+    """Show what the first runs would do, once for each distinct data and model, and the cost of all; writes nothing.
+
+    Raises:
+        ConfigError: as `run_comparison`, and whatever a run would refuse.
+    """
+    runs = _chosen(plan, folder, methods, seeds)
+    _check_runs(runs)
+    costs: dict[str, Estimate] = {}
+    for run in runs:
+        key = _setting(run.config)
+        if key not in costs:
+            _say(console, f"[bold]{escape(run.name)}[/]")
+            costs[key] = dry_run(run.config, console=console)
+    total = sum((costs[_setting(run.config)].of(run.config) for run in runs), Cost())
+    _say(console, f"[bold]all {len(runs)} runs[/]: {total}")
+
+
+def _setting(config: TrainConfig) -> str:
+    """Data, rewards and model of a run as a key: runs of one key differ in how they train."""
+    names = [*OwnData.__dataclass_fields__, "eval_data", "task", "task_options", "model"]
+    numbers = ["max_completion_length", "eval_prompts", "train_prompts"]
+    values = [getattr(config, name) for name in [*names, *numbers]]
+    return json.dumps([*values, config.trainer_options.get("max_completion_length")], sort_keys=True, default=str)
+
+
+def _chosen(plan: Plan, folder: Path, methods: Sequence[str] | None, seeds: Sequence[int] | None) -> list[Run]:
+    """The runs of these methods and seeds.
+
+    Raises:
+        ConfigError: a method or seed is not in the plan.
+    """
+    _check_known("method", methods or (), plan.methods)
+    _check_known("seed", seeds or (), plan.seeds)
+    return [
+        run
+        for run in plan.runs(folder)
+        if (methods is None or run.method in methods) and (seeds is None or run.seed in seeds)
+    ]
+
+
 def _check_known(what: str, wanted: Sequence[object], known: Collection[object]) -> None:
     for one in wanted:
         if one not in known:
@@ -94,7 +138,7 @@ def _check_runs(runs: Sequence[Run]) -> None:
     tasks: dict[str, Task] = {}
     for run in {run.method: run for run in runs}.values():  # one of a method's seeds stands for all
         config = run.config
-        key = json.dumps([config.task, config.task_options, config.model], sort_keys=True, default=str)
+        key = _setting(config)
         try:
             tasks[key] = tasks.get(key) or task_of(config)
             check_trainer(tasks[key], config.trainer)

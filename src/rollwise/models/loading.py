@@ -43,7 +43,7 @@ def need(module: str, purpose: str) -> ModuleType:
 
 
 if TYPE_CHECKING:
-    from transformers import PreTrainedModel, PreTrainedTokenizerBase
+    from transformers import PretrainedConfig, PreTrainedModel, PreTrainedTokenizerBase
 
 
 def load_policy(
@@ -62,26 +62,49 @@ def load_policy(
         MissingExtraError: torch or transformers is not installed.
     """
     torch = need("torch", "loading a policy")
-    transformers, safetensors = (need(name, "loading a policy") for name in ("transformers", "safetensors"))
+    transformers = need("transformers", "loading a policy")
     source = str(path_or_id)
     if dtype is not None and not isinstance(getattr(torch, dtype, None), torch.dtype):
         raise ConfigError(f"dtype must be a torch dtype's name such as 'float32' or 'bfloat16', got {dtype!r}")
     if dtype is None:
         dtype = "auto" if torch.accelerator.is_available() else "float32"
-    check_model_folder(path_or_id)
-    try:
+    with _loading(path_or_id):
         tokenizer = transformers.AutoTokenizer.from_pretrained(
             source, padding_side="left", trust_remote_code=trust_remote_code
         )
         model = transformers.AutoModelForCausalLM.from_pretrained(
             source, dtype=dtype, trust_remote_code=trust_remote_code
         )
-    except (OSError, ValueError, KeyError, safetensors.SafetensorError) as error:
-        remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
-        raise ConfigError(f"no causal language model can be loaded from {source!r}: {error}; {remedy}") from error
     _give_pad_token(model, tokenizer, source)
     _take_off_the_file(model)
     return model, tokenizer
+
+
+def load_tokenizer(path_or_id: str | Path) -> tuple[PreTrainedTokenizerBase, PretrainedConfig]:
+    """A model's tokenizer and its configuration, without the weights.
+
+    Raises:
+        ConfigError: nothing can be loaded from there.
+        MissingExtraError: transformers is not installed.
+    """
+    transformers = need("transformers", "loading a tokenizer")
+    with _loading(path_or_id):
+        tokenizer = transformers.AutoTokenizer.from_pretrained(str(path_or_id), padding_side="left")
+        return tokenizer, transformers.AutoConfig.from_pretrained(str(path_or_id))
+
+
+@contextmanager
+def _loading(path_or_id: str | Path) -> Iterator[None]:
+    """Whatever transformers raises inside becomes a `ConfigError` that names the place."""
+    safetensors = need("safetensors", "loading a policy")
+    check_model_folder(path_or_id)
+    try:
+        yield
+    except (OSError, ValueError, KeyError, safetensors.SafetensorError) as error:
+        remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
+        raise ConfigError(
+            f"no causal language model can be loaded from {str(path_or_id)!r}: {error}; {remedy}"
+        ) from error
 
 
 def save_policy(model: Any, tokenizer: Any, folder: Path) -> None:

@@ -58,10 +58,10 @@ class RewardFunctions:
     def told(self) -> Callable[..., list[float | None]]:
         """One function, not asynchronous: the rewards that say what is solved."""
         if self.success is not None:
-            return _awaited(self.functions[self.success])
+            return awaited(self.functions[self.success])
         if len(self.functions) == 1 and self.weights == [1.0]:
-            return _awaited(self.functions[0])
-        return functools.partial(_summed, [_awaited(f) for f in self.functions], self.weights)
+            return awaited(self.functions[0])
+        return functools.partial(_summed, [awaited(f) for f in self.functions], self.weights)
 
 
 def reward_functions(config: OwnData) -> RewardFunctions:
@@ -239,7 +239,8 @@ def _number(value: Any, name: str) -> float:
     return number
 
 
-def _awaited(function: Callable[..., Any]) -> Callable[..., Any]:
+def awaited(function: Callable[..., Any]) -> Callable[..., Any]:
+    """`function`, or where it is asynchronous, one that waits for it."""
     if not is_async(function):
         return function
 

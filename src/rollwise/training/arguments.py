@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,7 +13,7 @@ from trl import GRPOConfig, RLOOConfig
 
 from rollwise.errors import ConfigError
 from rollwise.options import did_you_mean
-from rollwise.runs.folder import RunFolder
+from rollwise.runs.names import CHECKPOINTS
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 from rollwise.training.trainer.environments import environment_options
@@ -52,8 +53,8 @@ def check_trainer_options(config: TrainConfig, *, begun: bool = False) -> None:
         )
 
 
-def trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder, *, begun: bool) -> Any:
-    """TRL's arguments for a run.
+def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: bool) -> Any:
+    """TRL's arguments for a run in `folder`.
 
     Raises:
         ConfigError: options that don't fit.
@@ -64,7 +65,7 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder, *, beg
     cpu = not torch.cuda.is_available()
     evaluating = config.eval_prompts > 0
     implied = {
-        "output_dir": str(folder.checkpoints),
+        "output_dir": str(folder / CHECKPOINTS),
         "max_steps": config.steps,
         "per_device_train_batch_size": per_pass,
         "gradient_accumulation_steps": passes,
@@ -84,7 +85,7 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: RunFolder, *, beg
         "save_total_limit": config.keep_checkpoints,
         "logging_steps": 1,
         "report_to": config.report_to,
-        "run_name": str(folder.path),
+        "run_name": str(folder),
         "project": "rollwise",
         "disable_tqdm": True,
         "seed": config.seed,

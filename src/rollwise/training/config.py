@@ -71,6 +71,8 @@ class TrainConfig(OwnData):
         peft: Train a LoRA adapter: options of peft's LoraConfig, for example `--peft.r 16`.
         out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
         report_to: Where TRL logs as well: none, tensorboard, trackio, wandb, ...
+        log: What it logs of the curriculum there: "main" six numbers, "all" every one. The run's folder has all of
+            them.
     """
 
     task: str | None = None
@@ -106,6 +108,7 @@ class TrainConfig(OwnData):
     peft: dict[str, Any] = field(default_factory=dict)
     out: str | None = None
     report_to: str = "none"
+    log: Literal["main", "all"] = "main"
 
     def __post_init__(self) -> None:
         self._check_names()
@@ -134,6 +137,8 @@ class TrainConfig(OwnData):
             raise ConfigError(f"trainer must be 'grpo' or 'rloo', got {self.trainer!r}")
         if self.advantages not in ("centred", "std"):
             raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
+        if self.log not in ("main", "all"):
+            raise ConfigError(f"log must be 'main' or 'all', got {self.log!r}")
 
     def _check_own(self) -> None:
         """Options of data and rewards: with `data` they must be whole, without it there is nothing for them."""

@@ -114,6 +114,7 @@ def make_trainer(
         probe_batch=config.probe_batch,
         max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,
+        log=config.log,
         peft_config=lora_config(config.peft),
         **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
     )

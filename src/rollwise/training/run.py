@@ -40,6 +40,12 @@ def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
     Raises:
         ConfigError: the folder holds a run already, or what is left of one, or an option does not fit.
     """
+    check_new(config)
+    return _train(config, resume=False, console=console)
+
+
+def check_new(config: TrainConfig) -> None:
+    """`ConfigError` where the folder of a new run holds a run already, or what is left of one."""
     if (config.folder / CONFIG_FILE).exists():
         raise ConfigError(
             f"{str(config.folder)!r} holds a run already: go on with --resume {config.folder}, or choose another --out"
@@ -50,7 +56,6 @@ def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
             f"there is no config.yaml, but {str(left[0])!r} is there, of another run: put its config.yaml back to go "
             "on with it, or choose another --out"
         )
-    return _train(config, resume=False, console=console)
 
 
 def resume_run(
@@ -101,7 +106,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             console.print(f"{folder.path} is complete: {step} steps. Extend it with {limit}.")
             return folder.path
         display = Display(console)
-        arguments = trainer_arguments(config, task, folder, begun=resume)
+        arguments = trainer_arguments(config, task, folder.path, begun=resume)
         if is_embedded(config.model):  # the warm start takes a minute, and may be killed
             processes.wait_for_everyone()
             _write_config(folder, config, processes)
