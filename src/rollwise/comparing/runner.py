@@ -22,10 +22,11 @@ from rollwise.models.loading import check_model_folder
 from rollwise.progress_bar import progress_bar
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
-from rollwise.state import make_folder
 from rollwise.sampling.config import OwnData
+from rollwise.state import make_folder
 from rollwise.tasks import Task
 from rollwise.training.arguments import check_trainer_options
+from rollwise.training.config import TrainConfig
 from rollwise.training.dry_run import Cost, Estimate, dry_run
 from rollwise.training.parts import curriculum_of, make_embedded, task_of
 from rollwise.training.run import is_over

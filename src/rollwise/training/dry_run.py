@@ -46,9 +46,7 @@ class Cost:
         return Cost(self.rollouts + other.rollouts, self.tokens + other.tokens, self.read + other.read)
 
     def __str__(self) -> str:
-        return (
-            f"{self.rollouts:,} rollouts, at most {self.tokens:,} generated tokens, about {self.read:,} tokens of prompts"
-        )
+        return f"{self.rollouts:,} rollouts, at most {self.tokens:,} generated tokens, about {self.read:,} of prompts"
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,39 @@
+"""`--dry_run`: prompts, rewards and cost, and nothing written."""
+
+from pathlib import Path
+
+import pytest
+from own import maths_file, tiny_model
+
+from rollwise.cli import main
+
+
+def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    maths_file(tmp_path)
+    tiny_model(tmp_path / "tiny", chat=True)
+    capsys.readouterr()
+    words = "--prompt_column problem --system Brief. --reward exact --model tiny --steps 10 --prompts_per_step 4"
+    more = ["--group_size", "2", "--eval_prompts", "5", "--eval_every", "5", "--eval_samples", "2"]
+    given = ["train", "--data", "maths.jsonl", *words.split(), *more, "--max_completion_length", "8"]
+    assert main([*given, "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out
+    assert "system: Brief." in said  # through the chat template
+    assert "exact 1.0" in said  # the recorded answer
+    assert "an empty answer: exact 0.0" in said
+    assert "110 rollouts, at most 880 generated tokens" in said  # 10 x 4 x 2, and 3 evaluations of 5 x 2
+    assert not (tmp_path / "runs").exists()
+    assert main([*given, "--dry_run", "true", "--max_completion_length", "600"]) == 1
+    assert "more than the model's window of 512" in capsys.readouterr().err
+
+
+def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    methods = "{uniform: {curriculum: uniform}, recommended: {curriculum: recommended}}"
+    base = "{task: reversal, steps: 2, prompts_per_step: 4, group_size: 2, eval_prompts: 0, max_completion_length: 4}"
+    (tmp_path / "plan.yaml").write_text(f"base: {base}\nmethods: {methods}\nseeds: [0, 1]\n")
+    assert main(["compare", "plan.yaml", "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out
+    assert said.count("prompts to train on") == 1  # both methods have the same data and model
+    assert "all 4 runs: 64 rollouts, at most 256 generated tokens" in said
+    assert not (tmp_path / "comparisons").exists()
