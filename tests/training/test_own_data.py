@@ -97,6 +97,7 @@ def test_changed_data_and_rewards_are_said_at_a_resume(own: Path, capsys: pytest
     assert main(["train", "--resume", str(run), "--steps", "4"]) == 0
     said = "".join(capsys.readouterr())
     assert "the training prompts have changed" in said
+    assert "learning rate 0.0003 is for the embedded policy" in said
     assert "the file of the reward has changed" in said
 
 

@@ -28,6 +28,9 @@ from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.environments import environment_arguments
 
+RARELY_HIGHER = 1e-4
+"""Learning rates of pretrained models are rarely as high."""
+
 
 def task_of(config: TrainConfig) -> Task:
     """The task of a run, with its options; in words where the model is a pretrained one. With `data`, these as a task.
@@ -77,6 +80,16 @@ def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:
     if curriculum.paper_trainer not in (None, config.trainer):
         parts.append(f"{name}'s paper trains by {curriculum.paper_trainer}: --trainer {curriculum.paper_trainer}")
     return parts
+
+
+def cautions(config: TrainConfig) -> list[str]:
+    """What is rarely meant, in words: a learning rate for the embedded policy, with a pretrained model."""
+    if is_embedded(config.model) or config.peft or config.learning_rate < RARELY_HIGHER:
+        return []
+    return [
+        f"learning rate {config.learning_rate:g} is for the embedded policy; 1e-6 is usual for a pretrained model "
+        "(--learning_rate 1e-6)"
+    ]
 
 
 def make_trainer(

@@ -27,7 +27,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.budget import TokenBudget
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.parts import curriculum_of, left_out, make_trainer, task_of
+from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer, task_of
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.checkpoint_mixin import on_main
@@ -91,7 +91,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
-    for part in left_out(curriculum, config):
+    for part in [*left_out(curriculum, config), *cautions(config)]:
         console.print(f"note: {part}", highlight=False, soft_wrap=True)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
