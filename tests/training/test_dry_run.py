@@ -25,6 +25,12 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert not (tmp_path / "runs").exists()
     assert main([*given, "--dry_run", "true", "--max_completion_length", "600"]) == 1
     assert "more than the model's window of 512" in capsys.readouterr().err
+    assert main([*given, "--dry_run", "true", "--train_prompts", "3"]) == 1
+    assert "a step needs 4 distinct prompts but the pool has 3" in capsys.readouterr().err
+    assert main([*given, "--dry_run", "true", "--profile", "nowhere"]) == 1
+    assert "nowhere" in capsys.readouterr().err
+    assert main([*given, "--dry_run", "true", "--reward_low", "2", "--reward_high", "3"]) == 1
+    assert "outside [2, 3]" in capsys.readouterr().err
 
 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,10 +10,12 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import load_tokenizer
 from rollwise.models.prompt_check import check_prompts
 from rollwise.models.sampler import encode
+from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask
 from rollwise.sampling.rewards import awaited
 from rollwise.tasks import Task
@@ -21,6 +23,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import curriculum_of, datasets_of, lora_config, task_of
 from rollwise.training.trainer.dataset import pool_from_dataset
+from rollwise.training.trainer.environments import check_trainer
 
 SHOWN = 2
 """Prompts that are shown."""
@@ -77,6 +80,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
         RewardError: a reward that fails on the first prompts.
     """
     task = task_of(config)
+    check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
     arguments = trainer_arguments(config, task, config.folder, begun=False)
     lora_config(config.peft)
@@ -87,6 +91,13 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
         tokenizer, settings = load_tokenizer(config.model)
         for part in (train, held_out) if isinstance(task, OwnTask) else ():
             check_prompts(part["prompt"] if part else [], tokenizer, settings, limit)
+    if config.profile is not None:
+        train = add_pass_rates(train, config.profile)
+    if config.prompts_per_step > len(train):
+        raise ConfigError(
+            f"a step needs {config.prompts_per_step} distinct prompts but the pool has {len(train)}; lower "
+            "--prompts_per_step, or give more prompts"
+        )
     curriculum.bind(pool_from_dataset(train))
     asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.group_size)
     rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
@@ -122,6 +133,10 @@ def _show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Co
         answers = {f"the recorded answer {str(row['answer'])[:60]!r}": str(row["answer"]), **answers}
     for words, answer in answers.items():
         scores = {name: _score(function, row, answer) for name, function in _named(task)}
+        rewards = task.rewards
+        told = scores.get(rewards.success or "") if len(scores) > 1 else next(iter(scores.values()))
+        if rewards.declared and told is not None:
+            rewards.spec.check([told], "dry-run")
         said = ", ".join(f"{name} {value}" for name, value in scores.items())
         console.print(f"  {escape(words)}: {escape(said)}", highlight=False, soft_wrap=True)
 
