@@ -221,6 +221,13 @@ def test_the_run_folder_says_the_range_that_holds(tmp_path: Path) -> None:
     assert written == {"low": 0.0, "high": 1.5, "solved_at": 1.0}
 
 
+def test_a_second_training_into_a_folder_says_the_range_anew(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path / "out", reward=accuracy, max_steps=1, extra={"run": tmp_path / "run"})
+    for _ in range(2):
+        trainer.train()
+        assert (tmp_path / "run/rewards.json").exists()
+
+
 def test_a_state_that_was_widened_goes_on_so() -> None:
     pool = rw.PromptPool(ids=["a", "b"])
     first = rw.Recommended(pool, seed=0)

@@ -134,6 +134,7 @@ class Recorder(TrainerCallback):
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             if self._trainer.resumed_from is not None:
                 self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
+            self._rewards = None  # what the folder had may be put aside
             self._write_rewards()
             if not self.same_run and self.folder.takes_script:
                 self._describe(state)
