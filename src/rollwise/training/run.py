@@ -91,7 +91,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
-    for part in [*left_out(curriculum, config), *cautions(config)]:
+    for part in left_out(curriculum, config):
         console.print(f"note: {part}", highlight=False, soft_wrap=True)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
@@ -133,6 +133,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             console.print(
                 f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning")
             )
+        for caution in cautions(config):
+            console.print(f"note: {caution}", highlight=False, soft_wrap=True)
         trainer.checked = checkpoint
         try:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
