@@ -88,11 +88,22 @@ class RewardSpec:
         Always above `low`: of a range of a million with `solved_at` 1, a rollout of reward 0 is not solved.
         """
         at = self.high if self.solved_at is None else self.solved_at
-        return at - min(self._slack, (at - self.low) / 2.0)
+        return at - min(self.slack, (at - self.low) / 2.0)
 
     @property
-    def _slack(self) -> float:
+    def slack(self) -> float:
+        """By how much a reward may leave the range, for rounding in float32."""
         return 1e-6 * (self.high - self.low)
+
+    def widened(self, low: float, high: float) -> RewardSpec:
+        """The same with rewards from `low` to `high` too; what counts as solved stays as it is.
+
+        >>> RewardSpec().widened(-0.5, 0.5)
+        RewardSpec(low=-0.5, high=1.0, solved_at=1.0)
+        """
+        return RewardSpec(
+            min(self.low, low), max(self.high, high), self.high if self.solved_at is None else self.solved_at
+        )
 
     def check(self, rewards: Any, ticket_id: str) -> np.ndarray:
         """`rewards` as a fresh float64 array (k,).
@@ -108,7 +119,7 @@ class RewardSpec:
                 f"rewards of ticket {ticket_id!r} hold NaN or infinity: {rewards_K.tolist()}; report a rollout that "
                 "can't be scored in Outcome.failed instead"
             )
-        if rewards_K.size and (rewards_K.min() < self.low - self._slack or rewards_K.max() > self.high + self._slack):
+        if rewards_K.size and (rewards_K.min() < self.low - self.slack or rewards_K.max() > self.high + self.slack):
             raise RewardError(
                 f"rewards of ticket {ticket_id!r} lie outside [{self.low:g}, {self.high:g}]: {rewards_K.tolist()}; "
                 "declare their range where the curriculum is made, for example "

@@ -20,7 +20,7 @@ def data_parser(config: type[Any], **described: str) -> ArgumentParser:
     """
     parser = command_parser(**described)
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
+    parser.add_argument("data", type=str, help="a task's name; a file, a folder of `datasets`, or HUB_ID[:split]")
     parser.add_class_arguments(config, as_group=False, skip={"data"})
     return parser
 

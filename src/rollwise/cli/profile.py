@@ -39,7 +39,9 @@ def build_parser() -> ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", nargs="?", type=str, help="a task's name, or a .jsonl, .json or .parquet file")
+    parser.add_argument(
+        "data", nargs="?", type=str, help="a task's name; a file, a folder of `datasets`, or HUB_ID[:split]"
+    )
     parser.add_argument(
         "--rollouts",
         type=int | str,

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError
-from rollwise.parquet import import_pyarrow
+from rollwise.runs.rows import read_rows as stream_rows
 from rollwise.tasks import TASKS
 
 Row = dict[str, Any]
@@ -106,11 +106,7 @@ def _read_csv(path: Path) -> list[Row]:
 
 
 def _read_parquet(path: Path) -> list[Row]:
-    pyarrow = import_pyarrow(path)
-    try:
-        return list(pyarrow.parquet.read_table(path).to_pylist())
-    except pyarrow.ArrowException as error:
-        raise ConfigError(f"{path} can't be read as parquet: {error}") from error
+    return [row for _, row in stream_rows(path)]
 
 
 def _datasets(source: str) -> Any:

@@ -11,6 +11,7 @@ from rollwise.errors import ConfigError, PoolError
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.rewards import check_columns, reward_functions
+from rollwise.sampling.scoring import task_scorer
 from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
 from rollwise.tasks import Task
 from rollwise.tasks.base import TaskRewards, Text
@@ -49,7 +50,7 @@ class OwnTask(Task):
         self.data = _read(config, None if eval_data or not evaluated else "train")
         self.held_out: PromptData | None = None
         if evaluated:
-            self.held_out = _read(replace_data(config, eval_data), None) if eval_data else _read(config, "eval")
+            self.held_out = _read(replace(config, data=eval_data), None) if eval_data else _read(config, "eval")
         self.reward_hash = ""
         self._own_rewards = self._rewards(config)
         for row in (self.data.rows[0], *(self.held_out.rows[:1] if self.held_out else ())):
@@ -74,8 +75,7 @@ class OwnTask(Task):
         if self.verifier is None:
             check_columns(self.rewards.functions, "the reward", row)
         else:
-            columns = {name: [value] for name, value in row.items() if name not in ("prompt", "completion")}
-            self.verifier.reward([row["prompt"]], [""], **columns)
+            task_scorer(self.verifier).check(row)
 
     def train_records(self, n: int, seed: int) -> list[dict[str, Any]]:
         """`n` rows at the most, every category in proportion, in an order that `seed` decides."""
@@ -110,11 +110,6 @@ class OwnTask(Task):
         """Hashes of the data that are trained on, of those held out, and of the reward functions' files."""
         held_out = "" if self.held_out is None else self.held_out.fingerprint()
         return {"data": self.data.fingerprint(), "eval_data": held_out, "reward": self.reward_hash}
-
-
-def replace_data(config: OwnData, data: list[str] | str) -> OwnData:
-    """The same options for other data."""
-    return replace(config, data=data)
 
 
 def _read(config: OwnData, split: Any) -> PromptData:

@@ -278,6 +278,6 @@ def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mappi
 
 
 def _joined(digests: Sequence[str]) -> str:
-    return (
-        digests[0] if len(digests) == 1 else hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16] * bool(digests)
-    )
+    if len(digests) < 2:
+        return "".join(digests)
+    return hashlib.sha256(" ".join(digests).encode()).hexdigest()[:16]

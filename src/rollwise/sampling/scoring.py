@@ -49,7 +49,7 @@ class Scorer:
         """
         check_columns(self.functions, self.name, row)
         if isinstance(getattr(self.function, "__self__", None), Task):
-            self._call(row, [""], [[]])
+            call_reward(self.function, row, [""], [[]])
 
     def __call__(
         self, row: Mapping[str, Any], texts: Sequence[str], token_ids: Sequence[Sequence[int]]
@@ -61,7 +61,7 @@ class Scorer:
         """
         about = f"for the prompt {row['prompt']!r:.80}"
         try:
-            rewards = numbers(self._call(row, texts, token_ids), self.name, len(texts))
+            rewards = numbers(call_reward(self.function, row, texts, token_ids), self.name, len(texts))
             self._check_range(rewards)
         except RewardError as error:
             raise RewardError(f"{error} ({about})") from error
@@ -77,33 +77,37 @@ class Scorer:
         """Whether a rollout of this reward is solved; None where it could not be scored."""
         return None if reward is None else reward >= self.spec.threshold
 
-    def _call(self, row: Mapping[str, Any], texts: Sequence[str], token_ids: Sequence[Sequence[int]]) -> Any:
-        n = len(texts)
-        columns = {name: [value] * n for name, value in row.items() if name not in ("prompt", "completion")}
-        return self.function(
-            prompts=[row["prompt"]] * n,
-            completions=_completions(row, texts),
-            **{**columns, "completion_ids": list(token_ids)},
-        )
-
     def _check_range(self, rewards: Sequence[float | None]) -> None:
         """Refuse a reward outside the range, or widen that where nobody has given it."""
         scored = [reward for reward in rewards if reward is not None]
-        slack = 1e-6 * (self.spec.high - self.spec.low)
-        outside = next((r for r in scored if not self.spec.low - slack <= r <= self.spec.high + slack), None)
+        low, high = self.spec.low - self.spec.slack, self.spec.high + self.spec.slack
+        outside = next((reward for reward in scored if not low <= reward <= high), None)
         if outside is None:
             return
         about = f"{self.name} gave {outside:g}, outside [{self.spec.low:g}, {self.spec.high:g}]"
         if self.declared:
             raise RewardError(f"{about}; say the range with --reward_low and --reward_high")
-        solved_at = self.spec.high if self.spec.solved_at is None else self.spec.solved_at
+        wider = self.spec.widened(min(scored), max(scored))
         if (self.spec.low, self.spec.high) == (0.0, 1.0):
             logger.warning(
                 "%s, which holds where no range is given; %g or more counts as solved. Say the range with "
                 "--reward_low, --reward_high and --solved_at",
-                *(about, solved_at),
+                *(about, wider.solved_at),
             )
-        self.spec = RewardSpec(min(self.spec.low, *scored), max(self.spec.high, *scored), solved_at)
+        self.spec = wider
+
+
+def call_reward(
+    function: Callable[..., Any], row: Mapping[str, Any], texts: Sequence[str], token_ids: Sequence[Sequence[int]]
+) -> Any:
+    """What a reward function gives for n completions of a row, called as TRL calls it."""
+    n = len(texts)
+    columns = {name: [value] * n for name, value in row.items() if name not in ("prompt", "completion")}
+    return function(
+        prompts=[row["prompt"]] * n,
+        completions=_completions(row, texts),
+        **{**columns, "completion_ids": list(token_ids)},
+    )
 
 
 def task_scorer(task: Task) -> Scorer:

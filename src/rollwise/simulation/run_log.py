@@ -15,7 +15,7 @@ from rollwise.simulation.items import Advantage
 NO_CATEGORY = "all"
 """The category of prompts that have none."""
 MOST_LEVELS = 21
-"""So many levels of reward are kept apart; of continuous rewards, the nearest of so many evenly spaced ones count."""
+"""Most levels of reward that are kept apart; continuous rewards are rounded to this many evenly spaced ones."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,6 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
-from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
 from rollwise.models.loading import load_tokenizer
 from rollwise.models.prompt_check import check_prompts
@@ -18,12 +17,14 @@ from rollwise.models.sampler import encode
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask
 from rollwise.sampling.rewards import awaited
+from rollwise.sampling.scoring import call_reward
 from rollwise.tasks import Task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import curriculum_of, datasets_of, lora_config, task_of
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
+from rollwise.training.trainer.refusals import check_enough
 
 SHOWN = 2
 """Prompts that are shown."""
@@ -93,11 +94,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
             check_prompts(part["prompt"] if part else [], tokenizer, settings, limit)
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)
-    if config.prompts_per_step > len(train):
-        raise ConfigError(
-            f"a step needs {config.prompts_per_step} distinct prompts but the pool has {len(train)}; lower "
-            "--prompts_per_step, or give more prompts"
-        )
+    check_enough(config.prompts_per_step, len(train))
     curriculum.bind(pool_from_dataset(train))
     asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.group_size)
     rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
@@ -132,7 +129,7 @@ def _show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Co
     if row.get("answer") is not None:
         answers = {f"the recorded answer {str(row['answer'])[:60]!r}": str(row["answer"]), **answers}
     for words, answer in answers.items():
-        scores = {name: _score(function, row, answer) for name, function in _named(task)}
+        scores = {name: call_reward(function, row, [answer], [[]])[0] for name, function in _named(task)}
         rewards = task.rewards
         told = scores.get(rewards.success or "") if len(scores) > 1 else next(iter(scores.values()))
         if rewards.declared and told is not None:
@@ -143,13 +140,6 @@ def _show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Co
 
 def _named(task: Task) -> list[tuple[str, Callable[..., Any]]]:
     return [(getattr(function, "__name__", "reward"), awaited(function)) for function in task.rewards.functions]
-
-
-def _score(function: Callable[..., Any], row: Mapping[str, Any], answer: str) -> Any:
-    """The reward of one completion, in the form of the row's prompt."""
-    completion: Any = answer if isinstance(row["prompt"], str) else [{"role": "assistant", "content": answer}]
-    columns = {name: [value] for name, value in row.items() if name not in ("prompt", "completion", "completion_ids")}
-    return next(iter(function(prompts=[row["prompt"]], completions=[completion], completion_ids=[[]], **columns)))
 
 
 def _show_tokens(prompts: Sequence[Any], tokenizer: Any, limit: int, console: Console) -> float:

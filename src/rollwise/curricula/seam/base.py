@@ -230,8 +230,7 @@ class Curriculum(Flow):
             ConfigError: `low` or `high` is no finite number. Nothing has changed then.
         """
         spec = self.reward_spec
-        solved_at = spec.high if spec.solved_at is None else spec.solved_at
-        wider = RewardSpec(min(spec.low, low), max(spec.high, high), solved_at)
+        wider = spec.widened(low, high)
         if self.range_declared or (wider.low, wider.high) == (spec.low, spec.high):
             return False
         self.set_reward_spec(wider)

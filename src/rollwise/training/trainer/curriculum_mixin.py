@@ -30,7 +30,7 @@ from rollwise.training.trainer.callbacks import NoOpAlarm
 from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
-from rollwise.training.trainer.refusals import check_hooks, check_screening, curriculum_of, gate_of
+from rollwise.training.trainer.refusals import check_enough, check_hooks, check_screening, curriculum_of, gate_of
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 from rollwise.training.trainer.success import Success, success_index, with_success
 
@@ -251,9 +251,4 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
     # ---- what can't be done is refused at the start ----
 
     def _check_enough(self, prompts: int) -> None:
-        batch = self.args.generation_batch_size // self.num_generations
-        if batch > prompts:
-            raise ConfigError(
-                f"a step needs {batch} distinct prompts but the pool has {prompts}; lower the batch size or raise "
-                "num_generations"
-            )
+        check_enough(self.args.generation_batch_size // self.num_generations, prompts)

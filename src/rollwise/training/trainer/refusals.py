@@ -52,6 +52,15 @@ def check_hooks(kind: type) -> None:
             )
 
 
+def check_enough(wanted: int, prompts: int) -> None:
+    """`ConfigError` where a step needs more distinct prompts than the pool has."""
+    if wanted > prompts:
+        raise ConfigError(
+            f"a step needs {wanted} distinct prompts but the pool has {prompts}; lower the batch size or raise "
+            "num_generations"
+        )
+
+
 def gate_of(trainer: Any, gate: DynamicSampling | Gate | None) -> DynamicSampling | None:
     """The gate as dynamic sampling; `ConfigError` where the trainer's advantages can't be redone."""
     if gate is not None and getattr(trainer, "multi_objective_aggregation", "") == "normalize_then_sum":
