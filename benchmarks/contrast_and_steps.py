@@ -59,7 +59,7 @@ def fit(mixed: np.ndarray, steps: np.ndarray) -> tuple[float, float, float]:
 def trains_on_all(run: RunData) -> bool:
     """Whether what the run trained on is all that it rolled out."""
     made, steps = float(np.nanmax(run.column("rollouts"))), int(run.metrics["step"][-1])
-    return made <= steps * int(run.config["prompts_per_step"]) * int(run.config["group_size"])
+    return made <= steps * int(run.config["prompts_per_step"]) * int(run.config["num_generations"])
 
 
 def show(console: Console, folder: str, column: str, scores: Sequence[float]) -> None:

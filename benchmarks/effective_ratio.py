@@ -38,8 +38,8 @@ METHODS = {
     "recommended": ["--curriculum", "recommended"],
 }
 REGIMES = {
-    "revisit": ["--train_prompts", "600", "--prompts_per_step", "32", "--steps", "100"],
-    "once": ["--train_prompts", "4000", "--prompts_per_step", "32", "--steps", "100"],
+    "revisit": ["--num_prompts", "600", "--prompts_per_step", "32", "--steps", "100"],
+    "once": ["--num_prompts", "4000", "--prompts_per_step", "32", "--steps", "100"],
 }
 SHARED = ["--eval_every", "50", "--save_every", "50", "--keep_checkpoints", "1", "--eval_prompts", "300"]
 

@@ -58,7 +58,7 @@ def trained(base: dict[str, Any], start: Path, out: Path) -> Path:
 def references(base: dict[str, Any], seed: int, weak: Path, strong: Path, out: Path) -> Path:
     """The joined profile's folder, of the pool of one seed."""
     joined = out / f"seed{seed}"
-    options = ["--task_options", json.dumps(base["task_options"]), "--prompts", base["train_prompts"], "--seed", seed]
+    options = ["--task_options", json.dumps(base["task_options"]), "--prompts", base["num_prompts"], "--seed", seed]
     options += ["--sample", "all", "--rollouts", 8, "--batch_size", 1024]
     for model, folder, join in ((weak, weak_folder(joined), []), (strong, joined, ["--join", weak_folder(joined)])):
         if not (folder / "profile.json").exists():

@@ -1,6 +1,7 @@
 """Options that have new names: for one release the old ones work, with a warning, wherever an option is given.
 
-That is on the command line, in YAML files, in the plans of `compare`, and in the `config.yaml` of an older run.
+That is on the command line, in YAML files, in the plans of `compare`, and in what an older version wrote: the
+`config.yaml` of a run, a profile or a folder of rollouts, an evaluation.
 """
 
 from __future__ import annotations
@@ -11,6 +12,12 @@ from typing import Any
 from rollwise.errors import ConfigError
 
 RENAMED: dict[str, dict[str, str]] = {
+    "train": {
+        "group_size": "num_generations",
+        "eval_samples": "num_generations_eval",
+        "train_prompts": "num_prompts",
+        "max_tokens": "token_budget",
+    },
     "simulate": {
         "prompts": "num_prompts",
         "batch": "prompts_per_step",
@@ -19,6 +26,19 @@ RENAMED: dict[str, dict[str, str]] = {
     },
 }
 """Command -> old name of an option -> its name now."""
+NUMBERS = {("profile", "rollouts")}
+"""Old names that another option has now: a number is meant for the old one, anything else for the new one."""
+
+
+def new_name(command: str, name: str, value: Any) -> str:
+    """The name that an option has now; `name` itself if it was not renamed.
+
+    >>> new_name("train", "group_size", 8), new_name("train", "steps", 60)
+    ('num_generations', 'steps')
+    """
+    if (command, name) in NUMBERS and not str(value).isdecimal():
+        return name
+    return RENAMED.get(command, {}).get(name, name)
 
 
 def with_new_names(
@@ -38,10 +58,9 @@ def with_new_names(
     'batch' is called 'prompts_per_step' now; the old name goes with the next release
     {'steps': 5, 'prompts_per_step': 8}
     """
-    names = RENAMED.get(command, {})
     found: dict[str, Any] = {}
     for name, value in values.items():
-        now = names.get(name, name)
+        now = new_name(command, name, value)
         if now != name and now in values:
             raise ConfigError(f"{name!r} is called {now!r} now, and both are given; leave out {name!r}")
         if now != name and warn is not None:

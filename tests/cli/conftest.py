@@ -30,7 +30,7 @@ def options(policy: Path) -> list[str]:
     """A run of 8 short steps."""
     return [
         "train", "--model", str(policy), "--task_options.style", "compact", "--task_options.levels", "[1]",
-        "--steps", "8", "--save_every", "2", "--eval_every", "4", "--eval_prompts", "8", "--eval_samples", "2",
-        "--prompts_per_step", "8", "--group_size", "4", "--train_prompts", "60", "--learning_rate", "1e-3",
+        "--steps", "8", "--save_every", "2", "--eval_every", "4", "--eval_prompts", "8", "--num_generations_eval", "2",
+        "--prompts_per_step", "8", "--num_generations", "4", "--num_prompts", "60", "--learning_rate", "1e-3",
         "--warmup_steps", "2", "--curriculum", "prioritized", "--curriculum_options.retest_every", "3",
     ]  # fmt: skip

@@ -70,7 +70,7 @@ def test_listings_set_every_name_apart_from_its_description(
         (["train", "--trainer_options.num_generations", "3", "--model", "POLICY", "--out", "OUT"], "refuses these"),
         (["train", "--seed", "5000000000", "--out", "OUT"], "seed must be a whole number in [0, 2^32)"),
         (["train", "--task", "boxes", "--trainer", "rloo", "--out", "OUT"], "use trainer 'grpo'"),
-        (["train", "--train_prompts", "3", "--model", "POLICY", "--out", "OUT"], "distinct prompts"),
+        (["train", "--num_prompts", "3", "--model", "POLICY", "--out", "OUT"], "distinct prompts"),
         (["train", "--task_options.level", "9", "--out", "OUT"], "levels"),
         (["train", "--task", "chess", "--out", "OUT"], "unknown task 'chess'"),
         (["train", "--steps", "0", "--out", "OUT"], "steps"),
@@ -124,8 +124,14 @@ def test_yaml_and_the_command_line_make_one_run(
     out = tmp_path / "run"
     pairs = dict(zip(options[1::2], options[2::2], strict=True))
     config = {"model": pairs["--model"], "task_options": {"style": "compact", "levels": [1]}, "steps": 99}
-    config |= {"trainer": "rloo", "curriculum": "uniform", "prompts_per_step": 8, "group_size": 4, "micro_batch": 16}
-    config |= {"train_prompts": 60, "eval_prompts": 0, "save_every": 5, "trainer_options": {"logging_steps": 1}}
+    config |= {
+        "trainer": "rloo",
+        "curriculum": "uniform",
+        "prompts_per_step": 8,
+        "num_generations": 4,
+        "micro_batch": 16,
+    }
+    config |= {"num_prompts": 60, "eval_prompts": 0, "save_every": 5, "trainer_options": {"logging_steps": 1}}
     (tmp_path / "my.yaml").write_text(yaml.safe_dump(config))
     arguments = [
         "train",
@@ -152,10 +158,10 @@ def test_yaml_and_the_command_line_make_one_run(
     assert main(arguments) == 1  # never over a run that is there
     assert main(["train", "--resume", str(out)]) == 0  # complete already
     enough = str(metrics[-1]["tokens"] + 1)
-    assert main(["train", "--resume", str(out), "--steps", "9", "--max_tokens", enough]) == 0  # and can be extended
+    assert main(["train", "--resume", str(out), "--steps", "9", "--token_budget", enough]) == 0  # and can be extended
     capsys.readouterr()
     assert main(["train", "--resume", str(out), "--steps", "10"]) == 0
-    assert "3 steps. Extend it with --max_tokens (now" in " ".join(capsys.readouterr().err.split())
+    assert "3 steps. Extend it with --token_budget (now" in " ".join(capsys.readouterr().err.split())
     metrics = [json.loads(line) for line in (out / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == [1, 2, 3]
     assert main(["report", str(out)]) == 0

@@ -67,7 +67,7 @@ def test_a_run_with_plugins_trains_and_resumes(
     short = [name.rpartition(":")[2] for name in (task, curriculum)]
     config = {"task": task, "task_options": {"largest": 5}, "model": str(policy), "curriculum": curriculum}
     config |= {"curriculum_options": {"stride": 2}, "gate": gate, "steps": 2, "save_every": 1, "eval_prompts": 0}
-    config |= {"prompts_per_step": 4, "group_size": 2, "train_prompts": 20}
+    config |= {"prompts_per_step": 4, "num_generations": 2, "num_prompts": 20}
     (own_file.parent / "my.yaml").write_text(yaml.safe_dump(config))
     started = rollwise("train", "--config", "my.yaml", folder=own_file.parent, site=installed)
     assert started.returncode == 0, started.stderr[-3000:]

@@ -112,8 +112,8 @@ def test_train_watch_and_report(command: Run, toy: Path, tmp_path: Path) -> None
     out = tmp_path / HOSTILE
     command(
         "train", "--model", toy / "policy", "--task_options.style", "compact", "--task_options.levels", "[1]",
-        "--steps", 1, "--eval_prompts", 4, "--eval_samples", 2, "--prompts_per_step", 2, "--group_size", 2,
-        "--train_prompts", 20, "--out", out,
+        "--steps", 1, "--eval_prompts", 4, "--num_generations_eval", 2, "--prompts_per_step", 2, "--num_generations", 2,
+        "--num_prompts", 20, "--out", out,
     )  # fmt: skip
     assert "is complete: 1 steps" in " ".join(command("train", "--resume", out).split())
     group = {"step": 1, "lane": HOSTILE, "category": f"k{HOSTILE}", "purpose": "train", "rewards": [1.0, 0.0]}
@@ -146,7 +146,7 @@ def test_a_process_of_its_own(toy: Path, tmp_path: Path) -> None:
 def test_compare(command: Run, toy: Path, tmp_path: Path) -> None:
     base = {
         "task_options": {"style": "compact", "levels": [1]}, "model": str(toy / "policy"), "steps": 1,
-        "eval_prompts": 4, "eval_samples": 2, "prompts_per_step": 2, "group_size": 2, "train_prompts": 20,
+        "eval_prompts": 4, "num_generations_eval": 2, "prompts_per_step": 2, "num_generations": 2, "num_prompts": 20,
     }  # fmt: skip
     plan = {"name": HOSTILE, "seeds": [0], "baseline": HOSTILE, "base": base, "methods": {HOSTILE: {}}}
     path, out = tmp_path / "my.yaml", tmp_path / HOSTILE

@@ -25,8 +25,8 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
     policy = embedded_policy(make_task("reversal", longest=4), config=TINY, cache_dir=folder / "cache")
     base = {
         "task": "reversal", "task_options": {"longest": 4, "broken": 0.5}, "model": str(policy), "steps": 40,
-        "prompts_per_step": 4, "group_size": 4, "train_prompts": 40, "eval_prompts": 8, "eval_every": 4,
-        "eval_samples": 2, "save_every": 2, "keep_checkpoints": 1,
+        "prompts_per_step": 4, "num_generations": 4, "num_prompts": 40, "eval_prompts": 8, "eval_every": 4,
+        "num_generations_eval": 2, "save_every": 2, "keep_checkpoints": 1,
     }  # fmt: skip
     methods: dict[str, Any] = {
         "uniform": {"curriculum": "uniform"},

@@ -35,7 +35,7 @@ def test_every_method_runs_with_every_seed(tmp_path: Path) -> None:
     assert names == [("uniform", 0), ("dynamic", 0), ("uniform", 2), ("dynamic", 2)]
     last = runs[-1]
     assert last.folder == tmp_path / "out/runs/dynamic/seed2"
-    assert (last.config.gate, last.config.max_tokens, last.config.steps, last.config.seed) == ("mixed", 500, 3, 2)
+    assert (last.config.gate, last.config.token_budget, last.config.steps, last.config.seed) == ("mixed", 500, 3, 2)
     assert last.config.folder == last.folder
 
 
@@ -113,7 +113,7 @@ def test_a_comparison_whose_folder_was_moved_goes_on(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"base": {"task": "reversal", "steps": 4}}, "dynamic seed 2 made with steps = 3, now it is 4"),
-        ({"budget": {"tokens": 501}}, "max_tokens = 500, now it is 501"),
+        ({"budget": {"tokens": 501}}, "token_budget = 500, now it is 501"),
         ({"methods": {**PLAN["methods"], "dynamic": {"curriculum": "sec"}}}, "curriculum = 'uniform', now it is 'sec'"),
     ],
 )

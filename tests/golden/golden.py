@@ -194,8 +194,8 @@ def train_options(work: Path, *more: Any, steps: int = 6) -> list[Any]:
     return [
         "train", "--model", policy(work, "countdown", levels=(1,), demo_accuracy=0.6),
         "--task_options.style", "compact", "--task_options.levels", "[1]", "--steps", steps, "--save_every", 2,
-        "--eval_every", 3, "--eval_prompts", 8, "--eval_samples", 2, "--prompts_per_step", 8, "--group_size", 4,
-        "--train_prompts", 60, "--learning_rate", "1e-3", "--warmup_steps", 2, *more,
+        "--eval_every", 3, "--eval_prompts", 8, "--num_generations_eval", 2, "--prompts_per_step", 8, "--num_generations", 4,
+        "--num_prompts", 60, "--learning_rate", "1e-3", "--warmup_steps", 2, *more,
     ]  # fmt: skip
 
 
@@ -235,7 +235,7 @@ def train_metis(work: Path) -> Hashes:
 def train_tools(work: Path) -> Hashes:
     command(
         "train", "--task", "boxes", "--steps", 2, "--save_every", 1, "--eval_every", 2, "--eval_prompts", 4,
-        "--eval_samples", 1, "--prompts_per_step", 4, "--group_size", 2, "--train_prompts", 20, "--curriculum", "sec",
+        "--num_generations_eval", 1, "--prompts_per_step", 4, "--num_generations", 2, "--num_prompts", 20, "--curriculum", "sec",
         "--out", work / "run",
     )  # fmt: skip
     return hash_folder(work / "run")

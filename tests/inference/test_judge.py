@@ -438,7 +438,7 @@ def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str
     run = [
         "train", "--model", str(tmp_path / "policy"), "--task_options.style", "compact",
         "--task_options.levels", "[1]", "--save_every", "1", "--eval_prompts", "0",
-        "--prompts_per_step", "4", "--group_size", "4", "--train_prompts", "32",
+        "--prompts_per_step", "4", "--num_generations", "4", "--num_prompts", "32",
         "--curriculum", "pcl", "--curriculum_options.judge", "success-head",
         "--curriculum_options.judge_options", f"{{head: {file}, probes: 2, probe_tokens: 4}}",
         "--out", str(tmp_path / "run"),

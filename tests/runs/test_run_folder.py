@@ -95,7 +95,7 @@ def test_rollouts_that_can_not_be_shared() -> None:
 
 @pytest.mark.parametrize(
     "options",
-    [{"steps": 0}, {"group_size": 1}, {"learning_rate": 0}, {"temperature": -1}, {"trainer": "ppo"}, {"seed": -1}]
+    [{"steps": 0}, {"num_generations": 1}, {"learning_rate": 0}, {"temperature": -1}, {"trainer": "ppo"}, {"seed": -1}]
     + [{"advantages": "raw"}, {"eval_prompts": 1.5}, {"max_completion_length": 0}]
     + [{"model": 5}, {"model": ""}, {"task": ""}, {"out": 3}, {"profile": ["a"]}, {"task_options": [1]}],
 )

@@ -74,10 +74,10 @@ def test_grouped_runs_that_can_not_be_read_are_named(tmp_path: Path) -> None:
 
 
 def test_runs_that_are_scored_on_different_things(tmp_path: Path) -> None:
-    paths = [write_run(tmp_path / str(n), curriculum="sec", seed=0, eval_samples=n) for n in (4, 8)]
+    paths = [write_run(tmp_path / str(n), curriculum="sec", seed=0, num_generations_eval=n) for n in (4, 8)]
     (problem,) = group_runs(paths).problems
     assert problem.kind == "unequal"
-    assert str(problem) == "the runs differ in eval_samples (4, 8), so their scores do not measure the same"
+    assert str(problem) == "the runs differ in num_generations_eval (4, 8), so their scores do not measure the same"
 
 
 def test_runs_that_began_with_other_weights(tmp_path: Path) -> None:

@@ -23,8 +23,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(policy: Path, out: Path, **options: Any) -> TrainConfig:
     values = {
         "task": "reversal", "task_options": {"longest": 4}, "model": str(policy), "curriculum": "uniform",
-        "steps": 20, "prompts_per_step": 4, "group_size": 4, "train_prompts": 40, "eval_prompts": 4, "eval_every": 50,
-        "eval_samples": 2, "save_every": 50, "out": str(out),
+        "steps": 20, "prompts_per_step": 4, "num_generations": 4, "num_prompts": 40, "eval_prompts": 4, "eval_every": 50,
+        "num_generations_eval": 2, "save_every": 50, "out": str(out),
     }  # fmt: skip
     return TrainConfig.from_dict({**values, **options})
 
@@ -34,7 +34,7 @@ def metrics(run: Path) -> list[dict[str, Any]]:
 
 
 def test_it_ends_after_the_step_that_uses_the_budget_up(policy: Path, tmp_path: Path) -> None:
-    run = start_run(config(policy, tmp_path / "run", max_tokens=250))
+    run = start_run(config(policy, tmp_path / "run", token_budget=250))
     tokens = [line["tokens"] for line in metrics(run)]
     assert tokens[-2] < 250 <= tokens[-1]
     assert len(tokens) < 20

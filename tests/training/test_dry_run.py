@@ -14,7 +14,7 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     tiny_model(tmp_path / "tiny", chat=True)
     capsys.readouterr()
     words = "--prompt_column problem --system Brief. --reward exact --model tiny --steps 10 --prompts_per_step 4"
-    more = ["--group_size", "2", "--eval_prompts", "5", "--eval_every", "5", "--eval_samples", "2"]
+    more = ["--num_generations", "2", "--eval_prompts", "5", "--eval_every", "5", "--num_generations_eval", "2"]
     given = ["train", "--data", "maths.jsonl", *words.split(), *more, "--max_completion_length", "8"]
     assert main([*given, "--dry_run", "true"]) == 0
     said = capsys.readouterr().out
@@ -25,7 +25,7 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert not (tmp_path / "runs").exists()
     assert main([*given, "--dry_run", "true", "--max_completion_length", "600"]) == 1
     assert "more than the model's window of 512" in capsys.readouterr().err
-    assert main([*given, "--dry_run", "true", "--train_prompts", "3"]) == 1
+    assert main([*given, "--dry_run", "true", "--num_prompts", "3"]) == 1
     assert "a step needs 4 distinct prompts but the pool has 3" in capsys.readouterr().err
     assert main([*given, "--dry_run", "true", "--profile", "nowhere"]) == 1
     assert "nowhere" in capsys.readouterr().err
@@ -36,7 +36,9 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     methods = "{uniform: {curriculum: uniform}, recommended: {curriculum: recommended}}"
-    base = "{task: reversal, steps: 2, prompts_per_step: 4, group_size: 2, eval_prompts: 0, max_completion_length: 4}"
+    base = (
+        "{task: reversal, steps: 2, prompts_per_step: 4, num_generations: 2, eval_prompts: 0, max_completion_length: 4}"
+    )
     (tmp_path / "plan.yaml").write_text(f"base: {base}\nmethods: {methods}\nseeds: [0, 1]\n")
     assert main(["compare", "plan.yaml", "--dry_run", "true"]) == 0
     said = capsys.readouterr().out

@@ -39,7 +39,7 @@ def own(tmp_path: Path) -> Path:
 def command(folder: Path, *more: str) -> list[str]:
     return [
         *("train", "--data", str(folder / "maths.jsonl"), "--prompt_column", "problem", "--category", "type"),
-        *("--model", str(folder / "tiny"), "--steps", "10", "--prompts_per_step", "6", "--group_size", "4"),
+        *("--model", str(folder / "tiny"), "--steps", "10", "--prompts_per_step", "6", "--num_generations", "4"),
         *("--eval_prompts", "8", "--eval_every", "5", "--save_every", "2", "--max_completion_length", "2", *more),
     ]
 
@@ -116,7 +116,7 @@ base:
   reward: {own / "r.py"}:starts
   steps: 2
   prompts_per_step: 4
-  group_size: 4
+  num_generations: 4
   eval_prompts: 4
   eval_every: 1
   max_completion_length: 3

@@ -40,8 +40,8 @@ def test_the_folder_says_what_was_trained(tmp_path: Path) -> None:
         **{"kind": "script", "curriculum": "recommended", "trainer": "grpo", "model": "Qwen2ForCausalLM"},
         **{"curriculum_options": {"category": ["threshold"], "optimism": 1.0}, "seed": 7, "steps": 3},
         **{"gate": "pass-rate", "gate_options": {"high": 0.9, "max_rounds": 2}, "advantages": "std"},
-        **{"reward": ["toy_reward"], "reward_weights": [1.0], "prompts_per_step": 4, "group_size": 4},
-        **{"learning_rate": 1e-3, "train_prompts": 24, "eval_prompts": 4, "eval_every": 2},
+        **{"reward": ["toy_reward"], "reward_weights": [1.0], "prompts_per_step": 4, "num_generations": 4},
+        **{"learning_rate": 1e-3, "num_prompts": 24, "eval_prompts": 4, "eval_every": 2},
     }
     assert {key: config[key] for key in expected} == expected
     assert config["curriculum_resolved"]["overlap"] == 2.4

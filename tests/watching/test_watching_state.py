@@ -178,10 +178,10 @@ def test_text_that_could_move_the_cursor_is_made_harmless() -> None:
 def test_a_budget_of_tokens_ends_a_run_before_its_steps() -> None:
     """1000 tokens, of which 4 steps have made 300: 4 * 1000 / 300 = 13.3, so 14 steps; it is done at step 14."""
     rows = [{"step": 4, "tokens": 300.0, "loss": 0.0}]
-    assert steps_to_do({"steps": 100, "max_tokens": 1000}, history(*rows)) == 14
-    assert steps_to_do({"steps": 9, "max_tokens": 1000}, history(*rows)) == 9
+    assert steps_to_do({"steps": 100, "token_budget": 1000}, history(*rows)) == 14
+    assert steps_to_do({"steps": 9, "token_budget": 1000}, history(*rows)) == 9
     assert steps_to_do({"steps": 100}, history(*rows)) == 100
-    over = history(*rows, {"step": 14, "tokens": 1020.0, "loss": 0.0}, steps=100, max_tokens=1000)
+    over = history(*rows, {"step": 14, "tokens": 1020.0, "loss": 0.0}, steps=100, token_budget=1000)
     assert steps_to_do(over.config, over) == 14
     assert take_snapshot("run", over, now=0.0).done == 1.0
 

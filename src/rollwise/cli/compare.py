@@ -32,7 +32,7 @@ the file:
   oracle: oracle                    # optional: what could be had if all pass rates were known
   seeds: [0, 1, 2, 3, 4]
   budget: {tokens: 300000}          # equal compute: a run ends when it has generated this many
-  base: {task: reversal, task_options: {broken: 0.75}, steps: 400, train_prompts: 800}   # as for rollwise train
+  base: {task: reversal, task_options: {broken: 0.75}, steps: 400, num_prompts: 800}   # as for rollwise train
   methods:
     uniform: {curriculum: uniform}
     dynamic sampling: {curriculum: uniform, gate: mixed}

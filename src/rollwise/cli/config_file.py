@@ -12,22 +12,30 @@ from rollwise.cli.formatting import CommandLineError
 from rollwise.cli.mistakes import options_in, type_words
 from rollwise.errors import ConfigError
 from rollwise.options import did_you_mean
-from rollwise.renamed import RENAMED, with_new_names
+from rollwise.renamed import new_name, with_new_names
 from rollwise.yaml_file import naming_the_line, parse_yaml, read_yaml, yaml_text
 
 Warn = Callable[[str], object]
 
 
 def with_new_flags(command: str, given: Sequence[str], warn: Warn) -> list[str]:
-    """The words of a command line, with the names that options have now."""
+    """The words of a command line, with the names that options have now.
+
+    Raises:
+        ConfigError: an option is given by both of its names.
+    """
     words = list(given)
-    for at, word in enumerate(words):
+    flags = {word.partition("=")[0] for word in given}
+    for at, word in enumerate(given):
         flag, equals, value = word.partition("=")
         first, dot, rest = flag.removeprefix("--").partition(".")
-        now = RENAMED.get(command, {}).get(first)
-        if word.startswith("--") and now is not None:
-            words[at] = f"--{now}{dot}{rest}{equals}{value}"
-            warn(f"--{first} is called --{now} now; the old name goes with the next release")
+        now = new_name(command, first, value if equals else next(iter(given[at + 1 :]), ""))
+        if not word.startswith("--") or now == first:
+            continue
+        if f"--{now}" in flags:
+            raise ConfigError(f"--{first} is called --{now} now, and both are given; leave out --{first}")
+        words[at] = f"--{now}{dot}{rest}{equals}{value}"
+        warn(f"--{first} is called --{now} now; the old name goes with the next release")
     return words
 
 

@@ -73,8 +73,8 @@ def _run(given: list[str]) -> int:
 
     command = name_of(given)
     parser, own = build_parsers(given)
-    given = with_new_flags(command, given, _warn)
     try:
+        given = with_new_flags(command, given, _warn)
         words, paths = read_config_files(command, given, own, _warn)
         namespace = parser.parse_args(words, defaults="--print_config" in words)
     except CommandLineError as error:

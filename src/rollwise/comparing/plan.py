@@ -20,7 +20,7 @@ from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
 
 logger = logging.getLogger(__name__)
 
-_OURS = frozenset({"seed", "out", "max_tokens"})  # set for each run by the comparison itself
+_OURS = frozenset({"seed", "out", "token_budget"})  # set for each run by the comparison itself
 _PATHS = (
     "model",
     "profile",
@@ -113,7 +113,7 @@ class Plan:
 
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
-        values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "max_tokens": self.tokens}
+        values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "token_budget": self.tokens}
         for key in _PATHS:
             if isinstance(values.get(key), str | list):
                 values[key] = self._placed(values[key], seed)

@@ -106,7 +106,7 @@ def dry_run_comparison(
 def _setting(config: TrainConfig) -> str:
     """Data, rewards and model of a run as a key: runs of one key differ in how they train."""
     names = [*OwnData.__dataclass_fields__, "eval_data", "task", "task_options", "model"]
-    numbers = ["max_completion_length", "eval_prompts", "train_prompts"]
+    numbers = ["max_completion_length", "eval_prompts", "num_prompts"]
     values = [getattr(config, name) for name in [*names, *numbers]]
     return json.dumps([*values, config.trainer_options.get("max_completion_length")], sort_keys=True, default=str)
 
@@ -170,11 +170,11 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
         while queue and workers.free:
             run = queue.pop(0)
             workers.start(run)
-            tasks[run.name] = bar.add_task(escape(run.name), total=run.config.max_tokens or run.config.steps, what="")
+            tasks[run.name] = bar.add_task(escape(run.name), total=run.config.token_budget or run.config.steps, what="")
         time.sleep(_POLL_SECONDS)
         for run in list(workers.active.values()):
             last = _last_line(run.folder / METRICS_FILE)
-            at = last.get("tokens" if run.config.max_tokens else "step", 0)
+            at = last.get("tokens" if run.config.token_budget else "step", 0)
             bar.update(tasks[run.name], completed=at, what=f"step {last.get('step', 0)}")
         for run, status in workers.ended():
             bar.remove_task(tasks.pop(run.name))

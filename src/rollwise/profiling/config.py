@@ -19,7 +19,7 @@ class ProfileConfig(DataConfig):
         rollouts: Rollouts of each prompt.
         sample: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them. A
             larger sample goes on where a smaller one ended.
-        prompts: Size of a task's pool, as `--train_prompts` of `rollwise train`; a file has those that it has.
+        prompts: Size of a task's pool, as `--num_prompts` of `rollwise train`; a file has those that it has.
         answer: The column of recorded answers, to find answers that the reward does not recognise; by default
             `answer`, `ground_truth`, `solution` or the like.
         batch_size: Rollouts generated at once; smaller needs less memory.

@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.outcome import RewardSpec
+from rollwise.renamed import with_new_names
 from rollwise.runs.lines import Faults, read_json_lines
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.solved import SolvedRule
@@ -192,7 +193,10 @@ def _read_config(path: Path, faults: Faults | None) -> tuple[str, dict[str, Any]
         return text, {}
     if not isinstance(config, dict):
         return text, _no_config(path, f"holds a {type(config).__name__}, not a mapping", faults)
-    return text, {str(key): value for key, value in config.items()}
+    try:
+        return text, with_new_names("train", {str(key): value for key, value in config.items()})
+    except ConfigError as error:
+        return text, _no_config(path, f"can't be used ({error})", faults)
 
 
 def _no_config(path: Path, reason: str, faults: Faults | None) -> dict[str, Any]:

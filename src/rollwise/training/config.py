@@ -17,6 +17,7 @@ from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
 from rollwise.options import check_number, check_options, check_text, check_whole
 from rollwise.plugins import short_name
+from rollwise.renamed import with_new_names
 from rollwise.sampling.config import OwnData
 
 NO_GATE = "none"
@@ -44,10 +45,10 @@ class TrainConfig(OwnData):
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They win over what the options here imply.
         steps: Optimiser steps in all.
-        max_tokens: Stop after the step in which the run has generated this many tokens; for comparisons at
+        token_budget: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
         prompts_per_step: Prompts that the curriculum is asked for at each step.
-        group_size: Rollouts of each prompt; they are compared with one another.
+        num_generations: Rollouts of each prompt; they are compared with one another.
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
         learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
             a pretrained model, 3e-4 for the embedded one.
@@ -59,12 +60,12 @@ class TrainConfig(OwnData):
             default as many as a step trains on. More are quicker where memory has room.
         max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
-        train_prompts: Size of the pool; by default 4000 of a task, all of one's own data.
+        num_prompts: Size of the pool; by default 4000 of a task, all of one's own data.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
         eval_prompts: Held-out prompts to score on; 0 for no evaluation.
         eval_every: Steps between evaluations; there is one before the first step, too.
-        eval_samples: Rollouts of each held-out prompt.
+        num_generations_eval: Rollouts of each held-out prompt.
         save_every: Steps between checkpoints. A killed run loses no more than these.
         keep_checkpoints: How many of the newest to keep.
         seed: Root of everything random. The same seed, machine and versions give the same run.
@@ -86,9 +87,9 @@ class TrainConfig(OwnData):
     trainer: Literal["grpo", "rloo"] = "grpo"
     trainer_options: dict[str, Any] = field(default_factory=dict)
     steps: int = 60
-    max_tokens: int | None = None
+    token_budget: int | None = None
     prompts_per_step: int = 64
-    group_size: int = 8
+    num_generations: int = 8
     advantages: Literal["centred", "std"] = "centred"
     learning_rate: float = 3e-4
     warmup_steps: int = 10
@@ -97,11 +98,11 @@ class TrainConfig(OwnData):
     micro_batch: int = 512
     probe_batch: int | None = None
     max_judgment_length: int | None = None
-    train_prompts: int | None = None
+    num_prompts: int | None = None
     profile: str | None = None
     eval_prompts: int = 256
     eval_every: int = 10
-    eval_samples: int = 4
+    num_generations_eval: int = 4
     save_every: int = 10
     keep_checkpoints: int = 2
     seed: int = 0
@@ -114,10 +115,10 @@ class TrainConfig(OwnData):
         self._check_names()
         if self.task is None and not self.data:
             self.task = "countdown"
-        if self.train_prompts is None and not self.data:
-            self.train_prompts = 4000
+        if self.num_prompts is None and not self.data:
+            self.num_prompts = 4000
         self._check_own()
-        for name in ("steps", "prompts_per_step", "eval_every", "eval_samples", "save_every"):
+        for name in ("steps", "prompts_per_step", "eval_every", "num_generations_eval", "save_every"):
             check_whole(name, getattr(self, name), least=1)
         for name in ("warmup_steps", "eval_prompts", "seed"):
             check_whole(name, getattr(self, name), least=0)
@@ -125,10 +126,10 @@ class TrainConfig(OwnData):
             raise ConfigError(f"seed must be a whole number in [0, 2^32), got {self.seed!r}")
         check_whole("micro_batch", self.micro_batch, least=1)
         check_whole("keep_checkpoints", self.keep_checkpoints, least=1)
-        check_whole("group_size", self.group_size, least=2)
+        check_whole("num_generations", self.num_generations, least=2)
         check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        for name in ("max_completion_length", "max_tokens", "probe_batch", "max_judgment_length", "train_prompts"):
+        for name in ("max_completion_length", "token_budget", "probe_batch", "max_judgment_length", "num_prompts"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=1)
         if self.gate == NO_GATE and self.gate_options:
@@ -195,7 +196,7 @@ class TrainConfig(OwnData):
     @classmethod
     def from_dict(cls, values: dict[str, Any]) -> TrainConfig:
         """The config that `to_dict` wrote, now or before; `ConfigError` for a name that is not an option."""
-        values = dict(values)
+        values = with_new_names("train", values)
         if (abort := values.pop("abort", None)) is not None:
             raise ConfigError(
                 f"abort {abort!r}: training-time abort was removed, as it never paid (docs/inference.md); train anew "
@@ -210,10 +211,10 @@ class TrainConfig(OwnData):
         Raises:
             ConfigError: a step's rollouts can't be shared out evenly.
         """
-        rollouts = self.prompts_per_step * self.group_size
+        rollouts = self.prompts_per_step * self.num_generations
         if rollouts % processes:
             raise ConfigError(
-                f"prompts_per_step x group_size = {rollouts} rollouts can't be shared by {processes} processes"
+                f"prompts_per_step x num_generations = {rollouts} rollouts can't be shared by {processes} processes"
             )
         share = rollouts // processes
         passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= self.micro_batch)

@@ -67,8 +67,8 @@ class Estimate:
     def of(self, config: TrainConfig) -> Cost:
         """The cost of a run with these options."""
         evaluations = config.steps // config.eval_every + 1 if self.held_out else 0
-        rollouts = config.steps * config.prompts_per_step * config.group_size
-        rollouts += evaluations * self.held_out * config.eval_samples
+        rollouts = config.steps * config.prompts_per_step * config.num_generations
+        rollouts += evaluations * self.held_out * config.num_generations_eval
         return Cost(rollouts, rollouts * self.limit, round(rollouts * self.prompt))
 
 
@@ -96,7 +96,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
         train = add_pass_rates(train, config.profile)
     check_enough(config.prompts_per_step, len(train))
     curriculum.bind(pool_from_dataset(train))
-    asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.group_size)
+    asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.num_generations)
     rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
     _show_data(task, len(train), len(held_out or ()), console)
     for row in rows:

@@ -139,7 +139,7 @@ def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, Dataset | Non
     Raises:
         PoolError: columns that no table can hold.
     """
-    train = task.train_records(config.train_prompts or sys.maxsize, config.seed)
+    train = task.train_records(config.num_prompts or sys.maxsize, config.seed)
     held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
     try:
         return Dataset.from_list(train), Dataset.from_list(held_out) if held_out else None

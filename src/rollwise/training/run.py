@@ -62,7 +62,7 @@ def resume_run(
     path: str | os.PathLike[str],
     *,
     steps: int | None = None,
-    max_tokens: int | None = None,
+    token_budget: int | None = None,
     console: Console | None = None,
 ) -> Path:
     """Go on with a run from its newest whole checkpoint, or from the beginning if it was killed before the first.
@@ -72,7 +72,7 @@ def resume_run(
     Args:
         path: the run's folder.
         steps: train until this step instead of the one configured; how a finished run is extended.
-        max_tokens: train until this many tokens are generated, likewise.
+        token_budget: train until this many tokens are generated, likewise.
         console: where to show progress.
 
     Raises:
@@ -81,7 +81,7 @@ def resume_run(
     if not (Path(path) / CONFIG_FILE).exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
     values = {**RunFolder(path).read_config(), "out": str(path)}
-    values |= {key: given for key, given in (("steps", steps), ("max_tokens", max_tokens)) if given is not None}
+    values |= {key: given for key, given in (("steps", steps), ("token_budget", token_budget)) if given is not None}
     return _train(TrainConfig.from_dict(values), resume=True, console=console)
 
 
@@ -102,7 +102,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking))
         if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
             step = step_of(checkpoint)
-            limit = "--steps" if step >= config.steps else f"--max_tokens (now {config.max_tokens:,})"
+            limit = "--steps" if step >= config.steps else f"--token_budget (now {config.token_budget:,})"
             console.print(f"{folder.path} is complete: {step} steps. Extend it with {limit}.")
             return folder.path
         display = Display(console)
@@ -126,8 +126,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             trainer.remove_callback(kind)
         recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
         recorder.attach(trainer)
-        if config.max_tokens is not None:
-            trainer.add_callback(TokenBudget(config.max_tokens, recorder))
+        if config.token_budget is not None:
+            trainer.add_callback(TokenBudget(config.token_budget, recorder))
         display.attach(trainer)
         if resume:
             console.print(
@@ -156,7 +156,7 @@ def shut_engine(trainer: Any) -> None:
 
 def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
     """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens."""
-    spent = config.max_tokens is not None and folder.spent_by(step).tokens >= config.max_tokens
+    spent = config.token_budget is not None and folder.spent_by(step).tokens >= config.token_budget
     return step >= config.steps or spent
 
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from rollwise.errors import StateFileError
+from rollwise.errors import RollwiseError, StateFileError
+from rollwise.renamed import with_new_names
 from rollwise.runs.lines import parse_line
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.reading import read_rewards
@@ -132,8 +133,8 @@ class RunFollower:
         Raises:
             StateFileError: a file is there but can't be read.
         """
-        if (config := self._changed(CONFIG_FILE, read_yaml)) is not None:
-            self.history.config = config[0] if isinstance(config[0], dict) else {}
+        if (config := self._changed(CONFIG_FILE, _read_config)) is not None:
+            self.history.config = config[0]
         if (rewards := self._changed(REWARDS_FILE, read_rewards)) is not None:
             self.history.known_rule = None if rewards[0] is None else SolvedRule.of(rewards[0])
         found = self._metrics.look()
@@ -164,9 +165,14 @@ class RunFollower:
         except OSError as error:
             self.history.faults[name] = f"{str(path)!r} can't be read: {error.strerror}"
             return None
-        except StateFileError as error:  # the other runs, and what else there is of this one, are shown all the same
+        except RollwiseError as error:  # the other runs, and what else there is of this one, are shown all the same
             self.history.faults[name] = str(error)
             return None
         self._seen[name] = seen
         self.history.faults.pop(name, None)
         return (found,)
+
+
+def _read_config(path: Path) -> dict[str, Any]:
+    values = read_yaml(path)
+    return with_new_names("train", values) if isinstance(values, dict) else {}

@@ -160,7 +160,7 @@ def steps_to_do(config: Mapping[str, object], history: History) -> int | None:
 
     How many the budget is enough for is estimated from the tokens a step so far. None where nothing is configured.
     """
-    steps, budget = _whole(config.get("steps")), _whole(config.get("max_tokens"))
+    steps, budget = _whole(config.get("steps")), _whole(config.get("token_budget"))
     tokens, step = history.latest.get("tokens", 0.0), history.step
     if steps is None or budget is None or not step or not tokens:
         return steps

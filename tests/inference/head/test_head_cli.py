@@ -102,8 +102,8 @@ def test_errors_are_one_line(command: Run, toy: Path, rolled: Path, tmp_path: Pa
 def test_a_checkpoint_of_a_training_is_a_model(command: Run, toy: Path, tmp_path: Path) -> None:
     status, _, err = command(
         "train", "--model", toy / "one", "--task_options.style", "compact", "--task_options.levels", "[1]",
-        "--steps", 2, "--save_every", 2, "--eval_every", 2, "--eval_prompts", 4, "--eval_samples", 2,
-        "--prompts_per_step", 4, "--group_size", 4, "--train_prompts", 20, "--out", tmp_path / "run",
+        "--steps", 2, "--save_every", 2, "--eval_every", 2, "--eval_prompts", 4, "--num_generations_eval", 2,
+        "--prompts_per_step", 4, "--num_generations", 4, "--num_prompts", 20, "--out", tmp_path / "run",
     )  # fmt: skip
     assert status == 0, err
     checkpoint = tmp_path / "run/checkpoints/checkpoint-2"

@@ -199,9 +199,9 @@ def test_pool_size(make_run: RunMaker) -> None:
     metrics = [{"step": 1}]
     assert pool_size(read_run(make_run(metrics)), groups) is None
     pytest.importorskip("yaml")
-    assert pool_size(read_run(make_run(metrics, config="train_prompts: 64\n")), groups) == 64
-    assert pool_size(read_run(make_run(metrics, config="train_prompts: many\n")), groups) is None
-    with_coverage = make_run([{"step": 1, "curriculum/coverage": 1 / 3}], config="train_prompts: 64\n")
+    assert pool_size(read_run(make_run(metrics, config="num_prompts: 64\n")), groups) == 64
+    assert pool_size(read_run(make_run(metrics, config="num_prompts: many\n")), groups) is None
+    with_coverage = make_run([{"step": 1, "curriculum/coverage": 1 / 3}], config="num_prompts: 64\n")
     assert pool_size(read_run(with_coverage), groups) == 3
 
 

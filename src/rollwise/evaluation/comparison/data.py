@@ -132,7 +132,7 @@ def sort_runs(runs: Runs, budget: float | None) -> Sorting:
         if not scored:
             status[pair] = NOT_EVALUATED
             problems.append(Problem(*pair, "unscored", "it has no evaluation yet, and is left out"))
-        elif planned is not None and step < planned and not _spent(run, budget or run.config.get("max_tokens")):
+        elif planned is not None and step < planned and not _spent(run, budget or run.config.get("token_budget")):
             status[pair] = UNFINISHED
             problems.append(Problem(*pair, "unfinished", f"it is at step {step} of {planned}"))
         else:
