@@ -18,6 +18,28 @@ RENAMED: dict[str, dict[str, str]] = {
         "train_prompts": "num_prompts",
         "max_tokens": "token_budget",
     },
+    "profile": {
+        "rollouts": "num_generations",
+        "sample": "num_prompts",
+        "prompts": "pool_prompts",
+        "group_size": "planned_generations",
+        "answer": "answer_column",
+    },
+    "rollouts": {"rollouts": "num_generations", "prompts": "num_prompts"},
+    "bestof": {"k": "num_generations", "prompts": "num_prompts", "keep": "keep_texts"},
+    "consistency": {
+        "k": "num_generations",
+        "limit": "num_prompts",
+        "max_tokens": "max_completion_length",
+        "answer": "answer_function",
+    },
+    "head evaluate": {
+        "k": "num_generations",
+        "prompts": "num_prompts",
+        "rule": "select",
+        "keep": "prune_keep",
+    },
+    "watch": {"keep": "stay"},
     "simulate": {
         "prompts": "num_prompts",
         "batch": "prompts_per_step",

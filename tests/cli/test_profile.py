@@ -17,7 +17,8 @@ from rollwise.cli import main
 def command(policy: Path) -> list[str]:
     return [
         "profile", "countdown", "--model", str(policy), "--task_options.style", "compact",
-        "--task_options.levels", "[1,2]", "--prompts", "200", "--sample", "96", "--rollouts", "8", "--batch_size", "16",
+        "--task_options.levels", "[1,2]", "--pool_prompts", "200", "--num_prompts", "96", "--num_generations", "8",
+        "--batch_size", "16",
     ]  # fmt: skip
 
 
@@ -26,7 +27,16 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         main(["profile", "--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    for part in ("DATA", "--rollouts", "--sample", "--reward", "--join", "examples:", "goes on where it stopped"):
+    for part in (
+        "DATA",
+        "--rollouts",
+        "--num_generations",
+        "--num_prompts",
+        "--reward",
+        "--join",
+        "examples:",
+        "goes on where it stopped",
+    ):
         assert part in text
 
 
@@ -69,7 +79,7 @@ def test_the_summary(command: list[str], tmp_path: Path, capsys: pytest.CaptureF
 
 def test_options_from_a_file(command: list[str], tmp_path: Path) -> None:
     (tmp_path / "my.yaml").write_text("rollouts: 4\nsample: 8\n")
-    arguments = ["profile", "countdown", "--config", str(tmp_path / "my.yaml"), *command[2:8], "--prompts", "20"]
+    arguments = ["profile", "countdown", "--config", str(tmp_path / "my.yaml"), *command[2:8], "--pool_prompts", "20"]
     assert main([*arguments, "--out", str(tmp_path / "out")]) == 0
     lines = (tmp_path / "out/groups.jsonl").read_text().splitlines()
     assert [len(json.loads(line)["rewards"]) for line in lines] == [4] * 8
@@ -80,7 +90,7 @@ def test_options_from_a_file(command: list[str], tmp_path: Path) -> None:
     [
         (["nowhere.jsonl", "--task", "countdown"], "'nowhere.jsonl' does not exist"),
         (["chess"], "neither a task"),
-        (["countdown", "--rollouts", "1"], "rollouts must be a whole number >= 2, got 1"),
+        (["countdown", "--num_generations", "1"], "num_generations must be a whole number >= 2, got 1"),
         (["countdown", "--model", "/nowhere/at/all"], "/nowhere/at/all"),
         (["countdown", "--task_options.level", "9"], "no option 'level'"),
     ],

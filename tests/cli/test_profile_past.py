@@ -79,7 +79,10 @@ def test_a_replay_of_a_file(past: Path, tmp_path: Path, capsys: pytest.CaptureFi
         (["profile", "countdown", "--step_column", "t"], "--step_column has no effect"),
         (["profile", "--rollouts", "PAST", "--reward_column", "good"], "line 1: no 'good' (--reward_column)"),
         (["profile", "--rollouts", "/nowhere.jsonl"], "'/nowhere.jsonl' is not there"),
-        (["profile", "--rollouts", "PAST", "--group_size", "1"], "group_size must be a whole number >= 2"),
+        (
+            ["profile", "--rollouts", "PAST", "--planned_generations", "1"],
+            "planned_generations must be a whole number >= 2",
+        ),
         (["simulate", "--replay", "PAST", "--step_column", "t"], "line 1: no 't' (--step_column)"),
         (["simulate", "--step_column", "t", "CONFIG"], "give them with --replay FILE"),
     ],

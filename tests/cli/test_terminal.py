@@ -82,7 +82,9 @@ def rolled(toy: Path, out: Path, reward: str = "longer", data: str = "data") -> 
 
 @pytest.mark.parametrize("reward", ["longer", "none"])
 def test_profile(reward: str, command: Run, toy: Path, tmp_path: Path) -> None:
-    said = command("profile", *rolled(toy, tmp_path / HOSTILE, reward), "--category", "kind", "--answer", "answer")
+    said = command(
+        "profile", *rolled(toy, tmp_path / HOSTILE, reward), "--category", "kind", "--answer_column", "answer"
+    )
     assert "k0]0;x[2J31m" in said
     assert ("is the final answer of a rollout" in said or "stands within" in said) == (reward == "none")
 
@@ -94,14 +96,14 @@ def test_rollouts_heads_and_best_of_n(command: Run, toy: Path, tmp_path: Path) -
     command("head", "fit", fitted, "--out", head)
     command("head", "score", out, "--head", head)
     command("head", "export", head, "--rollouts", out, "--out", tmp_path / f"s{HOSTILE}", "--resize")
-    command("head", "evaluate", out, "--head", head, "--prompts", 6, "--k", 2)
-    command("bestof", *rolled(toy, tmp_path / f"b{HOSTILE}"), "--select", "majority", "--k", 2)
+    command("head", "evaluate", out, "--head", head, "--num_prompts", 6, "--num_generations", 2)
+    command("bestof", *rolled(toy, tmp_path / f"b{HOSTILE}"), "--select", "majority", "--num_generations", 2)
 
 
 def test_consistency(command: Run, toy: Path, tmp_path: Path) -> None:
     with FakeOpenAI(lambda prompt, before: f"{HOSTILE} {before}", faults={f"3{HOSTILE}=": [400] * 9}) as fake:
         said = command(
-            "consistency", toy / "data.jsonl", "--base_url", fake.base_url, "--model", HOSTILE, "--k", 3,
+            "consistency", toy / "data.jsonl", "--base_url", fake.base_url, "--model", HOSTILE, "--num_generations", 3,
             "--out", tmp_path / f"{HOSTILE}.jsonl", status=1,
         )  # fmt: skip
     assert "1 prompts failed" in said
@@ -125,7 +127,7 @@ def test_train_watch_and_report(command: Run, toy: Path, tmp_path: Path) -> None
 
 def test_simulate(command: Run, tmp_path: Path) -> None:
     methods = {HOSTILE: {"curriculum": "uniform"}, f"b{HOSTILE}": {"curriculum": "bots"}}
-    sizes = {"prompts": 60, "steps": 2, "batch": 4, "group": 2, "seeds": 1, "jobs": 1}
+    sizes = {"num_prompts": 60, "steps": 2, "prompts_per_step": 4, "num_generations": 2, "seeds": 1, "jobs": 1}
     path = tmp_path / "my.yaml"
     path.write_text(yaml.safe_dump({**sizes, "baseline": HOSTILE, "methods": methods}))
     said = command("simulate", path, "--out", tmp_path / HOSTILE)
@@ -135,7 +137,7 @@ def test_simulate(command: Run, tmp_path: Path) -> None:
 def test_a_process_of_its_own(toy: Path, tmp_path: Path) -> None:
     """matplotlib warns of each control character that it has no glyph for, and Python writes the warning."""
     path = tmp_path / "my.yaml"
-    sizes = {"prompts": 60, "steps": 2, "batch": 4, "group": 2, "seeds": 1, "jobs": 2}
+    sizes = {"num_prompts": 60, "steps": 2, "prompts_per_step": 4, "num_generations": 2, "seeds": 1, "jobs": 2}
     path.write_text(yaml.safe_dump({**sizes, "baseline": HOSTILE, "methods": {HOSTILE: {"curriculum": "uniform"}}}))
     command = [sys.executable, "-m", "rollwise", "simulate", path, "--out", tmp_path / HOSTILE]
     done = subprocess.run(command, capture_output=True, timeout=300, check=True)

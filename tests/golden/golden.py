@@ -194,8 +194,8 @@ def train_options(work: Path, *more: Any, steps: int = 6) -> list[Any]:
     return [
         "train", "--model", policy(work, "countdown", levels=(1,), demo_accuracy=0.6),
         "--task_options.style", "compact", "--task_options.levels", "[1]", "--steps", steps, "--save_every", 2,
-        "--eval_every", 3, "--eval_prompts", 8, "--num_generations_eval", 2, "--prompts_per_step", 8, "--num_generations", 4,
-        "--num_prompts", 60, "--learning_rate", "1e-3", "--warmup_steps", 2, *more,
+        "--eval_every", 3, "--eval_prompts", 8, "--num_generations_eval", 2, "--prompts_per_step", 8,
+        "--num_generations", 4, "--num_prompts", 60, "--learning_rate", "1e-3", "--warmup_steps", 2, *more,
     ]  # fmt: skip
 
 
@@ -235,8 +235,8 @@ def train_metis(work: Path) -> Hashes:
 def train_tools(work: Path) -> Hashes:
     command(
         "train", "--task", "boxes", "--steps", 2, "--save_every", 1, "--eval_every", 2, "--eval_prompts", 4,
-        "--num_generations_eval", 1, "--prompts_per_step", 4, "--num_generations", 2, "--num_prompts", 20, "--curriculum", "sec",
-        "--out", work / "run",
+        "--num_generations_eval", 1, "--prompts_per_step", 4, "--num_generations", 2, "--num_prompts", 20,
+        "--curriculum", "sec", "--out", work / "run",
     )  # fmt: skip
     return hash_folder(work / "run")
 
@@ -298,7 +298,7 @@ def head(work: Path) -> Hashes:
     for name in ("none", "sequential", "prune"):
         command(
             "bestof", work / "held.jsonl", "--model", work / "model", "--head", fitted,
-            "--policy", name, *reward, *length, "--k", 4, "--out", work / "bestof" / name,
+            "--policy", name, *reward, *length, "--num_generations", 4, "--out", work / "bestof" / name,
         )  # fmt: skip
     return hash_folder(work) | {"head.safetensors": _tensors(fitted)}
 
@@ -328,7 +328,7 @@ def consistency(work: Path) -> Hashes:
         for name in ("full", "esc", "adaptive"):
             command(
                 "consistency", work / "data.jsonl",
-                "--base_url", server.base_url, "--model", "m", "--rule", name, "--k", 8,
+                "--base_url", server.base_url, "--model", "m", "--rule", name, "--num_generations", 8,
                 "--concurrency", 1, "--seed", 5, "--out", work / name / "answers.jsonl",
             )  # fmt: skip
             found |= {f"{name}/{k}": v for k, v in hash_folder(work / name, any_order=True).items()}

@@ -45,9 +45,9 @@ def options(toy: Path) -> dict[str, Any]:
         "reward": f"{toy / 'rewards.py'}:begins_low",
         "category": "kind",
         "max_completion_length": 4,
-        "sample": "all",
+        "num_prompts": "all",
         "batch_size": 32,
         "steps": 20,
         "prompts_per_step": 4,
-        "group_size": 4,
+        "planned_generations": 4,
     }

@@ -82,7 +82,7 @@ def test_interrupted_anywhere_it_ends_the_same(
 
 
 def test_a_larger_sample_goes_on_and_other_options_are_refused(options: dict[str, Any], tmp_path: Path) -> None:
-    small = profile(options, tmp_path, sample=9)
+    small = profile(options, tmp_path, num_prompts=9)
     kept = (tmp_path / "groups.jsonl").read_text()
     assert small.numbers["sampled"] == 9
     assert all(line["prompts"] == 3 for line in small.numbers["categories"].values())
@@ -91,9 +91,9 @@ def test_a_larger_sample_goes_on_and_other_options_are_refused(options: dict[str
     whole = profile(options, tmp_path)
     assert whole.numbers["sampled"] == 24
     assert (tmp_path / "groups.jsonl").read_text().startswith(kept)
-    again = profile(options, tmp_path, sample=9, batch_size=8, steps=None, group_size=8)
+    again = profile(options, tmp_path, num_prompts=9, batch_size=8, steps=None, planned_generations=8)
     assert again.numbers["histogram"] == small.numbers["histogram"]
-    for name, value in (("rollouts", 4), ("temperature", 0.5), ("seed", 1), ("max_completion_length", 3)):
+    for name, value in (("num_generations", 4), ("temperature", 0.5), ("seed", 1), ("max_completion_length", 3)):
         with pytest.raises(ConfigError, match=f"was begun with {name}="):
             profile(options, tmp_path, **{name: value})
     assert (tmp_path / "groups.jsonl").read_text().startswith(kept)
@@ -102,7 +102,11 @@ def test_a_larger_sample_goes_on_and_other_options_are_refused(options: dict[str
 def test_other_data_or_another_reward_is_refused(options: dict[str, Any], toy: Path, tmp_path: Path) -> None:
     for name in ("data.jsonl", "rewards.py"):
         (tmp_path / name).write_bytes((toy / name).read_bytes())
-    options |= {"data": str(tmp_path / "data.jsonl"), "reward": f"{tmp_path / 'rewards.py'}:begins_low", "sample": 4}
+    options |= {
+        "data": str(tmp_path / "data.jsonl"),
+        "reward": f"{tmp_path / 'rewards.py'}:begins_low",
+        "num_prompts": 4,
+    }
     profile(options, tmp_path / "out")
     (tmp_path / "rewards.py").write_text((tmp_path / "rewards.py").read_text() + "\n")
     with pytest.raises(ConfigError, match="begun with reward_hash="):
@@ -117,11 +121,11 @@ def test_other_data_or_another_reward_is_refused(options: dict[str, Any], toy: P
 def test_before_the_first_rollout_is_kept_options_may_change(options: dict[str, Any], tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="too long for the model's context of 48 tokens"):
         profile(options, tmp_path, max_completion_length=44)
-    assert profile(options, tmp_path, sample=4).numbers["sampled"] == 4
+    assert profile(options, tmp_path, num_prompts=4).numbers["sampled"] == 4
 
 
 def test_damage_is_named(options: dict[str, Any], tmp_path: Path) -> None:
-    profile(options, tmp_path, sample=4)
+    profile(options, tmp_path, num_prompts=4)
     groups = tmp_path / "groups.jsonl"
     before = groups.read_text()
     groups.write_text("{}\n" + before)
@@ -146,7 +150,7 @@ def test_rewards_that_can_not_be_used(options: dict[str, Any], tmp_path: Path, b
     (tmp_path / "bad.py").write_text(f"def bad(completions, **columns):\n    return {body}\n")
     with pytest.raises(RewardError, match=reason):
         profile(options, tmp_path / "out", reward=f"{tmp_path / 'bad.py'}:bad", reward_high=1.0)
-    assert profile(options, tmp_path / "out", sample=4).numbers["sampled"] == 4  # nothing stands in the way
+    assert profile(options, tmp_path / "out", num_prompts=4).numbers["sampled"] == 4  # nothing stands in the way
 
 
 def test_a_prompt_that_is_never_scored_is_left_out(options: dict[str, Any], tmp_path: Path) -> None:
@@ -173,7 +177,7 @@ def test_categories_have_the_ratio_of_their_fitted_rates(options: dict[str, Any]
     """Two rollouts for groups of four: raw rates of 0, 1/2 and 1 would say too little of the parts."""
     body = "[float(i % 2 == (i // 3) % 2) for i, _ in enumerate(prompts)]"
     (tmp_path / "some.py").write_text(f"def some(prompts, **columns):\n    return {body}\n")
-    numbers = profile(options, tmp_path / "out", reward=f"{tmp_path / 'some.py'}:some", rollouts=2).numbers
+    numbers = profile(options, tmp_path / "out", reward=f"{tmp_path / 'some.py'}:some", num_generations=2).numbers
     assert not numbers["estimate"]["effective_measured"]
     groups, rows = lines(tmp_path / "out/groups.jsonl"), lines(Path(options["data"]))
     kinds = {row["prompt"]: row["kind"] for row in rows}
@@ -191,7 +195,7 @@ def test_suspects_are_listed_with_their_texts(options: dict[str, Any], tmp_path:
     (tmp_path / "data.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     (tmp_path / "never.py").write_text("def never(completions, **_):\n    return [0.0 for _ in completions]\n")
     changed = {"data": str(tmp_path / "data.jsonl"), "reward": f"{tmp_path / 'never.py'}:never", "category": None}
-    found = profile(options, tmp_path / "out", rollouts=256, **changed)
+    found = profile(options, tmp_path / "out", num_generations=256, **changed)
     numbers = found.numbers
     assert numbers["answers_recorded"] == 12
     assert numbers["n_suspects"] == len(numbers["suspects"]) > 5
@@ -203,11 +207,11 @@ def test_suspects_are_listed_with_their_texts(options: dict[str, Any], tmp_path:
 
 def test_what_is_shown(options: dict[str, Any], tmp_path: Path) -> None:
     text = io.StringIO()
-    show(profile(options, tmp_path, sample=9).numbers, Console(file=text, width=200))
+    show(profile(options, tmp_path, num_prompts=9).numbers, Console(file=text, width=200))
     shown = text.getvalue()
     for part in (
         *("9 of 24 prompts, 8 rollouts each", "truly hopeless", "effective task ratio", "k2", "an epoch in groups"),
-        *("name one with --answer", "frontier", "Recommendation:", "rollouts of probes"),
+        *("name one with --answer_column", "frontier", "Recommendation:", "rollouts of probes"),
     ):
         assert part in shown
 
@@ -221,7 +225,7 @@ def test_options_that_contradict_one_another(options: dict[str, Any], tmp_path: 
         ({"model": "embedded"}, "embedded policy is a task's own"),
         ({"task_options": {"levels": [1]}}, "but no task"),
         ({"reward": None, "reward_high": 2.0}, "describes --reward"),
-        ({"sample": 1}, "sample"),
+        ({"num_prompts": 1}, "num_prompts"),
         ({"join": str(tmp_path / "nowhere")}, "finished `rollwise profile`"),
     ):
         with pytest.raises(RollwiseError) as caught:

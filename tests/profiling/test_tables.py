@@ -79,7 +79,7 @@ def test_a_data_set_gets_the_columns(profiles: tuple[Path, Path], options: dict[
 
 
 def test_prompts_without_a_rate(options: dict[str, Any], tmp_path: Path) -> None:
-    some = run(options, tmp_path, sample=9)
+    some = run(options, tmp_path, num_prompts=9)
     with pytest.raises(PoolError, match="15 of 24 prompts have no pass rate"):
         add_pass_rates(dataset(options), some)
     assert len(add_pass_rates(dataset(options), some, missing="drop")) == 9

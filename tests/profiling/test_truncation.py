@@ -32,7 +32,7 @@ def numbers_of(text: str, *, truncated: bool) -> dict[str, Any]:
         }
         for row in rows
     ]
-    config = ProfileConfig(data="sums.jsonl", rollouts=4, group_size=4)
+    config = ProfileConfig(data="sums.jsonl", num_generations=4, planned_generations=4)
     scorer = Scorer(lambda **_: [], name="none", spec=RewardSpec())
     return Summary(config, PromptData(ids, rows, None), groups, scorer).to_dict()
 

@@ -54,7 +54,7 @@ def test_ids_are_those_that_training_gives(tmp_path: Path) -> None:
 
 def test_a_task_brings_its_own_records() -> None:
     task = make_task("countdown", levels=(1,))
-    data = load_data(ProfileConfig(data="countdown", prompts=20, seed=3), task)
+    data = load_data(ProfileConfig(data="countdown", pool_prompts=20, seed=3), task)
     assert data.rows == task.train_records(20, 3)
     assert set(data.categories or []) == {"L1"}
 
@@ -71,7 +71,7 @@ def test_a_task_brings_its_own_records() -> None:
         ),
         (ROWS, {"category": "topic"}, MissingColumnError, "no column 'topic' (--category)"),
         (ROWS, {"id": "key"}, MissingColumnError, "no column 'key' (--id)"),
-        (ROWS, {"answer": "gold"}, MissingColumnError, "no column 'gold' (--answer_column)"),
+        (ROWS, {"answer_column": "gold"}, MissingColumnError, "no column 'gold' (--answer_column)"),
         (ROWS, {"id": "kind"}, PoolError, "id 'a' is in rows 1 and 3 (2 ids are repeated)"),
         ([*ROWS, {"prompt": None}], {}, PoolError, "row 7: a prompt must be text"),
         ([{"prompt": "cut \ud83d"}], {}, PoolError, r"row 1: the prompt holds half a character ('\ud83d')"),

@@ -23,8 +23,8 @@ def policy(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def config(policy: Path, out: Path, **options: Any) -> TrainConfig:
     values = {
         "task": "reversal", "task_options": {"longest": 4}, "model": str(policy), "curriculum": "uniform",
-        "steps": 20, "prompts_per_step": 4, "num_generations": 4, "num_prompts": 40, "eval_prompts": 4, "eval_every": 50,
-        "num_generations_eval": 2, "save_every": 50, "out": str(out),
+        "steps": 20, "prompts_per_step": 4, "num_generations": 4, "num_prompts": 40, "eval_prompts": 4,
+        "eval_every": 50, "num_generations_eval": 2, "save_every": 50, "out": str(out),
     }  # fmt: skip
     return TrainConfig.from_dict({**values, **options})
 

@@ -85,7 +85,7 @@ def test_a_complete_run_ends_at_once_unless_kept(real_run: Path) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        watch([real_run], terminal(), WatchOptions(keep=True), sleep=play(stop))
+        watch([real_run], terminal(), WatchOptions(stay=True), sleep=play(stop))
 
 
 def test_without_a_terminal_it_is_one_snapshot(real_run: Path) -> None:

@@ -39,7 +39,7 @@ def build_parser() -> ArgumentParser:
     """The command's options."""
     return data_parser(
         BestOfConfig,
-        usage="rollwise bestof DATA [--model M] [--head HEAD] [--policy P] [--k 8] [--OPTION VALUE ...]",
+        usage="rollwise bestof DATA [--model M] [--head HEAD] [--policy P] [--num_generations 8] [--OPTION VALUE ...]",
         description="Draw K candidates of each prompt, give up on those that look hopeless, and choose an answer.",
         epilog=_EXAMPLES,
     )

@@ -17,10 +17,10 @@ examples:
   rollwise consistency math.jsonl ... --reward rewards.py:accuracy    your own function says which answers are right
   rollwise consistency math.jsonl ... --concurrency 256 --ahead 4     faster, and a few samples more
   rollwise consistency math.jsonl ... --rule esc                      windows of 5, until all of one agree
-  rollwise consistency math.jsonl ... --rule full --k 40              all 40, to compare with
+  rollwise consistency math.jsonl ... --rule full --num_generations 40   all 40, to compare with
   rollwise consistency math.jsonl ... --n 1                           for a server that gives one sample a request
-  rollwise consistency math.jsonl ... --answer answers.py:last_line   your own function: text -> answer or None
-  rollwise consistency math.jsonl ... --route completions --max_tokens 256 --seed 0 --extra '{"top_k": 20}'
+  rollwise consistency math.jsonl ... --answer_function answers.py:last_line   your own: text -> answer or None
+  rollwise consistency math.jsonl ... --route completions --max_completion_length 256 --seed 0 --extra '{"top_k": 20}'
 
 OUT gets a JSON line a prompt: id, answers, chosen, why (agreed or budget), samples, requests, tokens, texts, and
 correct where the data has a recorded answer. OUT.samples.jsonl gets each sample as it is finished, OUT.summary.json
@@ -32,7 +32,8 @@ the numbers shown. Killed or interrupted, the same command goes on where it stop
 def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
-        usage="rollwise consistency DATA --base_url URL --model M [--rule adaptive|esc|full] [--k 40] [--OPTION ...]",
+        usage="rollwise consistency DATA --base_url URL --model M [--rule adaptive|esc|full] [--num_generations 40]\n"
+        "       [--OPTION VALUE ...]",
         description="Self-consistency that stops drawing once the answers agree: no head, no weights, any endpoint.",
         epilog=_EXAMPLES,
     )

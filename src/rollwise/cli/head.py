@@ -9,7 +9,7 @@ from rollwise.cli.formatting import command_parser
 _EXAMPLES = """
 from rollouts to a server, in this order:
   rollwise rollouts countdown --out rollouts/train
-  rollwise rollouts countdown --split eval --rollouts 8 --out rollouts/eval
+  rollwise rollouts countdown --split eval --num_generations 8 --out rollouts/eval
   rollwise head fit rollouts/train --out head.safetensors
   rollwise head score rollouts/eval --head head.safetensors
   rollwise head evaluate rollouts/eval --head head.safetensors --out evaluation

@@ -13,12 +13,12 @@ from rollwise.terminal import make_console, say
 
 _EXAMPLES = """
 examples:
-  rollwise rollouts countdown --split eval --prompts 100 --rollouts 64 --out rollouts/eval
+  rollwise rollouts countdown --split eval --num_prompts 100 --num_generations 64 --out rollouts/eval
   rollwise head evaluate rollouts/eval --head head.safetensors       all tables and figures
-  rollwise head evaluate rollouts/eval --head head.safetensors --prompts 50 --k 8 --seeds [0,1,2,3,4]
+  rollwise head evaluate rollouts/eval --head head.safetensors --num_prompts 50 --num_generations 8 --seeds [0,1,2,3,4]
   rollwise head evaluate rollouts/eval --head head.safetensors --live "prune 0.5, early-stop 0.8"
                                                                           which settings are run live too, for seconds
-  rollwise head evaluate rollouts/eval --head head.safetensors --rule majority --out evaluations/majority
+  rollwise head evaluate rollouts/eval --head head.safetensors --select majority --out evaluations/majority
   rollwise head evaluate rollouts/eval --head head.safetensors --check checks.py:looks_right
                                                                           beside them: until the text passes a check
 

@@ -15,10 +15,10 @@ from rollwise.terminal import make_console, say
 _EXAMPLES = """
 examples:
   rollwise profile countdown                                       a task, with its embedded policy: seconds
-  rollwise profile countdown --task_options.levels [1,2] --rollouts 16 --sample all
+  rollwise profile countdown --task_options.levels [1,2] --num_generations 16 --num_prompts all
   rollwise profile my.jsonl --task countdown --model path/or/hub-id
   rollwise profile my.parquet --reward rewards.py:accuracy --model path/or/hub-id --max_completion_length 1024
-  rollwise profile my.jsonl ... --sample all                       the same command, all prompts: goes on
+  rollwise profile my.jsonl ... --num_prompts all                  the same command, all prompts: goes on
   rollwise profile my.jsonl ... --steps 200 --prompts_per_step 32  how often will a prompt come by?
   rollwise profile my.jsonl ... --model small --out profiles/small
   rollwise profile my.jsonl ... --model large --join profiles/small
@@ -33,7 +33,7 @@ Killed or interrupted, the same command goes on where it stopped.
 def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
-        usage="rollwise profile DATA [--model M] [--rollouts 8] [--sample 500] [--OPTION VALUE ...]\n"
+        usage="rollwise profile DATA [--model M] [--num_generations 8] [--num_prompts 500] [--OPTION VALUE ...]\n"
         "       rollwise profile --rollouts FILE|FOLDER [--reward_column R] [--OPTION VALUE ...]",
         description="Roll out a sample before training: pass rates, what a curriculum could gain, and which.",
         epilog=_EXAMPLES,
@@ -44,14 +44,14 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument(
         "--rollouts",
-        type=int | str,
-        default=ProfileConfig.rollouts,
-        help="rollouts of each prompt; or past rollouts to profile, without a model: a .jsonl, .json, .csv or .parquet "
-        "file with a row for each completion or group, a run's folder, TRL's output_dir, verl's rollout_data_dir",
+        type=str | None,
+        default=None,
+        help="past rollouts to profile, without a model: a .jsonl, .json, .csv or .parquet file with a row for each "
+        "completion or group, a run's folder, TRL's output_dir, verl's rollout_data_dir",
     )
-    parser.add_class_arguments(ProfileConfig, as_group=False, skip={"data", "rollouts"})
+    parser.add_class_arguments(ProfileConfig, as_group=False, skip={"data"})
     shared = {f.name for f in fields(ProfileConfig) if f.init} & {f.name for f in fields(PastConfig)}
-    parser.add_class_arguments(PastConfig, as_group=False, skip=shared)
+    parser.add_class_arguments(PastConfig, as_group=False, skip={"rollouts", *shared})
     return parser
 
 
@@ -60,7 +60,7 @@ def run(options: Namespace) -> int:
     from rollwise.profiling.display import show
 
     values = {name: value for name, value in options.as_dict().items() if name != "config" and value is not None}
-    past = isinstance(values.get("rollouts"), str)
+    past = "rollouts" in values
     kind: type[Any] = PastConfig if past else ProfileConfig
     idle = [name for name in values if name not in {f.name for f in fields(kind)}]
     if idle:

@@ -14,11 +14,11 @@ from rollwise.terminal import say
 _EXAMPLES = """
 examples:
   rollwise rollouts countdown --out rollouts/train                 a task, with its embedded policy
-  rollwise rollouts countdown --split eval --prompts 100 --rollouts 8 --out rollouts/eval
+  rollwise rollouts countdown --split eval --num_prompts 100 --num_generations 8 --out rollouts/eval
                                                                    held-out prompts, to evaluate the head on
   rollwise rollouts countdown --model runs/mine/checkpoints/checkpoint-100 --task_options.style compact
                                                                    a checkpoint that began as the embedded policy
-  rollwise rollouts countdown --split eval --prompts 50 --rollouts 128 --out rollouts/many
+  rollwise rollouts countdown --split eval --num_prompts 50 --num_generations 128 --out rollouts/many
                                                                    pass@1 to pass@128, and failures by kind
   rollwise rollouts my.jsonl --model path/or/hub-id --reward rewards.py:accuracy --split train --out rollouts/train
   rollwise rollouts my.jsonl --model path/or/hub-id --reward rewards.py:accuracy --split eval --out rollouts/eval
@@ -33,7 +33,8 @@ def build_parser() -> ArgumentParser:
     """The command's options."""
     return data_parser(
         RolloutsConfig,
-        usage="rollwise rollouts DATA [--model M] [--prompts 256] [--rollouts 4] [--out DIR] [--OPTION VALUE ...]",
+        usage="rollwise rollouts DATA [--model M] [--num_prompts 256] [--num_generations 4] [--out DIR]\n"
+        "       [--OPTION VALUE ...]",
         description="Sample completions of a model, score them, and keep them with their tokens.",
         epilog=_EXAMPLES,
     )
@@ -50,7 +51,7 @@ def run(options: Namespace) -> int:
     mean = "none" if found["mean_reward"] is None else f"{found['mean_reward']:.3f}"
     tokens = found["tokens"]
     say(
-        f"{found['prompts']:,} prompts x {config.rollouts}: mean reward {mean}, rewards differ within "
+        f"{found['prompts']:,} prompts x {config.num_generations}: mean reward {mean}, rewards differ within "
         f"{found['mixed']:.0%} of the prompts; {tokens['mean']:.1f} tokens a rollout, longest {tokens['most']}, "
         f"truncated {found['truncated']:.1%}\n"
     )

@@ -28,7 +28,7 @@ def build_parser() -> ArgumentParser:
     )
     parser.add_argument("runs", nargs="+", type=str, metavar="RUN", help="folder of a run, or of a comparison")
     parser.add_argument("--once", action="store_true", help="print one snapshot and end")
-    parser.add_argument("--keep", action="store_true", help="go on when the run is complete")
+    parser.add_argument("--stay", action="store_true", help="go on when the run is complete")
     parser.add_argument("--every", type=float, default=1.0, metavar="S", help="seconds between two looks")
     parser.add_argument("--ascii", action="store_true", help="draw with ASCII characters only")
     return parser

@@ -16,14 +16,14 @@ class ProfileConfig(DataConfig):
     """Options of a profile.
 
     Args:
-        rollouts: Rollouts of each prompt.
-        sample: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them. A
-            larger sample goes on where a smaller one ended.
-        prompts: Size of a task's pool, as `--num_prompts` of `rollwise train`; a file has those that it has.
-        answer: The column of recorded answers, to find answers that the reward does not recognise; by default
-            `answer`, `ground_truth`, `solution` or the like.
+        num_generations: Rollouts of each prompt.
+        num_prompts: How many prompts to roll out, drawn at random, from each category its share; "all" for all of them.
+            A larger sample goes on where a smaller one ended.
+        pool_prompts: Size of a task's pool, as `--num_prompts` of `rollwise train`; a file has those that it has.
+        answer_column: The column of recorded answers, which the reward gets as `answer`; used to find answers that the
+            reward does not recognise. By default `answer`, `ground_truth`, `solution` or the like.
         batch_size: Rollouts generated at once; smaller needs less memory.
-        group_size: Rollouts of a prompt in the training that is planned.
+        planned_generations: Rollouts of a prompt in the training that is planned.
         steps: Its steps, if known: with prompts_per_step they say how often a prompt comes by, on which the
             recommendation depends.
         prompts_per_step: Its prompts a step.
@@ -32,29 +32,32 @@ class ProfileConfig(DataConfig):
         out: The profile's folder; by default profiles/NAME.
     """
 
-    rollouts: int = 8
-    sample: int | Literal["all"] = 500
-    prompts: int = 4000
-    answer: str | None = None
+    num_generations: int = 8
+    num_prompts: int | Literal["all"] = 500
+    pool_prompts: int = 4000
     batch_size: int = 128
-    group_size: int = 8
+    planned_generations: int = 8
     steps: int | None = None
     prompts_per_step: int = 64
     join: str | None = None
     out: str | None = None
 
     def __post_init__(self) -> None:
-        check_whole("rollouts", self.rollouts, least=2)
-        check_whole("group_size", self.group_size, least=2)
+        check_whole("num_generations", self.num_generations, least=2)
+        check_whole("pool_prompts", self.pool_prompts, least=1)
+        check_whole("planned_generations", self.planned_generations, least=2)
         check_whole("prompts_per_step", self.prompts_per_step, least=1)
-        if self.sample != "all":
-            check_whole("sample", self.sample, least=2)
+        if self.num_prompts != "all":
+            check_whole("num_prompts", self.num_prompts, least=2)
         if self.steps is not None:
             check_whole("steps", self.steps, least=1)
         check_whole("batch_size", self.batch_size, least=1)
         super().__post_init__()
-        if self.answer is not None and self.answer_column is None:
-            self.answer_column = self.answer
+
+    @property
+    def answer(self) -> str | None:
+        """Where a row's recorded answer is, once the data are read; None for the usual columns."""
+        return None if self.answer_column is None else "answer"
 
     @property
     def folder(self) -> Path:
@@ -63,7 +66,7 @@ class ProfileConfig(DataConfig):
 
     def sampling(self) -> dict[str, Any]:
         """The options that decide the rollouts: a folder goes on with the same ones only."""
-        free = {"sample", "answer", "batch_size", "group_size", "steps", "prompts_per_step", "join", "out"}
+        free = {"num_prompts", "batch_size", "planned_generations", "steps", "prompts_per_step", "join", "out"}
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})
 
     def visits(self, population: int) -> float | None:
@@ -78,12 +81,12 @@ class PastConfig(Columns):
     Args:
         rollouts: The log: a .jsonl, .json, .csv or .parquet file with a row for each completion or each group; a run's
             folder; TRL's `output_dir` (trained with `log_completions=True`); or verl's `rollout_data_dir`.
-        answer: The column of recorded answers.
+        answer_column: The column of recorded answers.
         reward_low: The least reward; by default 0, or the least that there is.
         reward_high: The greatest; by default 1, or the greatest that there is.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.
         max_completion_length: Rollouts of this many tokens were cut off, where the log does not say which were.
-        group_size: Rollouts of a prompt in the training that is planned; by default those of the log's groups.
+        planned_generations: Rollouts of a prompt in the training that is planned; by default those of the log's groups.
         steps: Its steps; by default those of the log.
         prompts_per_step: Its prompts a step; by default those of the log.
         seed: Root of everything random.
@@ -91,12 +94,12 @@ class PastConfig(Columns):
     """
 
     rollouts: str
-    answer: str | None = None
+    answer_column: str | None = None
     reward_low: float | None = None
     reward_high: float | None = None
     solved_at: float | None = None
     max_completion_length: int | None = None
-    group_size: int | None = None
+    planned_generations: int | None = None
     steps: int | None = None
     prompts_per_step: int | None = None
     seed: int = 0
@@ -104,7 +107,8 @@ class PastConfig(Columns):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name, least in (("max_completion_length", 1), ("group_size", 2), ("steps", 1), ("prompts_per_step", 1)):
+        wholes = {"max_completion_length": 1, "planned_generations": 2, "steps": 1, "prompts_per_step": 1}
+        for name, least in wholes.items():
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=least)
         check_whole("seed", self.seed, least=0)

@@ -127,7 +127,7 @@ def _suspects(numbers: Mapping[str, Any], console: Console) -> None:
         console.print("the log has no completions to look at")
         return
     if not numbers["answers_recorded"]:
-        console.print("no column of recorded answers to compare with; name one with --answer")
+        console.print("no column of recorded answers to compare with; name one with --answer_column")
         return
     console.print(f"{numbers['n_suspects']} of {lost} look answered, by the recorded answers")
     of = " rollouts" if "past" in numbers else f" of {numbers['rollouts']}"

@@ -25,9 +25,9 @@ class PastPlan:
 
     source: str
     model: str
-    rollouts: int
+    num_generations: int
     answer: str | None
-    group_size: int
+    planned_generations: int
     steps: int | None
     prompts_per_step: int
     seed: int
@@ -72,9 +72,9 @@ def plan_of(past: PastRollouts, config: PastConfig) -> PastPlan:
     return PastPlan(
         source=str(past.path),
         model="past rollouts",
-        rollouts=past.group_size,
-        answer=config.answer or ("gts" if past.kind == "verl" else None),
-        group_size=config.group_size or max(2, past.group_size),
+        num_generations=past.group_size,
+        answer=config.answer_column or ("gts" if past.kind == "verl" else None),
+        planned_generations=config.planned_generations or max(2, past.group_size),
         steps=config.steps or steps,
         prompts_per_step=config.prompts_per_step or (max(1, round(len(past.groups) / steps)) if steps else 64),
         seed=config.seed,

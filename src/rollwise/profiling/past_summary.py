@@ -80,7 +80,7 @@ class PastSummary(Summary):
     # ---- what differs from a profile's own rollouts ----
 
     def _chances(self) -> np.ndarray | None:
-        chances, size = [], self.config.group_size
+        chances, size = [], self.config.planned_generations
         for group in self.groups:
             scored = [_scored(part) for part in self.parts[group["id"]]]
             whole = [contrast(rewards, size) for rewards in scored if len(rewards) >= size]

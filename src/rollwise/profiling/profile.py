@@ -49,13 +49,13 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
     console = console or make_console(stderr=True)
-    given = prepare(config, rollouts=config.rollouts, batch_size=config.batch_size)
+    given = prepare(config, rollouts=config.num_generations, batch_size=config.batch_size)
     task, data, scorer, options = given.task, given.data, given.scorer, given.options
     other = None if config.join is None else read_table(config.join)
-    folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder")
+    folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder", command="profile")
     given.begin(folder, config.sampling())
     order = sampling_order(data.ids, data.categories, config.seed)
-    rows = order if config.sample == "all" else order[: config.sample]
+    rows = order if config.num_prompts == "all" else order[: config.num_prompts]
     with SamplingBar(console) as bar:
         groups = sample_into(
             folder,

@@ -39,11 +39,11 @@ class Plan(Protocol):
     @property
     def model(self) -> str: ...
     @property
-    def rollouts(self) -> int: ...
+    def num_generations(self) -> int: ...
     @property
     def answer(self) -> str | None: ...
     @property
-    def group_size(self) -> int: ...
+    def planned_generations(self) -> int: ...
     @property
     def steps(self) -> int | None: ...
     @property
@@ -104,8 +104,8 @@ class Summary:
         return {
             "data": self.config.source,
             "model": self.config.model,
-            "rollouts": self.config.rollouts,
-            "group_size": self.config.group_size,
+            "rollouts": self.config.num_generations,
+            "group_size": self.config.planned_generations,
             "population": len(self.data),
             "sampled": len(self.groups),
             "unscored": self.unscored,
@@ -153,23 +153,23 @@ class Summary:
 
     def _chances(self) -> np.ndarray | None:
         """(S,) of contrast in a group; None where some prompts have too few scored rollouts to tell."""
-        if not all(len(rewards) >= self.config.group_size for rewards in self.rewards):
+        if not all(len(rewards) >= self.config.planned_generations for rewards in self.rewards):
             return None
-        return np.array([contrast(rewards, self.config.group_size) for rewards in self.rewards])
+        return np.array([contrast(rewards, self.config.planned_generations) for rewards in self.rewards])
 
     def _outcomes(self, here: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
         """The outcomes of the groups `here`, to fit pass rates to; see `outcomes_of`."""
         return outcomes_of([self.solved[i] for i in here])
 
     def _histogram(self) -> dict[str, Any]:
-        return {"histogram": histogram(self.rates, self.config.rollouts).tolist()}
+        return {"histogram": histogram(self.rates, self.config.num_generations).tolist()}
 
     def _effective(self, here: np.ndarray) -> float:
         """The effective task ratio of the groups at `here` (S,): measured if it can be, else by their fitted rates."""
         if self.chances is not None:
             return float(self.chances[here].mean())
         outcomes, counts = self._outcomes(np.flatnonzero(here).tolist())
-        return true_shares(fit_pass_rates(counts, outcomes=outcomes), self.config.group_size).effective
+        return true_shares(fit_pass_rates(counts, outcomes=outcomes), self.config.planned_generations).effective
 
     def _estimate(self) -> dict[str, Any]:
         """What is estimated of the true pass rates, and the effective task ratio, each with its interval.
@@ -179,8 +179,8 @@ class Summary:
         """
         config = self.config
         outcomes, counts = self._outcomes(range(len(self.solved)))
-        shares = asdict(true_shares(fit_pass_rates(counts, outcomes=outcomes), config.group_size))
-        ends = bootstrap_shares(counts, config.group_size, seed=config.seed, outcomes=outcomes)
+        shares = asdict(true_shares(fit_pass_rates(counts, outcomes=outcomes), config.planned_generations))
+        ends = bootstrap_shares(counts, config.planned_generations, seed=config.seed, outcomes=outcomes)
         fitted = {
             name: {"share": value, "low": float(ends[0, i]), "high": float(ends[1, i])}
             for i, (name, value) in enumerate(shares.items())
@@ -215,7 +215,7 @@ class Summary:
         tokens = np.array([t for g in self.groups for t in g["tokens"]], dtype=np.float64)
         solved = np.array([bool(s) for group in self.solved for s in group])
         truncated = np.array([cut for g in self.groups for cut in g["truncated"]])
-        epoch = len(self.data) * self.config.group_size
+        epoch = len(self.data) * self.config.planned_generations
         return {
             "mean": float(tokens.mean()),
             "of_solved": float(tokens[solved].mean()) if solved.any() else None,
@@ -260,7 +260,7 @@ class Summary:
             pool,
             added,
             self._rates_of_all(),
-            group_size=self.config.group_size,
+            group_size=self.config.planned_generations,
             prompts_per_step=self.config.prompts_per_step,
             steps=self.config.steps,
             seed=self.config.seed,

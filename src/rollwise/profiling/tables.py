@@ -130,7 +130,7 @@ def add_pass_rates(
         lost = next(id_ for id_ in ids if id_ not in known)
         raise PoolError(
             f"{len(ids) - len(rows)} of {len(ids)} prompts have no pass rate in {str(profile)!r}, for example "
-            f"{lost!r}; profile all of them (--sample all), or pass missing='drop'"
+            f"{lost!r}; profile all of them (--num_prompts all), or pass missing='drop'"
         )
     kept = dataset if len(rows) == len(ids) else dataset.select(rows)
     kept = kept.remove_columns([name for name in columns if name in names])

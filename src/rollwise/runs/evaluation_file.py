@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
+from rollwise.renamed import with_new_names
 from rollwise.runs.names import EVALUATION_FILE
 
 FORMAT = "rollwise-inference-evaluation-1"
@@ -27,4 +28,4 @@ def read_evaluation(folder: str | Path) -> dict[str, Any]:
         raise StateFileError(f"{str(path)!r} is not JSON ({error}); run `rollwise head evaluate` again") from error
     if not isinstance(found, dict) or found.get("format") != FORMAT:
         raise StateFileError(f"{str(path)!r} holds no evaluation; give a folder of `rollwise head evaluate`")
-    return found
+    return found | {"config": with_new_names("head evaluate", found.get("config") or {})}

@@ -143,7 +143,6 @@ class DataConfig(OwnData):
         task: The task whose verifier scores the file's prompts.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
         model: "embedded" is a task's own tiny policy; else a folder or hub id of any causal LM of transformers.
-        prompts: How many prompts; of a file with more, a sample with every category in proportion.
         temperature: Of the rollouts.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough, for a file 512.
@@ -156,14 +155,12 @@ class DataConfig(OwnData):
     task: str | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
     model: str = EMBEDDED
-    prompts: int = 256
     temperature: float = 1.0
     top_p: float = 1.0
     max_completion_length: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
-        check_whole("prompts", self.prompts, least=1)
         check_whole("seed", self.seed, least=0)
         if self.max_completion_length is not None:
             check_whole("max_completion_length", self.max_completion_length, least=1)
@@ -174,3 +171,31 @@ class DataConfig(OwnData):
             raise ConfigError(
                 f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
             )
+
+    @property
+    def pool_prompts(self) -> int:
+        """How many prompts a task is asked for; a file has those that it has."""
+        raise NotImplementedError
+
+
+@dataclass(kw_only=True)
+class SampleConfig(DataConfig):
+    """Options of the commands that take a number of prompts.
+
+    Args:
+        num_prompts: How many prompts; of a file with more, a sample with every category in proportion.
+
+    Raises:
+        ConfigError: an option is out of its range, or says who scores where that is said already.
+    """
+
+    num_prompts: int = 256
+
+    def __post_init__(self) -> None:
+        check_whole("num_prompts", self.num_prompts, least=1)
+        super().__post_init__()
+
+    @property
+    def pool_prompts(self) -> int:
+        """How many prompts a task is asked for."""
+        return self.num_prompts

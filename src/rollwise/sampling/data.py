@@ -84,7 +84,7 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     named = task is not None and config.source in TASKS
     if named and task is not None:
         records = task.eval_records if split == "eval" else task.train_records
-        rows, source = records(config.prompts, config.seed), f"task {config.source!r}"
+        rows, source = records(config.pool_prompts, config.seed), f"task {config.source!r}"
     else:
         rows, source = [row for one in config.sources for row in read_rows(one)], repr(config.source)
     if not rows:

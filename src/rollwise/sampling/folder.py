@@ -14,6 +14,7 @@ from typing import Any
 
 from rollwise.errors import RewardError, StateFileError
 from rollwise.models.sampler import Rollouts, SamplingOptions, encode, sample_prompts
+from rollwise.renamed import with_new_names
 from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
 from rollwise.runs.names import CONFIG_FILE
 from rollwise.sampling.data import PromptData
@@ -38,10 +39,11 @@ class SampleFolder:
         path: The folder; made when it is first written to.
         lines: The file of lines, a prompt each.
         what: Whose folder it is, for messages.
+        command: Which command's options it holds.
     """
 
-    def __init__(self, path: str | os.PathLike[str], *, lines: str, what: str) -> None:
-        self.path, self.what = Path(path), what
+    def __init__(self, path: str | os.PathLike[str], *, lines: str, what: str, command: str) -> None:
+        self.path, self.what, self.command = Path(path), what, command
         self.config = self.path / CONFIG_FILE
         self.groups = self.path / lines
 
@@ -60,11 +62,11 @@ class SampleFolder:
         check_same_options(self.path, self.read_config(), plain, what="rollouts")
 
     def read_config(self) -> dict[str, Any]:
-        """The options it was begun with; `StateFileError` if they are missing or damaged."""
+        """The options it was begun with, by the names they have now; `StateFileError` if missing or damaged."""
         config = read_yaml(self.config, remedy=f"is this {self.what}?")
         if not isinstance(config, dict):
             raise StateFileError(f"{str(self.config)!r} holds no options; is this {self.what}?")
-        return config
+        return with_new_names(self.command, config)
 
     def read_groups(self, *, mend: bool = True) -> dict[str, Group]:
         """The prompts that are done, by id. A torn last line is left out, and cut off the file.

@@ -28,13 +28,13 @@ class WatchOptions:
 
     Args:
         once: show one snapshot and end; done anyway where the console is not a terminal that can be drawn on.
-        keep: go on when every run is complete.
+        stay: go on when every run is complete.
         every: seconds between two looks, in [0.1, 3600].
         ascii: draw with ASCII alone; done anyway where the console's encoding is not UTF-8.
     """
 
     once: bool = False
-    keep: bool = False
+    stay: bool = False
     every: float = 1.0
     ascii: bool = False
 
@@ -79,7 +79,7 @@ def watch(
             behind = targets.look()
             snapshots = targets.snapshots(now())
             live.update(_draw(targets, snapshots, console, options, height=console.height), refresh=True)
-            if not behind and not options.keep and all(s.status == "complete" for s in snapshots):
+            if not behind and not options.stay and all(s.status == "complete" for s in snapshots):
                 break
             if not behind:
                 sleep(options.every)

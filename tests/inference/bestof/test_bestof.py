@@ -32,12 +32,12 @@ def head(toy: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def answer(options: dict[str, Any], out: Path, **more: Any) -> Answers:
     given = {name: value for name, value in options.items() if name != "batch_size"}
-    config = BestOfConfig(**{**given, "k": 4, "slots": 12, "out": str(out), **more})
+    config = BestOfConfig(**{**given, "num_generations": 4, "slots": 12, "out": str(out), **more})
     return run_bestof(config, console=Console(file=io.StringIO()))
 
 
 def test_every_prompt_has_an_answer_and_its_cost(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
-    answers = answer(options, tmp_path / "a", head=str(head), keep="all")
+    answers = answer(options, tmp_path / "a", head=str(head), keep_texts="all")
     assert len(answers.lines) == 40
     for line in answers.lines:
         candidates = line["candidates"]
@@ -51,7 +51,7 @@ def test_every_prompt_has_an_answer_and_its_cost(options: dict[str, Any], head: 
 
 
 def test_policies_spend_less_on_the_same_candidates(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
-    full = answer(options, tmp_path / "full", head=str(head), keep="all")
+    full = answer(options, tmp_path / "full", head=str(head), keep_texts="all")
     rhythm = {"warmup": 2, "interval": 1}
     for name, own in {
         "prune": {**rhythm, "threshold": 0.6},
@@ -59,7 +59,7 @@ def test_policies_spend_less_on_the_same_candidates(options: dict[str, Any], hea
         "utility": {**rhythm, "beta": 0.2},
         "sequential": {"beta": 0.3},
     }.items():
-        some = answer(options, tmp_path / name, head=str(head), policy=name, policy_options=own, keep="all")
+        some = answer(options, tmp_path / name, head=str(head), policy=name, policy_options=own, keep_texts="all")
         cost = [sum(line["row_forwards"] for line in answers.lines) for answers in (some, full)]
         assert cost[0] < cost[1], name
         for mine, whole in zip(some.lines, full.lines, strict=True):
@@ -87,11 +87,11 @@ def test_a_folder_goes_on_with_its_own_head_only(options: dict[str, Any], head: 
     """The file's name may be the same, its numbers are not."""
     file = tmp_path / "head.safetensors"
     file.write_bytes(head.read_bytes())
-    answer(options, tmp_path / "out", head=str(file), prompts=4)
+    answer(options, tmp_path / "out", head=str(file), num_prompts=4)
     kept = SuccessHead.load(file)
     replace(kept, weight=-kept.weight).save(file)
     with pytest.raises(ConfigError, match="begun with head_digest="):
-        answer(options, tmp_path / "out", head=str(file), prompts=4)
+        answer(options, tmp_path / "out", head=str(file), num_prompts=4)
 
 
 def test_a_folder_goes_on_with_its_own_weights_only(
@@ -100,21 +100,21 @@ def test_a_folder_goes_on_with_its_own_weights_only(
     """The path of a checkpoint that is trained on may be the same."""
     shutil.copytree(toy / "one", tmp_path / "policy")
     given = {**options, "model": str(tmp_path / "policy"), "head": str(head)}
-    answer(given, tmp_path / "out", prompts=4)
+    answer(given, tmp_path / "out", num_prompts=4)
     shutil.copytree(tmp_path / "out", tmp_path / "old")
     (tmp_path / "old/model.json").unlink()  # an earlier version kept none
     model, _ = load_policy(tmp_path / "policy")
     for parameter in model.parameters():
         parameter.data.mul_(1.01)
     model.save_pretrained(tmp_path / "policy")
-    with pytest.raises(ConfigError, match="begun with prompts=4"):
-        answer(given, tmp_path / "out", prompts=8)
+    with pytest.raises(ConfigError, match="begun with num_prompts=4"):
+        answer(given, tmp_path / "out", num_prompts=8)
     for folder in ("out", "old"):
         lines = (tmp_path / folder / "answers.jsonl").read_text().splitlines()
         (tmp_path / folder / "answers.jsonl").write_text("".join(line + "\n" for line in lines[:2]))
     with pytest.raises(ConfigError, match="begun with a model whose weights_digest is"):
-        answer(given, tmp_path / "out", prompts=4)
-    assert answer(given, tmp_path / "old", prompts=4).decoded == 2
+        answer(given, tmp_path / "out", num_prompts=4)
+    assert answer(given, tmp_path / "old", num_prompts=4).decoded == 2
 
 
 def test_the_embedded_policy_needs_a_task(options: dict[str, Any], tmp_path: Path) -> None:
@@ -128,7 +128,7 @@ def test_deepconf_answers_by_its_own_vote(options: dict[str, Any], head: Path, t
     config = BestOfConfig(data=options["data"], policy="deepconf", policy_options=own)
     assert (config.rule, config.deciding()["select"]) == ("confident", "confident")
     assert BestOfConfig(data=options["data"], policy="deepconf", head=str(head)).rule == "value-end"
-    answers = answer(options, tmp_path, policy="deepconf", policy_options=own, keep="all")
+    answers = answer(options, tmp_path, policy="deepconf", policy_options=own, keep_texts="all")
     silent = 0
     for line in answers.lines:  # where nobody has an answer the most confident is taken
         whole = {j: c for j, c in enumerate(line["candidates"]) if c["state"] != "abandoned"}
@@ -174,8 +174,11 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
         ({"select": "oracle"}, "select must be one of value-end"),
         ({"select": "confident"}, "select 'confident' is the vote of policy deepconf, got policy 'none'"),
         ({"policy_options": {"tau": 1}}, "has no option 'tau'"),
-        ({"k": 0}, "k must be"),
-        ({"policy": "esc", "k": 4, "select": "majority"}, "window=5 and k=4; raise k or lower"),
+        ({"num_generations": 0}, "num_generations must be"),
+        (
+            {"policy": "esc", "num_generations": 4, "select": "majority"},
+            "window=5 and num_generations=4; raise num_generations or lower",
+        ),
     ],
 )
 def test_options_that_dont_go_together(options: dict[str, Any], tmp_path: Path, change: Any, words: str) -> None:
@@ -193,8 +196,17 @@ def test_the_command(options: dict[str, Any], head: Path, tmp_path: Path, capsys
     status = main(
         [
             *("bestof", options["data"], "--model", options["model"], "--reward", options["reward"]),
-            *("--head", str(head), "--policy", "early-stop", "--policy_options.threshold", "0.5", "--k", "4"),
-            *("--max_completion_length", "8", "--prompts", "10", "--out", str(tmp_path / "out")),
+            *(
+                "--head",
+                str(head),
+                "--policy",
+                "early-stop",
+                "--policy_options.threshold",
+                "0.5",
+                "--num_generations",
+                "4",
+            ),
+            *("--max_completion_length", "8", "--num_prompts", "10", "--out", str(tmp_path / "out")),
         ]
     )
     assert status == 0

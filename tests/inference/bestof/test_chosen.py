@@ -37,10 +37,22 @@ def evaluated(options: dict[str, Any], head: Path, tmp_path_factory: pytest.Temp
     """An evaluation of that head on 12 prompts of the toy data."""
     folder = tmp_path_factory.mktemp("evaluated") / "eval"
     given = ["--model", options["model"], "--reward", options["reward"], "--max_completion_length", "8"]
-    assert main(["rollouts", options["data"], *given, "--prompts", "12", "--out", str(folder)]) == 0
+    assert main(["rollouts", options["data"], *given, "--num_prompts", "12", "--out", str(folder)]) == 0
     (folder.parent / "checks.py").write_text("def digit(text):\n    return text[:1].isdigit()\n")
     few = [part for name in ("taus", "betas", "mean_ks", "windows", "confidences") for part in (f"--{name}", "[]")]
-    few += ["--k", "4", "--live", "no", "--keeps", "[50]", "--resamples", "50", "--untils", "[0.45,0.5]", "--warmup"]
+    few += [
+        "--num_generations",
+        "4",
+        "--live",
+        "no",
+        "--keeps",
+        "[50]",
+        "--resamples",
+        "50",
+        "--untils",
+        "[0.45,0.5]",
+        "--warmup",
+    ]
     few += ["2", "--check", f"{folder.parent / 'checks.py'}:digit"]
     assert main(["head", "evaluate", str(folder), "--head", str(head), *few]) == 0
     return folder / "evaluation"
@@ -48,7 +60,7 @@ def evaluated(options: dict[str, Any], head: Path, tmp_path_factory: pytest.Temp
 
 def answer(options: dict[str, Any], out: Path, **more: Any) -> Answers:
     given = {name: value for name, value in options.items() if name != "batch_size"}
-    config = BestOfConfig(**{**given, "slots": 12, "prompts": 12, "out": str(out), **more})
+    config = BestOfConfig(**{**given, "slots": 12, "num_prompts": 12, "out": str(out), **more})
     return run_bestof(config, console=Console(file=io.StringIO()))
 
 
@@ -60,7 +72,7 @@ def test_prune_and_utility_act_at_a_limit_of_18_tokens(
     name: str, own: dict[str, Any], options: dict[str, Any], head: Path, tmp_path: Path
 ) -> None:
     """With the warmup of 2 and the interval of 1 that `head evaluate` takes there; once it was 128."""
-    short = {**options, "max_completion_length": 18, "head": str(head), "policy": name, "k": 4}
+    short = {**options, "max_completion_length": 18, "head": str(head), "policy": name, "num_generations": 4}
     answers = answer(short, tmp_path / "some", policy_options=own)
     assert sum(line["abandoned"] for line in answers.lines) > 5
     assert not any("never acted" in note for note in answers.notes)
@@ -76,13 +88,22 @@ def test_prune_and_utility_act_at_a_limit_of_18_tokens(
 def test_a_run_in_which_the_policy_never_acted_says_so(
     options: dict[str, Any], head: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    never = {"head": str(head), "policy": "prune", "policy_options": {"threshold": 0.0}, "k": 4}
+    never = {"head": str(head), "policy": "prune", "policy_options": {"threshold": 0.0}, "num_generations": 4}
     assert "policy prune never acted: all candidates of all 12 prompts were carried to the end" in answer(
         options, tmp_path / "a", **never
     ).notes[-1]  # fmt: skip
-    assert not any("never" in note for note in answer(options, tmp_path / "b", head=str(head), k=4).notes)
-    command = ["bestof", options["data"], "--model", options["model"], "--reward", options["reward"], "--prompts", "5"]
-    command += ["--head", str(head), "--policy", "until", "--policy_options.threshold", "2", "--k", "4"]
+    assert not any("never" in note for note in answer(options, tmp_path / "b", head=str(head), num_generations=4).notes)
+    command = [
+        "bestof",
+        options["data"],
+        "--model",
+        options["model"],
+        "--reward",
+        options["reward"],
+        "--num_prompts",
+        "5",
+    ]
+    command += ["--head", str(head), "--policy", "until", "--policy_options.threshold", "2", "--num_generations", "4"]
     assert main([*command, "--max_completion_length", "8", "--out", str(tmp_path / "c")]) == 0
     assert "note: policy until never acted" in capsys.readouterr().out
 
@@ -93,9 +114,9 @@ def test_a_run_in_which_the_policy_never_acted_says_so(
         (Prune(warmup=18), "warmup of 18 tokens is not below the limit of 18"),
         (EarlyStop(warmup=20), "warmup of 20"),
         (Utility(warmup=2, beta=0), "cost nothing"),
-        (Prune(warmup=2, keep=8), "keeps 8 of k=8"),
+        (Prune(warmup=2, keep=8), "keeps 8 of 8"),
         (Sequential(width=8), "begin at once"),
-        (DeepConfPolicy(warmup=16), "16 candidates is not below k=8"),
+        (DeepConfPolicy(warmup=16), "16 candidates is not below num_generations=8"),
         (Prune(warmup=17), None),
         (Utility(warmup=2), None),
         (Sequential(), None),
@@ -108,7 +129,7 @@ def test_what_can_never_act(policy: Any, words: str | None) -> None:
     why = why_idle(policy, k=8, limit=18)
     assert why is None if words is None else words in str(why)
     assert why_idle(BestOfN(), k=1, limit=1) is None
-    assert why_idle(Until(), k=1, limit=18) == "there is one candidate, k=1"
+    assert why_idle(Until(), k=1, limit=18) == "there is one candidate, num_generations=1"
 
 
 def test_one_default_for_both_commands() -> None:
@@ -141,7 +162,12 @@ def test_bestof_takes_the_cheapest_setting_that_loses_nothing(
     assert "was chosen on something else" not in caplog.text  # same model, head, data and limit
     assert not any("pass rate" in note for note in by_it.notes)
     plain = answer(
-        options, tmp_path / "b", head=str(head), policy=config.policy, policy_options=config.policy_options, k=4
+        options,
+        tmp_path / "b",
+        head=str(head),
+        policy=config.policy,
+        policy_options=config.policy_options,
+        num_generations=4,
     )
     named = ("id", "answer", "row_forwards", "steps", "rewards")
     assert [[line[n] for n in named] for line in by_it.lines] == [[line[n] for n in named] for line in plain.lines]
@@ -211,7 +237,7 @@ def test_it_warns_where_the_pass_rate_is_another(evaluated: Path, options: dict[
 def test_the_first_candidate_s_reward_is_kept_for_it(
     evaluated: Path, options: dict[str, Any], head: Path, tmp_path: Path
 ) -> None:
-    full = answer(options, tmp_path / "full", head=str(head), k=4, keep="all")
+    full = answer(options, tmp_path / "full", head=str(head), num_generations=4, keep_texts="all")
     some = answer(options, tmp_path / "some", head=str(head), evaluation=str(evaluated), setting="until 0.5")
     assert "first_value" not in full.lines[0]
     for line, whole in zip(some.lines, full.lines, strict=True):
@@ -224,9 +250,9 @@ def test_the_first_candidate_s_reward_is_kept_for_it(
 
 def test_bestof_goes_on_until_a_text_passes(options: dict[str, Any], evaluated: Path, tmp_path: Path) -> None:
     """By hand, from all four: the first whose text begins with a digit; the whole cost is up to there."""
-    full = answer(options, tmp_path / "full", select="majority", k=4, keep="all")
+    full = answer(options, tmp_path / "full", select="majority", num_generations=4, keep_texts="all")
     check = f"{evaluated.parents[1] / 'checks.py'}:digit"
-    some = answer(options, tmp_path / "some", policy="check", check=check, k=4)
+    some = answer(options, tmp_path / "some", policy="check", check=check, num_generations=4)
     stopped = 0
     for line, whole in zip(some.lines, full.lines, strict=True):
         drawn = whole["candidates"]
@@ -239,6 +265,6 @@ def test_bestof_goes_on_until_a_text_passes(options: dict[str, Any], evaluated: 
     taken = answer(options, tmp_path / "taken", evaluation=str(evaluated), setting="check", check=check)
     assert [line["answer"] for line in taken.lines] == [line["answer"] for line in some.lines]
     with pytest.raises(ConfigError, match="these data bring none: add --check file.py:function"):
-        answer(options, tmp_path / "none", policy="check", k=4)
+        answer(options, tmp_path / "none", policy="check", num_generations=4)
     with pytest.raises(ConfigError, match="is for policy check, got policy 'none'"):
         BestOfConfig(data=options["data"], check=check, select="majority")

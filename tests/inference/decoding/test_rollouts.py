@@ -82,20 +82,21 @@ def test_killed_anywhere_it_ends_the_same(
 def test_a_larger_sample_goes_on_and_what_does_not_fit_is_refused(
     options: dict[str, Any], toy: Path, tmp_path: Path
 ) -> None:
-    assert len(roll(options, tmp_path / "a", prompts=6)) == 6
+    assert len(roll(options, tmp_path / "a", num_prompts=6)) == 6
     kept = (tmp_path / "a/rollouts.jsonl").read_text()
-    roll(options, tmp_path / "a", prompts=12)
+    roll(options, tmp_path / "a", num_prompts=12)
     assert (tmp_path / "a/rollouts.jsonl").read_text().startswith(kept)
-    for name, value in (("rollouts", 8), ("temperature", 0.5), ("seed", 1), ("model", "elsewhere"), ("split", "eval")):
+    changes = {"num_generations": 8, "temperature": 0.5, "seed": 1, "model": "elsewhere", "split": "eval"}
+    for name, value in changes.items():
         with pytest.raises(ConfigError, match=f"was begun with {name}="):
             roll(options, tmp_path / "a", **{name: value})
     shutil.copytree(toy / "one", tmp_path / "policy")
-    model = {"model": str(tmp_path / "policy"), "prompts": 6}
+    model = {"model": str(tmp_path / "policy"), "num_prompts": 6}
     roll(options, tmp_path / "b", **model)
     shutil.rmtree(tmp_path / "policy")
     shutil.copytree(toy / "other", tmp_path / "policy")
     with pytest.raises(ConfigError, match="begun with a model whose tokenizer is"):
-        roll(options, tmp_path / "b", **{**model, "prompts": 12})
+        roll(options, tmp_path / "b", **{**model, "num_prompts": 12})
 
 
 def retrained(folder: Path) -> None:
@@ -109,7 +110,7 @@ def retrained(folder: Path) -> None:
 def test_rollouts_of_two_sets_of_weights_are_not_mixed(options: dict[str, Any], toy: Path, tmp_path: Path) -> None:
     shutil.copytree(toy / "one", tmp_path / "policy")
     given = {**options, "model": str(tmp_path / "policy")}
-    roll(given, tmp_path / "a", prompts=4)
+    roll(given, tmp_path / "a", num_prompts=4)
     shutil.copytree(tmp_path / "a", tmp_path / "old")
     facts = json.loads((tmp_path / "old/model.json").read_text())
     del facts["weights_digest"]
@@ -117,9 +118,9 @@ def test_rollouts_of_two_sets_of_weights_are_not_mixed(options: dict[str, Any], 
     kept = (tmp_path / "a/rollouts.jsonl").read_bytes()
     retrained(tmp_path / "policy")
     with pytest.raises(ConfigError, match="begun with a model whose weights_digest is '.*', now it is '.*'; its roll"):
-        roll(given, tmp_path / "a", prompts=8)
+        roll(given, tmp_path / "a", num_prompts=8)
     assert (tmp_path / "a/rollouts.jsonl").read_bytes() == kept
-    assert len(roll(given, tmp_path / "old", prompts=8)) == 8  # an earlier version did not say: nothing to compare
+    assert len(roll(given, tmp_path / "old", num_prompts=8)) == 8  # an earlier version did not say: nothing to compare
 
 
 def test_an_evaluation_s_prompts_and_rewards_are_those_of_the_rollouts(
@@ -128,7 +129,7 @@ def test_an_evaluation_s_prompts_and_rewards_are_those_of_the_rollouts(
     data, reward = tmp_path / "data.jsonl", tmp_path / "rewards.py"
     data.write_bytes((toy / "data.jsonl").read_bytes())
     reward.write_bytes((toy / "rewards.py").read_bytes())
-    roll(options, tmp_path / "a", data=str(data), reward=f"{reward}:begins_low", prompts=4)
+    roll(options, tmp_path / "a", data=str(data), reward=f"{reward}:begins_low", num_prompts=4)
     bench = bench_of(tmp_path / "a")
     assert bench.digests.keys() == {"data_hash", "reward_hash", "ids_hash"}
     assert bench_of(tmp_path / "a", 3).digests["ids_hash"] != bench.digests["ids_hash"]
@@ -149,8 +150,8 @@ def test_an_evaluation_s_prompts_and_rewards_are_those_of_the_rollouts(
 
 
 def test_the_splits_of_a_file_are_disjoint_and_whole(options: dict[str, Any], rolled: Path, tmp_path: Path) -> None:
-    train = {group["prompt"] for group in roll(options, tmp_path / "train", split="train", rollouts=1)}
-    held = {group["prompt"] for group in roll(options, tmp_path / "eval", split="eval", rollouts=1)}
+    train = {group["prompt"] for group in roll(options, tmp_path / "train", split="train", num_generations=1)}
+    held = {group["prompt"] for group in roll(options, tmp_path / "eval", split="eval", num_generations=1)}
     assert train | held == {group["prompt"] for group in lines(rolled)}
     assert not train & held
     assert 2 <= len(held) <= 16  # a fifth of 40 is 8
@@ -161,14 +162,21 @@ def test_the_splits_of_a_file_are_disjoint_and_whole(options: dict[str, Any], ro
 
 
 def test_a_tasks_held_out_prompts(toy: Path, tmp_path: Path) -> None:
-    task = {"data": "countdown", "model": str(toy / "one"), "prompts": 6, "rollouts": 1, "max_completion_length": 2}
+    task = {
+        "data": "countdown",
+        "model": str(toy / "one"),
+        "num_prompts": 6,
+        "num_generations": 1,
+        "max_completion_length": 2,
+    }
     compact = {"levels": [1], "style": "compact"}
     held = {group["id"] for group in roll(task, tmp_path, split="eval", task_options=compact)}
     assert held == {r["id"] for r in make_task("countdown", levels=(1,), style="compact").eval_records(6, 0)}
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("rollouts", 0), ("prompts", 0), ("split", "test"), ("temperature", 0.0), ("seed", -1)]
+    ("name", "value"),
+    [("num_generations", 0), ("num_prompts", 0), ("split", "test"), ("temperature", 0.0), ("seed", -1)],
 )
 def test_an_option_out_of_range_is_named(options: dict[str, Any], name: str, value: Any) -> None:
     with pytest.raises(ConfigError, match=name):

@@ -41,7 +41,14 @@ def data(tmp_path: Path) -> Path:
 
 
 def config_of(fake: FakeOpenAI, data: Path, **options: Any) -> EndpointConfig:
-    given = {"rule": "esc", "k": 10, "window": 5, "concurrency": 10, "out": str(data.parent / "out.jsonl"), **options}
+    given = {
+        "rule": "esc",
+        "num_generations": 10,
+        "window": 5,
+        "concurrency": 10,
+        "out": str(data.parent / "out.jsonl"),
+        **options,
+    }
     return EndpointConfig(data=str(data), base_url=fake.base_url, model="tiny", **given)
 
 
@@ -136,7 +143,7 @@ def test_a_prompt_that_fails_is_left_for_the_next_time(data: Path) -> None:
 
 def test_it_goes_on_where_it_was_killed(data: Path) -> None:
     with FakeOpenAI(scripted) as fake:
-        config = config_of(fake, data, limit=1)
+        config = config_of(fake, data, num_prompts=1)
         assert list(lines_of(config)) == ["sure"]
         path = Path(str(config.out))
         with open(path, "ab") as file:
@@ -147,8 +154,10 @@ def test_it_goes_on_where_it_was_killed(data: Path) -> None:
         sent = len(fake.requests)
         assert lines_of(config_of(fake, data)) == lines  # all is there: nothing is asked
         assert len(fake.requests) == sent
-        with pytest.raises(ConfigError, match=r"was begun with k=10, now it is 20; its answers can't be mixed"):
-            run_consistency(config_of(fake, data, k=20))
+        with pytest.raises(
+            ConfigError, match=r"was begun with num_generations=10, now it is 20; its answers can't be mixed"
+        ):
+            run_consistency(config_of(fake, data, num_generations=20))
         data.write_text(json.dumps({"prompt": "other"}) + "\n")
         with pytest.raises(ConfigError, match="was begun with data_hash="):
             run_consistency(config_of(fake, data))
@@ -201,7 +210,7 @@ def test_system_message_key_and_chat_prompts(data: Path, monkeypatch: pytest.Mon
 )
 def test_answers(data: Path, script: Script, chosen: str | None, answers: list[str | None]) -> None:
     with FakeOpenAI(script) as fake:
-        line = lines_of(config_of(fake, data, limit=1, k=5))["sure"]
+        line = lines_of(config_of(fake, data, num_prompts=1, num_generations=5))["sure"]
     assert line["chosen"] == chosen
     assert line["answers"] == answers
     assert line["why"] == ("agreed" if chosen else "budget")
@@ -212,21 +221,30 @@ def test_a_users_function_finds_answers(data: Path) -> None:
     file = data.parent / "answers.py"
     file.write_text("def word(text):\n    return text.split()[0]\ndef bad(text):\n    return [text]\n")
     with FakeOpenAI(scripted) as fake:
-        line = lines_of(config_of(fake, data, limit=1, answer=f"{file}:word"))["sure"]
+        line = lines_of(config_of(fake, data, num_prompts=1, answer_function=f"{file}:word"))["sure"]
         assert line["answers"] == ["I"] * 5
         with pytest.raises(RewardError, match="must give an answer as text, or None, got"):
-            run_consistency(config_of(fake, data, answer=f"{file}:bad", out=str(data.parent / "b.jsonl")))
+            run_consistency(config_of(fake, data, answer_function=f"{file}:bad", out=str(data.parent / "b.jsonl")))
         file.write_text(file.read_text() + "\n")
         with pytest.raises(ConfigError, match="was begun with answer_hash"):
-            run_consistency(config_of(fake, data, limit=1, answer=f"{file}:word"))
-    with pytest.raises(ConfigError, match=r"--answer: .* has no 'none'"):
+            run_consistency(config_of(fake, data, num_prompts=1, answer_function=f"{file}:word"))
+    with pytest.raises(ConfigError, match=r"--answer_function: .* has no 'none'"):
         Extractor(f"{file}:none")
     with pytest.raises(RewardError, match="raised IndexError"):
         Extractor(f"{file}:word")("")
 
 
 def test_an_endpoint_that_refuses_ends_it_in_a_line(data: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    command = ["consistency", str(data), "--model", "tiny", "--out", str(data.parent / "o.jsonl"), "--k", "5"]
+    command = [
+        "consistency",
+        str(data),
+        "--model",
+        "tiny",
+        "--out",
+        str(data.parent / "o.jsonl"),
+        "--num_generations",
+        "5",
+    ]
     with FakeOpenAI(scripted, faults={"sure": [401]}) as fake:
         assert main([*command, "--base_url", fake.base_url]) == 1
         assert "refuses: Error code: 401" in capsys.readouterr().err
@@ -244,7 +262,7 @@ def test_an_endpoint_that_refuses_ends_it_in_a_line(data: Path, capsys: pytest.C
 def test_as_a_command(data: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(data.parent)
     with FakeOpenAI(scripted) as fake:
-        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--k", "10"]
+        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--num_generations", "10"]
         assert main([*command, "--rule", "adaptive", "--window", "2"]) == 0
         out = capsys.readouterr().out
         assert "consistency/math-adaptive.jsonl" in out
@@ -259,7 +277,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         main(["consistency", "--help"])
     assert stop.value.code == 0
     text = capsys.readouterr().out
-    for part in ("DATA", "--rule", "--window", "--answer", "examples:", "goes on where it stopped"):
+    for part in ("DATA", "--rule", "--window", "--answer_function", "examples:", "goes on where it stopped"):
         assert part in text
 
 
@@ -271,17 +289,17 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         ({"route": "chats"}, "route must be one of chat, completions"),
         ({"system": "x", "route": "completions"}, "a system message goes with --route chat"),
         ({"temperature": 0.0}, "temperature must be a number in"),
-        ({"k": 0}, "k must be a whole number >= 1"),
+        ({"num_generations": 0}, "num_generations must be a whole number >= 1"),
         ({"concurrency": 0}, "concurrency must be a whole number >= 1"),
         ({"ahead": -1}, "ahead must be a whole number >= 0"),
         ({"price_in": 1.0}, "price_in and price_out go together"),
         ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number in"),
         ({"rule": "best"}, "unknown rule 'best'"),
         (
-            {"rule": "esc", "k": 4, "window": 5},
-            "window must be at most k, else no window is ever whole: got window=5 and k=4; raise k",
+            {"rule": "esc", "num_generations": 4, "window": 5},
+            "window must be at most num_generations, else no window is ever whole: got window=5 and num_generations=4",
         ),
-        ({"rule": "esc", "k": 10, "window": 11}, "got window=11 and k=10"),
+        ({"rule": "esc", "num_generations": 10, "window": 11}, "got window=11 and num_generations=10"),
     ],
 )
 def test_bad_options_are_named(option: dict[str, Any], message: str) -> None:
@@ -298,7 +316,8 @@ def test_it_needs_neither_torch_nor_transformers(data: Path) -> None:
             from rollwise.inference.endpoint.run import run_consistency
             from rollwise.inference.endpoint.config import EndpointConfig
             path, lines, failures, *_ = run_consistency(EndpointConfig(
-                data={str(data)!r}, base_url={fake.base_url!r}, model="tiny", k=5, out={str(data) + ".out"!r}))
+                data={str(data)!r}, base_url={fake.base_url!r}, model="tiny", num_generations=5,
+                out={str(data) + ".out"!r}))
             assert len(lines) == 3 and not failures
         """
         subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)

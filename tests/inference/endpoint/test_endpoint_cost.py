@@ -33,7 +33,12 @@ def at_odds(prompt: str, i: int) -> str:
 def config_of(fake: FakeOpenAI, folder: Path, *prompts: str, **options: Any) -> EndpointConfig:
     data = folder / "data.jsonl"
     data.write_text("".join(json.dumps({"id": f"p{i}", "prompt": one}) + "\n" for i, one in enumerate(prompts)))
-    given = {"out": str(folder / f"{len(list(folder.iterdir()))}.jsonl"), "concurrency": 40, "k": 20, **options}
+    given = {
+        "out": str(folder / f"{len(list(folder.iterdir()))}.jsonl"),
+        "concurrency": 40,
+        "num_generations": 20,
+        **options,
+    }
     return EndpointConfig(data=str(data), base_url=fake.base_url, model="tiny", **given)
 
 
@@ -109,7 +114,7 @@ def test_what_was_asked_for_in_vain_is_counted_and_does_not_vote(tmp_path: Path)
     """The first prompt tells that answers have 4 tokens. The second has 40 letters, some 10 tokens: 2 more than 4."""
     with FakeOpenAI(sevens, by_seed=True) as fake:
         config = config_of(fake, tmp_path, "first", LONG, concurrency=20, seed=0)
-        run_consistency(EndpointConfig(**{**vars(config), "limit": 1}))
+        run_consistency(EndpointConfig(**{**vars(config), "num_prompts": 1}))
         found = run(config)
     assert [body["n"] for body in fake.bodies(LONG)] == [6]
     line = found.lines[1]
@@ -135,7 +140,17 @@ def test_where_stopping_costs_more_the_summary_says_so(tmp_path: Path, capsys: p
     with FakeOpenAI(at_odds) as fake:
         config = config_of(fake, tmp_path, LONG, LONG + "q")
         prices = ["--price_in", "1", "--price_out", "2"]
-        command = ["consistency", config.data, "--base_url", fake.base_url, "--model", "tiny", "--k", "20", *prices]
+        command = [
+            "consistency",
+            config.data,
+            "--base_url",
+            fake.base_url,
+            "--model",
+            "tiny",
+            "--num_generations",
+            "20",
+            *prices,
+        ]
         assert main([*command, "--rule", "esc", "--window", "2", "--out", str(config.out)]) == 0
         said = " ".join(capsys.readouterr().out.split())
         # [1 2] again and again: 10 requests a prompt, 81 tokens each time; 20 answers of 4 either way.

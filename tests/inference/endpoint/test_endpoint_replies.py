@@ -66,7 +66,14 @@ def serving(respond: Respond) -> Iterator[str]:
 def config_of(folder: Path, base_url: str, *prompts: str, **options: Any) -> EndpointConfig:
     data = folder / "data.jsonl"
     data.write_text("".join(json.dumps({"id": prompt, "prompt": prompt}) + "\n" for prompt in prompts))
-    given = {"rule": "esc", "k": 4, "window": 2, "retries": 0, "out": str(folder / "out.jsonl"), **options}
+    given = {
+        "rule": "esc",
+        "num_generations": 4,
+        "window": 2,
+        "retries": 0,
+        "out": str(folder / "out.jsonl"),
+        **options,
+    }
     return EndpointConfig(data=str(data), base_url=base_url, model="tiny", **given)
 
 
@@ -93,7 +100,16 @@ def test_a_result_is_shown_again_where_what_is_missing_fails_for_good(
 ) -> None:
     with serving(lambda prompt: LONG if prompt == "long" else (200, completion())) as base_url:
         config_of(tmp_path, base_url, "a", "long", "b")
-        command = ["consistency", str(tmp_path / "data.jsonl"), "--base_url", base_url, "--model", "tiny", "--k", "2"]
+        command = [
+            "consistency",
+            str(tmp_path / "data.jsonl"),
+            "--base_url",
+            base_url,
+            "--model",
+            "tiny",
+            "--num_generations",
+            "2",
+        ]
         for _ in range(2):
             assert main([*command, "--rule", "full", "--out", str(tmp_path / "o.jsonl")]) == 1
             out, err = capsys.readouterr()
@@ -113,7 +129,7 @@ def test_a_server_that_went_down_leaves_the_rest(tmp_path: Path) -> None:
 
     prompts = [f"p{i}" for i in range(30)]
     with serving(respond) as base_url:
-        run_consistency(config_of(tmp_path, base_url, *prompts, limit=1, concurrency=4))
+        run_consistency(config_of(tmp_path, base_url, *prompts, num_prompts=1, concurrency=4))
         down, asked = True, []
         _, lines, failures, *_ = run_consistency(config_of(tmp_path, base_url, *prompts, concurrency=4))
         assert [line["id"] for line in lines] == ["p0"]
@@ -237,7 +253,9 @@ def votes_of(*texts: str) -> dict[str, Any]:
             reply.take(at, Sample(text))
 
     async def draw() -> dict[str, Any]:
-        config = EndpointConfig(base_url="http://x", model="m", rule="esc", k=len(texts), window=len(texts))
+        config = EndpointConfig(
+            base_url="http://x", model="m", rule="esc", num_generations=len(texts), window=len(texts)
+        )
         desk = Desk(config, config.stopping_rule(), ask, Extractor(), Slots(len(texts)), lambda line: None)
         return await Drawing(desk, "?", "?", Drawn()).run()
 
@@ -269,5 +287,8 @@ def test_what_every_prompt_is_refused_for_is_not_the_prompts() -> None:
 
 
 def test_the_default_window_is_no_larger_than_k() -> None:
-    rules = {k: EndpointConfig(base_url="http://x", model="m", rule="esc", k=k).stopping_rule() for k in (1, 3, 40)}
+    rules = {
+        k: EndpointConfig(base_url="http://x", model="m", rule="esc", num_generations=k).stopping_rule()
+        for k in (1, 3, 40)
+    }
     assert {k: getattr(rule, "window", None) for k, rule in rules.items()} == {1: 2, 3: 3, 40: 5}

@@ -28,7 +28,7 @@ def file(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> Path:
     data, out = tmp_path / "data.jsonl", tmp_path / "answers.jsonl"
     data.write_text("".join(json.dumps({"id": one, "prompt": one, "answer": "7"}) + "\n" for one in ANSWERS))
     with FakeOpenAI(scripted) as fake:
-        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--k", "10"]
+        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--num_generations", "10"]
         assert main([*command, "--ahead", "0", "--price_in", "2", "--price_out", "10", "--out", str(out)]) == 0
     capsys.readouterr()
     return out
@@ -73,7 +73,7 @@ def test_an_endpoint_that_counts_no_tokens(tmp_path: Path) -> None:
     data, out = tmp_path / "data.jsonl", tmp_path / "o.jsonl"
     data.write_text(json.dumps({"prompt": "torn"}) + "\n")
     with FakeOpenAI(scripted, count_tokens=False) as fake:
-        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--k", "10"]
+        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--num_generations", "10"]
         assert main([*command, "--out", str(out)]) == 0
     text = write_consistency_report(out).read_text()
     assert ">requests<" in text

@@ -32,7 +32,7 @@ def data_of(folder: Path, *prompts: str) -> Path:
 
 
 def config_of(fake: FakeOpenAI, data: Path, **options: Any) -> EndpointConfig:
-    given = {"k": 12, "out": str(data.parent / "out.jsonl"), **options}
+    given = {"num_generations": 12, "out": str(data.parent / "out.jsonl"), **options}
     return EndpointConfig(data=str(data), base_url=fake.base_url, model="tiny", **given)
 
 
@@ -51,7 +51,18 @@ def test_after_kill_no_finished_sample_is_drawn_again(tmp_path: Path) -> None:
 
     with FakeOpenAI(disagreeing, latency=latency, by_seed=True) as fake:
         command = [sys.executable, "-m", "rollwise", "consistency", str(data), "--base_url", fake.base_url]
-        options = ["--model", "tiny", "--k", "12", "--seed", "0", "--concurrency", "12", "--out", str(out)]
+        options = [
+            "--model",
+            "tiny",
+            "--num_generations",
+            "12",
+            "--seed",
+            "0",
+            "--concurrency",
+            "12",
+            "--out",
+            str(out),
+        ]
         process = subprocess.Popen([*command, *options], stderr=subprocess.DEVNULL)
         deadline = time.monotonic() + 60
         while fake.finished.total() < 30 and time.monotonic() < deadline:
@@ -78,7 +89,7 @@ def test_after_kill_no_finished_sample_is_drawn_again(tmp_path: Path) -> None:
 def test_a_prompt_that_fails_for_good_keeps_its_samples(tmp_path: Path) -> None:
     data = data_of(tmp_path, "a", "b")
     with FakeOpenAI(disagreeing, faults={"b": ["fine", 400]}) as fake:
-        config = config_of(fake, data, rule="esc", window=4, k=8)
+        config = config_of(fake, data, rule="esc", window=4, num_generations=8)
         assert list(run_consistency(config).failures) == ["b"]
         assert fake.drawn["b"] == 4
         found = run_consistency(config)
@@ -94,7 +105,7 @@ def test_a_prompt_that_fails_for_good_keeps_its_samples(tmp_path: Path) -> None:
 def test_answers_alone_are_kept_where_texts_are_not_wanted(tmp_path: Path) -> None:
     data = data_of(tmp_path, "a")
     with FakeOpenAI(disagreeing, faults={"a": ["fine", 400]}) as fake:
-        config = config_of(fake, data, rule="esc", window=4, k=8, keep_texts=False)
+        config = config_of(fake, data, rule="esc", window=4, num_generations=8, keep_texts=False)
         run_consistency(config)
         (line,) = run_consistency(config).lines
     assert "so 0" not in (tmp_path / "out.jsonl.samples.jsonl").read_text()
@@ -105,7 +116,7 @@ def test_a_request_cut_by_a_kill_is_counted_as_far_as_it_came(tmp_path: Path) ->
     """Of 4 samples 2 had come: their request has no count. It read the prompt, and wrote the chunks that came."""
     data = data_of(tmp_path, "abc")
     with FakeOpenAI(disagreeing) as fake:
-        config = config_of(fake, data, k=8, rule="full")
+        config = config_of(fake, data, num_generations=8, rule="full")
         kept = SampleFile(Path(f"{config.out}.samples.jsonl"))
         for at in (0, 2):
             line = {"id": "abc", "sample": at, "request": 0, "answer": "1", "truncated": False, "chunks": 4}
@@ -168,6 +179,6 @@ def test_a_file_of_the_version_before_is_gone_on_with(tmp_path: Path) -> None:
 
 def _options_of(fake: FakeOpenAI, data: Path) -> str:
     other = data.parent / "other.jsonl"
-    run_consistency(config_of(fake, data, out=str(other), limit=1))
+    run_consistency(config_of(fake, data, out=str(other), num_prompts=1))
     fake.drawn.clear()
     return Path(f"{other}.options.json").read_text()

@@ -29,7 +29,7 @@ def halves(prompt: str, i: int) -> str:
 def config_of(fake: FakeOpenAI, folder: Path, **options: Any) -> EndpointConfig:
     data = folder / "data.jsonl"
     data.write_text(json.dumps({"id": "a", "prompt": "1/2?", "answer": ".5", "wanted": "0.5"}) + "\n")
-    given = {"out": str(folder / f"{len(list(folder.iterdir()))}.jsonl"), "k": 8, **options}
+    given = {"out": str(folder / f"{len(list(folder.iterdir()))}.jsonl"), "num_generations": 8, **options}
     return EndpointConfig(data=str(data), base_url=fake.base_url, model="tiny", **given)
 
 
@@ -124,7 +124,7 @@ def test_a_reward_in_the_summary(tmp_path: Path, capsys: pytest.CaptureFixture[s
     data.write_text(json.dumps({"prompt": [{"role": "user", "content": "1/2?"}]}) + "\n")
     with FakeOpenAI(halves) as fake:
         command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "tiny", "--out"]
-        assert main([*command, str(tmp_path / "o.jsonl"), "--k", "4", "--reward", f"{file}:chat"]) == 0
+        assert main([*command, str(tmp_path / "o.jsonl"), "--num_generations", "4", "--reward", f"{file}:chat"]) == 0
     said = "".join(capsys.readouterr().out.split())  # a long path is wrapped
     assert f"right100.0%1of1byreward{file}:chat" in said
 
@@ -168,11 +168,11 @@ def test_a_tasks_name_is_told_how_to_write_its_prompts_to_a_file(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     with FakeOpenAI(halves) as fake:
-        command = ["--base_url", fake.base_url, "--model", "tiny", "--k", "4"]
+        command = ["--base_url", fake.base_url, "--model", "tiny", "--num_generations", "4"]
         assert main(["consistency", "countdown", *command]) == 1
         error = capsys.readouterr().err
         assert "consistency takes a file of prompts, and 'countdown' is a task; write its prompts to a file:" in error
         assert error.count("\n") == 1
         advice = error.split("to a file: ")[1].strip().replace("python ", f"{sys.executable} ", 1)
         subprocess.run(advice, shell=True, check=True, cwd=tmp_path)
-        assert main(["consistency", "countdown.jsonl", *command, "--limit", "2"]) == 0
+        assert main(["consistency", "countdown.jsonl", *command, "--num_prompts", "2"]) == 0

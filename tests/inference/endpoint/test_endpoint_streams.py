@@ -81,7 +81,7 @@ def test_adaptive_is_no_slower_than_full_at_the_defaults(tmp_path: Path) -> None
 @pytest.mark.parametrize("options", [{"ahead": 5}, {"n": 1, "concurrency": 3}, {"n": 2, "ahead": 1}, {"stream": False}])
 def test_the_result_does_not_depend_on_latencies(tmp_path: Path, options: dict[str, Any]) -> None:
     with FakeOpenAI(seventy, latency=exponential(0.01, seed=1), by_seed=True) as fake:
-        found = run(config_of(fake, tmp_path, 8, k=20, **options))
+        found = run(config_of(fake, tmp_path, 8, num_generations=20, **options))
     for line in found.lines:
         first = seed_of(0, line["id"])
         assert (line["samples"], line["chosen"]) == one_at_a_time(line["id"], 20)
@@ -90,7 +90,7 @@ def test_the_result_does_not_depend_on_latencies(tmp_path: Path, options: dict[s
 
 def test_samples_in_flight_are_bounded(tmp_path: Path) -> None:
     with FakeOpenAI(sevens, latency=lambda number: 0.2) as fake:
-        found = run(config_of(fake, tmp_path, 4, rule="full", k=6, n=2, concurrency=6))
+        found = run(config_of(fake, tmp_path, 4, rule="full", num_generations=6, n=2, concurrency=6))
     assert [line["samples"] for line in found.lines] == [6] * 4
     assert fake.most_samples == 6
     assert max(body["n"] for _, body in fake.requests) == 2
@@ -148,7 +148,7 @@ def test_long_prompts_can_make_stopping_dearer_than_all(tmp_path: Path) -> None:
 def test_a_reply_that_goes_silent_is_given_up(tmp_path: Path) -> None:
     """The first sample had come and is kept: the second alone is asked for again."""
     with FakeOpenAI(sevens, faults={"p00": ["hang midway"]}, latency=lambda number: 0.2 * number) as fake:
-        found = run(config_of(fake, tmp_path, rule="esc", window=2, k=2, timeout=0.3, retries=1))
+        found = run(config_of(fake, tmp_path, rule="esc", window=2, num_generations=2, timeout=0.3, retries=1))
         deadline = time.monotonic() + 5
         while not fake.closed and time.monotonic() < deadline:
             time.sleep(0.01)
@@ -170,7 +170,7 @@ def test_a_reply_that_never_comes_or_breaks_off_is_asked_for_again(tmp_path: Pat
 
 def test_a_slow_stream_is_not_silent(tmp_path: Path) -> None:
     with FakeOpenAI(sevens, latency=lambda number: 1.6) as fake:  # a chunk each 0.4 s
-        found = run(config_of(fake, tmp_path, k=1, timeout=1.0, retries=0))
+        found = run(config_of(fake, tmp_path, num_generations=1, timeout=1.0, retries=0))
     assert found.seconds > 1.6
     assert len(fake.requests) == 1
 
@@ -189,7 +189,7 @@ def test_hanging_and_failing_requests_fail_their_prompt_alone(
         return 500 if asked[prompt] % 2 else "hang" if before % 10 == 4 else "fine"
 
     with FakeOpenAI(seventy, by_seed=True, befall=befall) as fake:
-        config = config_of(fake, tmp_path, 20, k=8)
+        config = config_of(fake, tmp_path, 20, num_generations=8)
         command = [
             "consistency",
             config.data,
@@ -199,7 +199,7 @@ def test_hanging_and_failing_requests_fail_their_prompt_alone(
             "tiny",
             "--seed",
             "0",
-            "--k",
+            "--num_generations",
             "8",
         ]
         assert main([*command, "--timeout", "1.5", "--retries", "6", "--out", str(tmp_path / "o.jsonl")]) == 1

@@ -16,8 +16,8 @@ from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.head.spec import HeadSpec
 
 SMALL: dict[str, Any] = {
-    "limit": LIMIT, "k": 4, "thresholds": (0.4,), "taus": (0.8,), "betas": (0.05,), "sequential_betas": (0.1,),
-    "mean_ks": (2,), "windows": (2,), "confidences": (0.8,), "keeps": (50.0,),
+    "limit": LIMIT, "num_generations": 4, "thresholds": (0.4,), "taus": (0.8,), "betas": (0.05,),
+    "sequential_betas": (0.1,), "mean_ks": (2,), "windows": (2,), "confidences": (0.8,), "keeps": (50.0,),
     "resamples": 100, "live": "prune 0.4, blend 2/0.4",
 }  # fmt: skip
 
@@ -40,7 +40,9 @@ def test_the_default_grid_is_the_paper_s_scaled_to_the_limit() -> None:
     names = [setting.name for setting in settings_of(config)]
     assert len(names) == len(set(names)) == len({setting.key for setting in settings_of(config)})
     assert {"none", "prune 0.5", "early-stop 0.95", "utility 0.002", "utility-at-once 0.1", "blend 4/0.5"} <= set(names)
-    assert not any("adaptive-K" in setting.name for setting in settings_of(EvaluationConfig(limit=64, k=1)))
+    assert not any(
+        "adaptive-K" in setting.name for setting in settings_of(EvaluationConfig(limit=64, num_generations=1))
+    )
 
 
 def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
@@ -192,10 +194,10 @@ def test_a_folder_goes_on_with_the_same_data_reward_and_weights_only(tmp_path: P
     [
         ({"seeds": (0, 1)}, "3 distinct numbers"),
         ({"seeds": (0, 1, 1)}, "3 distinct numbers"),
-        ({"rule": "oracle"}, "rule must be one of"),
+        ({"select": "oracle"}, "select must be one of"),
         ({"warmup": 0}, "warmup"),
         ({"live": "prune 7"}, "no setting 'prune 7'"),
-        ({"k": 3}, "k = 3 candidates"),
+        ({"num_generations": 3}, "k = 3 candidates"),
     ],
 )
 def test_bad_options(tmp_path: Path, changes: dict[str, Any], message: str) -> None:

@@ -40,8 +40,8 @@ def calibration() -> dict[str, Any]:
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("evaluation")
     config = EvaluationConfig(
-        limit=LIMIT, k=4, thresholds=(0.4,), taus=(0.8,), betas=(0.05,), sequential_betas=(0.1,), mean_ks=(2,),
-        resamples=50, live="prune 0.4",
+        limit=LIMIT, num_generations=4, thresholds=(0.4,), taus=(0.8,), betas=(0.05,), sequential_betas=(0.1,),
+        mean_ks=(2,), resamples=50, live="prune 0.4",
     )  # fmt: skip
     about = {"model": "a <b> model"}
     made = Evaluation(out, config, decode=FakeDecoder(), judge=judge, states=STATES, about=about)

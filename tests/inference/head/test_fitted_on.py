@@ -56,7 +56,7 @@ def as_before(head: SuccessHead) -> SuccessHead:
 
 def answer(options: dict[str, Any], out: Path, **more: Any) -> Answers:
     given = {name: value for name, value in options.items() if name != "batch_size"}
-    config = BestOfConfig(**{**given, "k": 4, "slots": 12, "out": str(out), "prompts": 10, **more})
+    config = BestOfConfig(**{**given, "num_generations": 4, "slots": 12, "out": str(out), "num_prompts": 10, **more})
     return run_bestof(config, console=Console(file=io.StringIO()))
 
 
@@ -66,7 +66,7 @@ def answer(options: dict[str, Any], out: Path, **more: Any) -> Answers:
 def test_an_evaluation_counts_and_refuses_prompts_that_were_fitted_on(command: Run, fitted: Path) -> None:
     grid = [part for name in ("thresholds", "taus", "betas", "sequential_betas", "untils", "mean_ks", "windows")
             for part in (f"--{name}", "[]")]  # fmt: skip
-    few = ("--k", 2, "--live", "no", "--keeps", "[50]", "--confidences", "[]", "--resamples", 50, *grid)
+    few = ("--num_generations", 2, "--live", "no", "--keeps", "[50]", "--confidences", "[]", "--resamples", 50, *grid)
     head = ("--head", fitted / "head.safetensors")
     status, _, err = command("head", "evaluate", fitted / "train", *head, *few)
     count = len((fitted / "train/rollouts.jsonl").read_text().splitlines())
@@ -102,8 +102,8 @@ def test_score_and_bestof_say_how_many(command: Run, fitted: Path, options: dict
         assert status == 0
         assert _found(words, out)
     status, out, err = command(
-        "bestof", options["data"], "--model", options["model"], "--reward", options["reward"], "--k", 2, "--head", head,
-        "--max_completion_length", 8, "--prompts", 40, "--out", tmp_path / "all",
+        "bestof", options["data"], "--model", options["model"], "--reward", options["reward"], "--num_generations", 2,
+        "--head", head, "--max_completion_length", 8, "--num_prompts", 40, "--out", tmp_path / "all",
     )  # fmt: skip
     assert status == 0, err
     count = len((fitted / "train/rollouts.jsonl").read_text().splitlines())

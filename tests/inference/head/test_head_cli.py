@@ -24,7 +24,7 @@ def test_from_prompts_to_a_served_model(command: Run, toy: Path, tmp_path: Path)
     rollouts, head, served = tmp_path / "rolled", tmp_path / "head.safetensors", tmp_path / "served"
     status, out, _ = command(
         "rollouts", toy / "data.jsonl", "--model", toy / "one", "--reward", f"{toy / 'rewards.py'}:begins_low",
-        "--max_completion_length", 8, "--prompts", 32, "--out", rollouts,
+        "--max_completion_length", 8, "--num_prompts", 32, "--out", rollouts,
     )  # fmt: skip
     assert status == 0
     assert "32 prompts x 4" in out
@@ -109,7 +109,7 @@ def test_a_checkpoint_of_a_training_is_a_model(command: Run, toy: Path, tmp_path
     checkpoint = tmp_path / "run/checkpoints/checkpoint-2"
     status, out, err = command(
         "rollouts", "countdown", "--model", checkpoint, "--task_options.style", "compact",
-        "--task_options.levels", "[1]", "--prompts", 4, "--rollouts", 2, "--out", tmp_path / "rolled",
+        "--task_options.levels", "[1]", "--num_prompts", 4, "--num_generations", 2, "--out", tmp_path / "rolled",
     )  # fmt: skip
     assert status == 0, err
     assert "4 prompts x 2" in out
@@ -152,11 +152,24 @@ def test_an_evaluation_does_not_go_on_after_its_reward_changed(
     reward, rollouts, head = tmp_path / "rewards.py", tmp_path / "rolled", tmp_path / "head.safetensors"
     reward.write_bytes((toy / "rewards.py").read_bytes())
     roll = ("rollouts", options["data"], "--model", options["model"], "--reward", f"{reward}:begins_low", "--out")
-    assert command(*roll, rollouts, "--max_completion_length", 8, "--prompts", 12)[0] == 0
+    assert command(*roll, rollouts, "--max_completion_length", 8, "--num_prompts", 12)[0] == 0
     assert command("head", "fit", rollouts, "--out", head)[0] == 0
     grid = [part for name in ("thresholds", "taus", "betas", "sequential_betas", "mean_ks", "windows", "confidences")
             for part in (f"--{name}", "[]")]  # fmt: skip
-    evaluate = ("head", "evaluate", rollouts, "--head", head, "--k", 2, "--live", "no", "--keeps", "[50]", *grid)
+    evaluate = (
+        "head",
+        "evaluate",
+        rollouts,
+        "--head",
+        head,
+        "--num_generations",
+        2,
+        "--live",
+        "no",
+        "--keeps",
+        "[50]",
+        *grid,
+    )
     status, _, err = command(*evaluate)
     assert status == 1
     assert "the head was fitted on 12 of the 12 prompts" in err
@@ -170,7 +183,7 @@ def test_an_evaluation_does_not_go_on_after_its_reward_changed(
     status, _, err = command(*evaluate, "--seeds", "[0,1,2,3,4]")
     assert status == 1
     assert "its reward_hash was" in err
-    status, _, err = command(*roll, tmp_path / "new", "--max_completion_length", 8, "--prompts", 12)
+    status, _, err = command(*roll, tmp_path / "new", "--max_completion_length", 8, "--num_prompts", 12)
     assert status == 0, err
     new = json.loads((rollouts / "evaluation/config.json").read_text())
     new["about"]["rollouts"] = str(tmp_path / "new")

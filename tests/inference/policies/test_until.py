@@ -172,7 +172,7 @@ def test_rows_of_until_and_check_survive_a_kill(tmp_path: Path) -> None:
 
 
 def test_the_evaluation_keeps_what_bestof_takes(tmp_path: Path) -> None:
-    config = EvaluationConfig(limit=LIMIT, k=4, resamples=50, live="no", warmup=5, mean_ks=(2,))
+    config = EvaluationConfig(limit=LIMIT, num_generations=4, resamples=50, live="no", warmup=5, mean_ks=(2,))
     made = Evaluation(tmp_path, config, decode=FakeDecoder(), judge=judge, states=STATES, digests={"data_hash": "x"})
     made.run()
     found = json.loads((tmp_path / "evaluation.json").read_text())

@@ -57,8 +57,8 @@ def policy_of(exported: Path) -> tuple[Any, Any]:
 
 def config(exported: Path, server: FakeVLLMServer, **options: Any) -> BestOfConfig:
     given = {
-        "data": str(exported / "data.jsonl"), "model": "m", "base_url": server.base_url, "k": 4, "retries": 2,
-        "head": str(exported / "exported"), "transfer": True, "max_completion_length": LIMIT, "slots": 6,
+        "data": str(exported / "data.jsonl"), "model": "m", "base_url": server.base_url, "num_generations": 4,
+        "retries": 2, "head": str(exported / "exported"), "transfer": True, "max_completion_length": LIMIT, "slots": 6,
     }  # fmt: skip
     return BestOfConfig(**{**given, **options})
 
@@ -210,7 +210,7 @@ def test_the_command_answers_and_says_what_the_server_counted(
     with FakeVLLMServer(*policy_of) as server:
         status, said, _ = command(
             "bestof", exported / "data.jsonl", "--base_url", server.base_url, "--model", "m", "--head",
-            exported / "exported", "--transfer", "true", "--policy", "sequential", "--k", "4",
+            exported / "exported", "--transfer", "true", "--policy", "sequential", "--num_generations", "4",
             "--max_completion_length", LIMIT, "--out", tmp_path / "out",
         )  # fmt: skip
     lines = [json.loads(line) for line in (tmp_path / "out/answers.jsonl").read_text().splitlines()]
@@ -229,8 +229,8 @@ def test_killed_it_goes_on_with_the_prompts_that_are_missing(
     with FakeVLLMServer(*policy_of, pause=0.05) as server:
         words = [
             "bestof", str(exported / "data.jsonl"), "--base_url", server.base_url, "--model", "m", "--head",
-            str(exported / "exported"), "--transfer", "true", "--k", "2", "--max_completion_length", str(LIMIT),
-            "--slots", "2", "--out", str(out),
+            str(exported / "exported"), "--transfer", "true", "--num_generations", "2",
+            "--max_completion_length", str(LIMIT), "--slots", "2", "--out", str(out),
         ]  # fmt: skip
         process = subprocess.Popen([sys.executable, "-m", "rollwise", *words])
         answers, deadline = out / "answers.jsonl", time.monotonic() + 120
@@ -242,7 +242,7 @@ def test_killed_it_goes_on_with_the_prompts_that_are_missing(
         process.wait()
         before = [json.loads(line) for line in answers.read_text().splitlines(keepends=True) if line.endswith("\n")]
         asked = len(server.requests)
-        found = run_bestof(config(exported, server, k=2, slots=2, out=str(out)))
+        found = run_bestof(config(exported, server, num_generations=2, slots=2, out=str(out)))
     assert {line["id"]: line for line in found.lines} | {line["id"]: line for line in before} == {
         line["id"]: line for line in found.lines
     }
@@ -258,7 +258,7 @@ def test_options_that_do_not_fit_are_refused(exported: Path, tmp_path: Path) -> 
         ({"model": "embedded"}, "add --model NAME"),
         ({"mean_k": 2}, "leave it out"),
         ({"route": "chat"}, "need --route completions"),
-        ({"head": None, "select": "majority", "keep": "all"}, "keep 'all'"),
+        ({"head": None, "select": "majority", "keep_texts": "all"}, "keep_texts 'all'"),
         ({"base_url": None, "route": "chat"}, "add --base_url"),
     ):
         with pytest.raises(ConfigError, match=match):

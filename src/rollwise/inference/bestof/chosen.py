@@ -25,7 +25,7 @@ class Chosen:
     Attributes:
         path: The evaluation's folder.
         name: The setting's.
-        options: Of `bestof`: policy, policy_options, k, mean_k and select.
+        options: Of `bestof`: policy, policy_options, num_generations, mean_k and select.
         headless: Whether it needs no success head.
         found: The contents of `evaluation.json`.
     """
@@ -111,7 +111,7 @@ def setting_of(path: str | Path, name: str | None = None) -> Chosen:
     policy = _cheapest(found) if name is None else policies[name]
     options = {
         **policy["options"],
-        "k": found["config"]["k"],
+        "num_generations": found["config"]["num_generations"],
         "mean_k": policy["mean_k"],
         "select": policy["rule"],
     }

@@ -15,14 +15,14 @@ from rollwise.inference.policies.selection import CHECKED, CHOICES, CONFIDENT, L
 from rollwise.inference.policies.until import UntilChecked
 from rollwise.models import EMBEDDED
 from rollwise.options import check_number, check_whole
-from rollwise.sampling.config import DataConfig
+from rollwise.sampling.config import SampleConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
 """Policies that need no success head."""
 
 
 @dataclass(kw_only=True)
-class BestOfConfig(DataConfig):
+class BestOfConfig(SampleConfig):
     """Options of `rollwise bestof`.
 
     Args:
@@ -35,13 +35,13 @@ class BestOfConfig(DataConfig):
             the limit of tokens by default, an eighth and a 32nd of it.
         check: `file.py:function`, text -> bool, for policy check: one candidate after another until one passes. By
             default the task's own, if it has one.
-        evaluation: A folder of `rollwise head evaluate`, or its evaluation.json: policy, its options, k, mean_k and
-            select are those of its cheapest setting within its tolerance. Warns where model, data or pass rate are not
-            the evaluation's.
+        evaluation: A folder of `rollwise head evaluate`, or its evaluation.json: policy, its options, num_generations,
+            mean_k and select are those of its cheapest setting within its tolerance. Warns where model, data or pass
+            rate are not the evaluation's.
         setting: The name of another setting of that evaluation.
-        k: Candidates of each prompt.
+        num_generations: Candidates of each prompt.
         mean_k: Adaptive K: this many candidates on average, more for prompts that look hard, by the percentile rank of
-            V(x); at most `k` each.
+            V(x); at most `num_generations` each.
         select: How the answer is chosen: value-end (by default with a head), majority, weighted-majority; with policy
             deepconf, confident, its own: those vote that are as confident as its threshold; with policy check, checked:
             those vote whose text passes, or all if none does.
@@ -61,7 +61,7 @@ class BestOfConfig(DataConfig):
         timeout: Seconds of silence of a server after which a request is given up and tried again.
         retries: How often a request to a server that fails (429, 5xx, a lost connection, silence) is tried again.
         api_key_env: Environment variable that holds the server's key; local servers mostly need none.
-        keep: "chosen" for the chosen text only, "all" for every candidate's text, tokens and values.
+        keep_texts: "chosen" for the chosen text only, "all" for every candidate's text, tokens and values.
         out: The folder; by default bestof/NAME-POLICY.
 
     Raises:
@@ -75,11 +75,11 @@ class BestOfConfig(DataConfig):
     check: str | None = None
     evaluation: str | None = None
     setting: str | None = None
-    k: int = 8
+    num_generations: int = 8
     mean_k: int | None = None
     select: str | None = None
     split: Literal["train", "eval"] | None = None
-    prompts: int = 100
+    num_prompts: int = 100
     top_k: int = 0
     stop: list[str] = field(default_factory=list)
     slots: int = 64
@@ -88,18 +88,18 @@ class BestOfConfig(DataConfig):
     timeout: float = 120.0
     retries: int = 5
     api_key_env: str = "OPENAI_API_KEY"
-    keep: Literal["chosen", "all"] = "chosen"
+    keep_texts: Literal["chosen", "all"] = "chosen"
     out: str | None = None
 
     def __post_init__(self) -> None:
-        check_whole("k", self.k, least=1)
+        check_whole("num_generations", self.num_generations, least=1)
         check_whole("slots", self.slots, least=1)
         self.chosen: Chosen | None = self._take_setting()
         if self.policy not in POLICIES:
             raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
         policy = make_policy(self.policy, **self.policy_options)
         if isinstance(policy, EarlyStopping):
-            policy.check_fits(self.k, "policy_options.window")
+            policy.check_fits(self.num_generations, "policy_options.window")
         own = {DeepConfPolicy.name: CONFIDENT, UntilChecked.name: CHECKED} if self.head is None else {}
         self.select = self.select or own.get(self.policy, LIVE_RULES[0])
         if self.select not in CHOICES:
@@ -115,7 +115,7 @@ class BestOfConfig(DataConfig):
         if self.head is None and self.select not in ("majority", CONFIDENT, CHECKED):
             raise ConfigError(f"select {self.select!r} needs a success head: add --head, or --select majority")
         if self.mean_k is not None:
-            check_number("mean_k", self.mean_k, low=1, high=self.k)
+            check_number("mean_k", self.mean_k, low=1, high=self.num_generations)
         self._check_server()
         super().__post_init__()
 
@@ -130,8 +130,8 @@ class BestOfConfig(DataConfig):
             raise ConfigError("mean_k reads all prompts before the first candidate, which a server can't; leave it out")
         if self.route == "chat" and (self.head is not None or self.policy == DeepConfPolicy.name):
             raise ConfigError("a head, and policy deepconf, need --route completions; leave out --route chat")
-        if self.keep == "all" and self.head is None:
-            raise ConfigError("keep 'all' keeps tokens, which a server names only with a head; leave it out")
+        if self.keep_texts == "all" and self.head is None:
+            raise ConfigError("keep_texts 'all' keeps tokens, which a server names only with a head; leave it out")
 
     def _take_setting(self) -> Chosen | None:
         if self.evaluation is None:
@@ -166,6 +166,6 @@ class BestOfConfig(DataConfig):
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the answers: a folder goes on with the same ones only."""
-        free = {"slots", "out", "answer", "evaluation", "setting", "transfer"}
+        free = {"slots", "out", "evaluation", "setting", "transfer"}
         free |= {"base_url", "timeout", "retries", "api_key_env"}
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})

@@ -51,6 +51,6 @@ def counts_of(job: Job, decoder: Decoder) -> dict[str, int]:
     """Prompt id -> K: all the same, or by the percentile rank of V(x) among all prompts of the sample."""
     config, ids = job.config, job.ids
     if config.mean_k is None or isinstance(decoder, ServerDecoder):
-        return dict.fromkeys(ids, config.k)
+        return dict.fromkeys(ids, config.num_generations)
     values = decoder.prompt_values(ids, job.prompts)
-    return dict(zip(ids, allocate(values, config.mean_k, 1, config.k, ids=ids).tolist(), strict=True))
+    return dict(zip(ids, allocate(values, config.mean_k, 1, config.num_generations, ids=ids).tolist(), strict=True))

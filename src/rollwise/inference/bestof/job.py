@@ -68,7 +68,9 @@ class Job:
         config, limit = self.config, self.options.max_new_tokens
         return {
             **config.deciding(),
-            "policy_options": with_defaults(config.policy, config.policy_options, k=config.k, limit=limit),
+            "policy_options": with_defaults(
+                config.policy, config.policy_options, k=config.num_generations, limit=limit
+            ),
             "max_completion_length": limit,
             "head_digest": None if self.head is None else self.head.digest,  # the same file may hold another head
             "check_digest": None if self.check is None else self.check.digest,
@@ -110,7 +112,7 @@ def read_job(config: BestOfConfig) -> Job:
         slots=config.slots,
         seed=config.seed,
     )
-    policy = policy_for(config.policy, config.policy_options, k=config.k, limit=limit)
+    policy = policy_for(config.policy, config.policy_options, k=config.num_generations, limit=limit)
     check = check_for(config.check, task) if config.policy == UntilChecked.name else None
-    rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
+    rows = sampling_order(data.ids, data.categories, config.seed)[: config.num_prompts]
     return Job(config, task, data, rows, scorer if scored else None, reward_hash, head, options, policy, check)

@@ -52,7 +52,7 @@ def line_of(job: Job, result: Result, row: Mapping[str, Any], states: Sequence[f
     }
     if config.chosen is not None:
         line |= _first(result.candidates[0], chosen, rewards, row, scorer)
-    if config.keep == "all":
+    if config.keep_texts == "all":
         line["candidates"] = [
             {
                 "state": candidate.state,

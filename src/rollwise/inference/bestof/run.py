@@ -80,7 +80,8 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
         RewardError: rewards that can't be used. What was answered before is kept.
     """
     job = read_job(config)
-    folder = SampleFolder(config.folder, lines="answers.jsonl", what="a folder of `rollwise bestof`")
+    what = "a folder of `rollwise bestof`"
+    folder = SampleFolder(config.folder, lines="answers.jsonl", what=what, command="bestof")
     folder.begin(job.decided())
     done = folder.read_groups()
     missing = [row for row in job.rows if job.data.ids[row] not in done]

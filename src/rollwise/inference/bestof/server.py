@@ -53,7 +53,7 @@ def server_decoder(config: BestOfConfig, limit: int) -> ServerDecoder:
         route=config.route or ("chat" if signal is None else "completions"),
         temperature=config.temperature,
         top_p=config.top_p,
-        max_tokens=limit,
+        max_completion_length=limit,
         concurrency=config.slots,
         timeout=config.timeout,
         retries=config.retries,

@@ -8,18 +8,18 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
-from rollwise.sampling.config import DataConfig
+from rollwise.sampling.config import SampleConfig
 from rollwise.tasks import TASKS
 
 
 @dataclass(kw_only=True)
-class RolloutsConfig(DataConfig):
+class RolloutsConfig(SampleConfig):
     """Options of `rollwise rollouts`.
 
     Args:
         split: "train" for a task's training prompts, as by default, "eval" for its held-out ones. A file is taken
             whole by default; "train" is four fifths of its prompts, "eval" the others, by a hash of the prompt.
-        rollouts: Rollouts of each prompt.
+        num_generations: Rollouts of each prompt.
         stop: Texts with which a rollout ends, besides the end of text, for example `--stop '["</answer>"]'`.
         batch_size: Rollouts generated at once; smaller needs less memory.
         out: The folder; by default rollouts/NAME-SPLIT.
@@ -29,13 +29,13 @@ class RolloutsConfig(DataConfig):
     """
 
     split: Literal["train", "eval"] | None = None
-    rollouts: int = 4
+    num_generations: int = 4
     stop: list[str] = field(default_factory=list)
     batch_size: int = 128
     out: str | None = None
 
     def __post_init__(self) -> None:
-        check_whole("rollouts", self.rollouts, least=1)
+        check_whole("num_generations", self.num_generations, least=1)
         if self.split not in (None, "train", "eval"):
             raise ConfigError(f"split must be train or eval, got {self.split!r}")
         check_whole("batch_size", self.batch_size, least=1)
@@ -51,5 +51,5 @@ class RolloutsConfig(DataConfig):
 
         A larger sample of a file goes on where a smaller one ended; a task's prompts depend on how many they are.
         """
-        free = {"batch_size", "out", "answer"} | (set() if self.source in TASKS else {"prompts"})
+        free = {"batch_size", "out"} | (set() if self.source in TASKS else {"num_prompts"})
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})

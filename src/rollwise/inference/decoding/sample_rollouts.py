@@ -33,11 +33,11 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
         RewardError: rewards that can't be used. What was rolled out before is kept.
     """
     console = console or make_console(stderr=True)
-    given = prepare(config, rollouts=config.rollouts, batch_size=config.batch_size, split=config.split)
+    given = prepare(config, rollouts=config.num_generations, batch_size=config.batch_size, split=config.split)
     task, data, scorer, options = given.task, given.data, given.scorer, given.options
     folder = rollouts_folder(config.folder)
     given.begin(folder, config.deciding())
-    rows = sampling_order(data.ids, data.categories, config.seed)[: config.prompts]
+    rows = sampling_order(data.ids, data.categories, config.seed)[: config.num_prompts]
 
     def policy() -> tuple[Any, Any]:
         model, tokenizer = load_model(config.model, task, progress=bar.warmed)

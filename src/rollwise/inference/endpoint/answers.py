@@ -26,7 +26,7 @@ class Extractor:
             try:
                 self.function, self.hash = load_reward(where)
             except ConfigError as error:
-                raise ConfigError(f"--answer: {error}") from error
+                raise ConfigError(f"--answer_function: {error}") from error
 
     def __call__(self, text: str) -> Answer:
         """The answer as text; None where there is none. Numbers count as text: 4 is "4"."""

@@ -85,7 +85,7 @@ class Endpoint:
             "n": n,
             "temperature": config.temperature,
             "top_p": config.top_p,
-            "max_tokens": config.max_tokens,
+            "max_tokens": config.max_completion_length,
             "extra_body": config.extra or None,
         }
         if config.stream:

@@ -15,7 +15,7 @@ ROUTES = ("chat", "completions")
 SAME = ("text", "math")
 
 _FREE = (
-    *("out", "limit", "base_url", "api_key_env", "price_in", "price_out"),
+    *("out", "num_prompts", "base_url", "api_key_env", "price_in", "price_out"),
     *("concurrency", "n", "ahead", "stream", "timeout", "retries"),
 )
 """Options that do not decide the results."""
@@ -31,18 +31,19 @@ class EndpointConfig:
         model: The name by which it knows the model.
         out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
         rule: "adaptive" stops once the majority is safe, "esc" once all answers of a window agree, "full" never.
-        k: Most samples of a prompt.
-        window: Samples between two looks at the rule; by default 1 for adaptive, 5 for esc (at most k), all for full.
+        num_generations: Most samples of a prompt.
+        window: Samples between two looks at the rule; by default 1 for adaptive, 5 for esc (or `num_generations`, where
+            that is less), all for full.
         threshold: For adaptive: how sure the majority must be; by default 0.95.
         same: When two answers are one, for the votes and for "right": "text" (4.0 is 4, and case, spaces and commas do
             not matter) or "math" (\frac{1}{2} is 0.5, 10\% is 10; needs the extra [math]).
-        answer: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last number):
-            a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
+        answer_function: Instead of the usual marks (the last \boxed{}, <answer>, ####, "the answer is", else the last
+            number): a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
         route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
         system: A system message before each prompt, with route chat.
         temperature: Of the samples; they must differ, or agreement means nothing.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
-        max_tokens: Most tokens of a sample; one that is cut off counts as having no answer.
+        max_completion_length: Most tokens of a sample; one that is cut off counts as having no answer.
         seed: Sent along, another for each request of each prompt, if given; not all endpoints heed it.
         extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
         id: The file's column of ids; without one a prompt's id is the hash of its content.
@@ -53,7 +54,7 @@ class EndpointConfig:
         reward_low: The least reward of that function.
         reward_high: Its greatest.
         solved_at: The reward from which on an answer is right; by default the greatest.
-        limit: Only this many of the first prompts.
+        num_prompts: Only this many of the first prompts.
         concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.
         n: Most samples asked for in one request, which share the prompt's tokens; by default as many as are wanted at
             once. 1 for a server that refuses more, or gives one whatever is asked.
@@ -78,16 +79,16 @@ class EndpointConfig:
     model: str = ""
     out: str | None = None
     rule: str = "adaptive"
-    k: int = 40
+    num_generations: int = 40
     window: int | None = None
     threshold: float | None = None
     same: Literal["text", "math"] = "text"
-    answer: str | None = None
+    answer_function: str | None = None
     route: str = "chat"
     system: str | None = None
     temperature: float = 0.7
     top_p: float = 1.0
-    max_tokens: int = 1024
+    max_completion_length: int = 1024
     seed: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     id: str = "id"
@@ -96,7 +97,7 @@ class EndpointConfig:
     reward_low: float = 0.0
     reward_high: float = 1.0
     solved_at: float | None = None
-    limit: int | None = None
+    num_prompts: int | None = None
     concurrency: int = 64
     n: int | None = None
     ahead: int | None = None
@@ -120,10 +121,10 @@ class EndpointConfig:
             raise ConfigError(f"route must be one of {', '.join(ROUTES)}, got {self.route!r}")
         if self.system is not None and self.route != "chat":
             raise ConfigError("a system message goes with --route chat; write it into the prompts, or leave it out")
-        for name in ("k", "max_tokens", "concurrency"):
+        for name in ("num_generations", "max_completion_length", "concurrency"):
             check_whole(name, getattr(self, name), least=1)
         check_whole("retries", self.retries, least=0)
-        for name, least in (("limit", 1), ("n", 1), ("seed", 0), ("ahead", 0)):
+        for name, least in (("num_prompts", 1), ("n", 1), ("seed", 0), ("ahead", 0)):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=least)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
@@ -133,19 +134,21 @@ class EndpointConfig:
         self._check_right()
         rule = self.stopping_rule()
         if isinstance(rule, EarlyStopping) and self.window is not None:
-            rule.check_fits(self.k, "window")
+            rule.check_fits(self.num_generations, "window")
 
     def stopping_rule(self) -> StoppingRule:
         """The rule, made of its options."""
         window = self.window
         if window is None and self.rule == "esc":
-            window = min(EarlyStopping.window, max(2, self.k))
+            window = min(EarlyStopping.window, max(2, self.num_generations))
         return make_rule(self.rule, window=window, threshold=self.threshold)
 
     def per_request(self) -> int:
         """Most samples that one request may ask for."""
         window = self.window if self.rule == "full" else None
-        return min(self.n or self.k, window or self.k, self.k, self.concurrency)
+        return min(
+            self.n or self.num_generations, window or self.num_generations, self.num_generations, self.concurrency
+        )
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the results; a file goes on with the same ones only."""

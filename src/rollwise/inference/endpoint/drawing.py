@@ -172,7 +172,7 @@ class Drawing:
         samples = self.drawn.samples
         numbers = sorted(samples)
         known = dict(zip(numbers, self._unified(numbers), strict=True))
-        self._stop = least_stop(self.desk.rule, self.desk.config.k, known, self._stop)
+        self._stop = least_stop(self.desk.rule, self.desk.config.num_generations, known, self._stop)
         return all(at in known for at in range(self._stop))
 
     def _unified(self, numbers: Iterable[int]) -> list[Answer]:
@@ -183,8 +183,8 @@ class Drawing:
         needed = runs_of(filter(self._is_free, range(self._stop)), most=most)
         if needed and needed[-1][-1] == self._stop - 1:
             room = min(most - len(needed[-1]), self._worth_more())
-            needed[-1] += list(takewhile(self._is_free, range(self._stop, config.k)))[:room]
-        beyond = range(self._stop, min(config.k, self._stop + (config.ahead or 0)))
+            needed[-1] += list(takewhile(self._is_free, range(self._stop, config.num_generations)))[:room]
+        beyond = range(self._stop, min(config.num_generations, self._stop + (config.ahead or 0)))
         # Apart, so that a request that is cancelled holds no sample that is needed.
         ahead = runs_of(filter(self._is_free, beyond), most=most)
         for run in needed + ahead:
@@ -207,7 +207,7 @@ class Drawing:
         counted = [line["prompt_tokens"] for line in self.drawn.requests.values() if line["prompt_tokens"]]
         prompt = counted[0] if counted else estimated_tokens(self.prompt, config.system)
         price_in, price_out = (1.0 if price is None else price for price in (config.price_in, config.price_out))
-        return int(min(config.k, worth_asking(prompt, self.desk.length.mean(), price_in, price_out)))
+        return int(min(config.num_generations, worth_asking(prompt, self.desk.length.mean(), price_in, price_out)))
 
     async def _request(self, left: set[int], *, spare: bool) -> None:
         """Draw these samples, asking again for what a reply that broke off, or an endpoint that ignores n, left.

@@ -11,6 +11,7 @@ from rollwise.errors import StateFileError
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.samples import Line, SampleFile
 from rollwise.inference.endpoint.summary import summarise
+from rollwise.renamed import with_new_names
 from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
 from rollwise.runs.names import OPTIONS_ENDING, SAMPLES_ENDING, SUMMARY_ENDING
 from rollwise.state import make_folder, write_atomically
@@ -56,7 +57,8 @@ class ResultFile:
 
     def _read_options(self) -> dict[str, Any]:
         try:
-            return {**_BEFORE, **json.loads(self.options.read_text(encoding="utf-8"))}
+            before = dict(json.loads(self.options.read_text(encoding="utf-8")))
+            return {**_BEFORE, **with_new_names("consistency", before)}
         except (OSError, ValueError, TypeError) as error:
             raise StateFileError(
                 f"{str(self.path)!r} has no readable {self.options.name} beside it ({error}); name another --out"

@@ -46,10 +46,10 @@ def run_consistency(config: EndpointConfig, *, console: Console | None = None) -
         MissingExtraError: answers are to be compared by a library that is not installed.
     """
     console = console or make_console(stderr=True)
-    extract, right = Extractor(config.answer), Right(config)
+    extract, right = Extractor(config.answer_function), Right(config)
     data = read_prompts(config)
     right.check(data.rows[0])
-    count = min(len(data), config.limit or len(data))
+    count = min(len(data), config.num_prompts or len(data))
     ids, rows = data.ids[:count], data.rows[:count]
     file = ResultFile(Path(config.out or f"consistency/{Path(config.data).stem}-{config.rule}.jsonl"))
     hashes = {"data_hash": data.fingerprint(), "answer_hash": extract.hash, "reward_hash": right.hash}

@@ -26,7 +26,7 @@ def summarise(lines: Sequence[Line], config: EndpointConfig) -> dict[str, Any]:
 
     >>> line = {"samples": 5, "why": "agreed", "prompt_tokens": 40, "completion_tokens": 50, "chosen": "4",
     ...         "correct": True, "requests": 2}
-    >>> config = EndpointConfig(base_url="http://x", model="m", k=40, price_in=1, price_out=2)
+    >>> config = EndpointConfig(base_url="http://x", model="m", num_generations=40, price_in=1, price_out=2)
     >>> found = summarise([line], config)
     >>> found["full"]
     {'requests': 1, 'prompt_tokens': 20.0, 'completion_tokens': 400.0, 'money': 0.00082}
@@ -42,7 +42,7 @@ def summarise(lines: Sequence[Line], config: EndpointConfig) -> dict[str, Any]:
         "samples": samples,
         "samples_mean": samples / n if n else None,
         "unused": unused,
-        "saved": 1 - (samples + unused) / (n * config.k) if n else None,
+        "saved": 1 - (samples + unused) / (n * config.num_generations) if n else None,
         "uncounted": sum(line.get("uncounted", 0) for line in lines),
         **_cost(lines, config),
         "why": dict(Counter(line["why"] for line in lines)),
@@ -64,13 +64,13 @@ def show_summary(
     numbers: Mapping[str, Any], config: EndpointConfig, console: Console, *, seconds: float, asked: int
 ) -> None:
     """Print what `summarise` gives, and how long this run took over how many prompts."""
-    title = f"{config.rule}, at most {config.k} samples, answers compared as {config.same}"
+    title = f"{config.rule}, at most {config.num_generations} samples, answers compared as {config.same}"
     table = Table(title=title, title_justify="left", box=None, show_header=False)
     for _ in range(3):
         table.add_column(overflow="fold")  # the path of a reward function may be long
     if numbers["prompts"]:
         table.add_row("prompts", f"{numbers['prompts']:,}", f"{numbers['unanswered']:,} without any answer")
-        saved = f"{numbers['saved']:.1%} fewer than {config.k} each"
+        saved = f"{numbers['saved']:.1%} fewer than {config.num_generations} each"
         unused = f", {numbers['unused']:,} drawn in vain" if numbers["unused"] else ""
         table.add_row("samples a prompt", f"{numbers['samples_mean']:.2f}", saved + unused)
         why = ", ".join(f"{name} {count:,}" for name, count in sorted(numbers["why"].items()))
@@ -92,7 +92,7 @@ def _show_cost(numbers: Mapping[str, Any], config: EndpointConfig, console: Cons
         console.print(f" requests {numbers['requests']:,}; tokens unknown: the endpoint does not count them")
         return
     table = Table(box=None, header_style="")
-    for name in ("cost", config.rule, f"all {config.k} at once (estimated)", ""):
+    for name in ("cost", config.rule, f"all {config.num_generations} at once (estimated)", ""):
         table.add_column(name, justify="left" if name in ("cost", "") else "right")
     for label, spent, all_k in (
         ("requests", numbers["requests"], full["requests"]),
@@ -133,13 +133,14 @@ def _cost(lines: Sequence[Line], config: EndpointConfig) -> dict[str, Any]:
     found |= dict.fromkeys((*_COUNTS, "money", "full", "cost_ratio", "verdict"))
     if not counted:
         return found
-    requests = -(-config.k // (1 if any(line.get("one_each") for line in lines) else config.per_request()))
+    most = config.num_generations
+    requests = -(-most // (1 if any(line.get("one_each") for line in lines) else config.per_request()))
     found |= {name: sum(line[name] for line in counted) for name in _COUNTS}
     found["full"] = full = {
         "requests": requests * len(lines),
         "prompt_tokens": sum(line["prompt_tokens"] / line["requests"] * requests for line in counted),
         "completion_tokens": sum(
-            line["completion_tokens"] / (line["samples"] + line.get("unused", 0)) * config.k for line in counted
+            line["completion_tokens"] / (line["samples"] + line.get("unused", 0)) * most for line in counted
         ),
         "money": None,
     }
@@ -164,7 +165,8 @@ def _verdict(numbers: Mapping[str, Any], config: EndpointConfig) -> str | None:
     exact = [f"--{name}" for name in ("window", "ahead") if getattr(config, name) is not None]
     advice = f"leave out {' and '.join(exact)}, or take --rule full" if exact else "take --rule full"
     return (
-        f"{config.rule} cost {ratio:.1f} times what all {config.k} at once would have: {numbers['requests']:,} "
-        f"requests instead of {full['requests']:,} read {read:,.0f} prompt tokens more, and {answers} answer tokens; "
+        f"{config.rule} cost {ratio:.1f} times what all {config.num_generations} at once would have: "
+        f"{numbers['requests']:,} requests instead of {full['requests']:,} read {read:,.0f} prompt tokens more, and "
+        f"{answers} answer tokens; "
         f"{advice}"
     )

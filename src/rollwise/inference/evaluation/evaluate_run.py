@@ -32,7 +32,7 @@ def run_evaluation(given: EvaluationInputs, options: dict[str, Any], *, progress
         StateFileError: a damaged file.
     """
     head, rollouts = SuccessHead.load(given.head), RolloutSet.read(given.rollouts)
-    bench = bench_of(given.rollouts, given.prompts, check=given.check)
+    bench = bench_of(given.rollouts, given.num_prompts, check=given.check)
     fitted = _fitted(head, rollouts, accepted=given.fitted)
     config = EvaluationConfig(limit=bench.limit, **options)
     model, tokenizer, name = model_of(rollouts, given.model, progress=partial(progress, "warm start"))
@@ -81,8 +81,8 @@ def _evaluation(
     return Evaluation(
         given.folder,
         config,
-        decode=decode_on(by_head, bench, config.k),
-        confident=decode_on(by_confidence, bench, config.k),
+        decode=decode_on(by_head, bench, config.num_generations),
+        confident=decode_on(by_confidence, bench, config.num_generations),
         judge=judge_on(bench),
         states=head.states,
         solved_at=bench.solved_at,

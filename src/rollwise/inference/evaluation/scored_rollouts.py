@@ -58,7 +58,7 @@ def report_of(scored: Scored, config: EvaluationConfig, solved_at: float) -> dic
     """The calibration report, with AUC at steps that follow from the warmup."""
     warmup = int(config.warmup or 1)
     steps = auc_steps(warmup, int(scored.lengths.max()))
-    return calibration_report(scored, steps=steps, prune_step=warmup, k=config.k, solved_at=solved_at)
+    return calibration_report(scored, steps=steps, prune_step=warmup, k=config.num_generations, solved_at=solved_at)
 
 
 def auc_steps(warmup: int, longest: int) -> list[int]:

@@ -76,13 +76,13 @@ class EvaluationConfig:
 
     Args:
         limit: Most tokens of a candidate.
-        k: Candidates of best-of-N.
+        num_generations: Candidates of best-of-N.
         seeds: At least 3.
-        rule: How the answer is chosen: value-end, majority or weighted-majority.
+        select: How the answer is chosen: value-end, majority or weighted-majority.
         warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
         interval: Steps between; a 32nd of the limit.
         thresholds: Of `prune`.
-        keep: Candidates that `prune` keeps.
+        prune_keep: Candidates that `prune` keeps.
         taus: Of `early-stop`.
         betas: Of `utility`, one by one and at once.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
@@ -100,13 +100,13 @@ class EvaluationConfig:
     """
 
     limit: int
-    k: int = 8
+    num_generations: int = 8
     seeds: tuple[int, ...] = (0, 1, 2)
-    rule: str = "value-end"
+    select: str = "value-end"
     warmup: int | None = None
     interval: int | None = None
     thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)
-    keep: int = 2
+    prune_keep: int = 2
     taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
     betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
     sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
@@ -121,14 +121,14 @@ class EvaluationConfig:
 
     def __post_init__(self) -> None:
         check_whole("limit", self.limit, least=1)
-        check_whole("k", self.k, least=1)
-        check_whole("keep", self.keep, least=1)
+        check_whole("num_generations", self.num_generations, least=1)
+        check_whole("prune_keep", self.prune_keep, least=1)
         check_whole("resamples", self.resamples, least=1)
         check_number("tolerance", self.tolerance, low=0.0, high=1.0)
         if len(set(self.seeds)) < FEWEST_SEEDS or len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"seeds must be {FEWEST_SEEDS} distinct numbers or more, got {list(self.seeds)}")
-        if self.rule not in LIVE_RULES:
-            raise ConfigError(f"rule must be one of {', '.join(LIVE_RULES)}, got {self.rule!r}")
+        if self.select not in LIVE_RULES:
+            raise ConfigError(f"select must be one of {', '.join(LIVE_RULES)}, got {self.select!r}")
         for mean in self.mean_ks:
             check_whole("mean_ks", mean, least=1)
         if self.warmup is not None and check_whole("warmup", self.warmup, least=1) >= self.limit:
@@ -148,7 +148,7 @@ class EvaluationInputs:
         head: A file of `rollwise head fit`.
         model: Folder, hub id or embedded; by default the model that made the rollouts.
         out: The folder; by default ROLLOUTS/evaluation.
-        prompts: Decode only this many of the first prompts; by default all.
+        num_prompts: Decode only this many of the first prompts; by default all.
         slots: Most candidates in the batch at once, of all prompts together.
         check: `file.py:function`, text -> bool: adds a policy that needs no head and draws candidates until the text
             passes; by default the task's own check.
@@ -159,7 +159,7 @@ class EvaluationInputs:
     head: str
     model: str | None = None
     out: str | None = None
-    prompts: int | None = None
+    num_prompts: int | None = None
     slots: int = 64
     check: str | None = None
     fitted: bool = False
@@ -177,7 +177,9 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     ['none', 'prune 0.5', 'utility 0.02', 'utility-at-once 0.02']
     """
     warmup, interval = int(config.warmup or 1), int(config.interval or 1)
-    prunes = {t: Prune(warmup=warmup, interval=interval, threshold=t, keep=config.keep) for t in config.thresholds}
+    prunes = {
+        t: Prune(warmup=warmup, interval=interval, threshold=t, keep=config.prune_keep) for t in config.thresholds
+    }
     found = [Setting(BASELINE, BASELINE, BestOfN())]
     found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
     found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
@@ -195,7 +197,7 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
         ]
     found += [Setting(f"until {t:g}", "until", Until(threshold=t)) for t in config.untils]
     for mean in config.mean_ks:
-        if mean < config.k:  # with all K there is nothing to allocate
+        if mean < config.num_generations:  # with all K there is nothing to allocate
             found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
             found += [Setting(f"blend {mean}/{t:g}", "blend", policy, mean) for t, policy in prunes.items()]
     return found + peers_of(config, check)
@@ -223,7 +225,9 @@ def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[S
             f"deepconf {keep:g}",
             "deepconf",
             DeepConfPolicy(
-                **with_defaults(DeepConfPolicy.name, {**given, "keep": keep}, k=config.k, limit=config.limit)
+                **with_defaults(
+                    DeepConfPolicy.name, {**given, "keep": keep}, k=config.num_generations, limit=config.limit
+                )
             ),
             rule=CONFIDENT,
             signal=CONFIDENCE,

@@ -78,7 +78,7 @@ class Evaluation:
             self._seen[CONFIDENCE] = (confident, TokenConfidence().states)
         self.settings = [setting for setting in settings_of(config, check) if setting.signal in self._seen]
         self._live_names = live_names(config, self.settings)
-        named = {"k": config.k, "limit": config.limit, "rule": config.rule, "states": self.states}
+        named = {"k": config.num_generations, "limit": config.limit, "rule": config.select, "states": self.states}
         more = {"solved_at": self.solved_at, "about": self.about, "digests": self.digests}
         self.folder = EvaluationFolder(out, named | more)
         self._full: dict[int, FullRun] = {}
@@ -126,7 +126,9 @@ class Evaluation:
             if found is None or (watch and not found.confident):
                 decode, states = self._seen[HEAD]
                 path = self.folder.full_path(seed)
-                found = decode_full(path, decode, self.judge, seed, k=self.config.k, states=states, watch=watch)
+                found = decode_full(
+                    path, decode, self.judge, seed, k=self.config.num_generations, states=states, watch=watch
+                )
             self._full[seed] = found
         return self._full[seed]
 
@@ -139,10 +141,10 @@ class Evaluation:
         """(N,) candidates of each prompt: K, or as adaptive K allots them by V(x)."""
         prompts = self.full(seed).prompts
         if setting.mean_k is None:
-            return [self.config.k] * len(prompts)
+            return [self.config.num_generations] * len(prompts)
         values = self._prompt_values(prompts)
         ids = [prompt.id for prompt in prompts]
-        return [int(k) for k in allocate(values, setting.mean_k, 1, self.config.k, ids=ids)]
+        return [int(k) for k in allocate(values, setting.mean_k, 1, self.config.num_generations, ids=ids)]
 
     def _prompt_values(self, prompts: Sequence[Logged]) -> list[float]:
         """(N,) V(x), the same with every seed: it is read before any token."""
@@ -185,7 +187,7 @@ class Evaluation:
         return self._run(setting, seed, results, self.judge(results), seconds=(wall_s, cpu_s))
 
     def _run(self, setting: Setting, seed: int, results: Sequence[Result], rewards: Any, **seconds: Any) -> PolicyRun:
-        how: dict[str, Any] = {"rule": self.config.rule, "solved_at": self.solved_at, "key": self.key, **seconds}
+        how: dict[str, Any] = {"rule": self.config.select, "solved_at": self.solved_at, "key": self.key, **seconds}
         return policy_run(setting, seed, results, rewards, states=self._seen[setting.signal][1], **how)
 
     def _summary(self, calibration: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -60,7 +60,7 @@ def summary_of(
         check: Of a text, if there is one.
     """
     summaries = {setting.name: summarise(replayed[setting.name]) for setting in settings}
-    curves = [best_of_curve(**given, rule=config.rule) for given in full]
+    curves = [best_of_curve(**given, rule=config.select) for given in full]
     curve = mean_curve(curves)
     voted = mean_curve([best_of_curve(**given, rule="majority") for given in full])
     checked = None if check is None else mean_curve([best_of_curve(**given, rule=CHECKED) for given in full])
@@ -100,7 +100,7 @@ def _policy(
         "options": {"policy": setting.policy.name, "policy_options": asdict(cast("Any", setting.policy))},
         "acted": bool((mine.by_prompt.row_forwards != baseline.row_forwards).any()),
         "mean_k": setting.mean_k,
-        "rule": setting.rule or config.rule,
+        "rule": setting.rule or config.select,
         "headless": setting.headless,
         "seeds": list(mine.seeds),
         **{name: asdict(getattr(mine, name)) for name in ("accuracy", "row_forwards", "steps")},

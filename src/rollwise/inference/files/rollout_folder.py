@@ -15,7 +15,7 @@ from rollwise.state import write_atomically
 
 def rollouts_folder(path: str | Path) -> SampleFolder:
     """The files of a folder of rollouts."""
-    return SampleFolder(path, lines=ROLLOUTS_FILE, what="a folder of `rollwise rollouts`")
+    return SampleFolder(path, lines=ROLLOUTS_FILE, what="a folder of `rollwise rollouts`", command="rollouts")
 
 
 def read_facts(folder: Path) -> dict[str, Any]:

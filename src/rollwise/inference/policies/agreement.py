@@ -85,8 +85,8 @@ class EarlyStopping:
         """`ConfigError`, naming the `option` that sets the window, if k samples never make a whole one."""
         if self.window > k:
             raise ConfigError(
-                f"with esc {option} must be at most k, else no window is ever whole: got {option}={self.window} and "
-                f"k={k}; raise k or lower {option}"
+                f"with esc {option} must be at most num_generations, else no window is ever whole: got "
+                f"{option}={self.window} and num_generations={k}; raise num_generations or lower {option}"
             )
 
     def draw(self, k: int, drawn: int) -> int:

@@ -57,15 +57,15 @@ def why_idle(policy: Policy, *, k: int, limit: int) -> str | None:
     if isinstance(policy, BestOfN):
         return None
     if k == 1:
-        return "there is one candidate, k=1"
+        return "there is one candidate, num_generations=1"
     if isinstance(policy, Prune | EarlyStop | Utility) and policy.warmup >= limit:
         return f"its warmup of {policy.warmup} tokens is not below the limit of {limit}"
     if isinstance(policy, Prune) and policy.keep >= k:
-        return f"it keeps {policy.keep} of k={k} candidates"
+        return f"it keeps {policy.keep} of {k} candidates"
     if isinstance(policy, Utility) and policy.beta == policy.gamma == 0:
         return "tokens cost nothing with beta=0 and gamma=0"
     if isinstance(policy, Sequential) and policy.width >= k:
-        return f"all k={k} candidates begin at once with width={policy.width}"
+        return f"all {k} candidates begin at once with width={policy.width}"
     if isinstance(policy, DeepConfPolicy) and policy.warmup >= k:
-        return f"its warmup of {policy.warmup} candidates is not below k={k}"
+        return f"its warmup of {policy.warmup} candidates is not below num_generations={k}"
     return None

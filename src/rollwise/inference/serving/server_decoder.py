@@ -80,7 +80,7 @@ class ServerDecoder:
         decoder = StreamedDecoder(
             ServerSource(endpoint, prompts, self.signal, self.stats),
             signal=self.signal,
-            max_new_tokens=self.config.max_tokens,
+            max_new_tokens=self.config.max_completion_length,
             slots=self.config.concurrency,
             unnamed_ids=self.unnamed_ids,
             answer=answer,

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import MissingExtraError, StateFileError
+from rollwise.renamed import with_new_names
 from rollwise.reports.comparison.tables import Cell, Table
 from rollwise.runs.lines import lines_by_id
 from rollwise.runs.names import OPTIONS_ENDING, SUMMARY_ENDING
@@ -39,6 +40,7 @@ def write_consistency_report(path: str | Path, out: str | Path | None = None) ->
     """
     path = Path(path)
     options = _read_beside(path, OPTIONS_ENDING, "it is no file of `rollwise consistency`; name one")
+    options = with_new_names("consistency", options)
     again = "run the same `rollwise consistency` again, which writes it without asking for what is there"
     numbers = _read_beside(path, SUMMARY_ENDING, again)
     lines = list(lines_by_id(path, "answers", mend=False).values())
@@ -76,7 +78,8 @@ def sentences(options: Mapping[str, Any], numbers: Mapping[str, Any], lines: Seq
         said.append(numbers["verdict"] + ".")
     elif numbers["cost_ratio"] is not None and options["rule"] != "full":
         said.append(
-            f"{options['rule']} cost {numbers['cost_ratio']:.2f} of what all {options['k']} at once would have."
+            f"{options['rule']} cost {numbers['cost_ratio']:.2f} of what all {options['num_generations']} at once "
+            "would have."
         )
     if numbers["judged"]:
         share = numbers["correct"] / numbers["judged"]
@@ -113,7 +116,7 @@ def cost_table(options: Mapping[str, Any], numbers: Mapping[str, Any]) -> Table:
         "Tokens as the server counted them. All at once is an estimate: answers of each prompt's mean length, and the "
         "prompt once for each request. Money in the unit of the prices given."
     )
-    return Table("Cost", ("", options["rule"], f"all {options['k']} at once"), tuple(rows), note)
+    return Table("Cost", ("", options["rule"], f"all {options['num_generations']} at once"), tuple(rows), note)
 
 
 def answer_table(lines: Sequence[Line]) -> Table:
@@ -156,7 +159,8 @@ def _short(text: str | None) -> str:
 def facts(options: Mapping[str, Any], numbers: Mapping[str, Any]) -> str:
     """The head of the page."""
     shown = {
-        "data": options["data"], "model": options["model"], "rule": options["rule"], "most samples": options["k"],
+        "data": options["data"], "model": options["model"], "rule": options["rule"],
+        "most samples": options["num_generations"],
         "prompts": f"{numbers['prompts']:,}", "samples a prompt": f"{numbers['samples_mean'] or 0:.2f}",
         "answers compared as": options.get("same", "text"),
     }  # fmt: skip

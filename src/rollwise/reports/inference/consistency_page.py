@@ -44,10 +44,10 @@ def render_consistency(name: str, options: Mapping[str, Any], numbers: Mapping[s
 
 def _figures(options: Mapping[str, Any], lines: Sequence[Line]) -> list[FigureSpec]:
     agreed = "Prompts by the share of their samples that gave the chosen answer."
-    drawn = f"Prompts by the samples that were judged before the rule stopped, at most {options['k']}."
+    drawn = f"Prompts by the samples that were judged before the rule stopped, at most {options['num_generations']}."
     return [
         FigureSpec("agreement", "Agreement", agreed, (partial(_draw_agreement, lines),)),
-        FigureSpec("samples", "Samples a prompt", drawn, (partial(_draw_samples, lines, options["k"]),)),
+        FigureSpec("samples", "Samples a prompt", drawn, (partial(_draw_samples, lines, options["num_generations"]),)),
     ]
 
 

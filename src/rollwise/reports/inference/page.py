@@ -38,10 +38,10 @@ def _header(found: Mapping[str, Any]) -> str:
     facts = {
         **{name: value for name, value in found["about"].items() if isinstance(value, str | int | float)},
         "prompts": found["prompts"],
-        "candidates": config["k"],
+        "candidates": config["num_generations"],
         "seeds": len(config["seeds"]),
         "most tokens": config["limit"],
-        "chosen by": config["rule"],
+        "chosen by": config["select"],
         "warmup, interval": f"{config['warmup']}, {config['interval']}",
     }
     shown = "".join(f"<div><dt>{escape(str(k))}</dt><dd>{escape(str(v))}</dd></div>" for k, v in facts.items())

@@ -82,7 +82,7 @@ def peers_table(found: Found) -> Table:
         "No head, no training: the majority of all K answers; ESC and adaptive consistency, the majority of as many as "
         "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early"
         f"{_check_words(found)}. "
-        f"Their answers are chosen by vote, those of none and of best-of-n by {found['config']['rule']}."
+        f"Their answers are chosen by vote, those of none and of best-of-n by {found['config']['select']}."
     )
     return Table("Without a head", _POLICY_HEAD, rows, note)
 
@@ -162,7 +162,7 @@ def best_of_table(found: Found) -> Table:
         )
         for row in found["best_of"]
     )
-    note = f"Expectations over all subsets of the full runs' candidates, chosen by {found['config']['rule']}."
+    note = f"Expectations over all subsets of the full runs' candidates, chosen by {found['config']['select']}."
     checked = ["by the check"] if found.get("check") else []
     return Table("Best-of-n", ("n", "accuracy", "by majority", *checked, "row-forwards", "steps"), rows, note)
 
@@ -263,7 +263,7 @@ def markdown(found: Found) -> str:
 def title(found: Found) -> str:
     """What was evaluated."""
     model = found["about"].get("model")
-    return f"Adaptive best-of-{found['config']['k']}" + (f" of {model}" if model else "")
+    return f"Adaptive best-of-{found['config']['num_generations']}" + (f" of {model}" if model else "")
 
 
 def _line(cells: list[str]) -> str:
