@@ -86,7 +86,8 @@ def study(task: str, seed: int, model: str, folder: Path) -> None:
         given += ["--max_completion_length", str(spec["limit"])]
     prompts, rollouts = spec.get("prompts", (512, 138)), spec.get("rollouts", (4, 16))
     for split, n, g in zip(("train", "eval"), prompts, rollouts, strict=True):
-        run("rollouts", *given, "--split", split, "--prompts", str(n), "--rollouts", str(g), "--out", folder / split)
+        size = ["--num_prompts", str(n), "--num_generations", str(g)]
+        run("rollouts", *given, "--split", split, *size, "--out", folder / split)
     head, evaluation = folder / "head.safetensors", folder / "eval" / "evaluation"
     run("head", "fit", folder / "train", "--out", head)
     run("head", "evaluate", folder / "eval", "--head", head, "--live", ", ".join(LIVE))

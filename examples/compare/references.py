@@ -58,8 +58,9 @@ def trained(base: dict[str, Any], start: Path, out: Path) -> Path:
 def references(base: dict[str, Any], seed: int, weak: Path, strong: Path, out: Path) -> Path:
     """The joined profile's folder, of the pool of one seed."""
     joined = out / f"seed{seed}"
-    options = ["--task_options", json.dumps(base["task_options"]), "--prompts", base["num_prompts"], "--seed", seed]
-    options += ["--sample", "all", "--rollouts", 8, "--batch_size", 1024]
+    options = ["--task_options", json.dumps(base["task_options"]), "--seed", seed]
+    options += ["--pool_prompts", base["num_prompts"], "--num_prompts", "all"]
+    options += ["--num_generations", 8, "--batch_size", 1024]
     for model, folder, join in ((weak, weak_folder(joined), []), (strong, joined, ["--join", weak_folder(joined)])):
         if not (folder / "profile.json").exists():
             rollwise("profile", base["task"], "--model", model, *options, *join, "--out", folder)

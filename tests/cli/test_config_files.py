@@ -18,7 +18,7 @@ from rollwise.cli.commands import COMMANDS, FILED, SUBCOMMANDS, parser_of
 from rollwise.cli.mistakes import options_in
 from rollwise.cli.schema import schema_of
 from rollwise.comparing import read_plan
-from rollwise.renamed import RENAMED
+from rollwise.renamed import NUMBERS, RENAMED
 from rollwise.sampling.config import OwnData
 from rollwise.simulation.config import SimulateConfig
 from rollwise.training.config import TrainConfig
@@ -149,36 +149,18 @@ def test_the_schema_takes_what_is_shipped_and_refuses_a_misspelt_key(path: Path)
 
 
 def test_no_old_name_is_an_option_still() -> None:
+    """`profile --rollouts` names past rollouts."""
     for command, names in RENAMED.items():
         known = set(schema_of(command)["properties"])
-        assert not known & names.keys()
+        assert {(command, name) for name in known & names.keys()} <= NUMBERS
         assert set(names.values()) <= known
 
 
-def test_old_names_go_on_working_with_a_warning(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+def test_options_below_an_old_name_have_the_new_one(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On the command line, in YAML, and in plans."""
-    monkeypatch.setitem(RENAMED, "train", {"stages": "steps", "method_options": "curriculum_options"})
-    path = tmp_path / "my.yaml"
-    path.write_text("stages: 7\n")
-    for arguments in (["--stages", "7"], ["--stages=7"], ["--config", str(path)]):
-        assert main(["train", *arguments, "--print_config"]) == 0
-        out, err = capsys.readouterr()
-        assert yaml.safe_load(out)["steps"] == 7
-        assert "stages" in err
-        assert "is called" in err
-        assert err.count("\n") == 1
+    monkeypatch.setitem(RENAMED, "train", {"method_options": "curriculum_options"})
     assert "rails: true" in printed(capsys, "train", "--method-options.rails", "true")
-    path.write_text("stages: 7\nsteps: 8\n")
-    with pytest.raises(SystemExit):
-        main(["train", "--config", str(path)])
-    assert "'stages' is called 'steps' now, and both are given" in capsys.readouterr().err
-    plan = {"base": {"task": "reversal", "stages": 9}, "methods": {"u": {"curriculum": "uniform"}}}
-    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
-    assert read_plan(tmp_path / "plan.yaml").config("u", 0, Path()).steps == 9
-    old = SimulateConfig.from_dict({"prompts": 60, "batch": 4, "group": 3, "rollouts": 100})
-    assert (old.num_prompts, old.prompts_per_step, old.num_generations, old.rollout_budget) == (60, 4, 3, 100)
 
 
 MISTAKES = [

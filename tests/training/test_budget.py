@@ -5,12 +5,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from rollwise.models import EmbeddedConfig, embedded_policy, load_policy
 from rollwise.models.identity import made_by
+from rollwise.renamed import RENAMED
+from rollwise.runs.reading import read_run
 from rollwise.tasks import make_task
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import resume_run, start_run
+from rollwise.watching.follow import RunFollower
 
 TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
 
@@ -42,6 +46,23 @@ def test_it_ends_after_the_step_that_uses_the_budget_up(policy: Path, tmp_path: 
     before = (run / "metrics.jsonl").read_bytes()
     resume_run(run)  # complete: nothing to do
     assert (run / "metrics.jsonl").read_bytes() == before
+
+
+def test_a_run_of_an_older_version_goes_on(policy: Path, tmp_path: Path) -> None:
+    """Its `config.yaml` has the old names of options."""
+    run = start_run(config(policy, tmp_path / "run", token_budget=250))
+    old = {now: name for name, now in RENAMED["train"].items()}
+    kept = yaml.safe_load((run / "config.yaml").read_text())
+    (run / "config.yaml").write_text(yaml.safe_dump({old.get(name, name): value for name, value in kept.items()}))
+    assert "max_tokens: 250" in (run / "config.yaml").read_text()
+    assert read_run(run).config == kept
+    follower = RunFollower(run)
+    follower.look()
+    assert follower.history.config == kept
+    before = len(metrics(run))
+    resume_run(run, token_budget=500)
+    assert metrics(run)[-1]["tokens"] >= 500
+    assert len(metrics(run)) > before
 
 
 def test_without_a_budget_steps_decide_and_the_start_stays_on_record(policy: Path, tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ from rollwise.inference.evaluation.settings import EvaluationConfig
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.defaults import policy_for, why_idle
 from rollwise.models import load_policy
+from rollwise.renamed import RENAMED
 
 pytest.importorskip("trl")
 
@@ -40,20 +41,8 @@ def evaluated(options: dict[str, Any], head: Path, tmp_path_factory: pytest.Temp
     assert main(["rollouts", options["data"], *given, "--num_prompts", "12", "--out", str(folder)]) == 0
     (folder.parent / "checks.py").write_text("def digit(text):\n    return text[:1].isdigit()\n")
     few = [part for name in ("taus", "betas", "mean_ks", "windows", "confidences") for part in (f"--{name}", "[]")]
-    few += [
-        "--num_generations",
-        "4",
-        "--live",
-        "no",
-        "--keeps",
-        "[50]",
-        "--resamples",
-        "50",
-        "--untils",
-        "[0.45,0.5]",
-        "--warmup",
-    ]
-    few += ["2", "--check", f"{folder.parent / 'checks.py'}:digit"]
+    few += ["--num_generations", "4", "--live", "no", "--keeps", "[50]", "--resamples", "50", "--untils", "[0.45,0.5]"]
+    few += ["--warmup", "2", "--check", f"{folder.parent / 'checks.py'}:digit"]
     assert main(["head", "evaluate", str(folder), "--head", str(head), *few]) == 0
     return folder / "evaluation"
 
@@ -156,7 +145,12 @@ def test_bestof_takes_the_cheapest_setting_that_loses_nothing(
     assert chosen.name == setting_of(evaluated / "evaluation.json").name == best["name"]
     config = BestOfConfig(data=options["data"], head=str(head), evaluation=str(evaluated))
     assert (config.policy, config.policy_options) == (best["options"]["policy"], best["options"]["policy_options"])
-    assert (config.k, config.mean_k, config.select) == (4, best["mean_k"], "value-end")
+    assert (config.num_generations, config.mean_k, config.select) == (4, best["mean_k"], "value-end")
+    older = tmp_path / "older" / "evaluation.json"
+    older.parent.mkdir()
+    old = {now: name for name, now in RENAMED["head evaluate"].items()}
+    older.write_text(json.dumps(found | {"config": {old.get(name, name): v for name, v in found["config"].items()}}))
+    assert setting_of(older).options == chosen.options
     with caplog.at_level(logging.WARNING):
         by_it = answer(options, tmp_path / "a", head=str(head), evaluation=str(evaluated / "evaluation.json"))
     assert "was chosen on something else" not in caplog.text  # same model, head, data and limit

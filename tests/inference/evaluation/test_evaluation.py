@@ -164,7 +164,7 @@ def test_a_folder_holds_one_evaluation(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="whose model is 'fake', not 'another'"):
         make(tmp_path, FakeDecoder(), about={"model": "another"})
     with pytest.raises(ConfigError, match="whose rule is 'value-end'"):
-        make(tmp_path, FakeDecoder(), rule="majority")
+        make(tmp_path, FakeDecoder(), select="majority")
     make(tmp_path, FakeDecoder(), thresholds=(0.3,), live="front")  # another grid may join
     (tmp_path / "full-0.npz").write_bytes(b"torn")
     with pytest.raises(StateFileError, match="delete it"):
