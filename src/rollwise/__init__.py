@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 
 from rollwise import curricula as _curricula
 from rollwise.curricula import *  # noqa: F403
+from rollwise.curricula.seam.exclusive import Synchronized
 from rollwise.errors import (
+    ConcurrentUseError,
     ConfigError,
     MissingColumnError,
     MissingExtraError,
     PoolError,
     RewardError,
     RollwiseError,
+    ShortError,
     SilentNoOpError,
     StateError,
     StateFileError,
@@ -31,6 +34,7 @@ from rollwise.errors import (
 from rollwise.evidence import Evidence
 from rollwise.gates import AllOf, DynamicSampling, Everything, Gate, MixedOutcome, PassRateRange, VarianceThreshold
 from rollwise.judges import Answer, EmbeddingJudge, InContextJudge, Judge, Lesson, Prompts, Question, TextJudge
+from rollwise.ledger import Refused, TellReport
 from rollwise.moved import install as _install_old_names
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
@@ -60,6 +64,7 @@ __all__ = [
     *_curricula.__all__,
     "AllOf",
     "Answer",
+    "ConcurrentUseError",
     "ConfigError",
     "DynamicSampling",
     "EmbeddingJudge",
@@ -79,13 +84,17 @@ __all__ = [
     "PromptStream",
     "Prompts",
     "Question",
+    "Refused",
     "RewardError",
     "RewardSpec",
     "RollwiseError",
+    "ShortError",
     "SilentNoOpError",
     "StateError",
     "StateFileError",
+    "Synchronized",
     "TaskError",
+    "TellReport",
     "TextJudge",
     "Ticket",
     "TicketError",

@@ -14,6 +14,7 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
+from rollwise.incarnations import plain_id
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.ticket import Ticket
@@ -77,7 +78,7 @@ class Player:
         if kind == "tell-failed":
             return Outcome(ticket.id, rewards=[], failed=ticket.n_rollouts or self.group)
         level, group = int(ticket.prompt_id[1:]) % 5, ticket.n_rollouts or self.group
-        raw = [zlib.crc32(f"{ticket.prompt_id}/{ticket.id}/{i}".encode()) % 5 for i in range(group)]
+        raw = [zlib.crc32(f"{ticket.prompt_id}/{plain_id(ticket.id)}/{i}".encode()) % 5 for i in range(group)]
         binary = [float(level == 4 or (level != 0 and r <= level)) for r in raw]
         graded = [1.0 if b else 0.1 * (r % 2) for b, r in zip(binary, raw, strict=True)]
         signed = [2.0 * b - 1.0 for b in binary]

@@ -78,6 +78,7 @@ class Uniform(
     """
 
     lane = "uniform"
+    learns_from = "means"
     rotates = True
 
     def __init__(self, pool: PromptPool | None = None, **core: Unpack[CoreOptions]) -> None:
@@ -115,6 +116,7 @@ class Ordered(
     """
 
     lane = "ordered"
+    learns_from = "means"
     rotates = True
 
     def __init__(

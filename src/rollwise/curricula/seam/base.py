@@ -10,14 +10,17 @@ from __future__ import annotations
 import copy
 import logging
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, TypedDict
+from typing import Any, ClassVar, Literal, TypedDict
 
 import numpy as np
 
+from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.flow import Flow
 from rollwise.curricula.seam.rails import Rails, describe
-from rollwise.errors import ConfigError, PoolError, UnboundError
+from rollwise.errors import ConfigError, PoolError, ShortError, UnboundError
 from rollwise.evidence import Evidence
+from rollwise.incarnations import TicketStatus
+from rollwise.ledger import Checked, TellReport
 from rollwise.options import check_ids, check_whole, checked
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.plugins import Registry
@@ -110,12 +113,14 @@ class Curriculum(Flow):
             "rails": describe(self.rails),
         }
         self._pool: PromptPool | None = None
+        self.busy = Busy()
         self.step = 0
         if pool is not None:
             self.bind(pool)
 
     # ---- the seam ----
 
+    @exclusive
     def bind(self, pool: PromptPool) -> None:
         """Give the curriculum its prompts; once.
 
@@ -131,26 +136,42 @@ class Curriculum(Flow):
         fresh._start(pool)
         self.__dict__ = fresh.__dict__
 
+    @exclusive
     def ask(
-        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
+        self,
+        n: int,
+        *,
+        step: int | None = None,
+        n_rollouts: int | None = None,
+        exclude: Sequence[str] = (),
+        short: Literal["allow", "raise"] = "allow",
     ) -> list[Ticket]:
         """Up to `n` distinct prompts to roll out now, all without an open ticket.
 
-        Fewer come back only if fewer are eligible, which the metric `short` counts.
+        Fewer come back only if fewer are eligible, which the metric `short` counts. An engine with fixed batches asks
+        with `short="raise"`; on `ShortError` it waits for outcomes, tells them and asks again.
 
         Args:
             n: how many prompts.
-            step: the training step they are for, never less than the last one; by default one more than the last.
+            step: the training step they are for. By default one more than the last, and never less than the last; once
+                `advance` was called, the clock's step, and a smaller one is served as well, see there.
             n_rollouts: how many rollouts make a group, those of a screening before included; what is left of them to
                 make is written on the tickets: all of them, where the screening had as many, or more.
             exclude: ids of prompts that may not be chosen this time.
+            short: "raise": raise where fewer than `n` are eligible; "allow": give those.
 
         Raises:
             ConfigError: a number out of range. Nothing has changed then.
+            ShortError: fewer than `n` are eligible, and `short` is "raise". Nothing has changed then.
+            ConcurrentUseError: another call is running. Nothing has changed.
         """
-        n = check_whole("n", n, least=1)
+        n, n_rollouts = check_whole("n", n, least=1), _check_rollouts(n_rollouts)
+        if short not in ("allow", "raise"):
+            raise ConfigError(f"short must be 'allow' or 'raise', got {short!r}")
         aside = np.unique(self.pool.slots_of(check_ids("exclude", exclude)))
-        n_rollouts = self._begin(step, n_rollouts)
+        if short == "raise":
+            self._check_enough(n, aside[aside >= 0], max(self._step_of(step), self.step))
+        step = self._begin(step)
         self.step_begun = False
         aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
         self._hold(aside)
@@ -162,8 +183,9 @@ class Curriculum(Flow):
         self._release(aside)
         self.counters["asked"] += len(picks)
         self.counters["short"] += n - len(picks)
-        return self._issue(picks, n_rollouts, "train")
+        return self._issue(picks, step, n_rollouts, "train")
 
+    @exclusive
     def probe(
         self, n: int, *, step: int | None = None, n_rollouts: int | None = None, wanted: int | None = None
     ) -> list[Ticket]:
@@ -183,28 +205,71 @@ class Curriculum(Flow):
         """
         n = check_whole("n", n, least=1)
         wanted = None if wanted is None else check_whole("wanted", wanted, least=1)
-        n_rollouts = self._begin(step, n_rollouts)
+        n_rollouts = _check_rollouts(n_rollouts)
+        self.pool  # noqa: B018 - raises UnboundError
+        step = self._begin(step)
         self.step_begun = True
         self.next_ask = wanted
         picks = self.select_probes(self._eligible(n))
         self.next_ask = None
         self._hold(picks.slots)
         self.counters["probed"] += len(picks)
-        return self._issue(picks, self.probe_rollouts or n_rollouts, self.probe_purpose)
+        return self._issue(picks, step, self.probe_rollouts or n_rollouts, self.probe_purpose)
 
+    @exclusive
+    def advance(self, step: int) -> None:
+        """Say that the learner is at `step`: from the first call on, the learner owns the clock.
+
+        Then an `ask` or `probe` without a step is for the clock's step and does not move it, so that asking for prompts
+        one by one is the same as asking for them in batches. One of a smaller step, from a worker that is behind, is
+        served; its tickets carry that step, and the metric `behind` counts it. A greater step moves the clock as
+        `advance` does. Old tickets expire, and the beliefs of a step are settled, when the clock moves.
+
+        Raises:
+            ConfigError: `step` is less than the clock's, or no whole number. Nothing has changed then.
+            ConcurrentUseError: another call is running. Nothing has changed.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        now = check_whole("step", step, least=self.step)
+        self.owns_clock, self.step_begun = True, False
+        self._move(now)
+
+    @exclusive
     def tell(self, outcomes: Iterable[Outcome]) -> Evidence:
         """Learn from outcomes, in any order, early, late or partial; all of them, or none if one is wrong.
+
+        `tell_each` takes the right ones and returns the others.
 
         Returns:
             What was learnt, group by group in the order the tickets were issued.
 
         Raises:
-            TicketError: a ticket is unknown, told already, or named twice.
-            RewardError: rewards are NaN, infinite, out of range or too many. Nothing has changed in either case.
+            TicketError: a ticket is unknown, of another incarnation (see `load_state_dict`), told already, or named
+                twice.
+            RewardError: rewards are NaN, infinite, out of range or too many; or a mean alone was told, see `Outcome`,
+                and the method learns from each rollout's reward. Nothing has changed in either case.
+            ConcurrentUseError: another call is running. Nothing has changed.
         """
-        pool = self.pool
-        told = self.ledger.check([outcomes] if isinstance(outcomes, Outcome) else outcomes, self.reward_spec)
-        evidence = self.ledger.close(told, self.reward_spec)
+        self.pool  # noqa: B018 - raises UnboundError
+        return self._take(self.ledger.check(outcomes, self._learner))
+
+    @exclusive
+    def tell_each(self, outcomes: Iterable[Outcome]) -> TellReport:
+        """Learn from the outcomes that are right, and return the others with their reasons.
+
+        For engines in which an outcome may come twice, after a restart, or for a ticket that was lost.
+
+        Raises:
+            TicketError: `outcomes` is no `Outcome` and no list.
+            ConcurrentUseError: another call is running. Nothing has changed.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        checked, refused = self.ledger.sift(outcomes, self._learner)
+        return TellReport(self._take(checked), refused)
+
+    def _take(self, checked: Checked) -> Evidence:
+        """Learn from checked outcomes."""
+        evidence = self.ledger.close(checked, self._learner)
         if len(evidence):
             self._settle()
             self.count(evidence)
@@ -217,9 +282,36 @@ class Curriculum(Flow):
             self._release(slots[~self.ledger.open[slots]])
             if evidence.count[~evidence.probe].any():
                 self.told_step = self.step
-        logger.debug("told %d of %d prompts", len(evidence), len(pool))
+        logger.debug("told %d of %d prompts", len(evidence), len(self.pool))
         return evidence
 
+    # ---- tickets ----
+
+    def ticket_status(self, ticket_id: str) -> TicketStatus:
+        """What has become of a ticket.
+
+        Returns:
+            "open": in flight. "told". "expired": it may still be told, late; of the oldest, when 65,536 more have
+            expired, "told". "foreign": issued by another incarnation, see `load_state_dict`. "unknown": no such id.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        return self.ledger.status(ticket_id)
+
+    def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
+        """The tickets in flight, in the order issued.
+
+        Args:
+            prompt_id: only that prompt's: one, or none. For engines that give back the prompt without its ticket.
+        """
+        if prompt_id is None:
+            return self.ledger.open_tickets() if self.pool else []
+        (slot,) = self.pool.slots_of([prompt_id]).tolist()
+        ticket = self.ledger.open_ticket_of(slot)
+        return [] if ticket is None else [ticket]
+
+    # ---- rewards, numbers ----
+
+    @exclusive
     def widen_rewards(self, low: float, high: float) -> bool:
         """Take rewards from `low` to `high` from now on, where no `reward_spec` was given; whether that changed it.
 
@@ -241,8 +333,9 @@ class Curriculum(Flow):
         pool, counters = self.pool, self.counters
         groups = counters["mixed"] + counters["all_good"] + counters["all_bad"]
         ratio = {"effective_ratio": counters["mixed"] / groups} if groups else {}
+        rare = set() if self.owns_clock else {name for name in self.rare if not counters[name]}
         numbers = {
-            **counters,
+            **{name: number for name, number in counters.items() if name not in rare},
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
@@ -270,6 +363,23 @@ class Curriculum(Flow):
                 "hand it to a trainer, which binds it to its data set"
             )
         return self._pool
+
+    def _check_enough(self, n: int, aside: np.ndarray, clock: int) -> None:
+        """Raise `ShortError` unless `n` prompts besides the slots `aside` are eligible when the clock is `clock`."""
+        taken = self.ledger.open.copy()
+        taken[[entry.slot for entry in self.ledger.due(clock)]] = False
+        in_flight = int(np.count_nonzero(taken))
+        taken[aside] = True
+        eligible = len(taken) - int(np.count_nonzero(taken))
+        if eligible < n:
+            raise ShortError(
+                f"asked for n={n} prompts, but {eligible} of {len(taken)} are eligible and {in_flight} are in flight: tell "
+                'outcomes first, ask for fewer, or ask with short="allow"'
+            )
+
+
+def _check_rollouts(n_rollouts: int | None) -> int | None:
+    return None if n_rollouts is None else check_whole("n_rollouts", n_rollouts, least=1)
 
 
 CURRICULA.base = Curriculum
