@@ -143,8 +143,8 @@ class Evidence:
         """Raise `RewardError` if a group is unknown, which `who` can't take."""
         if self.unknown.any():
             raise RewardError(
-                f"{who} needs each rollout's reward, but {int(self.unknown.sum())} of {len(self)} groups were told by a "
-                "mean alone: tell Outcome(ticket_id, rewards=[...])"
+                f"{who} needs each rollout's reward, but {int(self.unknown.sum())} of {len(self)} groups were told by "
+                "a mean alone: tell Outcome(ticket_id, rewards=[...])"
             )
 
     @property

@@ -41,21 +41,18 @@ class Incarnations:
 
     def __init__(self) -> None:
         self.next = 0
-        self._began: dict[str, int] = {"": 0}  # tag -> its first number, in the order of time; the last is the present
-
-    @property
-    def tag(self) -> str:
+        self._began: dict[str, int] = {}  # tag -> its first number, in the order of time, of those that issued any
+        self.tag: str = ""
         """That of the present incarnation; "" for a fresh curriculum."""
-        return next(reversed(self._began))
 
     def renew(self) -> None:
         """Issue ids with a new random tag from now on."""
-        if self._began[self.tag] == self.next:  # it has issued nothing
-            del self._began[self.tag]
-        self._began[secrets.token_hex(4)] = self.next
+        self.tag = secrets.token_hex(4)
 
     def issue(self, k: int) -> list[tuple[int, str]]:
         """The next k numbers, and their ids."""
+        if k:
+            self._began.setdefault(self.tag, self.next)
         numbers, suffix = range(self.next, self.next + k), f".{self.tag}" if self.tag else ""
         self.next += k
         return [(number, f"t{number}{suffix}") for number in numbers]
@@ -81,4 +78,7 @@ class Incarnations:
     def load(self, next_number: int, began: Iterable[tuple[str, int]]) -> None:
         """Take over a saved counter, and `state` (states of version 0.1 have none)."""
         self.next = int(next_number)
-        self._began = {str(tag): int(first) for tag, first in began} or {"": 0}
+        self._began = {str(tag): int(first) for tag, first in began}
+        if not self._began and self.next:
+            self._began = {"": 0}
+        self.tag = next(reversed(self._began), "")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from rollwise.incarnations import Incarnations, TicketStatus, parse
 from rollwise.outcome import Outcome, shown
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose, Ticket
-from rollwise.told import Learner, Told, read_outcome
+from rollwise.told import Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
@@ -36,34 +36,6 @@ class Entry:
     number: int
     asked_at: int
     ticket: Ticket
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """An outcome that `tell_each` left out.
-
-    Attributes:
-        outcome: as it was given.
-        status: that of its ticket, see `Curriculum.ticket_status`; "invalid" where the outcome itself is wrong.
-        reason: why, in one line.
-    """
-
-    outcome: Any
-    status: TicketStatus | Literal["invalid"]
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class TellReport:
-    """What `tell_each` did.
-
-    Attributes:
-        evidence: what was learnt, group by group in the order the tickets were issued.
-        refused: the outcomes that were left out, in the order given.
-    """
-
-    evidence: Evidence
-    refused: list[Refused]
 
 
 Checked = dict[str, tuple[Entry, Told]]
@@ -280,14 +252,14 @@ class Ledger:
                 asked_at = row.pop("asked_at", row["step"])
                 ticket = Ticket(prompt=self._pool.prompts[slot], **row)
                 book[ticket.id] = Entry(slot, parsed[0], asked_at, ticket)
-        return slots.count(-1)
+        return len(rows) - sum(slot >= 0 for slot in slots)
 
 
 def _rows(outcomes: Any) -> Iterable[Any]:
     if isinstance(outcomes, Outcome):
         return [outcomes]
     try:
-        return iter(outcomes)
+        return iter(outcomes)  # type: ignore[no-any-return]
     except TypeError:
         raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rollwise.errors import RewardError
+from rollwise.evidence import Evidence
+from rollwise.incarnations import TicketStatus
 from rollwise.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
 from rollwise.ticket import Ticket
 
@@ -53,6 +55,34 @@ class Told:
     labels: tuple[str, ...] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An outcome that `tell_each` left out.
+
+    Attributes:
+        outcome: as it was given.
+        status: that of its ticket, see `Curriculum.ticket_status`; "invalid" where the outcome itself is wrong.
+        reason: why, in one line.
+    """
+
+    outcome: Any
+    status: TicketStatus | Literal["invalid"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellReport:
+    """What `tell_each` did.
+
+    Attributes:
+        evidence: what was learnt, group by group in the order the tickets were issued.
+        refused: the outcomes that were left out, in the order given.
+    """
+
+    evidence: Evidence
+    refused: list[Refused]
+
+
 def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:
     """Check an outcome of `ticket`.
 
@@ -69,8 +99,8 @@ def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:
     enough = learner.learns_from == "means" or (learner.learns_from == "advantages" and advantages is not None)
     if not known and not enough:
         raise RewardError(
-            f"ticket {ticket.id!r} was told by its mean {outcome.mean!r} alone, which leaves its {len(rewards)} rewards "
-            f"unknown, but {learner.name} learns from each rollout's reward: tell Outcome(ticket_id, rewards=[...])"
+            f"ticket {ticket.id!r} was told by its mean {outcome.mean!r} alone, which leaves its {len(rewards)} "
+            f"rewards unknown, but {learner.name} learns from each rollout's reward: tell Outcome(ticket_id, rewards=[...])"
             + (", or its advantages" if learner.learns_from == "advantages" else "")
         )
     return Told(outcome, rewards, known, advantages, labels)
@@ -93,8 +123,8 @@ def _rewards_of_mean(outcome: Outcome, ticket: Ticket, spec: RewardSpec) -> tupl
     _check_whole("count", count, ticket)
     if not 1 <= count <= _LARGEST_GROUP:
         raise RewardError(
-            f"count of ticket {name} must be in [1, {_LARGEST_GROUP}], got {count}; where no rollout has a reward, tell "
-            "rewards=[] and failed"
+            f"count of ticket {name} must be in [1, {_LARGEST_GROUP}], got {count}; where no rollout has a reward, "
+            "tell rewards=[] and failed"
         )
     _check_most(count, outcome.failed, ticket)
     solved = float(spec.scores(mean)) * count
@@ -124,7 +154,8 @@ def _check_whole(name: str, value: Any, ticket: Ticket) -> None:
 def _check_most(k: int, failed: int, ticket: Ticket) -> None:
     if ticket.n_rollouts is not None and k + failed > ticket.n_rollouts:
         raise RewardError(
-            f"ticket {ticket.id!r} asked for {ticket.n_rollouts} rollouts but was told {k} rewards and {failed} failures"
+            f"ticket {ticket.id!r} asked for {ticket.n_rollouts} rollouts but was told {k} rewards and "
+            f"{failed} failures"
         )
 
 

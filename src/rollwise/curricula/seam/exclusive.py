@@ -43,8 +43,8 @@ def exclusive(method: Callable[Concatenate[S, P], R]) -> Callable[Concatenate[S,
         lock = self.busy.lock  # of now: the call may exchange all attributes of the object
         if not lock.acquire(blocking=False):
             raise ConcurrentUseError(
-                f"{method.__name__} was called while another call on this {type(self).__name__} was running, and changed "
-                "nothing; call it from one thread, or share rw.Synchronized(curriculum)"
+                f"{method.__name__} was called while another call on this {type(self).__name__} was running, and "
+                "changed nothing; call it from one thread, or share rw.Synchronized(curriculum)"
             )
         try:
             return method(self, *args, **kwargs)

@@ -50,8 +50,8 @@ class Method(ABC):
         """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
 
     learns_from: LearnsFrom = "rewards"
-    """What the method needs of a group: "means": a mean reward is enough, "advantages": the mean |advantage|, "rewards":
-    each rollout's reward. A group told by its mean alone (see `Outcome`) is refused where that does not say enough."""
+    """What the method needs of a group: "means": its mean reward, "advantages": its mean |advantage|, "rewards": each
+    rollout's reward. A group told by its mean alone (see `Outcome`) is refused where that does not say enough."""
 
     probe_rollouts: int | None = None
     """Rollouts of a probe, where the method insists on a number."""

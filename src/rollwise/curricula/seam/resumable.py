@@ -136,7 +136,10 @@ class Resumable(Method):
             raise PoolError(f"a curriculum goes on with a PromptPool, got {type(pool).__name__}")
         if not any(id_ in pool for id_ in self.pool.ids):
             raise PoolError("none of the present prompts is in the new pool: bind a new curriculum to it instead")
-        return self._join(pool, self._packed(), "the pool has changed: %s")
+        tag = self.ledger.incarnations.tag
+        report = self._join(pool, self._packed(), "the pool has changed: %s")
+        self.ledger.incarnations.tag = tag
+        return report
 
     def _join(self, pool: PromptPool, state: Mapping[str, Any], message: str, *, strict: bool = True) -> JoinReport:
         try:
