@@ -14,13 +14,16 @@ from typing import TYPE_CHECKING
 
 from rollwise import curricula as _curricula
 from rollwise.curricula import *  # noqa: F403
+from rollwise.curricula.seam.exclusive import Synchronized
 from rollwise.errors import (
+    ConcurrentUseError,
     ConfigError,
     MissingColumnError,
     MissingExtraError,
     PoolError,
     RewardError,
     RollwiseError,
+    ShortError,
     SilentNoOpError,
     StateError,
     StateFileError,
@@ -37,6 +40,7 @@ from rollwise.pool import PromptPool
 from rollwise.state import load_state, save_state
 from rollwise.stream import PromptStream
 from rollwise.ticket import Ticket
+from rollwise.told import Refused, TellReport
 
 _install_old_names()
 __version__ = "0.1.0"
@@ -60,6 +64,7 @@ __all__ = [
     *_curricula.__all__,
     "AllOf",
     "Answer",
+    "ConcurrentUseError",
     "ConfigError",
     "DynamicSampling",
     "EmbeddingJudge",
@@ -79,13 +84,17 @@ __all__ = [
     "PromptStream",
     "Prompts",
     "Question",
+    "Refused",
     "RewardError",
     "RewardSpec",
     "RollwiseError",
+    "ShortError",
     "SilentNoOpError",
     "StateError",
     "StateFileError",
+    "Synchronized",
     "TaskError",
+    "TellReport",
     "TextJudge",
     "Ticket",
     "TicketError",

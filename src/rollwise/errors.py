@@ -31,7 +31,15 @@ class UnboundError(RollwiseError, RuntimeError):
 
 
 class TicketError(RollwiseError, ValueError):
-    """A ticket is unknown to this curriculum, or has been told already."""
+    """A ticket is unknown to this curriculum, belongs to another incarnation of it, or has been told already."""
+
+
+class ConcurrentUseError(RollwiseError, RuntimeError):
+    """A curriculum was called while another call on it was running; nothing has changed. See `Synchronized`."""
+
+
+class ShortError(RollwiseError, RuntimeError):
+    """`ask(n, short="raise")` found fewer than n eligible prompts; nothing has changed."""
 
 
 class RewardError(RollwiseError, ValueError):

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
+
+from rollwise.errors import RewardError
 
 MIXED_TOLERANCE = 1e-6
 """Scores of a group that differ by no more than this are all equal: such a group has no advantage."""
@@ -15,21 +17,26 @@ MIXED_TOLERANCE = 1e-6
 class Evidence:
     """M groups, in the order in which their tickets were issued; scores are rewards mapped to [0, 1].
 
+    A group told by its mean alone (see `Outcome`) may be unknown: then only its counts and mean are known, and whether
+    it has contrast is not. It is neither mixed nor all good nor all bad.
+
     Attributes:
         slots: (M,) int64, the prompts' rows in the pool.
         count: (M,) int64, how many rollouts have a reward; may be 0.
         failed: (M,) int64, how many have none.
         mean: (M,) mean score; NaN where count is 0.
-        square: (M,) mean squared score; NaN where count is 0.
-        solved: (M,) share of the rewarded rollouts that are solved; NaN where count is 0.
-        mixed: (M,) bool, whether the scores differ: whether the group has any advantage.
-        abs_advantage: (M,) mean |advantage| as the trainer told it, else of `score - mean score`; NaN where count is 0.
+        square: (M,) mean squared score; NaN where count is 0 or the group is unknown.
+        solved: (M,) share of the rewarded rollouts that are solved; NaN likewise.
+        mixed: (M,) bool, whether the scores are known to differ: whether the group has any advantage.
+        abs_advantage: (M,) mean |advantage| as the trainer told it, else of `score - mean score`; NaN where count is 0,
+            and where the group is unknown and no advantages were told.
         step: (M,) int64, the step of the policy that generated the rollouts.
         late: (M,) bool, whether the ticket had expired.
         probe: (M,) bool, whether the ticket was to measure or screen, not to train on.
-        scores: M arrays (count,).
+        scores: M arrays (count,); NaN where the group is unknown.
         labels: M tuples (count,) of text, one a rewarded rollout and "" where it has none; None for a group told
             without.
+        known: (M,) bool, whether each rollout's reward is known.
     """
 
     slots: np.ndarray
@@ -45,6 +52,7 @@ class Evidence:
     probe: np.ndarray
     scores: tuple[np.ndarray, ...]
     labels: tuple[tuple[str, ...] | None, ...]
+    known: np.ndarray
 
     @classmethod
     def from_groups(
@@ -59,8 +67,12 @@ class Evidence:
         late: Sequence[bool],
         probe: Sequence[bool],
         labels: Sequence[tuple[str, ...] | None] | None = None,
+        known: Sequence[bool] | None = None,
     ) -> Evidence:
-        """Summarise M groups: `scores` and `solved` are M arrays (k,), `advantages` M arrays (k,) or None."""
+        """Summarise M groups: `scores` and `solved` are M arrays (k,), `advantages` M arrays (k,) or None.
+
+        `known` (M,) is all True by default; a group that is not has its mean in place of each score.
+        """
         count = np.array([len(s) for s in scores], dtype=np.int64)
         flat = np.concatenate([*scores, np.empty(0)])
         mean = _means(flat, count)
@@ -69,7 +81,7 @@ class Evidence:
         sizes = np.concatenate([np.empty(0), *(np.abs(a) for a in advantages if a is not None)])
         centred[np.repeat(told, count)] = sizes
         low, high = (_reduce(ufunc, flat, count) for ufunc in (np.minimum, np.maximum))
-        return cls(
+        whole = cls(
             slots=np.array(slots, dtype=np.int64),
             count=count,
             failed=np.array(failed, dtype=np.int64),
@@ -83,6 +95,19 @@ class Evidence:
             probe=np.array(probe, dtype=bool),
             scores=tuple(scores),
             labels=(None,) * len(count) if labels is None else tuple(labels),
+            known=np.ones(len(count), dtype=bool) if known is None else np.array(known, dtype=bool),
+        )
+        return whole if whole.known.all() else whole._with_unknown(told)
+
+    def _with_unknown(self, told: np.ndarray) -> Evidence:
+        """The same without what is not known; `told` (M,) says where advantages were given."""
+        nan = np.float64(np.nan)
+        return replace(
+            self,
+            square=np.where(self.known, self.square, nan),
+            solved=np.where(self.known, self.solved, nan),
+            abs_advantage=np.where(self.known | told, self.abs_advantage, nan),
+            scores=tuple(s if k else np.full(len(s), nan) for s, k in zip(self.scores, self.known, strict=True)),
         )
 
     def __len__(self) -> int:
@@ -90,7 +115,7 @@ class Evidence:
 
     @property
     def judged(self) -> np.ndarray:
-        """(M,) bool, whether any rollout has a reward; every such group is mixed, all good or all bad."""
+        """(M,) bool, whether any rollout has a reward; such a group is mixed, all good, all bad or unknown."""
         return np.asarray(self.count > 0)
 
     @property
@@ -101,11 +126,30 @@ class Evidence:
     @property
     def all_bad(self) -> np.ndarray:
         """(M,) bool, whether the group has no contrast though not all is solved."""
-        return np.asarray(self.judged & ~self.mixed & ~self.all_good)
+        return np.asarray(self.judged & self.known & ~self.mixed & ~self.all_good)
+
+    @property
+    def unknown(self) -> np.ndarray:
+        """(M,) bool, whether the group was told by a mean that does not say if it has contrast."""
+        return np.asarray(self.judged & ~self.known)
+
+    @property
+    def filled_scores(self) -> list[np.ndarray]:
+        """`scores`, with the mean in place of each score of an unknown group: right for sums, not for squares."""
+        groups = zip(self.scores, self.mean, self.known, strict=True)
+        return [scores if known else np.full(len(scores), mean) for scores, mean, known in groups]
+
+    def need_known(self, who: str) -> None:
+        """Raise `RewardError` if a group is unknown, which `who` can't take."""
+        if self.unknown.any():
+            raise RewardError(
+                f"{who} needs each rollout's reward, but {int(self.unknown.sum())} of {len(self)} groups were told by "
+                "a mean alone: tell Outcome(ticket_id, rewards=[...])"
+            )
 
     @property
     def variance(self) -> np.ndarray:
-        """(M,) variance of the scores; NaN where count is 0."""
+        """(M,) variance of the scores; NaN where count is 0 or the group is unknown."""
         return np.asarray(np.maximum(self.square - self.mean**2, 0.0))
 
     @property
@@ -122,10 +166,11 @@ class Evidence:
     def streaks(self, before: np.ndarray) -> np.ndarray:
         """Groups without contrast in a row, (M,), these included; `before` (M,) without them.
 
-        +z after z that were all solved, -z after z that were not, 0 after one with contrast.
+        +z after z that were all solved, -z after z that were not, 0 after one with contrast. An unknown group leaves
+        them as they were.
         """
         longer = np.where(self.all_good, np.maximum(before, 0) + 1, np.minimum(before, 0) - 1)
-        return np.where(self.mixed, 0, longer)
+        return np.where(self.known, np.where(self.mixed, 0, longer), before)
 
     def where(self, rows: np.ndarray) -> Evidence:
         """The groups at `rows`: a boolean mask (M,) or indices."""

@@ -1,44 +1,45 @@
-"""The book of tickets: which are open, which have expired, which were told.
-
-Ticket ids count up (`t0`, `t1`, ...), so an id below the counter that is neither open nor expired has been told.
-"""
+"""The book of tickets: which are open, which have expired, which were told."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 
 from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.evidence import Evidence
-from rollwise.outcome import LARGEST_ADVANTAGE, Outcome, RewardSpec, read_numbers, shown
+from rollwise.incarnations import Incarnations, TicketStatus, parse
+from rollwise.outcome import Outcome, shown
 from rollwise.pool import PromptPool
 from rollwise.ticket import Purpose, Ticket
+from rollwise.told import Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
 
-
-_MOST = 2**53
-"""The greatest step or count that is taken: beyond it float64 skips numbers."""
+_SAVED = tuple(field.name for field in fields(Ticket) if field.name != "prompt")
 
 
 @dataclass(frozen=True, slots=True)
-class _Entry:
+class Entry:
+    """A ticket in the book.
+
+    Attributes:
+        slot: its prompt's.
+        number: its place in the order of issue.
+        asked_at: the clock when it was issued. A worker that is behind has a ticket of a smaller step.
+    """
+
     slot: int
+    number: int
+    asked_at: int
     ticket: Ticket
 
 
-@dataclass(frozen=True, slots=True)
-class _Told:
-    entry: _Entry
-    outcome: Outcome
-    late: bool
-    rewards: np.ndarray
-    advantages: np.ndarray | None
-    labels: tuple[str, ...] | None
+Checked = dict[str, tuple[Entry, Told]]
+"""Ticket id -> its entry, and what it was told."""
 
 
 class Ledger:
@@ -52,9 +53,10 @@ class Ledger:
     def __init__(self, pool: PromptPool, *, expire_after: int | None) -> None:
         self._pool = pool
         self._expire_after = expire_after
-        self._next = 0
-        self._open: dict[str, _Entry] = {}
-        self._expired: dict[str, _Entry] = {}
+        self._open: dict[str, Entry] = {}
+        self._open_of: dict[int, Entry] = {}  # the same by slot
+        self._expired: dict[str, Entry] = {}
+        self.incarnations = Incarnations()
         self.open = np.zeros(len(pool), dtype=bool)
         """(N,) whether each prompt has an open ticket."""
 
@@ -62,6 +64,23 @@ class Ledger:
     def n_open(self) -> int:
         """How many tickets are open."""
         return len(self._open)
+
+    def open_tickets(self) -> list[Ticket]:
+        """Those in flight, in the order issued."""
+        return [entry.ticket for entry in list(self._open.values())]
+
+    def open_ticket_of(self, slot: int) -> Ticket | None:
+        """That of one prompt; None if it is not in flight."""
+        entry = self._open_of.get(slot)
+        return None if entry is None else entry.ticket
+
+    def status(self, ticket_id: Any) -> TicketStatus:
+        """See `Curriculum.ticket_status`."""
+        if isinstance(ticket_id, str) and ticket_id in self._open:
+            return "open"
+        if isinstance(ticket_id, str) and ticket_id in self._expired:
+            return "expired"
+        return self.incarnations.status(ticket_id)
 
     def issue(
         self,
@@ -71,6 +90,7 @@ class Ledger:
         predicted: np.ndarray,
         propensity: np.ndarray,
         step: int,
+        clock: int,
         n_rollouts: Sequence[int | None],
         variance: np.ndarray,
         purpose: Purpose = "train",
@@ -78,10 +98,10 @@ class Ledger:
         """Open a ticket for each of the K slots; NaN in `predicted`, `propensity`, `variance` (K,) stands for None."""
         tickets = []
         numbers = (array.tolist() for array in (predicted, propensity, variance))
-        rows = zip(slots.tolist(), lanes, n_rollouts, *numbers, strict=True)
-        for slot, lane, wanted, belief, chance, spread in rows:
+        rows = zip(self.incarnations.issue(len(slots)), slots.tolist(), lanes, n_rollouts, *numbers, strict=True)
+        for (number, id_), slot, lane, wanted, belief, chance, spread in rows:
             ticket = Ticket(
-                id=f"t{self._next}",
+                id=id_,
                 prompt_id=self._pool.ids[slot],
                 prompt=self._pool.prompts[slot],
                 lane=lane,
@@ -92,92 +112,117 @@ class Ledger:
                 purpose=purpose,
                 predicted_variance=None if spread != spread else spread,
             )
-            self._next += 1
-            self._open[ticket.id] = _Entry(slot, ticket)
+            self._open[id_] = self._open_of[slot] = Entry(slot, number, clock, ticket)
             tickets.append(ticket)
         self.open[slots] = True
         return tickets
 
-    def expire(self, step: int) -> np.ndarray:
-        """Close every ticket that is too old at `step`; the slots so freed, (K,) int64."""
+    def due(self, clock: int) -> list[Entry]:
+        """The open tickets that expire when the clock comes to `clock`."""
+        due: list[Entry] = []
         if self._expire_after is None:
-            return np.empty(0, dtype=np.int64)
-        old = []
-        for id_, entry in self._open.items():  # in the order issued, so the first young one ends the search
-            if step - entry.ticket.step < self._expire_after:
+            return due
+        for entry in self._open.values():  # in the order issued, so the first young one ends the search
+            if clock - entry.asked_at < self._expire_after:
                 break
-            old.append(id_)
-        for id_ in old:
-            self._expired[id_] = self._open.pop(id_)
+            due.append(entry)
+        return due
+
+    def expire(self, clock: int) -> np.ndarray:
+        """Close every ticket that is too old at `clock`; the slots so freed, (K,) int64."""
+        due = self.due(clock)
+        for entry in due:
+            self._expired[entry.ticket.id] = self._open.pop(entry.ticket.id)
+            del self._open_of[entry.slot]
         while len(self._expired) > EXPIRED_KEPT:
             del self._expired[next(iter(self._expired))]
-        slots = np.array([self._expired[id_].slot for id_ in old], dtype=np.int64)
+        slots = np.array([entry.slot for entry in due], dtype=np.int64)
         self.open[slots] = False
         return slots
 
-    def check(self, outcomes: Iterable[Outcome], spec: RewardSpec) -> list[_Told]:
-        """Validate outcomes, changing nothing; in the order their tickets were issued.
+    # ---- tell ----
+
+    def check(self, outcomes: Iterable[Outcome], learner: Learner) -> Checked:
+        """Validate outcomes, changing nothing.
 
         Raises:
-            TicketError: a ticket is unknown, told already, or named twice.
-            RewardError: rewards, advantages, labels or counts are wrong.
+            TicketError: a ticket is unknown, of another incarnation, told already, or named twice.
+            RewardError: see `read_outcome`.
         """
-        checked: dict[str, _Told] = {}
-        try:
-            rows = iter(outcomes)
-        except TypeError:
-            raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None
-        for outcome in rows:
-            if not isinstance(outcome, Outcome):
-                raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {shown(outcome)}")
-            entry = self._find(outcome.ticket_id)
-            if outcome.ticket_id in checked:
-                raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
-            rewards = spec.check(outcome.rewards, outcome.ticket_id)
-            advantages = _check_counts(outcome, entry.ticket, len(rewards))
-            late = outcome.ticket_id in self._expired
-            labels = _check_labels(outcome, len(rewards))
-            checked[outcome.ticket_id] = _Told(entry, outcome, late, rewards, advantages, labels)
-        return sorted(checked.values(), key=lambda told: int(told.entry.ticket.id[1:]))
+        checked: Checked = {}
+        for outcome in _rows(outcomes):
+            self._check_one(outcome, learner, checked)
+        return checked
 
-    def close(self, told: Sequence[_Told], spec: RewardSpec) -> Evidence:
-        """Take checked outcomes off the book and return what they say."""
+    def sift(self, outcomes: Iterable[Outcome], learner: Learner) -> tuple[Checked, list[Refused]]:
+        """The valid outcomes, and the others with their reasons; nothing changes."""
+        checked: Checked = {}
+        refused: list[Refused] = []
+        for outcome in _rows(outcomes):
+            id_ = getattr(outcome, "ticket_id", None)
+            try:
+                self._check_one(outcome, learner, checked)
+            except RewardError as error:
+                refused.append(Refused(outcome, "invalid", str(error)))
+            except TicketError as error:
+                twice = isinstance(id_, str) and id_ in checked
+                status = self.status(id_) if isinstance(outcome, Outcome) else "invalid"
+                refused.append(Refused(outcome, "told" if twice else status, str(error)))
+        return checked, refused
+
+    def _check_one(self, outcome: Any, learner: Learner, checked: Checked) -> None:
+        if not isinstance(outcome, Outcome):
+            raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {shown(outcome)}")
+        entry = self._find(outcome.ticket_id)
+        if outcome.ticket_id in checked:
+            raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
+        checked[outcome.ticket_id] = entry, read_outcome(outcome, entry.ticket, learner)
+
+    def close(self, checked: Checked, learner: Learner) -> Evidence:
+        """Take checked outcomes off the book and return what they say, in the order their tickets were issued."""
+        rows = sorted(checked.values(), key=lambda row: row[0].number)
+        spec = learner.spec
         evidence = Evidence.from_groups(
-            slots=[one.entry.slot for one in told],
-            scores=[spec.scores(one.rewards) for one in told],
-            solved=[one.rewards >= spec.threshold for one in told],
-            advantages=[one.advantages for one in told],
-            failed=[one.outcome.failed for one in told],
-            step=[one.entry.ticket.step if one.outcome.step is None else one.outcome.step for one in told],
-            late=[one.late for one in told],
-            probe=[one.entry.ticket.purpose != "train" for one in told],
-            labels=[one.labels for one in told],
+            slots=[entry.slot for entry, _ in rows],
+            scores=[spec.scores(told.rewards) for _, told in rows],
+            solved=[told.rewards >= spec.threshold for _, told in rows],
+            advantages=[told.advantages for _, told in rows],
+            failed=[told.outcome.failed for _, told in rows],
+            step=[entry.ticket.step if told.outcome.step is None else told.outcome.step for entry, told in rows],
+            late=[entry.ticket.id in self._expired for entry, _ in rows],
+            probe=[entry.ticket.purpose != "train" for entry, _ in rows],
+            labels=[told.labels for _, told in rows],
+            known=[told.known for _, told in rows],
         )
-        for one in told:
-            id_ = one.entry.ticket.id
-            if one.late:
-                del self._expired[id_]
-            else:
-                del self._open[id_]
-                self.open[one.entry.slot] = False
+        for entry, _ in rows:
+            if self._expired.pop(entry.ticket.id, None) is None:
+                del self._open[entry.ticket.id], self._open_of[entry.slot]
+                self.open[entry.slot] = False
         return evidence
 
-    def _find(self, ticket_id: Any) -> _Entry:
+    def _find(self, ticket_id: Any) -> Entry:
         entry = self._open.get(ticket_id) or self._expired.get(ticket_id) if isinstance(ticket_id, str) else None
         if entry is not None:
             return entry
-        number = ticket_id[1:] if isinstance(ticket_id, str) and ticket_id[:1] == "t" else ""
-        name = shown(ticket_id)
-        if number.isdecimal() and len(number) <= len(str(self._next)) and int(number) < self._next:
+        name, status = shown(ticket_id), self.status(ticket_id)
+        if status == "told":
             raise TicketError(f"ticket {name} has been told already, or expired too long ago to be remembered")
+        if status == "foreign":
+            raise TicketError(
+                f"ticket {name} was issued by another incarnation of this curriculum, after the state that was loaded "
+                "had been saved (or by another run): drop its outcome, its prompt is asked for again"
+            )
         raise TicketError(f"unknown ticket {name}: this curriculum has not issued it; pass the `id` of a Ticket")
 
+    # ---- saving ----
+
     def state_dict(self) -> dict[str, Any]:
-        """The counter, the open and the expired tickets, JSON-safe."""
+        """The counter, the incarnations, the open and the expired tickets, JSON-safe."""
         return {
-            "next": self._next,
-            "open": [_pack(entry.ticket) for entry in self._open.values()],
-            "expired": [_pack(entry.ticket) for entry in self._expired.values()],
+            "next": self.incarnations.next,
+            "incarnations": self.incarnations.state(),
+            "open": _pack(self._open.values()),
+            "expired": _pack(self._expired.values()),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> int:
@@ -186,57 +231,48 @@ class Ledger:
         Raises:
             StateError: the state is malformed. Call this on a fresh ledger: it may be half loaded then.
         """
-        dropped = 0
         try:
-            self._next = int(state["next"])
-            for book, rows in ((self._open, state["open"]), (self._expired, state["expired"])):
-                for row in rows:
-                    if row["prompt_id"] not in self._pool:
-                        dropped += 1
-                        continue
-                    slot = self._pool.slot(row["prompt_id"])
-                    ticket = Ticket(prompt=self._pool.prompts[slot], **row)
-                    book[ticket.id] = _Entry(slot, ticket)
+            self.incarnations.load(state["next"], state.get("incarnations", ()))
+            dropped = self._load(self._open, state["open"]) + self._load(self._expired, state["expired"])
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the tickets in the state can't be read: {error!r}") from error
-        self.open[[entry.slot for entry in self._open.values()]] = True
+        self._open_of = {entry.slot: entry for entry in self._open.values()}
+        self.open[list(self._open_of)] = True
         return dropped
 
-
-def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None:
-    for name, value in (("failed", outcome.failed), ("step", 0 if outcome.step is None else outcome.step)):
-        whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
-        if not whole or not 0 <= value <= _MOST:
-            raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {shown(value)}")
-    if ticket.n_rollouts is not None and k + outcome.failed > ticket.n_rollouts:
-        raise RewardError(
-            f"ticket {ticket.id!r} asked for {ticket.n_rollouts} rollouts but was told {k} rewards and "
-            f"{outcome.failed} failures"
-        )
-    if outcome.advantages is None:
-        return None
-    advantages = read_numbers("advantages", outcome.advantages, ticket.id)
-    if advantages.shape != (k,) or not (np.abs(advantages) <= LARGEST_ADVANTAGE).all():
-        raise RewardError(
-            f"advantages of ticket {ticket.id!r} must be {k} finite numbers of size at most {LARGEST_ADVANTAGE:g}, one "
-            f"a reward, got {shown(advantages.tolist())}; without any, they are taken from the rewards"
-        )
-    return advantages
+    def _load(self, book: dict[str, Entry], state: Any) -> int:
+        """Fill `book` from what `_pack` made; how many tickets were dropped."""
+        rows = _unpack(state)
+        slots = self._pool.slots_of([row["prompt_id"] for row in rows]).tolist()
+        for slot, row in zip(slots, rows, strict=True):
+            parsed = parse(row["id"])
+            if parsed is None:
+                raise ValueError(f"no ticket id: {row['id']!r}")
+            if slot >= 0:
+                asked_at = row.pop("asked_at", row["step"])
+                ticket = Ticket(prompt=self._pool.prompts[slot], **row)
+                book[ticket.id] = Entry(slot, parsed[0], asked_at, ticket)
+        return len(rows) - sum(slot >= 0 for slot in slots)
 
 
-def _check_labels(outcome: Outcome, k: int) -> tuple[str, ...] | None:
-    if outcome.labels is None:
-        return None
-    flat = isinstance(outcome.labels, Iterable) and not isinstance(outcome.labels, str)
-    listed = tuple(outcome.labels) if flat else ()
-    if not flat or len(listed) != k or not all(label is None or isinstance(label, str) for label in listed):
-        raise RewardError(
-            f"labels of ticket {outcome.ticket_id!r} must be {k} texts (or None), one a reward, got "
-            f"{shown(outcome.labels)}"
-        )
-    return tuple(str(label or "") for label in listed)
+def _rows(outcomes: Any) -> Iterable[Any]:
+    if isinstance(outcomes, Outcome):
+        return [outcomes]
+    try:
+        return iter(outcomes)  # type: ignore[no-any-return]
+    except TypeError:
+        raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None
 
 
-def _pack(ticket: Ticket) -> dict[str, Any]:
-    names = ("id", "prompt_id", "lane", "step", "n_rollouts", "predicted", "propensity", "purpose")
-    return {name: getattr(ticket, name) for name in names}
+def _pack(entries: Iterable[Entry]) -> dict[str, list[Any]]:
+    """Every field of the tickets but the prompt, as one list a field: small, and quick to write."""
+    rows = list(entries)
+    columns = {name: [getattr(entry.ticket, name) for entry in rows] for name in _SAVED}
+    return {**columns, "asked_at": [entry.asked_at for entry in rows]}
+
+
+def _unpack(state: Any) -> list[dict[str, Any]]:
+    """One mapping a ticket; states of version 0.1 hold them so."""
+    if not isinstance(state, Mapping):
+        return [dict(row) for row in state]
+    return [dict(zip(state, values, strict=True)) for values in zip(*state.values(), strict=True)]

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from numbers import Real
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -21,29 +21,43 @@ rewards. The squares of 2^53 of them have a finite sum (1e40), so no mean or var
 """
 
 
+LearnsFrom = Literal["means", "advantages", "rewards"]
+"""What a method needs of a group: the mean reward, the mean |advantage|, or each rollout's reward."""
+
+
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The rewards of one ticket's rollouts.
+    """The rewards of one ticket's rollouts, or their mean.
 
     Attributes:
         ticket_id: the ticket's id.
-        rewards: (k,) raw rewards, 0 <= k <= the ticket's `n_rollouts`. Fewer is fine: a group may be partial.
+        rewards: (k,) raw rewards, 0 <= k <= the ticket's `n_rollouts`. Fewer is fine: a group may be partial. Leave it
+            out where only `mean` is known.
         advantages: (k,) the advantages that the trainer used, where it tells them; of at most `LARGEST_ADVANTAGE`.
         failed: how many rollouts gave no reward at all (crashed, unscorable). They are no evidence of difficulty.
         step: the step of the policy that generated them, where it is not the ticket's.
         labels: (k,) what kind of rollout each was, such as the category of its failure (a task's `failure` names it);
-            None or "" for a solved one.
+            None or "" for a solved one. Only with `rewards`.
+        mean: the mean raw reward, from engines that do not give each rollout's reward.
+        count: k, how many rewards `mean` is of; by default the ticket's `n_rollouts` less `failed`.
+
+    A mean stands for its rewards where they are binary: solving takes the greatest reward (`RewardSpec.solved_at` is
+    `high`), and `mean` is that of a whole number of rewards `high` among `count`, the others `low`. A mean of exactly
+    `low` or `high`, or of one rollout, is known as well. For any other mean it is unknown whether the group has
+    contrast, and methods that learn from each rollout's reward refuse it with `RewardError`.
 
     Rewards and advantages are real numbers: ints, floats, bools, fractions, decimals, or arrays of them. Texts, bytes,
     complex numbers, times, and arrays with masked entries are refused.
     """
 
     ticket_id: str
-    rewards: Sequence[float] | np.ndarray
+    rewards: Sequence[float] | np.ndarray | None = None
     advantages: Sequence[float] | np.ndarray | None = None
     failed: int = 0
     step: int | None = None
     labels: Sequence[str | None] | None = None
+    mean: float | None = None
+    count: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

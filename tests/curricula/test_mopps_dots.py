@@ -103,8 +103,7 @@ def test_the_whole_pool_is_bots_without_forgetting_and_implicit_evidence() -> No
         asked = [[t.prompt_id for t in c.ask(6)] for c in (mopps, bots)]
         assert asked[0] == asked[1]
         for c in (mopps, bots):
-            tickets = c.ledger.state_dict()["open"]
-            c.tell([rw.Outcome(t["id"], group((step + int(t["prompt_id"][1:])) % 9)) for t in tickets])
+            c.tell([rw.Outcome(t.id, group((step + int(t.prompt_id[1:])) % 9)) for t in c.open_tickets()])
 
 
 def test_mopps_keeps_its_beliefs_over_a_resume() -> None:

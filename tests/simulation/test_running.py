@@ -271,10 +271,10 @@ def test_a_screening_made_before_the_simulation_is_made_whole_and_charged() -> N
 class Uneven(Curious):
     """Probes of 2, 4 and 6 rollouts."""
 
-    def _issue(self, picks: rw.Picks, n_rollouts: int | None, purpose: str) -> list[rw.Ticket]:
+    def _issue(self, picks: rw.Picks, step: int, n_rollouts: int | None, purpose: str) -> list[rw.Ticket]:
         if purpose != "train":
             picks = dataclasses.replace(picks, have=np.array([2, 0, -2])[: len(picks)])
-        return super()._issue(picks, n_rollouts, purpose)
+        return super()._issue(picks, step, n_rollouts, purpose)
 
 
 def test_each_probe_has_as_many_rollouts_as_its_ticket_says() -> None:

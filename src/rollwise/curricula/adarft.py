@@ -77,6 +77,7 @@ class AdaRFT(
     """
 
     lane = "target"
+    learns_from = "means"
 
     def __init__(
         self,

@@ -68,6 +68,7 @@ class ADCL(
     ) -> None:
         self.chunks, self.probe_rollouts, self.rank_by = chunks, probe_rollouts, rank_by
         self.difficulty, self.column = difficulty, column
+        self.learns_from = "means" if rank_by == "pass-rate" else "rewards"
         super().__init__(pool, **core)
 
     def build(self) -> None:

@@ -87,6 +87,7 @@ class DUMP(
     ) -> None:
         self.arm_columns = check_category(category)
         self.window, self.temperature, self.exploration, self.advantage = window, temperature, exploration, advantage
+        self.learns_from = "advantages" if advantage == "told" else "rewards"
         super().__init__(pool, options={"category": list(self.arm_columns)}, **core)
 
     @property

@@ -87,6 +87,7 @@ class FrontierReplay(
     ['uniform', 'uniform']
     """
 
+    learns_from = "rewards"
     rotates = False
     columns_spec = {
         **Uniform.columns_spec,

@@ -81,6 +81,7 @@ class GRESO(
     ['uniform', 'uniform']
     """
 
+    learns_from = "rewards"
     rotates = False
     columns_spec = {**Uniform.columns_spec, "run": (np.int64, 0)}
     paper_gate = ("mixed", {"sizing": "ratio"})

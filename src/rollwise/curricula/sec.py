@@ -101,6 +101,7 @@ class SEC(
         self.arm_columns = check_category(category)
         self.learning_rate, self.temperature = learning_rate, temperature
         self.advantage, self.choice = advantage, choice
+        self.learns_from = "advantages" if advantage == "told" else "rewards"
         self.ucb_scale, self.prior_sd, self.discount = ucb_scale, prior_sd, discount
         self.clusters, self.quantiles, self.within = clusters, quantiles, within
         self.one_category, self.pool_multiplier = one_category, pool_multiplier

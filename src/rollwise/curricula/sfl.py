@@ -50,6 +50,7 @@ class SFL(
     (2, [])
     """
 
+    learns_from = "rewards"
     rotates = False
     columns_spec = {
         **Uniform.columns_spec,

@@ -128,7 +128,7 @@ class SPEED(
 
     def observe_probes(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        passing = judged.where(judged.mixed & (judged.mean > self.low) & (judged.mean < self.high))
+        passing = judged.where((judged.mixed | judged.unknown) & (judged.mean > self.low) & (judged.mean < self.high))
         self.columns["rate"][judged.slots] = judged.mean
         self.n_waiting += int(np.count_nonzero(self.columns["qualified"][passing.slots] < 0))
         self.columns["qualified"][passing.slots] = self.step  # those of one step in random order

@@ -55,6 +55,7 @@ class VCRL(
     ['uniform', 'uniform']
     """
 
+    learns_from = "rewards"
     rotates = False
     columns_spec = {
         **Uniform.columns_spec,

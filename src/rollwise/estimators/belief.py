@@ -24,6 +24,9 @@ class Belief(ABC):
     def use(self, columns: Any) -> None:
         """Keep the belief in these columns from now on."""
 
+    needs_scores: bool = True
+    """Whether it learns from each score; if not, a group's count and mean are enough."""
+
     @abstractmethod
     def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
         """Note the scores, M arrays (k,) with k > 0, of M distinct prompts (M,)."""

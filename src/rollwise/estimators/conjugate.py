@@ -138,6 +138,7 @@ class BetaBelief(Conjugate):
     """
 
     names = ("alpha", "beta")
+    needs_scores = False
 
     def __init__(self, *, prior: tuple[float, ...] = (1.0, 1.0)) -> None:
         self.prior = checked_prior(prior, 2, "alpha and beta")

@@ -30,6 +30,7 @@ class GaussianBelief(Conjugate):
     """
 
     names = ("chi", "nu")
+    needs_scores = False
 
     def __init__(self, *, prior: tuple[float, ...] = (0.5, 0.5), reward_sd: float = 0.25) -> None:
         self.reward_sd = check_number("reward_sd", reward_sd, low=0.0, high=1e6, open_low=True)

@@ -52,6 +52,7 @@ class MixedOutcome(Gate):
         return {"tolerance": self.tolerance}
 
     def passes(self, evidence: Evidence) -> np.ndarray:
+        evidence.need_known("MixedOutcome")
         return np.asarray(score_range(evidence) > self.tolerance)
 
 
@@ -76,6 +77,7 @@ class PassRateRange(Gate):
         return {"low": self.low, "high": self.high}
 
     def passes(self, evidence: Evidence) -> np.ndarray:
+        evidence.need_known("PassRateRange")
         solved = np.where(evidence.judged, evidence.solved, self.low)  # what was never scored is not in the range
         return np.asarray((solved > self.low) & (solved < self.high))
 
@@ -102,6 +104,7 @@ class VarianceThreshold(Gate):
         return {name: getattr(self, name) for name in names}
 
     def passes(self, evidence: Evidence) -> np.ndarray:
+        evidence.need_known("VarianceThreshold")
         kappa = np.where(evidence.step <= self.first_steps, self.first_threshold, self.threshold)
         return np.asarray(evidence.judged & (np.nan_to_num(evidence.normalised_variance) >= kappa - _SLACK))
 

@@ -270,7 +270,7 @@ class Refill(Generic[T]):
         admitted = self._sampling.gate.admit(evidence)
         self._groups += groups
         self._admitted += admitted.tolist()
-        self._variance += np.where(evidence.judged, evidence.square - evidence.mean**2, -1.0).tolist()
+        self._variance += np.where(evidence.judged & evidence.known, evidence.square - evidence.mean**2, -1.0).tolist()
         self._chosen = np.flatnonzero(self._admitted)[: self.n].tolist()
         rejected = int(np.count_nonzero(~admitted))
         self.rejected += rejected

@@ -7,10 +7,10 @@ from rollwise.errors import MissingExtraError
 
 try:
     from rollwise.testing.conformance import CurriculumConformance
-    from rollwise.testing.play import Player, Script, actions, make_pool, play, scripts
+    from rollwise.testing.play import Player, Script, actions, make_pool, play, scripts, untagged
 except ModuleNotFoundError as error:
     if (error.name or "").startswith("rollwise"):
         raise
     raise MissingExtraError(f'rollwise.testing needs {error.name}: pip install "rollwise[testing]"') from error
 
-__all__ = ["CurriculumConformance", "Player", "Script", "actions", "make_pool", "play", "scripts"]
+__all__ = ["CurriculumConformance", "Player", "Script", "actions", "make_pool", "play", "scripts", "untagged"]

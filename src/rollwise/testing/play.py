@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import json
 import zlib
+from dataclasses import replace
 from typing import Any
 
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
+from rollwise.incarnations import plain_id
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.ticket import Ticket
@@ -77,7 +79,7 @@ class Player:
         if kind == "tell-failed":
             return Outcome(ticket.id, rewards=[], failed=ticket.n_rollouts or self.group)
         level, group = int(ticket.prompt_id[1:]) % 5, ticket.n_rollouts or self.group
-        raw = [zlib.crc32(f"{ticket.prompt_id}/{ticket.id}/{i}".encode()) % 5 for i in range(group)]
+        raw = [zlib.crc32(f"{ticket.prompt_id}/{plain_id(ticket.id)}/{i}".encode()) % 5 for i in range(group)]
         binary = [float(level == 4 or (level != 0 and r <= level)) for r in raw]
         graded = [1.0 if b else 0.1 * (r % 2) for b, r in zip(binary, raw, strict=True)]
         signed = [2.0 * b - 1.0 for b in binary]
@@ -114,6 +116,27 @@ def play(curriculum: Curriculum, script: Script, **world: Any) -> Player:
 def signed() -> RewardSpec:
     """The range of rewards -1 and +1."""
     return RewardSpec(low=-1.0, high=1.0)
+
+
+def untagged(value: Any) -> Any:
+    """A ticket, a saved state, or a list of these, without the tags of ticket ids, which differ after each load.
+
+    >>> from rollwise import PromptPool, Uniform
+    >>> one, two = (Uniform(PromptPool(ids=["a", "b"])) for _ in range(2))
+    >>> two.load_state_dict(one.state_dict()).matched
+    2
+    >>> first, second = one.ask(2), two.ask(2)
+    >>> first == second, first == untagged(second)
+    (False, True)
+    """
+    if isinstance(value, list):
+        return [untagged(one) for one in value]
+    if isinstance(value, Ticket):
+        return replace(value, id=plain_id(value.id))
+    ledger = dict(value["ledger"], incarnations=[])
+    for book in ("open", "expired"):
+        ledger[book] = dict(ledger[book], id=[plain_id(id_) for id_ in ledger[book]["id"]])
+    return {**value, "ledger": ledger}
 
 
 def snapshot(curriculum: Curriculum) -> str:

@@ -69,6 +69,8 @@ class Composite(Curriculum):
             child.seed = int(self.rng[f"lane:{name}"].integers(2**63))
             child._start(self.pool, ledger=self.ledger, id_hashes=self.id_hashes)
             self.children[name] = child
+        needs = {child.learns_from for child in self.children.values()}
+        self.learns_from = next((need for need in ("rewards", "advantages") if need in needs), "means")
 
     def child(self, name: str) -> Curriculum:
         """The child of this name; `PoolError` if there is none."""

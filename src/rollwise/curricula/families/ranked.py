@@ -248,6 +248,7 @@ class Believing(Ranked):
     def build(self) -> None:
         super().build()
         self.belief = copy.copy(self.belief)
+        self.learns_from = "rewards" if self.belief.needs_scores else "means"
         self.belief.use(self.columns)
 
     def rates(self, slots: np.ndarray | None) -> np.ndarray:
@@ -274,4 +275,4 @@ class Believing(Ranked):
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        self.belief.add(judged.slots, judged.scores)
+        self.belief.add(judged.slots, judged.filled_scores)

@@ -15,6 +15,7 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import PoolError
+from rollwise.outcome import LearnsFrom
 from rollwise.pool import PromptPool
 
 
@@ -78,6 +79,7 @@ class Uniform(
     """
 
     lane = "uniform"
+    learns_from: LearnsFrom = "means"
     rotates = True
 
     def __init__(self, pool: PromptPool | None = None, **core: Unpack[CoreOptions]) -> None:
@@ -115,6 +117,7 @@ class Ordered(
     """
 
     lane = "ordered"
+    learns_from: LearnsFrom = "means"
     rotates = True
 
     def __init__(

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 import copy
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
-from rollwise.curricula.seam.flow import Flow
+from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.rails import Rails, describe
+from rollwise.curricula.seam.telling import Telling
 from rollwise.errors import ConfigError, PoolError, UnboundError
-from rollwise.evidence import Evidence
-from rollwise.options import check_ids, check_whole, checked
-from rollwise.outcome import Outcome, RewardSpec
+from rollwise.options import check_whole, checked
+from rollwise.outcome import RewardSpec
 from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
-from rollwise.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 
@@ -49,7 +48,7 @@ class CoreOptions(TypedDict, total=False):
     rails: Rails | Mapping[str, Any] | str | bool | None
 
 
-class Curriculum(Flow):
+class Curriculum(Telling):
     """Decides which prompts to roll out next.
 
     Args:
@@ -110,12 +109,14 @@ class Curriculum(Flow):
             "rails": describe(self.rails),
         }
         self._pool: PromptPool | None = None
+        self.busy = Busy()
         self.step = 0
         if pool is not None:
             self.bind(pool)
 
-    # ---- the seam ----
+    # ---- its prompts ----
 
+    @exclusive
     def bind(self, pool: PromptPool) -> None:
         """Give the curriculum its prompts; once.
 
@@ -131,118 +132,14 @@ class Curriculum(Flow):
         fresh._start(pool)
         self.__dict__ = fresh.__dict__
 
-    def ask(
-        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, exclude: Sequence[str] = ()
-    ) -> list[Ticket]:
-        """Up to `n` distinct prompts to roll out now, all without an open ticket.
-
-        Fewer come back only if fewer are eligible, which the metric `short` counts.
-
-        Args:
-            n: how many prompts.
-            step: the training step they are for, never less than the last one; by default one more than the last.
-            n_rollouts: how many rollouts make a group, those of a screening before included; what is left of them to
-                make is written on the tickets: all of them, where the screening had as many, or more.
-            exclude: ids of prompts that may not be chosen this time.
-
-        Raises:
-            ConfigError: a number out of range. Nothing has changed then.
-        """
-        n = check_whole("n", n, least=1)
-        aside = np.unique(self.pool.slots_of(check_ids("exclude", exclude)))
-        n_rollouts = self._begin(step, n_rollouts)
-        self.step_begun = False
-        aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
-        self._hold(aside)
-        try:
-            picks = self._choose(min(n, len(self.pool) - self.ledger.n_open - len(aside)))
-        except Exception:
-            self._release(np.flatnonzero(~self.ledger.open))  # what was chosen before it failed, and the excluded
-            raise
-        self._release(aside)
-        self.counters["asked"] += len(picks)
-        self.counters["short"] += n - len(picks)
-        return self._issue(picks, n_rollouts, "train")
-
-    def probe(
-        self, n: int, *, step: int | None = None, n_rollouts: int | None = None, wanted: int | None = None
-    ) -> list[Ticket]:
-        """Up to `n` prompts to roll out and tell about, but not to train on; most methods never want any.
-
-        SFL, LILO, ADCL and SPEED choose by what such rollouts find. Call it before `ask`, tell what came of it, and
-        again until nothing comes back. Without it, a method falls back to what it documents.
-
-        Args:
-            n: at most how many prompts at a time.
-            step: as in `ask`; a step that is given need not be given again to the `ask` that follows.
-            n_rollouts: how many rollouts of each, where the method has no number of its own.
-            wanted: how many prompts the `ask` that follows will want. SPEED screens until it has as many.
-
-        Raises:
-            ConfigError: a number out of range. Nothing has changed then.
-        """
-        n = check_whole("n", n, least=1)
-        wanted = None if wanted is None else check_whole("wanted", wanted, least=1)
-        n_rollouts = self._begin(step, n_rollouts)
-        self.step_begun = True
-        self.next_ask = wanted
-        picks = self.select_probes(self._eligible(n))
-        self.next_ask = None
-        self._hold(picks.slots)
-        self.counters["probed"] += len(picks)
-        return self._issue(picks, self.probe_rollouts or n_rollouts, self.probe_purpose)
-
-    def tell(self, outcomes: Iterable[Outcome]) -> Evidence:
-        """Learn from outcomes, in any order, early, late or partial; all of them, or none if one is wrong.
-
-        Returns:
-            What was learnt, group by group in the order the tickets were issued.
-
-        Raises:
-            TicketError: a ticket is unknown, told already, or named twice.
-            RewardError: rewards are NaN, infinite, out of range or too many. Nothing has changed in either case.
-        """
-        pool = self.pool
-        told = self.ledger.check([outcomes] if isinstance(outcomes, Outcome) else outcomes, self.reward_spec)
-        evidence = self.ledger.close(told, self.reward_spec)
-        if len(evidence):
-            self._settle()
-            self.count(evidence)
-            slots = np.unique(evidence.slots)
-            if self.unscored is not None:
-                self.unscored.observe(evidence, self.step)
-            self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
-            for part in evidence.rounds():
-                self._learn(part)
-            self._release(slots[~self.ledger.open[slots]])
-            if evidence.count[~evidence.probe].any():
-                self.told_step = self.step
-        logger.debug("told %d of %d prompts", len(evidence), len(pool))
-        return evidence
-
-    def widen_rewards(self, low: float, high: float) -> bool:
-        """Take rewards from `low` to `high` from now on, where no `reward_spec` was given; whether that changed it.
-
-        For trainers, which must not end a run because of one reward. What counts as solved stays as it was, and what
-        was learnt so far stays on the old scale.
-
-        Raises:
-            ConfigError: `low` or `high` is no finite number. Nothing has changed then.
-        """
-        spec = self.reward_spec
-        wider = spec.widened(low, high)
-        if self.range_declared or (wider.low, wider.high) == (spec.low, spec.high):
-            return False
-        self.set_reward_spec(wider)
-        return True
-
     def metrics(self) -> dict[str, float]:
         """Flat numbers since the beginning: tickets asked, told, open, expired, late; coverage; effective ratio; ..."""
         pool, counters = self.pool, self.counters
         groups = counters["mixed"] + counters["all_good"] + counters["all_bad"]
         ratio = {"effective_ratio": counters["mixed"] / groups} if groups else {}
+        rare = set() if self.owns_clock else {name for name in self.rare if not counters[name]}
         numbers = {
-            **counters,
+            **{name: number for name, number in counters.items() if name not in rare},
             **ratio,
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),

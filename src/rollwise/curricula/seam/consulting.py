@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.curricula.seam.resumable import Resumable
 from rollwise.errors import TicketError
 from rollwise.judges import MAX_VARIANCE, Answer, Lesson, Question
@@ -18,8 +19,9 @@ class Consulting(Resumable):
     """Questions out, answers in. A method that asks no model leaves its hooks alone, and `consult` gives nothing."""
 
     @abstractmethod
-    def _begin(self, step: int | None, n_rollouts: int | None) -> int | None: ...
+    def _begin(self, step: int | None) -> int: ...
 
+    @exclusive
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:
         """What the policy should be asked before `ask(n)`; nothing, unless the method chooses by a model's judgment.
 
@@ -31,14 +33,16 @@ class Consulting(Resumable):
 
         Raises:
             ConfigError: a number out of range. Nothing has changed then.
+            ConcurrentUseError: another call is running. Nothing has changed.
         """
         n = check_whole("n", n, least=1)
         if not self.wants_answers:
             return []
-        self._begin(step, None)
+        self._begin(step)
         self.step_begun = True
         return self.questions(self._eligible(n))
 
+    @exclusive
     def advise(self, answers: Iterable[Answer]) -> None:
         """Tell what the policy answered, in any order, in one call or several; an answer of an earlier step is ignored.
 
@@ -67,6 +71,7 @@ class Consulting(Resumable):
             checked[answer.question_id] = answer
         self.read_answers(list(checked.values()))
 
+    @exclusive
     def lessons(self) -> list[Lesson]:
         """What this step's rollouts say of the judgments of their prompts, each given once; for the judge loss."""
         return self.take_lessons()

@@ -22,6 +22,7 @@ from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
 from rollwise.ticket import Purpose, Ticket
+from rollwise.told import Learner
 
 logger = logging.getLogger(__name__)
 
@@ -31,20 +32,38 @@ _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
 }
 
 
+_FEW_EXPIRED = 32
+_NEARLY_ALL = 0.9
+"""Warn of asks without a step from this many expired tickets on, if they are this share of all that are closed."""
+
+
 class Flow(Consulting):
     """The inner steps of a curriculum; `Curriculum` adds the calls that trainers make."""
 
     seed: int
     expire_after: int | None
     _pool: PromptPool | None
+    _warned_of_steps: bool = False
 
-    def _begin(self, step: int | None, n_rollouts: int | None) -> int | None:
-        """Set the clock, if the arguments are right, and free what has expired; `n_rollouts` as an int."""
-        if n_rollouts is not None:
-            n_rollouts = check_whole("n_rollouts", n_rollouts, least=1)
+    def _step_of(self, step: int | None) -> int:
+        """The step that an `ask` with this argument is for; nothing changes."""
+        least = 0 if self.owns_clock else self.step
+        if step is not None:
+            return check_whole("step", step, least=least)
+        return self.step if self.owns_clock or self.step_begun else self.step + 1
+
+    def _begin(self, step: int | None) -> int:
+        """Move the clock to the step that a call is for, unless the caller is behind; that step."""
+        now = self._step_of(step)
+        self.counters["behind"] += now < self.step
+        freed = self._move(max(now, self.step))
+        if freed and step is None:
+            self._warn_of_steps()
+        return now
+
+    def _move(self, now: int) -> int:
+        """Set the clock, free what has expired, and end the step before; how many tickets expired."""
         pool = self.pool
-        following = self.step if self.step_begun else self.step + 1
-        now = following if step is None else check_whole("step", step, least=self.step)
         self.set_clock(now)
         freed = self.ledger.expire(now)
         self._release(freed[~self.ledger.open[freed]])
@@ -52,15 +71,28 @@ class Flow(Consulting):
         self._settle()
         self._set_aside()
         logger.debug("step %d: %d of %d prompts in flight", now, self.ledger.n_open, len(pool))
-        return n_rollouts
+        return len(freed)
 
-    def _issue(self, picks: Picks, n_rollouts: int | None, purpose: Purpose) -> list[Ticket]:
+    def _warn_of_steps(self) -> None:
+        """Warn once if asks without a step let nearly all tickets expire."""
+        expired = self.counters["expired"]
+        closed = self.counters["asked"] + self.counters["probed"] - self.ledger.n_open
+        if not self._warned_of_steps and expired >= _FEW_EXPIRED and expired >= _NEARLY_ALL * closed:
+            self._warned_of_steps = True
+            logger.warning(
+                "%d of %d tickets expired before their outcomes came: each ask without a step counts as a step, and "
+                "expire_after=%s; call advance(step) when the learner has made a step, or ask(n, step=...)",
+                *(expired, closed, self.expire_after),
+            )
+
+    def _issue(self, picks: Picks, step: int, n_rollouts: int | None, purpose: Purpose) -> list[Ticket]:
         return self.ledger.issue(
             picks.slots,
             lanes=picks.lanes,
             predicted=np.where(np.isnan(picks.predicted), self.expected(picks.slots), picks.predicted),
             propensity=picks.propensity,
-            step=self.step,
+            step=step,
+            clock=self.step,
             n_rollouts=[
                 None if n_rollouts is None else n_rollouts - have if have < n_rollouts else n_rollouts
                 for have in picks.have.tolist()
@@ -135,6 +167,10 @@ class Flow(Consulting):
             if part is not None:
                 part.release(slots)
 
+    @property
+    def _learner(self) -> Learner:
+        return Learner(type(self).__name__, self.reward_spec, self.learns_from)
+
     def set_reward_spec(self, spec: RewardSpec) -> None:
         """Rewards lie in the range of `spec` from now on."""
         self.reward_spec = spec
@@ -155,6 +191,7 @@ class Flow(Consulting):
         self.rng = RngStreams(self.seed)
         self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
         self.step = 0
+        self.owns_clock = False  # whether the learner moves the clock, by `advance`
         self.step_begun = False  # whether a probe has begun the step of the next `ask`
         self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none
         self.counters = dict.fromkeys(self.counted, 0)
@@ -183,6 +220,7 @@ class Flow(Consulting):
         self.counters["mixed"] += int(evidence.mixed.sum())
         self.counters["all_good"] += int(evidence.all_good.sum())
         self.counters["all_bad"] += int(evidence.all_bad.sum())
+        self.counters["unknown"] += int(evidence.unknown.sum())
 
     # ---- what a method may use ----
 

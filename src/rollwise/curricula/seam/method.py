@@ -14,6 +14,7 @@ from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
 from rollwise.evidence import Evidence
+from rollwise.outcome import LearnsFrom
 from rollwise.rng import RngStreams
 from rollwise.ticket import Purpose
 
@@ -47,6 +48,10 @@ class Method(ABC):
 
     def build(self) -> None:  # noqa: B027 - optional
         """Make everything that changes; called when the pool is known, before `release` has seen every slot."""
+
+    learns_from: LearnsFrom = "rewards"
+    """What the method needs of a group: "means": its mean reward, "advantages": its mean |advantage|, "rewards": each
+    rollout's reward. A group told by its mean alone (see `Outcome`) is refused where that does not say enough."""
 
     probe_rollouts: int | None = None
     """Rollouts of a probe, where the method insists on a number."""

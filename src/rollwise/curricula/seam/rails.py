@@ -212,7 +212,7 @@ class Guard:
     def observe(self, evidence: Evidence, step: int) -> None:
         """Groups of distinct prompts, all on hold."""
         self.columns["tested"][evidence.slots] = step
-        judged = evidence.where(evidence.judged)
+        judged = evidence.where(evidence.judged & evidence.known)  # an unknown group is neither solved nor unsolved
         self.columns["verdict"][judged.slots] = np.select([judged.all_good, judged.all_bad], [SOLVED, UNSOLVED], OTHER)
         railed = self.columns["by_rail"][judged.slots] > 0
         for name, rows in (("rail", railed), ("own", ~railed)):

@@ -12,6 +12,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from rollwise.curricula.seam import saving
+from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.method import Method
 from rollwise.curricula.seam.picks import JoinReport
 from rollwise.curricula.seam.safeguards import Safeguards
@@ -29,9 +30,12 @@ class Resumable(Method):
     counted: ClassVar[tuple[str, ...]] = (
         *("asked", "told", "short", "expired", "late", "failed", "rollouts", "mixed", "all_good", "all_bad"),
         *("probed", "probe_rollouts"),
+        *("behind", "unknown"),  # asks of a step before the clock's; groups told by a mean that does not say if mixed
         *("state_added", "state_dropped"),  # prompts that were new, or gone, when a state or another pool was joined
     )
     """What is counted since the beginning."""
+    rare: ClassVar[tuple[str, ...]] = ("behind", "unknown")
+    """Counters that are saved once they are not 0; states of version 0.1 have none of them."""
 
     options: dict[str, Any]
     reward_spec: RewardSpec
@@ -42,6 +46,8 @@ class Resumable(Method):
     step: int
     told_step: int
     step_begun: bool
+    owns_clock: bool
+    busy: Busy
 
     @property
     @abstractmethod
@@ -66,8 +72,16 @@ class Resumable(Method):
 
     # ---- the whole ----
 
+    @exclusive
     def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets."""
+        """Everything needed to go on exactly, JSON-safe: beliefs by prompt id, random streams, open tickets.
+
+        Raises:
+            ConcurrentUseError: another call is running.
+        """
+        return self._packed()
+
+    def _packed(self) -> dict[str, Any]:
         spec = asdict(self.reward_spec)
         return {
             **saving.header(type(self).__name__, self.options),
@@ -77,8 +91,12 @@ class Resumable(Method):
             **({} if spec == self.options["reward_spec"] else {"widened": spec}),
         }
 
+    @exclusive
     def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> JoinReport:
         """Go on from a saved state, joined to the present pool by prompt id.
+
+        Tickets that were open or expired at the save keep their ids. Those issued from now on carry a new random tag,
+        so that an outcome of a ticket issued after the save, by the run that was lost, is refused as foreign.
 
         Args:
             state: what `state_dict` returned.
@@ -88,10 +106,23 @@ class Resumable(Method):
         Raises:
             StateError: another method or version, options that differ, no prompt in common, or damaged contents.
                 Nothing has changed then.
+            ConcurrentUseError: another call is running. Nothing has changed.
         """
         saving.check_header(state, type(self).__name__, self.options, strict=strict)
-        return self._join(self.pool, state, "the data set has changed since the state was saved: %s", strict=strict)
+        report = self._join(self.pool, state, "the data set has changed since the state was saved: %s", strict=strict)
+        self.ledger.incarnations.renew()
+        return report
 
+    @exclusive
+    def new_incarnation(self) -> None:
+        """Give the tickets issued from now on a new random tag, as every load does.
+
+        A service calls it at a fresh start, so that outcomes of a run before it are refused; see `ticket_status`.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        self.ledger.incarnations.renew()
+
+    @exclusive
     def rebind(self, pool: PromptPool) -> JoinReport:
         """Go on with another pool: beliefs, open tickets and random streams stay with the prompts found in both.
 
@@ -105,7 +136,10 @@ class Resumable(Method):
             raise PoolError(f"a curriculum goes on with a PromptPool, got {type(pool).__name__}")
         if not any(id_ in pool for id_ in self.pool.ids):
             raise PoolError("none of the present prompts is in the new pool: bind a new curriculum to it instead")
-        return self._join(pool, self.state_dict(), "the pool has changed: %s")
+        tag = self.ledger.incarnations.tag
+        report = self._join(pool, self._packed(), "the pool has changed: %s")
+        self.ledger.incarnations.tag = tag
+        return report
 
     def _join(self, pool: PromptPool, state: Mapping[str, Any], message: str, *, strict: bool = True) -> JoinReport:
         try:
@@ -136,9 +170,10 @@ class Resumable(Method):
         return {
             "step": self.step,
             "step_begun": self.step_begun,
+            **({"owns_clock": True} if self.owns_clock else {}),
             "told_step": self.told_step,
             "rng": self.rng.state_dict(),
-            "counters": dict(self.counters),
+            "counters": {name: n for name, n in self.counters.items() if n or name not in self.rare},
             "columns": self.columns.state_dict(),
             "own": self.own_state(),
             **self.safeguards.state_dict(),
@@ -151,8 +186,10 @@ class Resumable(Method):
         everything = np.arange(len(self.pool))
         self._hold(everything)
         self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
+        self.owns_clock = bool(body.get("owns_clock", False))
         self.rng.load_state_dict(body["rng"])
-        self.counters = {name: int(body["counters"][name]) for name in self.counted}
+        saved = {**dict.fromkeys(self.rare, 0), **body["counters"]}
+        self.counters = {name: int(saved[name]) for name in self.counted}
         self.columns.load(body["columns"], old_rows, new_rows, strict=strict)
         unseen = np.ones(len(self.pool), dtype=bool)
         unseen[new_rows] = False

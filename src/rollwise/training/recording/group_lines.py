@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.incarnations import plain_id
 from rollwise.ticket import Ticket
 from rollwise.training.generation.groups import Groups
 
@@ -50,7 +51,7 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
         }
         if screening is not None:
             line["screened"] = {
-                "ticket": screening.ticket,
+                "ticket": plain_id(screening.ticket),
                 "step": screening.step,
                 "rewards": groups.rewards[i, :before].tolist(),
                 "advantages": advantages[:before],
@@ -75,7 +76,7 @@ def _line(
     category = {"category": " | ".join(map(str, kinds))} if all(isinstance(k, str | int) for k in kinds) else {}
     return {
         "step": step,
-        "ticket": ticket.id,
+        "ticket": plain_id(ticket.id),
         "prompt_id": ticket.prompt_id,
         "lane": ticket.lane,
         "purpose": ticket.purpose,

@@ -1,0 +1,115 @@
+"""The calls that take outcomes, `tell` and `tell_each`, and those that say what has become of tickets."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable
+
+import numpy as np
+
+from rollwise.curricula.seam.asking import Asking
+from rollwise.curricula.seam.exclusive import exclusive
+from rollwise.evidence import Evidence
+from rollwise.incarnations import TicketStatus
+from rollwise.ledger import Checked
+from rollwise.outcome import Outcome
+from rollwise.ticket import Ticket
+from rollwise.told import TellReport
+
+logger = logging.getLogger(__name__)
+
+
+class Telling(Asking):
+    """`tell` and `tell_each` of a curriculum, and its tickets."""
+
+    range_declared: bool
+
+    @exclusive
+    def tell(self, outcomes: Iterable[Outcome]) -> Evidence:
+        """Learn from outcomes, in any order, early, late or partial; all of them, or none if one is wrong.
+
+        `tell_each` takes the right ones and returns the others.
+
+        Returns:
+            What was learnt, group by group in the order the tickets were issued.
+
+        Raises:
+            TicketError: a ticket is unknown, of another incarnation (see `load_state_dict`), told already, or named
+                twice.
+            RewardError: rewards are NaN, infinite, out of range or too many; or a mean alone was told, see `Outcome`,
+                and the method learns from each rollout's reward. Nothing has changed in either case.
+            ConcurrentUseError: another call is running. Nothing has changed.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        return self._take(self.ledger.check(outcomes, self._learner))
+
+    @exclusive
+    def tell_each(self, outcomes: Iterable[Outcome]) -> TellReport:
+        """Learn from the outcomes that are right, and return the others with their reasons.
+
+        For engines in which an outcome may come twice, after a restart, or for a ticket that was lost.
+
+        Raises:
+            TicketError: `outcomes` is no `Outcome` and no list.
+            ConcurrentUseError: another call is running. Nothing has changed.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        checked, refused = self.ledger.sift(outcomes, self._learner)
+        return TellReport(self._take(checked), refused)
+
+    def _take(self, checked: Checked) -> Evidence:
+        """Learn from checked outcomes."""
+        evidence = self.ledger.close(checked, self._learner)
+        if len(evidence):
+            self._settle()
+            self.count(evidence)
+            slots = np.unique(evidence.slots)
+            if self.unscored is not None:
+                self.unscored.observe(evidence, self.step)
+            self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
+            for part in evidence.rounds():
+                self._learn(part)
+            self._release(slots[~self.ledger.open[slots]])
+            if evidence.count[~evidence.probe].any():
+                self.told_step = self.step
+        logger.debug("told %d of %d prompts", len(evidence), len(self.pool))
+        return evidence
+
+    def ticket_status(self, ticket_id: str) -> TicketStatus:
+        """What has become of a ticket.
+
+        Returns:
+            "open": in flight. "told". "expired": it may still be told, late; of the oldest, when 65,536 more have
+            expired, "told". "foreign": issued by another incarnation, see `load_state_dict`. "unknown": no such id.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        return self.ledger.status(ticket_id)
+
+    def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
+        """The tickets in flight, in the order issued.
+
+        Args:
+            prompt_id: only that prompt's: one, or none. For engines that give back the prompt without its ticket.
+        """
+        if prompt_id is None:
+            return self.ledger.open_tickets() if self.pool else []
+        (slot,) = self.pool.slots_of([prompt_id]).tolist()
+        ticket = self.ledger.open_ticket_of(slot)
+        return [] if ticket is None else [ticket]
+
+    @exclusive
+    def widen_rewards(self, low: float, high: float) -> bool:
+        """Take rewards from `low` to `high` from now on, where no `reward_spec` was given; whether that changed it.
+
+        For trainers, which must not end a run because of one reward. What counts as solved stays as it was, and what
+        was learnt so far stays on the old scale.
+
+        Raises:
+            ConfigError: `low` or `high` is no finite number. Nothing has changed then.
+        """
+        spec = self.reward_spec
+        wider = spec.widened(low, high)
+        if self.range_declared or (wider.low, wider.high) == (spec.low, spec.high):
+            return False
+        self.set_reward_spec(wider)
+        return True

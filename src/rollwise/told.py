@@ -1,0 +1,184 @@
+"""Outcomes checked against their tickets, before anything changes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.errors import RewardError
+from rollwise.evidence import Evidence
+from rollwise.incarnations import TicketStatus
+from rollwise.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
+from rollwise.ticket import Ticket
+
+_MOST = 2**53
+"""The greatest step or count that is taken: beyond it float64 skips numbers."""
+_WHOLE = 1e-6
+"""How far the solved rollouts that a mean stands for may be from a whole number, a rollout; for means in float32."""
+_LARGEST_GROUP = 2**20
+"""The most rewards that a mean can be of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Learner:
+    """What a curriculum takes: for checks, and for their errors.
+
+    Attributes:
+        name: its class.
+        spec: the range of its rewards.
+        learns_from: see `Method.learns_from`.
+    """
+
+    name: str
+    spec: RewardSpec
+    learns_from: LearnsFrom
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A checked outcome.
+
+    Attributes:
+        rewards: (k,) clipped to the range; where they are not known, the mean k times.
+        known: whether each rollout's reward is known.
+        advantages: (k,), None without.
+        labels: k texts, None without.
+    """
+
+    outcome: Outcome
+    rewards: np.ndarray
+    known: bool
+    advantages: np.ndarray | None
+    labels: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """An outcome that `tell_each` left out.
+
+    Attributes:
+        outcome: as it was given.
+        status: that of its ticket, see `Curriculum.ticket_status`; "invalid" where the outcome itself is wrong.
+        reason: why, in one line.
+    """
+
+    outcome: Any
+    status: TicketStatus | Literal["invalid"]
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TellReport:
+    """What `tell_each` did.
+
+    Attributes:
+        evidence: what was learnt, group by group in the order the tickets were issued.
+        refused: the outcomes that were left out, in the order given.
+    """
+
+    evidence: Evidence
+    refused: list[Refused]
+
+
+def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:
+    """Check an outcome of `ticket`.
+
+    Raises:
+        RewardError: rewards, mean, advantages, labels or counts are wrong, or the learner needs each rollout's reward.
+    """
+    if outcome.mean is None and outcome.count is None:
+        rewards, known = learner.spec.check(outcome.rewards, ticket.id), True
+    else:
+        rewards, known = _rewards_of_mean(outcome, ticket, learner.spec)
+    _check_counts(outcome, ticket, len(rewards))
+    advantages = _read_advantages(outcome, ticket, len(rewards))
+    labels = _read_labels(outcome, len(rewards))
+    enough = learner.learns_from == "means" or (learner.learns_from == "advantages" and advantages is not None)
+    if not known and not enough:
+        raise RewardError(
+            f"ticket {ticket.id!r} was told by its mean {outcome.mean!r} alone, which leaves its {len(rewards)} "
+            f"rewards unknown, but {learner.name} learns from each rollout's reward: tell Outcome(ticket_id, rewards=[...])"
+            + (", or its advantages" if learner.learns_from == "advantages" else "")
+        )
+    return Told(outcome, rewards, known, advantages, labels)
+
+
+def _rewards_of_mean(outcome: Outcome, ticket: Ticket, spec: RewardSpec) -> tuple[np.ndarray, bool]:
+    """Rewards (count,) of this mean, and whether they are the true ones in some order."""
+    name = repr(ticket.id)
+    if outcome.rewards is not None or outcome.mean is None:
+        raise RewardError(f"the outcome of ticket {name} must have rewards, or a mean and perhaps a count, not both")
+    if outcome.labels is not None:
+        raise RewardError(f"labels of ticket {name} need rewards, one a label: a mean does not say which is which")
+    mean = spec.check([outcome.mean], ticket.id)[0]
+    count = outcome.count
+    if count is None:
+        if ticket.n_rollouts is None:
+            raise RewardError(f"ticket {name} has no n_rollouts, so its mean needs a count: Outcome(id, mean=, count=)")
+        _check_whole("failed", outcome.failed, ticket)
+        count = ticket.n_rollouts - outcome.failed
+    _check_whole("count", count, ticket)
+    if not 1 <= count <= _LARGEST_GROUP:
+        raise RewardError(
+            f"count of ticket {name} must be in [1, {_LARGEST_GROUP}], got {count}; where no rollout has a reward, "
+            "tell rewards=[] and failed"
+        )
+    _check_most(count, outcome.failed, ticket)
+    solved = float(spec.scores(mean)) * count
+    binary = spec.solved_at in (None, spec.high) and abs(solved - round(solved)) <= _WHOLE * min(count, 1000)
+    if not binary and count > 1:
+        return np.full(count, mean), mean in (spec.low, spec.high)
+    if count == 1:
+        return np.array([mean]), True
+    rewards = np.full(count, float(spec.low))
+    rewards[: round(solved)] = spec.high
+    return rewards, True
+
+
+def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> None:
+    _check_whole("failed", outcome.failed, ticket)
+    if outcome.step is not None:
+        _check_whole("step", outcome.step, ticket)
+    _check_most(k, outcome.failed, ticket)
+
+
+def _check_whole(name: str, value: Any, ticket: Ticket) -> None:
+    whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
+    if not whole or not 0 <= value <= _MOST:
+        raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {shown(value)}")
+
+
+def _check_most(k: int, failed: int, ticket: Ticket) -> None:
+    if ticket.n_rollouts is not None and k + failed > ticket.n_rollouts:
+        raise RewardError(
+            f"ticket {ticket.id!r} asked for {ticket.n_rollouts} rollouts but was told {k} rewards and "
+            f"{failed} failures"
+        )
+
+
+def _read_advantages(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None:
+    if outcome.advantages is None:
+        return None
+    advantages = read_numbers("advantages", outcome.advantages, ticket.id)
+    if advantages.shape != (k,) or not (np.abs(advantages) <= LARGEST_ADVANTAGE).all():
+        raise RewardError(
+            f"advantages of ticket {ticket.id!r} must be {k} finite numbers of size at most {LARGEST_ADVANTAGE:g}, one "
+            f"a reward, got {shown(advantages.tolist())}; without any, they are taken from the rewards"
+        )
+    return advantages
+
+
+def _read_labels(outcome: Outcome, k: int) -> tuple[str, ...] | None:
+    if outcome.labels is None:
+        return None
+    flat = isinstance(outcome.labels, Iterable) and not isinstance(outcome.labels, str)
+    listed = tuple(outcome.labels) if flat else ()
+    if not flat or len(listed) != k or not all(label is None or isinstance(label, str) for label in listed):
+        raise RewardError(
+            f"labels of ticket {outcome.ticket_id!r} must be {k} texts (or None), one a reward, got "
+            f"{shown(outcome.labels)}"
+        )
+    return tuple(str(label or "") for label in listed)
