@@ -307,7 +307,7 @@ def test_a_continuous_reward_of_one_kind_is_told_from_a_mixed_one() -> None:
         ("dirichlet", {"levels": (0.0, 2.0)}, "levels"),
         ("dirichlet", {"levels": ("low", "high")}, "levels"),
         ("dirichlet", {"prior": (1.0, 1.0)}, "3 numbers"),
-        ("dirichlet", {"prior": (1.0, 0.0, 1.0)}, "3 numbers"),
+        ("dirichlet", {"prior": (1.0, 0.0, 1.0)}, "numbers > 0"),
         ("beta", {"reward_sd": 0.2}, "reward_sd"),
         ("beta", {"prior": (float("inf"), 1.0)}, "2 numbers"),
         ("cauchy", {}, "cauchy"),

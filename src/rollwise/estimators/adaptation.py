@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.options import check_number
+from rollwise.options import Declared, Share
 
 _MOMENTUM = 0.9
 _FORGETTING = (0.01, 0.5)
@@ -22,7 +22,7 @@ def drift_share(error: float, noise: float) -> float:
     return max(0.0, error - noise) / error if error > 0 else 0.0
 
 
-class Adaptation:
+class Adaptation(Declared):
     """The coefficients lambda and rho of BOTS's update, fixed or following how well past predictions came true.
 
     Appendix E.4.2 suggests to watch "posterior uncertainty" or "the variance of estimated success probabilities", and
@@ -43,10 +43,8 @@ class Adaptation:
         adaptive: whether they move.
     """
 
-    def __init__(self, *, forgetting: float, implicit_weight: float, adaptive: bool) -> None:
-        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
-        self.implicit_weight = check_number("implicit_weight", implicit_weight, low=0.0, high=1.0)
-        self.adaptive = bool(adaptive)
+    def __init__(self, *, forgetting: Share, implicit_weight: Share, adaptive: bool) -> None:
+        self.forgetting, self.implicit_weight, self.adaptive = forgetting, implicit_weight, adaptive
         self._rho = self.implicit_weight
         self.averages: dict[str, float] = {}  # "error", "chance", "implied_error"
 

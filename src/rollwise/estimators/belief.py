@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.options import Declared
 
-class Belief(ABC):
+
+class Belief(Declared, ABC):
     """A belief about every prompt's score, kept in columns that its owner allocates as `columns_spec` says.
 
     Outcomes are added as they come, and update the belief once a step. Slots are an array (K,) or all of them.

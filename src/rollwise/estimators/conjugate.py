@@ -16,8 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError
 from rollwise.estimators.belief import Belief
+from rollwise.options import Positive
 
 
 def bots_update(
@@ -132,6 +132,9 @@ class Conjugate(Belief):
 class BetaBelief(Conjugate):
     """Success rates: the counts of successes and failures of Beta(alpha, beta). A score of 0.1 counts in fractions.
 
+    Args:
+        prior: alpha and beta.
+
     >>> belief = BetaBelief(prior=(1.0, 1.0))
     >>> belief.statistics([np.array([1.0, 0.0, 0.1])])
     [array([1.1]), array([1.9])]
@@ -140,8 +143,8 @@ class BetaBelief(Conjugate):
     names = ("alpha", "beta")
     needs_scores = False
 
-    def __init__(self, *, prior: tuple[float, ...] = (1.0, 1.0)) -> None:
-        self.prior = checked_prior(prior, 2, "alpha and beta")
+    def __init__(self, *, prior: tuple[Positive, Positive] = (1.0, 1.0)) -> None:
+        self.prior = prior
 
     def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
         count, total = count_and_sum(scores)
@@ -167,14 +170,6 @@ class BetaBelief(Conjugate):
         """E[p (1 - p)] = alpha beta / ((alpha + beta) (alpha + beta + 1)), (K,)."""
         mean, size = self.mean(slots), self.size([p[slots] for p in self.parameters])
         return np.asarray(mean * (1.0 - mean) * size / (size + 1.0))
-
-
-def checked_prior(values: Any, length: int, meaning: str, least: float = 0.0) -> tuple[float, ...]:
-    """`values` as `length` floats above `least`; `ConfigError` for anything else."""
-    good = isinstance(values, tuple | list) and len(values) == length
-    if not good or not all(isinstance(v, int | float | np.number) and np.isfinite(v) and v > least for v in values):
-        raise ConfigError(f"prior must hold {length} numbers, {meaning}, got {values!r}")
-    return tuple(float(v) for v in values)
 
 
 def count_and_sum(scores: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.estimators.average import AverageBelief
 from rollwise.estimators.belief import Belief
-from rollwise.estimators.conjugate import BetaBelief, Conjugate, checked_prior, count_and_sum, ratio
-from rollwise.options import check_number
+from rollwise.estimators.conjugate import BetaBelief, Conjugate, count_and_sum, ratio
+from rollwise.options import Positive, Range, Share, make_named
+
+_Finite = Annotated[float, Range(-1e12, 1e12)]
 
 
 class GaussianBelief(Conjugate):
@@ -32,12 +34,12 @@ class GaussianBelief(Conjugate):
     names = ("chi", "nu")
     needs_scores = False
 
-    def __init__(self, *, prior: tuple[float, ...] = (0.5, 0.5), reward_sd: float = 0.25) -> None:
-        self.reward_sd = check_number("reward_sd", reward_sd, low=0.0, high=1e6, open_low=True)
-        mean, sd = checked_prior(prior, 2, "mu_0 and sigma_0", least=-np.inf)
+    def __init__(self, *, prior: tuple[_Finite, _Finite] = (0.5, 0.5), reward_sd: Positive = 0.25) -> None:
+        mean, sd = prior
         if sd <= 0:
             raise ConfigError(f"prior of a Gaussian belief must be (mu_0, sigma_0 > 0), got {prior!r}")
-        nu = (self.reward_sd / sd) ** 2
+        self.reward_sd = reward_sd
+        nu = (reward_sd / sd) ** 2
         self.prior = (mean * nu, nu)
 
     def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
@@ -79,16 +81,16 @@ class DirichletBelief(Conjugate):
     [array([1.]), array([2.]), array([1.])]
     """
 
-    def __init__(self, *, levels: Sequence[float] = (0.0, 0.1, 1.0), prior: tuple[float, ...] | None = None) -> None:
-        try:
-            values = np.asarray(levels, dtype=np.float64)
-        except (TypeError, ValueError):
-            values = np.empty(0)
-        if values.ndim != 1 or len(values) < 2 or not (np.diff(values) > 0).all() or values[0] < 0 or values[-1] > 1:
+    def __init__(
+        self, *, levels: tuple[Share, ...] = (0.0, 0.1, 1.0), prior: tuple[Positive, ...] | None = None
+    ) -> None:
+        if len(levels) < 2 or not (np.diff(levels) > 0).all():
             raise ConfigError(f"levels must be two or more ascending scores in [0, 1], got {levels!r}")
-        self.levels: np.ndarray = values
-        self.names = tuple(f"alpha_{i}" for i in range(len(values)))
-        self.prior = checked_prior((1.0,) * len(values) if prior is None else prior, len(values), "one count a level")
+        if prior is not None and len(prior) != len(levels):
+            raise ConfigError(f"prior must hold {len(levels)} numbers, one count a level, got {prior!r}")
+        self.levels: np.ndarray = np.array(levels)
+        self.names = tuple(f"alpha_{i}" for i in range(len(levels)))
+        self.prior = (1.0,) * len(levels) if prior is None else prior
 
     def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
         counts = np.zeros((len(self.levels), len(scores)))
@@ -145,18 +147,13 @@ def make_belief(family: str, options: Mapping[str, Any]) -> Belief:
     Raises:
         ConfigError: an unknown name, or an option that the family does not take.
     """
-    if family not in BELIEFS:
-        raise ConfigError(f"a belief must be one of {sorted(BELIEFS)}, got {family!r}")
-    given = {name: value for name, value in options.items() if value is not None}
-    try:
-        return BELIEFS[family](**given)
-    except TypeError as error:
-        raise ConfigError(f"a {family} belief does not take the options {sorted(given)}: {error}") from error
+    return make_named("belief", BELIEFS, family, _given(options))
 
 
 def make_conjugate(family: str, options: Mapping[str, Any]) -> Conjugate:
     """The same for the exponential families of BOTS."""
-    belief = make_belief(family, options) if family in CONJUGATE else None
-    if not isinstance(belief, Conjugate):
-        raise ConfigError(f"belief must be one of {sorted(CONJUGATE)}, got {family!r}")
-    return belief
+    return make_named("belief", CONJUGATE, family, _given(options))
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.estimators.belief import Belief
-from rollwise.options import check_number
+from rollwise.options import Positive, Share
 
 _FIRST_MEAN, _FIRST_VARIANCE = 0.5, 1.0 / 6.0  # of Beta(1, 1), before anything is known of any prompt
 _FORGOTTEN = 1e-9  # what has faded below this is none: numbers too small to be normal are slow
@@ -55,17 +55,14 @@ class PooledBelief(Belief):
     def __init__(
         self,
         *,
-        forgetting: float = 0.05,
-        renewal: float = 0.0,
-        drift: float = 0.02,
-        memory: float = 32.0,
-        borrowed: float = 2.0,
+        forgetting: Share = 0.05,
+        renewal: Share = 0.0,
+        drift: Share = 0.02,
+        memory: Positive = 32.0,
+        borrowed: Positive = 2.0,
     ) -> None:
-        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
-        self.renewal = check_number("renewal", renewal, low=0.0, high=1.0)
-        self.drift = check_number("drift", drift, low=0.0, high=1.0)
-        self.memory = check_number("memory", memory, low=0.0, high=1e9, open_low=True)
-        self.borrowed = check_number("borrowed", borrowed, low=0.0, high=1e6, open_low=True)
+        self.forgetting, self.renewal, self.drift = forgetting, renewal, drift
+        self.memory, self.borrowed = memory, borrowed
 
     @property
     def columns_spec(self) -> Mapping[str, tuple[type, Any]]:

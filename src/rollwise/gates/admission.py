@@ -10,7 +10,7 @@ import numpy as np
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import MIXED_TOLERANCE, Evidence
 from rollwise.gates.base import Gate
-from rollwise.options import check_number, check_whole
+from rollwise.options import CountOrZero, Share
 
 _SLACK = 1e-9  # of a comparison of variances: 4 q (1 - q) of a tenth is not quite 0.36
 
@@ -45,11 +45,8 @@ class MixedOutcome(Gate):
     [True, False, False]
     """
 
-    def __init__(self, *, tolerance: float = MIXED_TOLERANCE) -> None:
-        self.tolerance = check_number("tolerance", tolerance, low=0.0, high=1.0)
-
-    def options(self) -> dict[str, Any]:
-        return {"tolerance": self.tolerance}
+    def __init__(self, *, tolerance: Share = MIXED_TOLERANCE) -> None:
+        self.tolerance = tolerance
 
     def passes(self, evidence: Evidence) -> np.ndarray:
         evidence.need_known("MixedOutcome")
@@ -67,14 +64,10 @@ class PassRateRange(Gate):
         high: the share that is too high.
     """
 
-    def __init__(self, *, low: float = 0.0, high: float = 1.0) -> None:
-        self.low = check_number("low", low, low=0.0, high=1.0)
-        self.high = check_number("high", high, low=0.0, high=1.0)
-        if not self.low < self.high:
+    def __init__(self, *, low: Share = 0.0, high: Share = 1.0) -> None:
+        if not low < high:
             raise ConfigError(f"low must be less than high, got low={low!r}, high={high!r}: no group could pass")
-
-    def options(self) -> dict[str, Any]:
-        return {"low": self.low, "high": self.high}
+        self.low, self.high = low, high
 
     def passes(self, evidence: Evidence) -> np.ndarray:
         evidence.need_known("PassRateRange")
@@ -94,14 +87,8 @@ class VarianceThreshold(Gate):
         first_steps: how many these are, by the step of the policy that made the rollouts.
     """
 
-    def __init__(self, *, threshold: float = 0.8, first_threshold: float = 0.3, first_steps: int = 20) -> None:
-        self.threshold = check_number("threshold", threshold, low=0.0, high=1.0)
-        self.first_threshold = check_number("first_threshold", first_threshold, low=0.0, high=1.0)
-        self.first_steps = check_whole("first_steps", first_steps, least=0)
-
-    def options(self) -> dict[str, Any]:
-        names = ("threshold", "first_threshold", "first_steps")
-        return {name: getattr(self, name) for name in names}
+    def __init__(self, *, threshold: Share = 0.8, first_threshold: Share = 0.3, first_steps: CountOrZero = 20) -> None:
+        self.threshold, self.first_threshold, self.first_steps = threshold, first_threshold, first_steps
 
     def passes(self, evidence: Evidence) -> np.ndarray:
         evidence.need_known("VarianceThreshold")

@@ -11,12 +11,14 @@ import numpy as np
 
 from rollwise.errors import ConfigError, StateError
 from rollwise.evidence import Evidence
+from rollwise.options import Declared
 
 
-class Gate(ABC):
+class Gate(Declared, ABC):
     """Decides which groups train, once their rollouts are there. It sees every group, also those another gate rejects.
 
     A gate of your own is a subclass with one method, `passes`; one that remembers things saves them with `own_state`.
+    Its options are keyword-only arguments of `__init__`: checked, listed, and compared when a state is loaded.
 
     >>> class Short(Gate):
     ...     def passes(self, evidence):
@@ -48,7 +50,7 @@ class Gate(ABC):
 
     def options(self) -> dict[str, Any]:
         """What it was made with, JSON-safe; compared when a state is loaded."""
-        return {}
+        return self.saved_options()
 
     def metrics(self) -> dict[str, float]:
         """Groups seen and admitted since the beginning."""
@@ -58,7 +60,7 @@ class Gate(ABC):
         """What a subclass must save beyond the counts, JSON-safe."""
         return {}
 
-    def load_own_state(self, state: Mapping[str, Any]) -> None:  # noqa: B027 - optional
+    def load_own_state(self, state: Mapping[str, Any]) -> None:
         """Take back `own_state`."""
 
     def state_dict(self) -> dict[str, Any]:
@@ -79,9 +81,10 @@ class Gate(ABC):
         """
         fresh = copy.deepcopy(self)
         try:
-            saved, ours = (state["gate"], state["options"]), (type(self).__name__, self.options())
-            if saved != ours:
-                raise StateError(f"the state is of the gate {saved[0]} {saved[1]}, not of {ours[0]} {ours[1]}")
+            kind, options = type(self).__name__, self.options()
+            saved = {**options, **state["options"]}  # older states don't name every option
+            if (state["gate"], saved) != (kind, options):
+                raise StateError(f"the state is of the gate {state['gate']} {saved}, not of {kind} {options}")
             fresh.seen, fresh.admitted = int(state["seen"]), int(state["admitted"])
             fresh.load_own_state(state["own"])
         except (KeyError, TypeError, ValueError) as error:

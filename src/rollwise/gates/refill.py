@@ -6,7 +6,7 @@ import copy
 import logging
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -15,14 +15,14 @@ from rollwise.evidence import Evidence
 from rollwise.gates.admission import MixedOutcome
 from rollwise.gates.base import Gate
 from rollwise.ledger import Ledger
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Declared, Range, check_whole, keyword_options
 from rollwise.pool import PromptPool
 from rollwise.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 
 _TOTALS = ("batches", "rounds", "groups", "rejected", "filled", "surplus", "short")
-_OPTIONS = {"max_rounds": 3, "sizing": "missing", "margin": 1.25, "first": 1.5, "largest": 4.0}  # and their defaults
+_Times = Annotated[float, Range(1.0, 1e6)]
 T = TypeVar("T")
 
 
@@ -52,7 +52,7 @@ class Asked(Protocol):
     ) -> list[Ticket]: ...
 
 
-class DynamicSampling:
+class DynamicSampling(Declared):
     """Fills each batch with groups that a gate admits: DAPO (arXiv 2503.14476), section 3.2 and Algorithm 1.
 
     A batch takes at most `max_rounds` rounds, and no prompt twice. What is missing then is filled with rejected groups,
@@ -82,21 +82,17 @@ class DynamicSampling:
         self,
         gate: Gate | None = None,
         *,
-        max_rounds: int = 3,
+        max_rounds: Count = 3,
         sizing: Literal["missing", "ratio"] = "missing",
-        margin: float = 1.25,
-        first: float = 1.5,
-        largest: float = 4.0,
+        margin: _Times = 1.25,
+        first: _Times = 1.5,
+        largest: _Times = 4.0,
     ) -> None:
         self.gate = MixedOutcome() if gate is None else gate
         if not isinstance(self.gate, Gate):
             raise ConfigError(f"gate must be a rollwise Gate, got {type(gate).__name__}")
-        self.max_rounds = check_whole("max_rounds", max_rounds, least=1)
-        if sizing not in ("missing", "ratio"):
-            raise ConfigError(f"sizing must be 'missing' or 'ratio', got {sizing!r}")
-        self.sizing = sizing
-        sizes = {"margin": margin, "first": first, "largest": largest}
-        self.margin, self.first, self.largest = (check_number(k, v, low=1.0, high=1e6) for k, v in sizes.items())
+        self.max_rounds, self.sizing = max_rounds, sizing
+        self.margin, self.first, self.largest = margin, first, largest
         self.totals: dict[str, int] = dict.fromkeys(_TOTALS, 0)
         self._warned = False
 
@@ -121,8 +117,7 @@ class DynamicSampling:
 
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on between two batches, JSON-safe."""
-        options = {name: getattr(self, name) for name in _OPTIONS}
-        return {**options, "totals": dict(self.totals), "gate": self.gate.state_dict()}
+        return {**self.saved_options(), "totals": dict(self.totals), "gate": self.gate.state_dict()}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from a saved state.
@@ -131,10 +126,11 @@ class DynamicSampling:
             StateError: it is of another gate, or of other options, or damaged. Nothing has changed then.
         """
         try:
-            for name, default in _OPTIONS.items():  # states of before there was `sizing` have the first option alone
-                saved = state[name] if name == "max_rounds" else state.get(name, default)
-                if saved != getattr(self, name):
-                    raise StateError(f"the state has {name}={saved!r}, not {getattr(self, name)!r}")
+            defaults = keyword_options(DynamicSampling)  # states of before there was `sizing` have `max_rounds` alone
+            for name, ours in self.saved_options().items():
+                saved = state.get(name, defaults[name])
+                if saved != ours:
+                    raise StateError(f"the state has {name}={saved!r}, not {ours!r}")
             totals = {name: int(state["totals"][name]) for name in _TOTALS}
             gate = copy.deepcopy(self.gate)
             gate.load_state_dict(state["gate"])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
@@ -13,8 +13,8 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
 from rollwise.inference.judge_source import JudgeSource
-from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts
-from rollwise.options import check_number, check_whole
+from rollwise.judges.base import Judge, Predicts, Prompts
+from rollwise.options import Count, CountOrZero, Range, Share
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
 from rollwise.state import decode_array, encode_array
@@ -68,45 +68,40 @@ class SuccessHeadJudge(Judge):
         MissingExtraError: torch is not installed.
     """
 
+    unsaved = frozenset({"model", "batch_size", "slots", "device"})
+
     def __init__(
         self,
         head: str | Path | SuccessHead | None = None,
         *,
         model: str | Path | None = None,
         predicts: Predicts = "pass-rate",
-        probes: int = 0,
-        probe_tokens: int = 16,
-        temperature: float = 1.0,
-        recalibrate: float = 0.02,
-        prior: float = 8.0,
-        batch_size: int = 64,
-        slots: int = 64,
+        probes: CountOrZero = 0,
+        probe_tokens: Count = 16,
+        temperature: Annotated[float, Range(0.0, 10.0, open_low=True)] = 1.0,
+        recalibrate: Share = 0.02,
+        prior: Annotated[float, Range(0.0, 1e9, open_low=True)] = 8.0,
+        batch_size: Count = 64,
+        slots: Count = 64,
         dtype: str | None = None,
         device: str | None = None,
     ) -> None:
         if not isinstance(head, str | Path | SuccessHead):
             raise ConfigError(f"head must be a file from `rollwise head fit`, or a SuccessHead, got {head!r}")
-        if model is not None and not isinstance(model, str | Path):
-            raise ConfigError(f"model must be a folder or a hub id, got {model!r}")
+        if slots < probes:
+            raise ConfigError(f"slots must be at least probes={probes}, got {slots}")
         self.head = head if isinstance(head, SuccessHead) else SuccessHead.load(head)
         self.model = None if model is None else str(model)
-        self.predicts = check_predicts(predicts)
-        self.probes = check_whole("probes", probes, least=0)
-        self.probe_tokens = check_whole("probe_tokens", probe_tokens, least=1)
-        self.temperature = check_number("temperature", temperature, low=0.0, high=10.0, open_low=True)
-        self.recalibrate = check_number("recalibrate", recalibrate, low=0.0, high=1.0)
-        self.prior = check_number("prior", prior, low=0.0, high=1e9, open_low=True)
-        self.batch_size = check_whole("batch_size", batch_size, least=1)
-        self.slots = check_whole("slots", slots, least=max(1, self.probes))
-        self.dtype, self.device = dtype, device
+        self.predicts, self.probes, self.probe_tokens = predicts, probes, probe_tokens
+        self.temperature, self.recalibrate, self.prior = temperature, recalibrate, prior
+        self.batch_size, self.slots, self.dtype, self.device = batch_size, slots, dtype, device
         self._source = JudgeSource(folder=self.model)
         self._clear(0)
 
     @property
     def options(self) -> Mapping[str, Any]:
         """The head by its contents, so that a state fits wherever the file lies, and no other head."""
-        names = ("model", "predicts", "probes", "probe_tokens", "temperature", "recalibrate", "prior", "dtype")
-        return {"head": self.head.digest, **{name: getattr(self, name) for name in names}}
+        return {"head": self.head.digest, "model": self.model, **super().options}
 
     # ---- which model ----
 

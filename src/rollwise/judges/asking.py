@@ -11,7 +11,7 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.judges.base import Judge, Predicts, Prompts, told_values
 from rollwise.judges.formats import FORMATS, Exemplar, JudgmentFormat, make_format
 from rollwise.judges.questions import Answer, Question
-from rollwise.options import check_whole
+from rollwise.options import CountOrZero
 from rollwise.pool import PromptPool
 
 
@@ -39,10 +39,10 @@ class InContextJudge(Judge):
 
     predicts: Predicts = "variance"
 
-    def __init__(self, *, exemplars: int = 3, format: str | JudgmentFormat = "words", expected: bool = False) -> None:
-        self.exemplars = check_whole("exemplars", exemplars, least=0)
-        self.format = make_format(format)
-        self.expected = expected
+    def __init__(
+        self, *, exemplars: CountOrZero = 3, format: str | JudgmentFormat = "words", expected: bool = False
+    ) -> None:
+        self.exemplars, self.format, self.expected = exemplars, make_format(format), expected
         if expected and not self.format.choices:
             named = sorted(name for name, kind in FORMATS.items() if kind.choices)
             raise ConfigError(
@@ -63,7 +63,7 @@ class InContextJudge(Judge):
 
     @property
     def options(self) -> Mapping[str, Any]:
-        return {"exemplars": self.exemplars, "format": self.format.name, "expected": self.expected}
+        return {**super().options, "format": self.format.name}
 
     def bind(self, pool: PromptPool, seed: int) -> None:
         self.pairs = {}

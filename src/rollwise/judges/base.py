@@ -4,24 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self, get_args
+from typing import Any, Literal, Self
 
 import numpy as np
 
-from rollwise.errors import ConfigError
+from rollwise.options import Declared
 from rollwise.pool import PromptPool
 
 Predicts = Literal["pass-rate", "variance"]
 MAX_VARIANCE = 0.25
 """The greatest variance that scores in [0, 1] can have (METIS, section 3, footnote 1)."""
-
-
-def check_predicts(value: Any) -> Predicts:
-    """`value`; `ConfigError` unless it is one of `Predicts`."""
-    if value not in get_args(Predicts):
-        raise ConfigError(f"predicts must be one of {sorted(get_args(Predicts))}, got {value!r}")
-    kind: Predicts = value
-    return kind
 
 
 def highest(predicts: Predicts) -> float:
@@ -82,10 +74,11 @@ class Prompts:
         return np.asarray(self.pool.require(name, judge, remedy)[self.slots])
 
 
-class Judge:
+class Judge(Declared):
     """Predicts a number for each candidate; a curriculum ranks by it. Implement `predict`, and perhaps `learn`.
 
-    It is handed over as it is and never changed: the curriculum works with what `fresh` returns.
+    It is handed over as it is and never changed: the curriculum works with what `fresh` returns. Its options are
+    keyword-only arguments of `__init__`: checked, and saved.
 
     >>> import rollwise as rw
     >>> class ShortIsEasy(rw.Judge):
@@ -102,7 +95,7 @@ class Judge:
     @property
     def options(self) -> Mapping[str, Any]:
         """What it was made with, JSON-safe: a state is refused by a judge of other options."""
-        return {}
+        return self.saved_options()
 
     def fresh(self) -> Self:
         """A judge of these options that has learnt nothing; by default a new one of the same attributes."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rollwise.errors import ConfigError, PoolError, StateError
-from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of, told_values
-from rollwise.options import check_number, check_whole
+from rollwise.judges.base import Judge, Predicts, Prompts, middle_of, told_values
+from rollwise.options import CountOrZero, Range, Share
 from rollwise.pool import PromptPool
 from rollwise.rng import stream_generator
 from rollwise.state import decode_array, encode_array
@@ -51,23 +51,14 @@ class EmbeddingJudge(Judge):
         *,
         predicts: Predicts = "pass-rate",
         column: str = "embedding",
-        hidden: int = 256,
-        ridge: float = 1.0,
-        forgetting: float = 0.02,
+        hidden: CountOrZero = 256,
+        ridge: Annotated[float, Range(0.0, 1e9, open_low=True)] = 1.0,
+        forgetting: Share = 0.02,
     ) -> None:
-        self.predicts = check_predicts(predicts)
-        if not isinstance(column, str):
-            raise ConfigError(f"column must be the name of a column of vectors, got {column!r}")
-        self.column = column
-        self.hidden = check_whole("hidden", hidden, least=0)
-        if self.hidden % 2:
+        if hidden % 2:
             raise ConfigError(f"hidden must be even, as its features come in pairs, got {hidden!r}")
-        self.ridge = check_number("ridge", ridge, low=0.0, high=1e9, open_low=True)
-        self.forgetting = check_number("forgetting", forgetting, low=0.0, high=1.0)
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        return {name: getattr(self, name) for name in ("predicts", "column", "hidden", "ridge", "forgetting")}
+        self.predicts, self.column, self.hidden = predicts, column, hidden
+        self.ridge, self.forgetting = ridge, forgetting
 
     def bind(self, pool: PromptPool, seed: int) -> None:
         vectors = pool.require(self.column, f"{type(self).__name__} (judge 'frozen')", _REMEDY)

@@ -9,6 +9,7 @@ from rollwise.errors import ConfigError
 from rollwise.judges.base import Judge, Predicts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.text import TextJudge
+from rollwise.options import make
 from rollwise.plugins import Registry, load_object
 
 JUDGES: Registry[Callable[..., Judge] | str] = Registry(
@@ -38,11 +39,7 @@ def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -
     >>> make_judge("frozen", predicts="variance", hidden=0).options["hidden"]
     0
     """
-    maker = _maker(name)
-    try:
-        return maker(predicts=predicts, **options)
-    except TypeError as error:
-        raise ConfigError(f"judge {name!r}: {error}") from error
+    return make(f"judge {name!r}", _maker(name), {"predicts": predicts, **options})
 
 
 def _maker(name: str) -> Callable[..., Judge]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Mapping
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from rollwise.errors import ConfigError, MissingExtraError, StateError
-from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, middle_of, told_values
-from rollwise.options import check_number, check_whole
+from rollwise.judges.base import Judge, Predicts, Prompts, middle_of, told_values
+from rollwise.options import Count, Range
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
@@ -41,25 +41,17 @@ class TextJudge(Judge):
         self,
         *,
         predicts: Predicts = "pass-rate",
-        ngrams: tuple[int, int] = (1, 3),
-        features: int = 2**14,
-        learning_rate: float = 0.05,
+        ngrams: tuple[Count, Count] = (1, 3),
+        features: Count = 2**14,
+        learning_rate: Annotated[float, Range(0.0, 10.0, open_low=True)] = 0.05,
     ) -> None:
-        self.predicts = check_predicts(predicts)
-        if not isinstance(ngrams, tuple | list) or len(ngrams) != 2:
+        if ngrams[1] < ngrams[0]:
             raise ConfigError(f"ngrams must be the shortest and the longest length, such as (1, 3), got {ngrams!r}")
-        least = check_whole("ngrams[0]", ngrams[0], least=1)
-        self.ngrams = (least, check_whole("ngrams[1]", ngrams[1], least=least))
-        self.buckets = check_whole("features", features, least=1)
-        self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, high=10.0, open_low=True)
+        self.predicts, self.ngrams = predicts, ngrams
+        self.buckets, self.learning_rate = features, learning_rate
         self.vectorizer = _need("sklearn.feature_extraction.text").HashingVectorizer(
             analyzer="char_wb", ngram_range=self.ngrams, n_features=self.buckets
         )
-
-    @property
-    def options(self) -> Mapping[str, Any]:
-        own = {"ngrams": list(self.ngrams), "features": self.buckets, "learning_rate": self.learning_rate}
-        return {"predicts": self.predicts, **own}
 
     def bind(self, pool: PromptPool, seed: int) -> None:
         self._set_model(seed % 2**32)  # as large as scikit-learn takes

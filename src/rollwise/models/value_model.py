@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges.base import Judge, Predicts, Prompts, check_predicts, highest, told_values
+from rollwise.judges.base import Judge, Predicts, Prompts, highest, told_values
 from rollwise.models.loading import need
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, PositiveShare
 from rollwise.pool import PromptPool
 from rollwise.rng import stream_generator
 
@@ -46,42 +46,37 @@ class ValueModelJudge(Judge):
         MissingExtraError: torch is not installed.
     """
 
+    unsaved = frozenset({"device", "forward_batch"})  # they change nothing but the last digits
+
     def __init__(
         self,
         model: str | Path | None = None,
         *,
         predicts: Predicts = "pass-rate",
-        hidden: int = 512,
-        learning_rate: float = 1e-4,
-        batch_size: int = 64,
-        updates_per_step: int = 1,
+        hidden: Count = 512,
+        learning_rate: PositiveShare = 1e-4,
+        batch_size: Count = 64,
+        updates_per_step: Count = 1,
         frozen: bool = False,
         dtype: str | None = None,
         device: str | None = None,
-        forward_batch: int = 64,
+        forward_batch: Count = 64,
     ) -> None:
         need("torch", "the value model")
         if model is not None and not isinstance(model, str | Path):
             raise ConfigError(f"model must be a folder or a hub id, got {model!r}")
-        if not isinstance(frozen, bool):
-            raise ConfigError(f"frozen must be true or false, got {frozen!r}")
         self.model = None if model is None else str(model)
         self.policy: str | None = None
-        self.predicts = check_predicts(predicts)
-        self.hidden = check_whole("hidden", hidden, least=1)
-        self.learning_rate = check_number("learning_rate", learning_rate, low=0.0, high=1.0, open_low=True)
-        self.batch_size = check_whole("batch_size", batch_size, least=1)
-        self.updates_per_step = check_whole("updates_per_step", updates_per_step, least=1)
-        self.frozen, self.dtype, self.device = frozen, dtype, device
-        self.forward_batch = check_whole("forward_batch", forward_batch, least=1)
+        self.predicts, self.hidden, self.learning_rate = predicts, hidden, learning_rate
+        self.batch_size, self.updates_per_step, self.frozen = batch_size, updates_per_step, frozen
+        self.dtype, self.device, self.forward_batch = dtype, device, forward_batch
         # All judges made of this one by `fresh`, so that a state can be taken over from one that is still there.
         self.family: weakref.WeakSet[ValueModelJudge] = weakref.WeakSet()
         self._clear(0)
 
     @property
     def options(self) -> Mapping[str, Any]:
-        names = ("model", "predicts", "hidden", "learning_rate", "batch_size", "updates_per_step", "frozen", "dtype")
-        return {name: getattr(self, name) for name in names}
+        return {"model": self.model, **super().options}
 
     def starting_from(self, source: str) -> Self:
         made = super().fresh()

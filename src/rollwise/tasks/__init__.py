@@ -6,7 +6,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from rollwise.options import check_options, keyword_options
+from rollwise.options import keyword_options, make
 from rollwise.plugins import short_name
 from rollwise.tasks.base import TASKS, Task
 from rollwise.tasks.bfcl.task import BFCL
@@ -30,11 +30,10 @@ def make_task(name: str, **options: Any) -> Task:
     >>> make_task("countdown", levels=(1, 2)).name
     'countdown'
     """
-    check_options(f"task {name!r}", options, task_options(name))
     kind = TASKS.find(name)
     if not hasattr(kind, "name"):
         kind.name = short_name(name)
-    return kind(**options)
+    return make(f"task {name!r}", kind, options)
 
 
 def task_options(name: str) -> dict[str, Any]:

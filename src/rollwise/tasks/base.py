@@ -5,14 +5,17 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from rollwise.errors import TaskError
+from rollwise.options import Declared, Range
 from rollwise.outcome import RewardSpec
 from rollwise.plugins import Registry
 
 Message = Mapping[str, Any]
 Text = str | Sequence[Message]
+HeldOut = Annotated[float, Range(0.01, 0.9)]
+"""The share of a task's prompts that is held out."""
 
 
 TASKS: Registry[type[Task]] = Registry("task", "tasks")
@@ -38,11 +41,11 @@ class TaskRewards:
     declared: bool
 
 
-class Task(ABC):
+class Task(Declared, ABC):
     """Prompts and their verifier; a new task is one subclass in one file: `class Mine(Task, name="mine")`.
 
     Rewards lie in [`reward_low`, `reward_high`], and a rollout counts as solved from `solved_at` on. Options are
-    keyword-only arguments of `__init__`, so that a command line can list them.
+    keyword-only arguments of `__init__`, which are checked before it runs and listed by the commands.
 
     Attributes:
         clean_first: Of the demonstrations of a warm start the share, the first, that are shown without errors. Above 0

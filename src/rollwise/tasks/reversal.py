@@ -11,12 +11,12 @@ import itertools
 import math
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.options import check_number, check_whole
+from rollwise.options import Range, Share, check_number, check_whole
 from rollwise.rng import check_seed
-from rollwise.tasks.base import Task, Text, completion_text
+from rollwise.tasks.base import HeldOut, Task, Text, completion_text
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 # Left where a length has no more strings to give: 8 of one digit are all there are.
@@ -57,23 +57,17 @@ class Reversal(Task, name="reversal"):
     def __init__(
         self,
         *,
-        longest: int = 16,
-        skew: float = 0.0,
-        broken: float = 0.0,
-        foreign: float = 0.0,
-        digit_errors: float = 0.42,
-        eval_share: float = 0.2,
+        longest: Annotated[int, Range(1, 60)] = 16,
+        skew: Annotated[float, Range(0.0, 10.0)] = 0.0,
+        broken: Share = 0.0,
+        foreign: Share = 0.0,
+        digit_errors: Share = 0.42,
+        eval_share: HeldOut = 0.2,
     ) -> None:
-        if isinstance(longest, bool) or not isinstance(longest, int) or not 1 <= longest <= 60:
-            raise ConfigError(f"longest must be a whole number in [1, 60], got {longest!r}")
-        self.longest = longest
-        self.skew = check_number("skew", skew, low=0.0, high=10.0)
-        self.broken = check_number("broken", broken, low=0.0, high=1.0)
-        self.foreign = check_number("foreign", foreign, low=0.0, high=1.0)
-        if self.broken + self.foreign > 1.0:
+        if broken + foreign > 1.0:
             raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
-        self.digit_errors = check_number("digit_errors", digit_errors, low=0.0, high=1.0)
-        self.eval_share = check_number("eval_share", eval_share, low=0.01, high=0.9)
+        self.longest, self.skew, self.broken, self.foreign = longest, skew, broken, foreign
+        self.digit_errors, self.eval_share = digit_errors, eval_share
 
     @property
     def max_completion_length(self) -> int:

@@ -15,7 +15,7 @@ from rollwise.options import check_number
 from rollwise.watching.glyphs import ASCII, BLOCKS
 from rollwise.watching.rows import render_rows
 from rollwise.watching.screen import TALL, Canvas, render_run
-from rollwise.watching.state import Snapshot
+from rollwise.watching.snapshot import Snapshot
 from rollwise.watching.targets import Targets
 
 # Lines that the last screen leaves to the shell, so that its top does not scroll away.

@@ -10,7 +10,7 @@ from rich.text import Text
 from rollwise.watching.glyphs import sparkline
 from rollwise.watching.pace import clock
 from rollwise.watching.screen import STATUS_STYLES, Canvas, bar
-from rollwise.watching.state import Snapshot
+from rollwise.watching.snapshot import Snapshot
 
 _BAR = 10
 _BAR_FROM_WIDTH = 100

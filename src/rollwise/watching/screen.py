@@ -15,7 +15,8 @@ from rollwise.watching.glyphs import Glyphs, sparkline
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
-from rollwise.watching.state import RECENT_STEPS, Signal, Snapshot
+from rollwise.watching.snapshot import Signal, Snapshot
+from rollwise.watching.state import RECENT_STEPS
 
 # Lines of a snapshot that no screen bounds.
 TALL = 44

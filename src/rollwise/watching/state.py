@@ -5,15 +5,15 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rollwise.runs.names import SCRIPT
 from rollwise.runs.solved import SolvedRule
-from rollwise.watching.calibration import Calibration, calibrate
+from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
-from rollwise.watching.judge import JudgeState, judge_alarms, judge_state
+from rollwise.watching.judge import judge_alarms, judge_state
 from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left, uncharged_seconds
+from rollwise.watching.snapshot import Category, Signal, Snapshot, Spent
 
 # Steps whose groups are counted for lanes and categories.
 RECENT_STEPS = 10
@@ -24,105 +24,6 @@ QUIET_TIMES = 10.0
 STARVED_AFTER = 5.0
 NEWEST_GROUPS = 40
 POOLS = ("heap", "solved", "unsolved", "unseen")
-
-
-@dataclass(frozen=True, slots=True)
-class Signal:
-    """One row of the screen: a name, its values from the first step to the last, and the ends of its scale.
-
-    Attributes:
-        name: as shown.
-        values: (S,), oldest first; not empty.
-        low: the value at a sparkline's foot; None for the lowest.
-        high: the value at its top; None for the highest.
-    """
-
-    name: str
-    values: tuple[float, ...]
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Category:
-    """One category over the last steps; shares in [0, 1], NaN where it has no group there."""
-
-    name: str
-    share: float
-    pass_rate: float
-    mixed: float
-
-
-@dataclass(frozen=True, slots=True)
-class Spent:
-    """What the run has cost; None where it was not logged. Seconds are of training, without evaluation.
-
-    Attributes:
-        rollouts: completions generated, of whatever purpose.
-        probes: those of them that were made to measure or screen.
-        tokens: generated.
-        wall_s: seconds.
-        tokens_per_s: over the last steps.
-        step_s: seconds a step, over the last steps.
-        overhead: share of the seconds that was spent in ask and tell.
-    """
-
-    rollouts: float | None = None
-    probes: float | None = None
-    tokens: float | None = None
-    wall_s: float | None = None
-    tokens_per_s: float | None = None
-    step_s: float | None = None
-    overhead: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A run at one moment.
-
-    Attributes:
-        name: the run's.
-        facts: its task, curriculum and so on, for the title.
-        step: the last step done; None before the first evaluation or step.
-        steps: how many there will be, see `steps_to_do`; None if that is not known.
-        status: `waiting` (nothing there yet), `starting` (no step yet), `running`, `quiet` (no line for long), or
-            `complete`.
-        quiet_s: seconds since the last line.
-        left_s: seconds to the end; None if that can't be told.
-        signals: those that were logged.
-        pool: sizes of the pool's parts, and the like, by name.
-        coverage: share of the pool asked for so far; None if not logged.
-        lanes: share of the last steps' groups by lane, greatest first.
-        categories: by name.
-        calibration: None where too few groups had a prediction.
-        spent: what it has cost.
-        alarms: what is worth a look, one line each.
-        groups: the newest groups, newest first.
-        judge: None where no judge chose.
-    """
-
-    name: str
-    facts: tuple[str, ...]
-    step: int | None
-    steps: int | None
-    status: str
-    quiet_s: float
-    left_s: float | None
-    signals: tuple[Signal, ...]
-    pool: Mapping[str, float]
-    coverage: float | None
-    lanes: tuple[tuple[str, float], ...]
-    categories: tuple[Category, ...]
-    calibration: Calibration | None
-    spent: Spent
-    alarms: tuple[str, ...]
-    groups: tuple[GroupLine, ...]
-    judge: JudgeState | None = None
-
-    @property
-    def done(self) -> float | None:
-        """Share of the steps done; None if not known."""
-        return None if self.steps is None or self.step is None else min(1.0, self.step / self.steps)
 
 
 def take_snapshot(name: str, history: History, now: float) -> Snapshot:

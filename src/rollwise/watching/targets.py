@@ -11,7 +11,8 @@ from typing import Any
 from rollwise.errors import StateFileError
 from rollwise.runs.names import COMPARISON_FILE
 from rollwise.watching.follow import RunFollower
-from rollwise.watching.state import Snapshot, take_snapshot
+from rollwise.watching.snapshot import Snapshot
+from rollwise.watching.state import take_snapshot
 from rollwise.yaml_file import read_yaml
 
 RUNS_FOLDER = "runs"

@@ -127,7 +127,7 @@ def test_bounds_are_checked_before_the_constructor_runs() -> None:
     for wrong, text in [
         ({"share": 1.5}, r"share must be a number in \[0, 1\], got 1.5"),
         ({"share": "a"}, r"share must be a number in \[0, 1\], got 'a'"),
-        ({"times": 0}, "times must be a whole number >= 1, got 0"),
+        ({"times": 0}, "times must be a whole number >= 1 or None, got 0"),
         ({"loud": "yes"}, "loud must be True or False, got 'yes'"),
     ]:
         with pytest.raises(rw.ConfigError, match=text):

@@ -293,7 +293,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         ({"concurrency": 0}, "concurrency must be a whole number >= 1"),
         ({"ahead": -1}, "ahead must be a whole number >= 0"),
         ({"price_in": 1.0}, "price_in and price_out go together"),
-        ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number in"),
+        ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number >= 0, got -1.0"),
         ({"rule": "best"}, "unknown rule 'best'"),
         (
             {"rule": "esc", "num_generations": 4, "window": 5},

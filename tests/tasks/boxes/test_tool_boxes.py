@@ -159,7 +159,7 @@ def test_the_environment_of_the_docs_runs() -> None:
 
 
 def test_turns_must_be_several_numbers_and_accuracy_a_share() -> None:
-    with pytest.raises(ConfigError, match=r"turns must be whole numbers in \[1, 8\], got 3"):
+    with pytest.raises(ConfigError, match=r"turns must be one or more whole numbers in \[1, 8\], got 3"):
         Boxes(turns=3)  # type: ignore[arg-type]
     with pytest.raises(ConfigError, match="accuracy must be"):
         Boxes().demonstrations(1, 0, accuracy=2.0)

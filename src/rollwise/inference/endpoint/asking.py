@@ -12,13 +12,9 @@ from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.drawing import Desk, Drawing, Slots
-from rollwise.inference.endpoint.replies import BadReplyError, Watch, one_line
+from rollwise.inference.endpoint.replies import BadReplyError, NotAskedError, Watch, one_line
 from rollwise.inference.endpoint.samples import Drawn, Line
 from rollwise.inference.policies.agreement import Answer
-
-
-class _NotAskedError(Exception):
-    """The endpoint counts as down."""
 
 
 async def ask_endpoint(
@@ -84,31 +80,23 @@ async def answer_all(
     failures: dict[str, str] = {}
     watch = Watch(len(ids), done=resumed)
 
-    def hopeless() -> str:
-        return f"nothing but failures from {config.base_url}, the last: {watch.last}; look at the server"
-
-    def admit(at: int) -> None:
-        if watch.down():
-            raise _NotAskedError
-        watch.begin(at)
-
     def give_up(at: int, error: Exception) -> None:
         if isinstance(error, passing) and ids[at] not in failures:  # one of a prompt's requests is enough
             failures[ids[at]] = one_line(error)
             watch.failed(at, error)
 
     async def one(at: int) -> None:
-        id_, hooks = ids[at], {"admit": partial(admit, at), "give_up": partial(give_up, at)}
+        id_, hooks = ids[at], {"admit": partial(watch.begin, at), "give_up": partial(give_up, at)}
         seed = None if config.seed is None else seed_of(config.seed, id_)
         drawing = Drawing(desk, id_, prompts[at], drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
         try:
             async with at_work:
                 line = await drawing.run()
-        except _NotAskedError:
-            failures[id_] = f"not asked: {hopeless()}"
+        except NotAskedError:
+            failures[id_] = f"not asked: {watch.hopeless(config.base_url)}"
         except passing as error:
             if watch.down() and not resumed:
-                raise ConfigError(hopeless()) from error
+                raise ConfigError(watch.hopeless(config.base_url)) from error
         else:
             failures.pop(id_, None)  # it did without what failed
             keep(at, {"id": id_, **line})

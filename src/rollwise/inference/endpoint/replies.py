@@ -38,6 +38,10 @@ class BrokenReplyError(BadReplyError):
         super().__init__(message, of_endpoint=True)
 
 
+class NotAskedError(Exception):
+    """A prompt was not asked, as nothing but failures comes from the endpoint."""
+
+
 class Watch:
     """Says whether nothing but failures comes from an endpoint, once N prompts are asked, several at once.
 
@@ -61,8 +65,18 @@ class Watch:
         self._elders: set[int] = set()
 
     def begin(self, at: int) -> None:
-        """Prompt `at` is asked."""
+        """Prompt `at` is asked.
+
+        Raises:
+            NotAskedError: the endpoint is down.
+        """
+        if self.down():
+            raise NotAskedError(self.last)
         self._under_way.add(at)
+
+    def hopeless(self, url: str) -> str:
+        """Why no more is asked."""
+        return f"nothing but failures from {url}, the last: {self.last}; look at the server"
 
     def succeeded(self) -> None:
         """A prompt was answered."""

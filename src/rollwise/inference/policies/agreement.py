@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from rollwise.errors import ConfigError
-from rollwise.options import check_number, check_whole, make_named
+from rollwise.options import Count, CountFromTwo, CountOrZero, Share, check_fields, make_named
 
 Answer = str | None
 """A sample's final answer; None where it has none."""
@@ -42,8 +42,13 @@ class StoppingRule(Protocol):
         """Whether `agreed` can hold for the first n samples, given those in `known` (number -> answer)."""
 
 
+class _Rule:
+    def __post_init__(self) -> None:
+        check_fields(self)
+
+
 @dataclass(frozen=True, kw_only=True)
-class Full:
+class Full(_Rule):
     """Self-consistency without stopping: all K samples at once, or `window` at a time.
 
     Args:
@@ -51,10 +56,7 @@ class Full:
     """
 
     name = "full"
-    window: int = 0
-
-    def __post_init__(self) -> None:
-        check_whole("window", self.window, least=0)
+    window: CountOrZero = 0
 
     def draw(self, k: int, drawn: int) -> int:
         return min(self.window or k, k - drawn)
@@ -67,7 +69,7 @@ class Full:
 
 
 @dataclass(frozen=True, kw_only=True)
-class EarlyStopping:
+class EarlyStopping(_Rule):
     """ESC: windows of w samples; stop once all answers of one window are equal (Li et al. 2024).
 
     Args:
@@ -76,10 +78,7 @@ class EarlyStopping:
     """
 
     name = "esc"
-    window: int = 5
-
-    def __post_init__(self) -> None:
-        check_whole("window", self.window, least=2)
+    window: CountFromTwo = 5
 
     def check_fits(self, k: int, option: str) -> None:
         """`ConfigError`, naming the `option` that sets the window, if k samples never make a whole one."""
@@ -114,7 +113,7 @@ class EarlyStopping:
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveConsistency:
+class AdaptiveConsistency(_Rule):
     """Stop once the most frequent answer stays so with probability > `threshold` (Aggarwal et al. 2023).
 
     Args:
@@ -123,12 +122,8 @@ class AdaptiveConsistency:
     """
 
     name = "adaptive"
-    threshold: float = 0.95
-    window: int = 1
-
-    def __post_init__(self) -> None:
-        check_number("threshold", self.threshold, low=0.0, high=1.0)
-        check_whole("window", self.window, least=1)
+    threshold: Share = 0.95
+    window: Count = 1
 
     def draw(self, k: int, drawn: int) -> int:
         return min(self.window, k - drawn)

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountOrZero, Range, check_fields, check_whole
 
 if TYPE_CHECKING:
     import torch
@@ -98,18 +98,15 @@ class DeepConfPolicy:
 
     name = "deepconf"
     votes = True
-    warmup: int = 16
-    keep: float = 10.0
-    window: int = WINDOW
-    consensus: float = 0.95
-    width: int = 0
-    interval: int = 16
+    warmup: Count = 16
+    keep: Annotated[float, Range(0.0, 100.0, open_low=True)] = 10.0
+    window: Count = WINDOW
+    consensus: Annotated[float, Range(0.0, open_low=True)] = 0.95
+    width: CountOrZero = 0
+    interval: Count = 16
 
     def __post_init__(self) -> None:
-        for name, least in (("warmup", 1), ("window", 1), ("width", 0), ("interval", 1)):
-            check_whole(name, getattr(self, name), least=least)
-        check_number("keep", self.keep, low=0.0, high=100.0, open_low=True)
-        check_number("consensus", self.consensus, low=0.0, high=np.inf, open_low=True)
+        check_fields(self)
 
     def first(self, k: int) -> int:
         return min(k, self.warmup)

@@ -7,17 +7,16 @@ Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All but `Sequential
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.equations import launch_gain, losers, utility
 from rollwise.inference.policies.until import Until, UntilChecked
 from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
-from rollwise.options import check_number, check_whole, make_named
+from rollwise.options import Count, NotNegative, Number, check_fields, make_named
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,12 +40,11 @@ class BestOfN:
 class _Periodic:
     """Begins with all candidates, and looks at them every `interval` steps from `warmup` on."""
 
-    warmup: int = 128
-    interval: int = 32
+    warmup: Count = 128
+    interval: Count = 32
 
     def __post_init__(self) -> None:
-        check_whole("warmup", self.warmup, least=1)
-        check_whole("interval", self.interval, least=1)
+        check_fields(self)
 
     def first(self, k: int) -> int:
         return k
@@ -73,13 +71,8 @@ class Prune(_Periodic):
     """
 
     name = "prune"
-    keep: int = 2
-    threshold: float = 0.5
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole("keep", self.keep, least=1)
-        check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
+    keep: Count = 2
+    threshold: Number = 0.5
 
     def decide(self, candidates: Candidates) -> Decision:
         if not self.due(candidates.step):
@@ -100,13 +93,9 @@ class EarlyStop(_Periodic):
     """
 
     name = "early-stop"
-    threshold: float = 0.8
-    warmup: int = 1
-    interval: int = 1
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
+    threshold: Number = 0.8
+    warmup: Count = 1
+    interval: Count = 1
 
     def decide(self, candidates: Candidates) -> Decision:
         if candidates.step < self.warmup:
@@ -142,17 +131,10 @@ class Utility(_Periodic):
     """
 
     name = "utility"
-    beta: float = 0.02
-    gamma: float = 0.0
-    normalise_by: str = "typical"
+    beta: NotNegative = 0.02
+    gamma: NotNegative = 0.0
+    normalise_by: Literal["typical", "limit"] = "typical"
     simultaneous: bool = False
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_number("beta", self.beta, low=0.0, high=np.inf)
-        check_number("gamma", self.gamma, low=0.0, high=np.inf)
-        if self.normalise_by not in ("typical", "limit"):
-            raise ConfigError(f"normalise_by must be 'typical' or 'limit', got {self.normalise_by!r}")
 
     def decide(self, candidates: Candidates) -> Decision:
         if not self.due(candidates.step):
@@ -214,16 +196,10 @@ class Sequential(_Periodic):
     """
 
     name = "sequential"
-    beta: float = 0.05
-    width: int = 1
-    prior: float = 4.0
-    below: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        check_whole("width", self.width, least=1)
-        for name in ("beta", "prior", "below"):
-            check_number(name, getattr(self, name), low=0.0, high=np.inf)
+    beta: NotNegative = 0.05
+    width: Count = 1
+    prior: NotNegative = 4.0
+    below: NotNegative = 0.0
 
     def first(self, k: int) -> int:
         return min(k, self.width)

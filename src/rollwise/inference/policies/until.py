@@ -7,13 +7,16 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.inference.policies.candidates import BoolArray, Candidates, Decision
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Number, check_fields
 
 
 class _OneAfterAnother:
     """Begins `width` candidates, and another whenever one ends, until a finished one is good enough."""
 
     width: int
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     def first(self, k: int) -> int:
         return min(k, self.width)
@@ -47,12 +50,8 @@ class Until(_OneAfterAnother):
     """
 
     name = "until"
-    threshold: float = 0.9
-    width: int = 1
-
-    def __post_init__(self) -> None:
-        check_number("threshold", self.threshold, low=-np.inf, high=np.inf)
-        check_whole("width", self.width, least=1)
+    threshold: Number = 0.9
+    width: Count = 1
 
     def good(self, candidates: Candidates) -> BoolArray:
         return np.asarray(candidates.values >= self.threshold)
@@ -74,10 +73,7 @@ class UntilChecked(_OneAfterAnother):
     name = "check"
     needs_signal = False
     votes = True
-    width: int = 1
-
-    def __post_init__(self) -> None:
-        check_whole("width", self.width, least=1)
+    width: Count = 1
 
     def good(self, candidates: Candidates) -> BoolArray:
         passed = [answer is not None for answer in candidates.answers]

@@ -11,7 +11,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.asking import run_together, seed_of
 from rollwise.inference.endpoint.client import Endpoint, import_openai
 from rollwise.inference.endpoint.config import EndpointConfig
-from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError, Watch, one_line
+from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError, NotAskedError, Watch, one_line
 from rollwise.inference.policies import Policy, Result, answer_key
 from rollwise.inference.serving.in_thread import in_thread
 from rollwise.inference.serving.server_stream import ServerSource, Spent
@@ -89,21 +89,17 @@ class ServerDecoder:
 
         async def one(at: int, id_: str) -> None:
             async with at_work:
-                if watch.down():
-                    self.failures[id_] = f"not asked: {watch.last}"
-                    return
-                watch.begin(at)
                 try:
+                    watch.begin(at)
                     put(await self._one(decoder, id_, prompts[id_], counts[id_], policy))
                     watch.succeeded()
+                except NotAskedError:
+                    self.failures[id_] = f"not asked: {watch.last}"
                 except (import_openai().APIError, BadReplyError) as error:
                     self.failures[id_] = one_line(error)
                     watch.failed(at, error)
                     if watch.down():
-                        raise ConfigError(
-                            f"nothing but failures from {self.config.base_url}, the last: {watch.last}; look at the "
-                            "server"
-                        ) from error
+                        raise ConfigError(watch.hopeless(self.config.base_url)) from error
 
         try:
             await run_together([one(at, id_) for at, id_ in enumerate(prompts)])

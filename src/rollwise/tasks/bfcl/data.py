@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal, get_args
 
 from rollwise.errors import ConfigError
 from rollwise.options import check_name
 
 VERSION = "2026.3.23"
-CATEGORIES = ("base", "miss_func", "miss_param", "long_context", "composite")
+Category = Literal["base", "miss_func", "miss_param", "long_context", "composite"]
+CATEGORIES: tuple[Category, ...] = get_args(Category)
 _FILES = "BFCL_v4_multi_turn_{}.json"
 # The package keeps the items of the fifth category, but no longer scores it.
 _RETIRED = ("composite",)

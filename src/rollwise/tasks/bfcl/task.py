@@ -6,11 +6,12 @@ Data, simulators and checks are the package's (`bfcl-eval`, Apache-2.0); see `do
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Literal
 
 from rollwise.errors import ConfigError
+from rollwise.options import CountOrZero, InnerShare
 from rollwise.rng import check_seed, stream_generator
-from rollwise.tasks.bfcl.data import CATEGORIES, VERSION, Call, Item, documentation, item, items_of
+from rollwise.tasks.bfcl.data import CATEGORIES, VERSION, Call, Category, Item, documentation, item, items_of
 from rollwise.tasks.bfcl.environment import BFCLEnvironment
 from rollwise.tasks.bfcl.prompts import prompt_of
 from rollwise.tasks.bfcl.services import Services, failed
@@ -44,23 +45,15 @@ class BFCL(ToolTask, name="bfcl"):
     def __init__(
         self,
         *,
-        categories: Sequence[str] = SCORED,
-        split: str = "scenario",
-        eval_share: float = 0.2,
-        split_seed: int = 0,
+        categories: Sequence[Category] = SCORED,
+        split: Literal["scenario", "item"] = "scenario",
+        eval_share: InnerShare = 0.2,
+        split_seed: CountOrZero = 0,
     ) -> None:
-        listed = isinstance(categories, Sequence) and not isinstance(categories, str)
-        unknown = not listed or [category for category in categories if category not in CATEGORIES]
-        if unknown or not categories or len(set(categories)) != len(categories):
-            raise ConfigError(f"categories must be some of {', '.join(CATEGORIES)}, got {categories!r}")
-        if split not in ("scenario", "item"):
-            raise ConfigError(f"split must be 'scenario' or 'item', got {split!r}")
-        if not isinstance(eval_share, int | float) or not 0.0 < eval_share < 1.0:
-            raise ConfigError(f"eval_share must be a number in (0, 1), got {eval_share!r}")
-        self.categories = tuple(categories)
-        self.split = split
-        self.eval_share = float(eval_share)
-        self.split_seed = check_seed(split_seed)
+        if len(set(categories)) != len(categories):
+            raise ConfigError(f"categories must be different ones, got {categories!r}")
+        self.categories, self.split = tuple(categories), split
+        self.eval_share, self.split_seed = eval_share, split_seed
 
     def environment(self) -> BFCLEnvironment:
         """A new environment; TRL's `environment_factory`."""

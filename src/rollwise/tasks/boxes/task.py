@@ -9,11 +9,11 @@ from __future__ import annotations
 import itertools
 import random
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Annotated, Any
 
-from rollwise.errors import ConfigError
-from rollwise.options import check_number
+from rollwise.options import Range, Share, check_number
 from rollwise.rng import check_seed
+from rollwise.tasks.base import HeldOut
 from rollwise.tasks.boxes.scenarios import EMPTY, MOST, NAMES, PUT, TAKE, Order, Scenario, read_scenario
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 from rollwise.tasks.tool_conversation import Conversation, ToolError, ToolTask, exchange
@@ -122,27 +122,14 @@ class Boxes(ToolTask, name="boxes"):
     def __init__(
         self,
         *,
-        turns: Sequence[int] = (1, 2, 3),
-        orders: int = 2,
-        empty: float = 0.25,
-        slips: float = 0.3,
-        eval_share: float = 0.2,
+        turns: Sequence[Annotated[int, Range(1, 8)]] = (1, 2, 3),
+        orders: Annotated[int, Range(1, len(NAMES))] = 2,
+        empty: Share = 0.25,
+        slips: Share = 0.3,
+        eval_share: HeldOut = 0.2,
     ) -> None:
-        if (
-            not isinstance(turns, Sequence)
-            or not turns
-            or not all(isinstance(n, int) and not isinstance(n, bool) and 1 <= n <= 8 for n in turns)
-        ):
-            raise ConfigError(f"turns must be whole numbers in [1, 8], got {turns!r}")
-        if isinstance(orders, bool) or not isinstance(orders, int) or not 1 <= orders <= len(NAMES):
-            raise ConfigError(f"orders must be a whole number in [1, {len(NAMES)}], got {orders!r}")
-        for name, value in (("empty", empty), ("slips", slips)):
-            if not isinstance(value, int | float) or not 0.0 <= value <= 1.0:
-                raise ConfigError(f"{name} must be a number in [0, 1], got {value!r}")
-        if not isinstance(eval_share, int | float) or not 0.01 <= eval_share <= 0.9:
-            raise ConfigError(f"eval_share must be a number in [0.01, 0.9], got {eval_share!r}")
-        self.turns, self.orders, self.empty = tuple(turns), orders, float(empty)
-        self.slips, self.eval_share = float(slips), float(eval_share)
+        self.turns, self.orders, self.empty = tuple(turns), orders, empty
+        self.slips, self.eval_share = slips, eval_share
 
     def environment(self) -> BoxesEnvironment:
         """A new environment; TRL's `environment_factory`."""

@@ -7,8 +7,10 @@ import math
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Annotated
 
 from rollwise.errors import TaskError
+from rollwise.options import Range
 from rollwise.tasks.countdown.solver import Expr, combine, number, solve
 
 
@@ -31,6 +33,7 @@ LEVELS: dict[int, Level] = {
     5: Level(4, 20, "+-*"),
     6: Level(4, 99, "+-*/", (10, 100)),
 }
+LevelNumber = Annotated[int, Range(1, len(LEVELS))]
 
 
 @dataclass(frozen=True)

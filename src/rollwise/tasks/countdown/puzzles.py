@@ -6,16 +6,15 @@ import hashlib
 import itertools
 import logging
 import math
-import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.options import check_number, check_whole
+from rollwise.options import check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.countdown.files import read_items
-from rollwise.tasks.countdown.items import LEVELS, Item, draws, spoil
+from rollwise.tasks.countdown.items import Item, draws, spoil
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 logger = logging.getLogger(__name__)
@@ -28,10 +27,10 @@ _MOST_DRAWS = 100_000  # a second or two
 
 
 class Puzzles:
-    """Generates or reads puzzles. The options are those of `Countdown`.
+    """Generates or reads puzzles. The options are those of `Countdown`, which has checked each.
 
     Raises:
-        ConfigError: an option is out of its range.
+        ConfigError: options that don't go together.
         TaskError: a file can't be used.
     """
 
@@ -46,20 +45,13 @@ class Puzzles:
         eval_file: str | Path | None,
         eval_share: float,
     ) -> None:
-        self.levels = _checked_levels(levels)
-        self.eval_levels = self.levels if eval_levels is None else _checked_levels(eval_levels)
-        self.broken = check_number("broken", broken, low=0, high=1)
-        self.foreign = check_number("foreign", foreign, low=0, high=1)
-        if self.broken + self.foreign > 1:
+        if broken + foreign > 1:
             raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
-        if data_file is not None and self.broken + self.foreign > 0:
+        if data_file is not None and broken + foreign > 0:
             raise ConfigError("broken and foreign are shares of generated puzzles; leave them out with a data_file")
-        if check_number("eval_share", eval_share, low=0, high=1, open_low=True) == 1:
-            raise ConfigError(f"eval_share must be between 0 and 1, got {eval_share!r}")
-        for name, path in (("data_file", data_file), ("eval_file", eval_file)):
-            if path is not None and not isinstance(path, str | os.PathLike):
-                raise ConfigError(f"{name} must be a path, got {path!r}")
-        self.eval_share = float(eval_share)
+        self.levels, self.broken, self.foreign = tuple(levels), broken, foreign
+        self.eval_levels = self.levels if eval_levels is None else tuple(eval_levels)
+        self.eval_share = eval_share
         self.data_file = None if data_file is None else Path(data_file)
         self.eval_file = None if eval_file is None else Path(eval_file)
         self._eval_items = None if eval_file is None else read_items(eval_file)
@@ -180,15 +172,6 @@ class Puzzles:
         """After this many draws without a new puzzle, a side is taken to be exhausted: more draws for a small side."""
         share = self.eval_share if held_out else 1.0 - self.eval_share
         return max(_GIVE_UP, min(_MOST_DRAWS, math.ceil(_SURE / share)))
-
-
-def _checked_levels(levels: object) -> tuple[int, ...]:
-    listed = tuple(levels) if isinstance(levels, Sequence) and not isinstance(levels, str) else ()
-    if not listed or any(
-        not isinstance(level, int) or isinstance(level, bool) or level not in LEVELS for level in listed
-    ):
-        raise ConfigError(f"levels must be one or more of {', '.join(map(str, LEVELS))}, got {levels!r}")
-    return listed
 
 
 def _file_hash(path: Path | None) -> str | None:

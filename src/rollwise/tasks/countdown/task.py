@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
-from rollwise.errors import ConfigError, TaskError
-from rollwise.options import check_number
+from rollwise.errors import TaskError
+from rollwise.options import InnerShare, Share, check_number
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.base import Task, Text, completion_text
 from rollwise.tasks.countdown.failures import classify
-from rollwise.tasks.countdown.items import Item, countdown_embedding
+from rollwise.tasks.countdown.items import Item, LevelNumber, countdown_embedding
 from rollwise.tasks.countdown.prompts import (
     BARE,
     STYLES,
@@ -65,15 +65,15 @@ class Countdown(Task, name="countdown"):
     def __init__(
         self,
         *,
-        levels: Sequence[int] = (1, 2, 3, 4),
-        eval_levels: Sequence[int] | None = None,
-        broken: float = 0.0,
-        foreign: float = 0.0,
-        style: str = "compact",
+        levels: Sequence[LevelNumber] = (1, 2, 3, 4),
+        eval_levels: Sequence[LevelNumber] | None = None,
+        broken: Share = 0.0,
+        foreign: Share = 0.0,
+        style: Literal["compact", "search", "tinyzero", "tinyzero-chat"] = "compact",
         data_file: str | Path | None = None,
         eval_file: str | Path | None = None,
-        eval_share: float = 0.2,
-        demo_accuracy: float = 0.6,
+        eval_share: InnerShare = 0.2,
+        demo_accuracy: Share = 0.6,
     ) -> None:
         self.puzzles = Puzzles(
             levels=levels,
@@ -84,10 +84,8 @@ class Countdown(Task, name="countdown"):
             eval_file=eval_file,
             eval_share=eval_share,
         )
-        if not isinstance(style, str) or style not in STYLES:
-            raise ConfigError(f"style must be one of {', '.join(STYLES)}, got {style!r}")
-        self.style = style
-        self.demo_accuracy = check_number("demo_accuracy", demo_accuracy, low=0, high=1)
+        self.style: str = style
+        self.demo_accuracy = demo_accuracy
 
     @property
     def max_completion_length(self) -> int:

@@ -47,19 +47,7 @@ class Round:
         starts = np.cumsum([0, *(len(call.rewards) for call in every)])
         self.size = int(starts[-1])
         self.tickets = [ticket for _, tickets in parts for ticket in tickets]
-        self.screenings: list[Screening | None] = []
-        index, waiting = [], iter(enumerate(kept))
-        for (n, tickets), start in zip(parts, starts[len(kept) :], strict=False):
-            for i in range(len(tickets)):
-                own = start + np.arange(i * n, (i + 1) * n)
-                screening = None
-                if n < group:
-                    number, before = next(waiting)
-                    own = np.concatenate([np.arange(starts[number], starts[number + 1]), own])
-                    screening = Screening(before.ticket, before.step, before.call.n)
-                self.screenings.append(screening)
-                index.append(own)
-        local = np.array(index)
+        local = self._whole_groups(parts, kept, starts, group)
         self.index = local + offset
         self.rewards = np.concatenate([call.rewards for call in every])[local]
         totals = np.concatenate([call.totals for call in every])[local]
@@ -74,6 +62,24 @@ class Round:
         self.texts = [[texts[i] for i in own] for own in local]
         named = [label for call in every for label in call.labels or []]
         self.labels = [[named[i] for i in own] for own in local] if len(named) == self.size else []
+
+    def _whole_groups(
+        self, parts: list[tuple[int, list[Ticket]]], kept: list[Kept], starts: np.ndarray, group: int
+    ) -> np.ndarray:
+        """Rows (M, G) of each group's rollouts, screened ones first, among those of `kept` and the calls; `starts`."""
+        self.screenings: list[Screening | None] = []
+        index, waiting = [], iter(enumerate(kept))
+        for (n, tickets), start in zip(parts, starts[len(kept) :], strict=False):
+            for i in range(len(tickets)):
+                own = start + np.arange(i * n, (i + 1) * n)
+                screening = None
+                if n < group:
+                    number, before = next(waiting)
+                    own = np.concatenate([np.arange(starts[number], starts[number + 1]), own])
+                    screening = Screening(before.ticket, before.step, before.call.n)
+                self.screenings.append(screening)
+                index.append(own)
+        return np.array(index)
 
     def reorder(self, order: list[int]) -> None:
         """From the order of the calls to the order of the tickets."""

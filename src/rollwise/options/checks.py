@@ -1,0 +1,122 @@
+"""Checks of single values and names. An error names the option, what it must be, and the value."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import MISSING, dataclass, fields
+from typing import Any
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+
+_FAR = 1e6  # bounds as far away as this only keep out nonsense, and are not named
+
+
+@dataclass(frozen=True)
+class Range:
+    """The bounds of a number, both included unless they are open."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    open_low: bool = False
+    open_high: bool = False
+
+    def words(self, *, whole: bool = False) -> str:
+        """What a number within the bounds is called.
+
+        >>> Range(0.0, 1.0).words(), Range(0.0, 1e12, open_low=True).words(), Range(1).words(whole=True)
+        ('a number in [0, 1]', 'a number > 0', 'a whole number >= 1')
+        """
+        what = "a whole number" if whole else "a number"
+        if self.high < _FAR:
+            left, right = "(" if self.open_low else "[", ")" if self.open_high else "]"
+            return f"{what} in {left}{self.low:g}, {self.high:g}{right}"
+        return what if self.low <= -_FAR else f"{what} {'>' if self.open_low else '>='} {self.low:g}"
+
+    def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
+        """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
+        kinds = int | np.integer if whole else int | float | np.number
+        good = isinstance(value, kinds) and not isinstance(value, bool) and not math.isnan(value)
+        if good and self.low <= value <= self.high:
+            good = not (self.open_low and value == self.low) and not (self.open_high and value == self.high)
+            if good:
+                return int(value) if whole else float(value)
+        raise ConfigError(f"{name} must be {self.words(whole=whole)}, got {value!r}")
+
+
+def check_whole(name: str, value: Any, *, least: int) -> int:
+    """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
+    return int(Range(least).check(name, value, whole=True))
+
+
+def check_number(name: str, value: Any, *, low: float, high: float, open_low: bool = False) -> float:
+    """`value` as a float; `ConfigError` unless it is a number in [low, high] (or (low, high] if `open_low`)."""
+    return float(Range(low, high, open_low).check(name, value))
+
+
+def check_text(name: str, value: Any) -> str:
+    """`value`, if it is a text of at least one character; else `ConfigError`."""
+    if not isinstance(value, str) or not value:
+        raise ConfigError(f"{name} must be a text, got {value!r}")
+    return value
+
+
+def check_ids(name: str, value: Any) -> list[str]:
+    """`value` as a list; `ConfigError` unless it is several texts."""
+    listed = list(value) if isinstance(value, Iterable) and not isinstance(value, str) else None
+    if listed is None or not all(isinstance(one, str) for one in listed):
+        raise ConfigError(f"{name} must be a list of prompt ids, got {str(value)[:80]}")
+    return listed
+
+
+def did_you_mean(name: object, known: Iterable[str]) -> str:
+    """A hint for the end of an error about an unknown name: the nearest known one, or nothing.
+
+    >>> did_you_mean("setps", ["steps", "seed"])
+    " (did you mean 'steps'?)"
+    """
+    close = difflib.get_close_matches(str(name), list(known), n=1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def check_name(what: str, name: object, known: Iterable[str]) -> None:
+    """`ConfigError` for a name that is not known, with the nearest that is.
+
+    >>> check_name("gate", "mixt", ["mixed", "variance"])
+    Traceback (most recent call last):
+    rollwise.errors.ConfigError: unknown gate 'mixt' (did you mean 'mixed'?); known are mixed, variance
+    """
+    names = list(known)
+    if name not in names:
+        raise ConfigError(f"unknown {what} {name!r}{did_you_mean(name, names)}; known are {', '.join(names)}")
+
+
+def check_options(what: str, given: Iterable[str], known: Iterable[str]) -> None:
+    """`ConfigError` for an option that `what` does not have, with the nearest that it has.
+
+    >>> check_options("task 'countdown'", ["level"], ["levels", "style"])
+    Traceback (most recent call last):
+    rollwise.errors.ConfigError: task 'countdown' has no option 'level' (did you mean 'levels'?); it has levels, style
+    """
+    names = list(known)
+    for name in given:
+        if name not in names:
+            listed = ", ".join(names) or "none"
+            raise ConfigError(f"{what} has no option {name!r}{did_you_mean(name, names)}; it has {listed}")
+
+
+def check_mapping(what: str, values: Any, kind: type | None = None) -> Mapping[str, Any]:
+    """`values`, if they are a mapping, and of the fields of a dataclass, those that must be given among them."""
+    if not isinstance(values, Mapping):
+        raise ConfigError(f"{what} must be a mapping, got {values!r}")
+    if kind is not None:
+        known = {f.name: f for f in fields(kind)}
+        check_options(what, values, known)
+        needed = [n for n, f in known.items() if f.default is MISSING and f.default_factory is MISSING]
+        missing = [name for name in needed if name not in values]
+        if missing:
+            raise ConfigError(f"{what}: {missing[0]!r} must be given")
+    return values
