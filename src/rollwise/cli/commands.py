@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 COMMANDS: Mapping[str, str] = {
     "profile": "is my data worth a curriculum, and which one? rolls out a sample of it",
     "train": "train a policy with a curriculum",
+    "launch": "train by a distributed engine: TRL on many processes, or verl",
     "compare": "train several methods with several seeds, and compare them at equal compute",
     "report": "write the HTML report of a run, or of several runs compared",
     "watch": "watch runs in the terminal while they go on",
@@ -42,7 +43,7 @@ SUBCOMMANDS: Mapping[str, str] = {
     "export": "write a head into free rows of a model's vocabulary, for an unmodified server",
 }
 """The same of `rollwise head`."""
-FILED = ("compare", "simulate")
+FILED = ("compare", "simulate", "launch")
 """Commands whose first argument is the file with all options, where others have `--config`."""
 _ABOUT = "Spend rollouts wisely: prompt curricula for RL fine-tuning."
 

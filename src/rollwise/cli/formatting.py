@@ -48,6 +48,18 @@ def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:
     return out
 
 
+def with_overrides(arguments: Iterable[str]) -> list[str]:
+    """The words behind a bare `--` as the value of `--overrides`, untouched; those before it as they are read.
+
+    >>> with_overrides(["launch", "a.yaml", "--dry-run", "--", "trainer.nnodes=2"])
+    ['launch', 'a.yaml', '--dry_run', '--overrides', '["trainer.nnodes=2"]']
+    """
+    given = list(arguments)
+    at = given.index("--") if given[:1] == ["launch"] and "--" in given else len(given)
+    behind = given[at + 1 :]
+    return [*underscored(given[:at]), *(["--overrides", json.dumps(behind)] if behind else [])]
+
+
 def underscored(arguments: Iterable[str]) -> list[str]:
     """Options written with dashes as they are named, with underscores; values are left alone.
 

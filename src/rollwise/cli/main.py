@@ -34,12 +34,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
             if not given or given[0] not in COMMANDS:
                 return _refuse(show_overview(given))
-            from rollwise.cli.formatting import gathered, underscored
+            from rollwise.cli.formatting import gathered, with_overrides
         except ModuleNotFoundError as error:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        status = _run(gathered(underscored(given), LISTS))
+        status = _run(gathered(with_overrides(given), LISTS))
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1

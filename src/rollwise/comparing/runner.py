@@ -23,12 +23,13 @@ from rollwise.progress_bar import progress_bar
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.sampling.config import OwnData
+from rollwise.sampling.own_task import task_of
 from rollwise.state import make_folder
 from rollwise.tasks import Task
 from rollwise.training.arguments import check_trainer_options
 from rollwise.training.config import TrainConfig
 from rollwise.training.dry_run import Cost, Estimate, dry_run
-from rollwise.training.parts import curriculum_of, make_embedded, task_of
+from rollwise.training.parts import curriculum_of, make_embedded
 from rollwise.training.run import is_over
 from rollwise.training.trainer.checkpoint import latest_complete, step_of
 from rollwise.training.trainer.environments import check_trainer

@@ -1,6 +1,8 @@
 """The names of the files in a run's folder, and in folders beside it."""
 
 CONFIG_FILE = "config.yaml"
+LAUNCH_FILE = "launch.yaml"
+"""In the folder of a run that an engine did: which engine, on how many processes, with which options of its own."""
 METRICS_FILE = "metrics.jsonl"
 ROLLOUTS_FILE = "rollouts.jsonl"
 PROMPTS_FILE = "prompts.jsonl"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from rollwise.errors import ConfigError, PoolError
+from rollwise.models import is_embedded, task_for
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.rewards import check_columns, reward_functions
@@ -110,6 +111,28 @@ class OwnTask(Task):
         """Hashes of the data that are trained on, of those held out, and of the reward functions' files."""
         held_out = "" if self.held_out is None else self.held_out.fingerprint()
         return {"data": self.data.fingerprint(), "eval_data": held_out, "reward": self.reward_hash}
+
+
+def task_of(config: Any) -> Task:
+    """The task of a run, with its options; in words where the model is a pretrained one. With `data`, these as a task.
+
+    Args:
+        config: a `TrainConfig`.
+
+    Raises:
+        ConfigError: data or rewards that can't be used, or the embedded policy without a task to warm it up on.
+        PoolError: data that can't be used.
+        MissingColumnError: a column that is not there.
+    """
+    if not config.data:
+        return task_for(config.model, str(config.task), config.task_options)
+    verifier = None
+    if config.task is not None:
+        verifier = task_for(config.model, config.task, config.task_options, own_prompts=False)
+    task = OwnTask(config, verifier=verifier, eval_data=config.eval_data, evaluated=config.eval_prompts > 0)
+    if is_embedded(config.model):
+        task.warm_start  # noqa: B018  # refuses a policy that nothing warms up
+    return task
 
 
 def _read(config: OwnData, split: Any) -> PromptData:

@@ -15,13 +15,13 @@ from rollwise.models.loading import load_tokenizer
 from rollwise.models.prompt_check import check_prompts
 from rollwise.models.sampler import encode
 from rollwise.profiling import add_pass_rates
-from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.rewards import awaited
 from rollwise.sampling.scoring import call_reward
 from rollwise.tasks import Task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
-from rollwise.training.parts import curriculum_of, datasets_of, lora_config, task_of
+from rollwise.training.parts import curriculum_of, datasets_of, lora_config
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.refusals import check_enough

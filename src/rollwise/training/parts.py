@@ -17,7 +17,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, PoolError
 from rollwise.gates import DynamicSampling
-from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source, task_for
+from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source
 from rollwise.models.loading import need
 from rollwise.models.prompt_check import check_prompts
 from rollwise.options import check_options
@@ -30,25 +30,6 @@ from rollwise.training.trainer.environments import environment_arguments
 
 RARELY_HIGHER = 1e-4
 """Learning rates of pretrained models are rarely as high."""
-
-
-def task_of(config: TrainConfig) -> Task:
-    """The task of a run, with its options; in words where the model is a pretrained one. With `data`, these as a task.
-
-    Raises:
-        ConfigError: data or rewards that can't be used, or the embedded policy without a task to warm it up on.
-        PoolError: data that can't be used.
-        MissingColumnError: a column that is not there.
-    """
-    if not config.data:
-        return task_for(config.model, str(config.task), config.task_options)
-    verifier = None
-    if config.task is not None:
-        verifier = task_for(config.model, config.task, config.task_options, own_prompts=False)
-    task = OwnTask(config, verifier=verifier, eval_data=config.eval_data, evaluated=config.eval_prompts > 0)
-    if is_embedded(config.model):
-        task.warm_start  # noqa: B018  # refuses a policy that nothing warms up
-    return task
 
 
 def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:

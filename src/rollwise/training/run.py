@@ -21,13 +21,13 @@ from rollwise.models.identity import made_by
 from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, METRICS_FILE
-from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.budget import TokenBudget
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer, task_of
+from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.checkpoint_mixin import on_main

@@ -1,0 +1,109 @@
+"""`rollwise launch`: the file of `rollwise train`, run by a distributed engine."""
+
+from __future__ import annotations
+
+import importlib.util
+from typing import Any
+
+from jsonargparse import ArgumentParser, Namespace
+
+from rollwise.cli.formatting import command_parser
+from rollwise.errors import ConfigError
+from rollwise.options import check_whole
+from rollwise.terminal import say
+
+_EXAMPLES = """
+examples:
+  rollwise launch my.yaml --engine trl --nproc 2               TRL on two processes of this machine
+  rollwise launch my.yaml --engine verl --nproc 8              verl on eight GPUs
+  rollwise launch my.yaml --engine verl --dry_run true         the command, its keys checked; runs and writes nothing
+  rollwise launch my.yaml --engine verl -- trainer.nnodes=2    further words for the engine, which win
+  rollwise launch --resume runs/mine                           go on after a crash
+the file has the options of `rollwise train`, and beside them those of the engine:
+  model: Qwen/Qwen2.5-1.5B-Instruct
+  data: my.jsonl
+  reward: math
+  system: ""
+  engine_options:
+    actor_rollout_ref: {rollout: {tensor_model_parallel_size: 1, gpu_memory_utilization: 0.6}}
+What the engine can't honour is refused by name. docs/launch.md has a table of every option.
+"""
+
+
+def build_parser() -> ArgumentParser:
+    """The command's options."""
+    parser = command_parser(
+        usage="rollwise launch CONFIG --engine trl|verl [--nproc N] [--nnodes N] [--dry_run true] [-- WORD ...]\n"
+        "       rollwise launch --resume RUN [--nproc N] [-- WORD ...]",
+        description="Train by an engine: print its own command, made from the options of `rollwise train`, and run it.",
+        epilog=_EXAMPLES,
+    )
+    parser.add_argument("file", metavar="CONFIG", type=str, nargs="?", help="YAML file with the options of a run")
+    parser.add_argument("--engine", type=str | None, default=None, help="trl or verl")
+    parser.add_argument(
+        "--nproc",
+        type=int | None,
+        default=None,
+        help="Processes, or GPUs, of each machine; by default one for each GPU.",
+    )
+    parser.add_argument("--nnodes", type=int, default=1, help="Machines.")
+    parser.add_argument(
+        "--resume", type=str | None, default=None, help="Folder of a run that was launched, to go on with."
+    )
+    parser.add_argument(
+        "--dry_run", type=bool, default=False, help="Read the data, check the options, print the command; run nothing."
+    )
+    parser.add_argument(
+        "--overrides", type=list[str], default=[], help="What stands behind `--`: words for the engine."
+    )
+    return parser
+
+
+def run(options: Namespace) -> int:
+    """Print the engine's command, and run it."""
+    from rollwise.launching.launch import ENGINES, Machines, new_launch, resumed_launch
+
+    values: dict[str, Any] = options.as_dict()
+    path, resume, engine = values.get("file"), values.get("resume"), values.get("engine")
+    dry, words = values.get("dry_run", False), list(values.get("overrides") or [])
+    for name in ("nproc", "nnodes"):
+        if values.get(name) is not None:
+            check_whole(name, values[name], least=1)
+    if (path is None) == (resume is None):
+        raise ConfigError("give a new run's CONFIG, or --resume RUN: one of the two")
+    if resume is not None:
+        if engine is not None:
+            raise ConfigError(f"--resume goes on with the run's own engine; leave out --engine {engine}")
+        given = values.get("nproc")
+        launch = resumed_launch(resume, None if given is None else Machines(given, values.get("nnodes") or 1), words)
+    else:
+        if engine not in ENGINES:
+            raise ConfigError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
+        machines = Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
+        launch = new_launch(str(path), engine, machines, words)
+    command = launch.command(write=not dry)
+    say(command.shown() + "\n")
+    if not dry:
+        return command.run()
+    say(_checked(launch.engine, command) + "\n", error=True)
+    return 0
+
+
+def _gpus() -> int:
+    if importlib.util.find_spec("torch") is None:
+        return 1
+    import torch
+
+    return max(1, torch.cuda.device_count())
+
+
+def _checked(engine: str, command: Any) -> str:
+    """Have the engine itself read the command's keys, where it is installed."""
+    if engine != "verl":
+        return "nothing was run; leave out --dry_run to train"
+    if importlib.util.find_spec("verl") is None:
+        return "nothing was run; verl is not installed here, so its keys were not checked"
+    from rollwise.launching.verl import check_keys
+
+    check_keys(command)
+    return "nothing was run; verl reads all keys"

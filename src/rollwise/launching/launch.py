@@ -1,0 +1,134 @@
+"""From a configuration file, or the folder of a run, to an engine's command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, Literal
+
+from rollwise.errors import ConfigError, StateFileError
+from rollwise.launching.command import Command, Extra, Machines
+from rollwise.launching.prepared import splits, verl_task, write_verl_data
+from rollwise.launching.trl import trl_command
+from rollwise.launching.verl import verl_command
+from rollwise.renamed import with_new_names
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.names import CONFIG_FILE, LAUNCH_FILE
+from rollwise.training.config import TrainConfig
+from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
+
+Engine = Literal["trl", "verl"]
+ENGINES: tuple[Engine, ...] = ("trl", "verl")
+
+
+@dataclass(frozen=True)
+class Launch:
+    """A run that an engine is to do.
+
+    Attributes:
+        engine: which.
+        config: the options of `rollwise train`.
+        machines: where it goes.
+        extra: the engine's own options.
+        path: the configuration file, of a new run.
+        resume: whether it goes on.
+    """
+
+    engine: Engine
+    config: TrainConfig
+    machines: Machines
+    extra: Extra
+    path: str | None = None
+    resume: bool = False
+
+    def command(self, *, write: bool) -> Command:
+        """The engine's command.
+
+        Args:
+            write: whether to prepare the run's folder for it: configuration, and for verl the data.
+
+        Raises:
+            ConfigError: an option that the engine can't honour, or a folder that holds a run already.
+            PoolError, MissingColumnError: data that can't be used.
+        """
+        folder = self.config.folder
+        if not self.resume and (folder / CONFIG_FILE).exists():
+            raise ConfigError(
+                f"{str(folder)!r} holds a run already: go on with --resume {folder}, or choose another out"
+            )
+        if self.engine == "trl":
+            self.config.check_parts()
+            return self._trl(folder, write=write)
+        task = verl_task(self.config)
+        command = verl_command(self.config, task, self.machines, self.extra, resume=self.resume)
+        if not write:
+            splits(self.config, task)
+        elif not self.resume:
+            write_verl_data(self.config, task, folder)
+            RunFolder(folder).write_config(self.config.to_dict())
+            self._note(folder)
+        return command
+
+    def _trl(self, folder: Path, *, write: bool) -> Command:
+        if self.resume:
+            return trl_command(["--resume", folder], self.machines, self.extra)
+        path: str | Path = str(self.path)
+        if self.extra.options:  # `rollwise train` knows nothing of them
+            path = folder / "train.yaml"
+        if write:
+            self._note(folder)
+            if self.extra.options:
+                write_yaml(Path(path), {k: v for k, v in self.config.to_dict().items() if v is not None})
+        return trl_command(["--config", path], self.machines, self.extra)
+
+    def _note(self, folder: Path) -> None:
+        """Write down how the run was launched, for `--resume`."""
+        folder.mkdir(parents=True, exist_ok=True)
+        write_yaml(
+            folder / LAUNCH_FILE,
+            {
+                "engine": self.engine,
+                "nproc": self.machines.nproc,
+                "nnodes": self.machines.nnodes,
+                "engine_options": dict(self.extra.options),
+                "overrides": list(self.extra.overrides),
+            },
+        )
+
+
+def new_launch(path: str, engine: Engine, machines: Machines, overrides: list[str]) -> Launch:
+    """A new run by a file of `rollwise train`, in which `engine_options` may stand as well.
+
+    Raises:
+        ConfigError: the file can't be read, or an option is wrong; the message names its line.
+    """
+    values = read_yaml(path, error=ConfigError, remedy="mend it, or give another file") or {}
+    if not isinstance(values, dict):
+        raise ConfigError(f"{path!r} must map options to values, got {values!r:.80}")
+    with naming_the_line(path):
+        options = values.pop("engine_options", None) or {}
+        if not isinstance(options, Mapping):
+            raise ConfigError(f"engine_options must map the engine's keys to values, got {options!r:.80}")
+        config = TrainConfig.from_dict(with_new_names("train", values))
+        config.check_parts()
+    return Launch(engine, config, machines, Extra(options, overrides), path)
+
+
+def resumed_launch(folder: str, machines: Machines | None, overrides: list[str]) -> Launch:
+    """A run that goes on, on as many processes as before unless others are given.
+
+    Raises:
+        StateFileError: there is no run in the folder, or it was not launched.
+    """
+    noted = Path(folder) / LAUNCH_FILE
+    if not noted.exists() or not (Path(folder) / CONFIG_FILE).exists():
+        raise StateFileError(
+            f"{folder!r} holds no run that was launched: there is no {LAUNCH_FILE} or no {CONFIG_FILE} in it"
+        )
+    facts: dict[str, Any] = read_yaml(noted)
+    config = TrainConfig.from_dict({**RunFolder(folder).read_config(), "out": folder})
+    machines = machines or Machines(int(facts["nproc"]), int(facts["nnodes"]))
+    before = [] if facts["engine"] == "trl" else facts.get("overrides") or []  # a resumed run of TRL has them
+    extra = Extra(facts.get("engine_options") or {}, [*before, *overrides])
+    return replace(Launch(facts["engine"], config, machines, extra), resume=True)

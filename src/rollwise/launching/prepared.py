@@ -1,0 +1,94 @@
+"""A run's prompts in the form in which verl reads them, one row a prompt."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.models import is_embedded
+from rollwise.sampling.own_task import task_of
+from rollwise.tasks import Task
+from rollwise.training.config import TrainConfig
+
+DATA_FOLDER = "data"
+_FOR_POOL = ("id", "category", "difficulty", "pass_rate", "reference_pass_rates")
+"""Columns that curricula read."""
+
+
+def verl_task(config: TrainConfig) -> Task:
+    """The run's task.
+
+    Raises:
+        ConfigError: the embedded policy, which no engine can load.
+    """
+    if is_embedded(config.model):
+        raise ConfigError(f"verl can't load the {config.model} policy: name a model of transformers with model")
+    return task_of(config)
+
+
+def verl_rows(records: Sequence[Mapping[str, Any]], source: str) -> list[dict[str, Any]]:
+    """Records of a task as verl's rows: all of their columns stand in `extra_info`, where the reward finds them.
+
+    Args:
+        records: with `id`, `prompt` (chat messages) and the columns that the reward needs.
+        source: verl's `data_source`.
+
+    Raises:
+        ConfigError: prompts of text, where verl takes chat messages alone.
+    """
+    rows = []
+    for index, record in enumerate(records):
+        if isinstance(record["prompt"], str):
+            raise ConfigError(
+                f"verl takes chat messages, but prompt {record['id']!r} is text: give system, which makes messages of "
+                'it ("" for none)'
+            )
+        columns = {name: value for name, value in record.items() if name != "prompt"}
+        rows.append(
+            {
+                **{name: record[name] for name in _FOR_POOL if name in record},
+                "data_source": source,
+                "prompt": [dict(message) for message in record["prompt"]],
+                "reward_model": {"style": "rule", "ground_truth": str(record.get("answer", ""))},
+                "extra_info": {**columns, "index": index},
+            }
+        )
+    return rows
+
+
+def write_verl_data(config: TrainConfig, task: Task, folder: Path) -> dict[str, Path]:
+    """Write `train.parquet` and `eval.parquet` into the run's folder; their paths by name.
+
+    Raises:
+        ConfigError: prompts of text.
+        PoolError: prompts that a profile does not know.
+    """
+    from datasets import Dataset
+
+    train, held_out = splits(config, task)
+    paths = {}
+    for name, rows in (("train", train), ("eval", held_out)):
+        paths[name] = folder / DATA_FOLDER / f"{name}.parquet"
+        paths[name].parent.mkdir(parents=True, exist_ok=True)
+        Dataset.from_list(rows).to_parquet(str(paths[name]))
+    return paths
+
+
+def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """The rows to train on and those held out; where nothing is to be held out, one row that is never read.
+
+    Raises:
+        ConfigError: prompts of text.
+        PoolError: prompts that a profile does not know.
+    """
+    records = task.train_records(config.num_prompts or 10**9, config.seed)
+    if config.profile is not None:
+        from datasets import Dataset
+
+        from rollwise.profiling import add_pass_rates
+
+        records = list(add_pass_rates(Dataset.from_list(records), config.profile))
+    held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
+    return verl_rows(records, task.name), verl_rows(held_out or records[:1], task.name)

@@ -1,0 +1,34 @@
+"""A run of TRL on several processes: `rollwise train` under torchrun."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rollwise.launching.command import Command, Extra, Machines
+
+
+def trl_command(train: Sequence[str | Path], machines: Machines, extra: Extra) -> Command:
+    """The command that trains with `rollwise train`, in one process without torchrun.
+
+    Args:
+        train: the words behind `rollwise train`.
+        machines: where it goes.
+        extra: options of torchrun, and words for `rollwise train`.
+    """
+    job = ["-m", "rollwise", "train", *map(str, train), *extra.overrides]
+    if machines.processes == 1 and not extra.options:
+        return Command([sys.executable, *job])
+    nodes = {} if machines.nnodes == 1 else {"nnodes": machines.nnodes}
+    standalone = ["--standalone"] if machines.nnodes == 1 and not extra.options else []
+    words = [sys.executable, "-m", "torch.distributed.run", *standalone, "--nproc_per_node", str(machines.nproc)]
+    return Command([*words, *_flags({**nodes, **extra.options}), *job], {"OMP_NUM_THREADS": "1"})
+
+
+def _flags(options: Mapping[str, Any]) -> list[str]:
+    words = []
+    for name, value in options.items():
+        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+    return words

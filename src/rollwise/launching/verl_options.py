@@ -1,0 +1,152 @@
+"""Each option of `rollwise train`, and what verl 0.9.1 makes of it: the docs' table is made from this one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
+
+from rollwise.errors import ConfigError
+from rollwise.training.config import NO_GATE, TrainConfig
+
+_LORA = {"r": "lora_rank", "lora_alpha": "lora_alpha", "target_modules": "target_modules"}
+
+
+@dataclass(frozen=True)
+class Option:
+    """How verl takes one option.
+
+    Attributes:
+        keys: verl's keys that get its value.
+        by: how rollwise takes care of it, where there is no key for the plain value.
+        refused: why verl can't honour it; any value but the default is refused.
+        make: option -> {verl's key: value}, in place of the plain value.
+    """
+
+    keys: tuple[str, ...] = ()
+    by: str = ""
+    refused: str = ""
+    make: Callable[[TrainConfig], Mapping[str, Any]] | None = None
+
+
+def _advantages(config: TrainConfig) -> dict[str, Any]:
+    if config.trainer == "rloo":
+        if config.advantages == "std":
+            raise ConfigError(
+                "verl's rloo does not divide by the standard deviation: advantages 'std' needs --trainer grpo"
+            )
+        return {}
+    return {"algorithm.norm_adv_by_std_in_grpo": config.advantages == "std"}
+
+
+def _gate(config: TrainConfig) -> dict[str, Any]:
+    if config.gate == NO_GATE:
+        return {}
+    if config.gate != "mixed" or config.gate_options:
+        raise ConfigError(
+            f"verl has one gate, groups with contrast: gate must be 'mixed' without gate_options, got {config.gate!r} "
+            f"with {config.gate_options!r}"
+        )
+    filtering = {"enable": True, "metric": "reward", "max_num_gen_batches": 10}
+    return {
+        **{f"algorithm.filter_groups.{key}": value for key, value in filtering.items()},
+        "+trainer.v1.sampler.sampler_kwargs.filter_groups": filtering,
+    }
+
+
+def _peft(config: TrainConfig) -> dict[str, Any]:
+    if wrong := sorted(config.peft.keys() - _LORA.keys()):
+        raise ConfigError(f"verl takes {', '.join(_LORA)} of peft's options, not {wrong[0]!r}; leave it out")
+    return {f"actor_rollout_ref.model.{_LORA[key]}": value for key, value in config.peft.items()}
+
+
+def _evaluation(config: TrainConfig) -> dict[str, Any]:
+    if not config.eval_prompts:
+        return {"trainer.test_freq": -1, "trainer.val_before_train": False}
+    return {"trainer.test_freq": config.eval_every, "trainer.val_before_train": True}
+
+
+def _reports(config: TrainConfig) -> dict[str, Any]:
+    return {"trainer.logger": ["console", *([] if config.report_to == "none" else [config.report_to])]}
+
+
+_DATA = "read by rollwise, and written to the run's folder as verl's parquet"
+_REWARD = "called by rollwise's reward function, which verl calls"
+VERL: Mapping[str, Option] = {
+    **dict.fromkeys(
+        ("data", "prompt_column", "answer_column", "category", "id", "system", "template"), Option(by=_DATA)
+    ),
+    **dict.fromkeys(("task", "task_options", "eval_data", "num_prompts", "eval_prompts", "profile"), Option(by=_DATA)),
+    **dict.fromkeys(
+        ("reward", "reward_weights", "success", "reward_low", "reward_high", "solved_at"), Option(by=_REWARD)
+    ),
+    "model": Option(("actor_rollout_ref.model.path",)),
+    "curriculum": Option(("+data.rollwise.curriculum",)),
+    "curriculum_options": Option(("+data.rollwise.options",)),
+    "gate": Option(by="`mixed` is algorithm.filter_groups; others are refused", make=_gate),
+    "gate_options": Option(refused="verl's filter has no such options"),
+    "trainer": Option(("algorithm.adv_estimator",)),
+    "trainer_options": Option(refused="they are TRL's; verl's own keys go under engine_options"),
+    "steps": Option(("trainer.total_training_steps",)),
+    "token_budget": Option(refused="verl ends by steps"),
+    "prompts_per_step": Option(("data.train_batch_size", "actor_rollout_ref.actor.ppo_mini_batch_size")),
+    "num_generations": Option(("actor_rollout_ref.rollout.n", "+data.rollwise.n_rollouts")),
+    "advantages": Option(by="algorithm.norm_adv_by_std_in_grpo", make=_advantages),
+    "learning_rate": Option(("actor_rollout_ref.actor.optim.lr",)),
+    "warmup_steps": Option(("actor_rollout_ref.actor.optim.lr_warmup_steps",)),
+    "temperature": Option(
+        ("actor_rollout_ref.rollout.temperature", "actor_rollout_ref.rollout.val_kwargs.temperature")
+    ),
+    "max_completion_length": Option(by="data.max_response_length; by default the task's, 512 for data of one's own"),
+    "micro_batch": Option(by="actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, at most a GPU's share of a step"),
+    "probe_batch": Option(refused="verl's loader has no rollouts that are not trained on"),
+    "max_judgment_length": Option(("+data.rollwise.max_judgment_length",)),
+    "eval_every": Option(
+        by="trainer.test_freq and trainer.val_before_train; off without eval_prompts", make=_evaluation
+    ),
+    "num_generations_eval": Option(("actor_rollout_ref.rollout.val_kwargs.n",)),
+    "save_every": Option(("trainer.save_freq",)),
+    "keep_checkpoints": Option(("trainer.max_actor_ckpt_to_keep",)),
+    "seed": Option(
+        (
+            "data.seed",
+            "actor_rollout_ref.actor.data_loader_seed",
+            "actor_rollout_ref.rollout.seed",
+            "+data.rollwise.seed",
+        )
+    ),
+    "peft": Option(by="r, lora_alpha, target_modules are actor_rollout_ref.model.lora_rank, ...", make=_peft),
+    "out": Option(("+data.rollwise.run",)),
+    "report_to": Option(by="trainer.logger, beside console", make=_reports),
+    "log": Option(refused="verl's tracker gets every number"),
+}
+"""Option of `rollwise train` -> how verl takes it."""
+
+
+def verl_keys(config: TrainConfig) -> dict[str, Any]:
+    """Verl's keys and values for the options that have some; what verl can't honour is refused.
+
+    Raises:
+        ConfigError: an option that verl has nothing for.
+    """
+    defaults = TrainConfig()
+    keys: dict[str, Any] = {}
+    for name in [field.name for field in fields(TrainConfig)]:
+        option, value = VERL[name], getattr(config, name)
+        if option.refused and value != getattr(defaults, name):
+            raise ConfigError(f"--engine verl can't honour {name} {value!r}: {option.refused}; leave it out")
+        if option.make is not None:
+            keys |= option.make(config)
+        elif value is not None and value != {}:
+            keys |= dict.fromkeys(option.keys, value)
+    return keys
+
+
+def option_table() -> str:
+    """The options and what verl makes of them, as a table in Markdown."""
+    rows = ["| option | verl |", "|---|---|"]
+    for name in [field.name for field in fields(TrainConfig)]:
+        option = VERL[name]
+        keys = ", ".join(f"`{key.lstrip('+')}`" for key in option.keys)
+        rows.append(f"| `{name}` | {keys or option.by or f'refused: {option.refused}'} |")
+    return "\n".join(rows)

@@ -1,0 +1,88 @@
+"""`rollwise launch --engine trl`: the command, a run on two ranks, and the same run gone on with."""
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from rollwise.cli import main
+from rollwise.yaml_file import read_yaml
+
+BASE = "task: countdown\nprompts_per_step: 4\neval_prompts: 0\nsave_every: 1\nsteps: 1\n"
+
+
+def _file(tmp_path: Path, more: str = "") -> str:
+    path = tmp_path / "my.yaml"
+    path.write_text(BASE + f"out: {tmp_path / 'run'}\n" + more)
+    return str(path)
+
+
+def test_the_command_is_torchruns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path)
+    assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry-run", "true", "--", "--steps", "3"]) == 0
+    said = capsys.readouterr().out.split()
+    assert said[0] == "OMP_NUM_THREADS=1"
+    assert said[2:8] == ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]
+    assert said[8:] == ["rollwise", "train", "--config", path, "--steps", "3"]
+    assert not (tmp_path / "run").exists()
+
+
+def test_one_process_needs_no_torchrun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["launch", _file(tmp_path), "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
+    assert "torch.distributed" not in capsys.readouterr().out
+
+
+def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path, "engine_options: {rdzv_endpoint: 'host:1', nnodes: 2}\n")
+    assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out
+    assert "--rdzv_endpoint host:1 --nnodes 2" in said
+    assert "train.yaml" in said
+
+
+@pytest.mark.parametrize(
+    ("words", "status", "said"),
+    [
+        ([], 1, "CONFIG, or --resume RUN"),
+        (["{file}", "--engine", "slurm"], 1, "--engine must be trl or verl, got 'slurm'"),
+        (["{file}", "--engine", "trl", "--nproc", "0"], 1, "nproc"),
+        (["missing.yaml", "--engine", "trl"], 1, "missing.yaml"),
+        (["--resume", "{out}"], 1, "no run that was launched"),
+        (["{file}", "--engine", "verl", "--dry_run", "true"], 1, "verl can't load the embedded policy"),
+    ],
+)
+def test_what_is_wrong_is_one_line(
+    words: list[str], status: int, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = _file(tmp_path)
+    assert main(["launch", *(word.format(file=file, out=tmp_path / "run") for word in words)]) == status
+    assert said in capsys.readouterr().err
+
+
+def test_a_wrong_option_is_named_by_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["launch", _file(tmp_path, "stepz: 3\n"), "--engine", "trl"]) == 1
+    said = capsys.readouterr().err
+    assert "'stepz'" in said
+    assert "my.yaml" in said
+
+
+def test_two_ranks_train_and_go_on(tmp_path: Path) -> None:
+    path = _file(tmp_path)
+    rollwise = [sys.executable, "-m", "rollwise", "launch"]
+    first = subprocess.run(
+        [*rollwise, path, "--engine", "trl", "--nproc", "2"], capture_output=True, text=True, check=False
+    )
+    assert first.returncode == 0, first.stderr[-2000:]
+    assert read_yaml(tmp_path / "run/launch.yaml")["nproc"] == 2
+    again = subprocess.run([*rollwise, path, "--engine", "trl"], capture_output=True, text=True, check=False)
+    assert again.returncode == 1
+    assert "holds a run already" in again.stderr
+    more = [*rollwise, "--resume", str(tmp_path / "run"), "--", "--steps", "2"]
+    second = subprocess.run(more, capture_output=True, text=True, check=False, env={**os.environ})
+    assert second.returncode == 0, second.stderr[-2000:]
+    lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
+    assert {line["step"] for line in lines} == {1, 2}
+    assert len(lines) == 8

@@ -1,0 +1,150 @@
+"""The command that `rollwise launch --engine verl` makes of the options of `rollwise train`."""
+
+import json
+import sys
+from dataclasses import fields
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollwise as rw
+from rollwise.launching.command import Command, Extra, Machines
+from rollwise.launching.hydra import flattened, override
+from rollwise.launching.prepared import splits, verl_rows, verl_task
+from rollwise.launching.verl import verl_command
+from rollwise.launching.verl_options import VERL, option_table, verl_keys
+from rollwise.training.config import TrainConfig
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> Path:
+    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "level": i % 3} for i in range(40)]
+    path = tmp_path / "sums.jsonl"
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+def config(data: Path, **options: Any) -> TrainConfig:
+    base = {"data": str(data), "prompt_column": "problem", "reward": "exact", "system": "", "model": "some/model"}
+    return TrainConfig(**{**base, "prompts_per_step": 4, "num_generations": 4, "eval_prompts": 8, **options})
+
+
+def command(config: TrainConfig, extra: Extra | None = None, *, resume: bool = False) -> Command:
+    return verl_command(config, verl_task(config), Machines(2), extra or Extra(), resume=resume)
+
+
+def keys(command: Command) -> dict[str, str]:
+    return dict(word.split("=", 1) for word in command.words[3:])
+
+
+def test_every_option_of_train_has_its_row() -> None:
+    assert set(VERL) == {field.name for field in fields(TrainConfig)}
+    page = (ROOT / "docs/launch.md").read_text()
+    table = page.split("<!-- table -->\n")[1].split("\n<!-- end of the table -->")[0]
+    assert table == option_table()
+
+
+def test_options_reach_verl_by_its_own_names(data: Path, tmp_path: Path) -> None:
+    made = keys(command(config(data, steps=7, learning_rate=2e-6, seed=3, out=str(tmp_path / "run"), curriculum="bots",
+                               curriculum_options={"forgetting": 0.2}, temperature=0.7)))  # fmt: skip
+    assert made["trainer.total_training_steps"] == "7"
+    assert made["data.train_batch_size"] == made["actor_rollout_ref.actor.ppo_mini_batch_size"] == "4"
+    assert made["actor_rollout_ref.rollout.n"] == "4"
+    assert made["actor_rollout_ref.actor.optim.lr"] == "2e-06"
+    assert made["actor_rollout_ref.rollout.temperature"] == "0.7"
+    assert made["+data.rollwise.curriculum"] == "bots"
+    assert made["+data.rollwise.options"] == "{forgetting:0.2}"
+    assert made["data.train_files"] == str(tmp_path / "run/data/train.parquet")
+    assert made["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"] == "8"  # 16 rollouts on 2 GPUs
+    assert made["trainer.n_gpus_per_node"] == "2"
+    assert made["trainer.resume_mode"] == "disable"
+    assert made["data.shuffle"] == "False"
+    assert made["data.dataloader_num_workers"] == "0"
+
+
+def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
+    extra = Extra({"trainer": {"nnodes": 3}, "data.max_prompt_length": 64, "data": {"rollwise": {"run": "x"}}}, ["a=b"])
+    made = command(config(data), extra)
+    assert made.words[-1] == "a=b"
+    assert keys(made)["trainer.nnodes"] == "3"
+    assert keys(made)["data.max_prompt_length"] == "64"
+    assert "+data.rollwise.run" not in keys(made)
+    assert made.words[:3] == [sys.executable, "-m", "verl.trainer.main_ppo"]
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"token_budget": 1000}, "can't honour token_budget 1000: verl ends by steps"),
+        ({"trainer_options": {"beta": 0.1}}, "engine_options"),
+        ({"probe_batch": 3}, "probe_batch"),
+        ({"gate": "pass-rate"}, "gate must be 'mixed'"),
+        ({"gate": "mixed", "gate_options": {"max_rounds": 2}}, "gate"),
+        ({"trainer": "rloo", "advantages": "std"}, "advantages 'std'"),
+        ({"peft": {"r": 4, "lora_dropout": 0.1}}, "'lora_dropout'"),
+        ({"log": "all"}, "log"),
+    ],
+)
+def test_what_verl_cannot_honour_is_refused_by_name(options: dict[str, Any], said: str, data: Path) -> None:
+    with pytest.raises(rw.ConfigError, match=said):
+        verl_keys(config(data, **options))
+
+
+def test_a_gate_and_lora_have_verls_names(data: Path) -> None:
+    made = verl_keys(config(data, gate="mixed", peft={"r": 8, "target_modules": ["q_proj"]}, report_to="wandb"))
+    assert made["algorithm.filter_groups.enable"] is True
+    assert made["+trainer.v1.sampler.sampler_kwargs.filter_groups"]["enable"] is True
+    assert made["actor_rollout_ref.model.lora_rank"] == 8
+    assert made["actor_rollout_ref.model.target_modules"] == ["q_proj"]
+    assert made["trainer.logger"] == ["console", "wandb"]
+
+
+def test_no_evaluation_without_prompts_for_it(data: Path) -> None:
+    assert verl_keys(config(data, eval_prompts=0))["trainer.test_freq"] == -1
+
+
+def test_the_rows_are_those_of_verl(data: Path) -> None:
+    own = config(data)
+    train, held_out = splits(own, verl_task(own))
+    assert len(held_out) == 8
+    assert not {row["id"] for row in train} & {row["id"] for row in held_out}
+    row = train[0]
+    assert row["prompt"] == [{"role": "user", "content": row["extra_info"]["problem"]}]
+    assert row["reward_model"] == {"style": "rule", "ground_truth": row["extra_info"]["answer"]}
+    assert row["data_source"] == "sums"
+
+
+def test_prompts_of_text_name_the_remedy() -> None:
+    with pytest.raises(rw.ConfigError, match="system"):
+        verl_rows([{"id": "a", "prompt": "1+1"}], "sums")
+
+
+def test_the_embedded_policy_is_refused() -> None:
+    with pytest.raises(rw.ConfigError, match="embedded"):
+        verl_task(TrainConfig())
+
+
+def test_values_are_written_in_hydras_grammar() -> None:
+    assert override("a", None) == "a=null"
+    assert override("a", True) == "a=True"
+    assert override("a", "x y") == "a='x y'"
+    assert override("a", "null") == "a='null'"
+    assert override("a", [1, "b"]) == "a=[1,b]"
+    assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
+
+
+def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> None:
+    from rollwise.yaml_file import read_yaml
+
+    recipes = sorted((ROOT / "examples/launch").glob("*.yaml"))
+    assert len(recipes) == 4
+    for path in recipes:
+        values = {**read_yaml(path), "data": str(data), "eval_prompts": 8}
+        extra = Extra(values.pop("engine_options"))
+        own = TrainConfig.from_dict(values)
+        own.check_parts()
+        made = keys(command(own, extra))
+        assert made["data.train_batch_size"] == str(own.prompts_per_step)
