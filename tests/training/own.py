@@ -73,3 +73,11 @@ def tiny_model(folder: Path, *, chat: bool = False, window: int = 512, digits: f
     model.save_pretrained(folder)
     tokenizer.save_pretrained(folder)
     return folder
+
+REWARDS = """
+def starts(completions, answer, **_):
+    return [float(c.strip().startswith(a)) for c, a in zip(completions, answer)]
+
+def brevity(completions, **_):
+    return [-len(c) / 10 for c in completions]
+"""

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from own import maths_file, tiny_model
+from own import REWARDS, maths_file, tiny_model
 from toys import make_trainer, toy_dataset
 
 import rollwise as rw
@@ -19,13 +19,6 @@ from rollwise.cli import main
 from rollwise.errors import ConfigError, RewardError
 
 TIMED = {"time", "wall_s", "ask_s", "tell_s"}
-REWARDS = """
-def starts(completions, answer, **_):
-    return [float(c.strip().startswith(a)) for c, a in zip(completions, answer)]
-
-def brevity(completions, **_):
-    return [-len(c) / 10 for c in completions]
-"""
 
 
 @pytest.fixture

@@ -61,6 +61,37 @@ def trained(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder.path
 
 
+@pytest.fixture(scope="module")
+def own_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two steps of the command on a user's own file, with two rewards of different scale."""
+    own = pytest.importorskip("own")
+    from rollwise.cli import main
+
+    folder: Path = tmp_path_factory.mktemp("own")
+    own.maths_file(folder)
+    own.tiny_model(folder / "tiny")
+    (folder / "r.py").write_text(own.REWARDS)
+    rewards = ["--reward", f"{folder / 'r.py'}:starts", f"{folder / 'r.py'}:brevity", "--success", "starts"]
+    words = ["train", "--data", str(folder / "maths.jsonl"), "--prompt_column", "problem", "--category", "type"]
+    sizes = ["--steps", "2", "--prompts_per_step", "6", "--group_size", "4", "--eval_prompts", "0"]
+    short = ["--max_completion_length", "2", "--model", str(folder / "tiny"), "--out", str(folder / "run")]
+    assert main([*words, *rewards, *sizes, *short]) == 0
+    return folder / "run"
+
+
+def test_own_data_rewards_and_prompts_are_on_the_page(own_data: Path, open_page: Open) -> None:
+    page = open_page(own_data / "report.html")
+    text = page.inner_text("body")
+    assert "maths.jsonl" in text
+    assert "solved by starts" in text
+    curves = page.locator("figure", has_text="reward").all_inner_texts()
+    assert any("starts" in curve and "brevity" in curve for curve in curves), curves
+    asked = {line["prompt"][-1]["content"] if isinstance(line["prompt"], list) else line["prompt"]
+             for line in rollouts_of(own_data)}  # fmt: skip
+    shown = page.content()
+    assert sum(prompt[:20] in shown for prompt in asked) == len(asked)
+
+
 def rollouts_of(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "rollouts.jsonl").read_text().splitlines()]
 
