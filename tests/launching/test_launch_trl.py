@@ -62,6 +62,13 @@ def test_what_is_wrong_is_one_line(
     assert said in capsys.readouterr().err
 
 
+def test_a_run_of_another_engine_is_not_trained_on_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "config.yaml").write_text("steps: 1\n")
+    (tmp_path / "launch.yaml").write_text("engine: verl\nnproc: 1\nnnodes: 1\n")
+    assert main(["train", "--resume", str(tmp_path)]) == 1
+    assert f"rollwise launch --resume {tmp_path}" in capsys.readouterr().err
+
+
 def test_a_wrong_option_is_named_by_its_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["launch", _file(tmp_path, "stepz: 3\n"), "--engine", "trl"]) == 1
     said = capsys.readouterr().err

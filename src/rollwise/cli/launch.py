@@ -61,7 +61,8 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Print the engine's command, and run it."""
-    from rollwise.launching.launch import ENGINES, Machines, new_launch, resumed_launch
+    from rollwise.launching.command import Machines
+    from rollwise.launching.launch import ENGINES, new_launch, resumed_launch
 
     values: dict[str, Any] = options.as_dict()
     path, resume, engine = values.get("file"), values.get("resume"), values.get("engine")

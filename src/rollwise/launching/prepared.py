@@ -45,14 +45,13 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str) -> list[dict[st
                 f"verl takes chat messages, but prompt {record['id']!r} is text: give system, which makes messages of "
                 'it ("" for none)'
             )
-        columns = {name: value for name, value in record.items() if name != "prompt"}
         rows.append(
             {
                 **{name: record[name] for name in _FOR_POOL if name in record},
                 "data_source": source,
                 "prompt": [dict(message) for message in record["prompt"]],
                 "reward_model": {"style": "rule", "ground_truth": str(record.get("answer", ""))},
-                "extra_info": {**columns, "index": index},
+                "extra_info": {**record, "index": index},
             }
         )
     return rows

@@ -40,8 +40,7 @@ def compute_score(
         curriculum is told (NaN where the rollout can't be scored); and each reward by its name.
     """
     rewards = _rewards(folder)
-    row = dict(extra_info or {})
-    row.setdefault("answer", ground_truth)
+    row = {"prompt": "", "answer": ground_truth, **(extra_info or {})}
     scores = [call_reward(awaited(function), row, [solution_str], [[]])[0] for function in rewards.functions]
     names = [getattr(function, "__name__", "reward") for function in rewards.functions]
     weights = rewards.weights or [1.0] * len(scores)

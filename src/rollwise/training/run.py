@@ -20,7 +20,7 @@ from rollwise.models import is_embedded
 from rollwise.models.identity import made_by
 from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, METRICS_FILE
+from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, LAUNCH_FILE, METRICS_FILE
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
@@ -32,6 +32,7 @@ from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.checkpoint_mixin import on_main
 from rollwise.training.trainer.environments import check_trainer
+from rollwise.yaml_file import read_yaml
 
 
 def start_run(config: TrainConfig, *, console: Console | None = None) -> Path:
@@ -80,6 +81,9 @@ def resume_run(
     """
     if not (Path(path) / CONFIG_FILE).exists():
         raise StateFileError(f"{str(path)!r} holds no run to resume: there is no config.yaml in it")
+    launched = Path(path) / LAUNCH_FILE
+    if launched.exists() and (engine := read_yaml(launched).get("engine")) != "trl":
+        raise StateFileError(f"{str(path)!r} was trained by {engine}: rollwise launch --resume {path}")
     values = {**RunFolder(path).read_config(), "out": str(path)}
     values |= {key: given for key, given in (("steps", steps), ("token_budget", token_budget)) if given is not None}
     return _train(TrainConfig.from_dict(values), resume=True, console=console)

@@ -73,7 +73,7 @@ def own_data(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "r.py").write_text(own.REWARDS)
     rewards = ["--reward", f"{folder / 'r.py'}:starts", f"{folder / 'r.py'}:brevity", "--success", "starts"]
     words = ["train", "--data", str(folder / "maths.jsonl"), "--prompt_column", "problem", "--category", "type"]
-    sizes = ["--steps", "2", "--prompts_per_step", "6", "--group_size", "4", "--eval_prompts", "0"]
+    sizes = ["--steps", "2", "--prompts_per_step", "6", "--num_generations", "4", "--eval_prompts", "0"]
     short = ["--max_completion_length", "2", "--model", str(folder / "tiny"), "--out", str(folder / "run")]
     assert main([*words, *rewards, *sizes, *short]) == 0
     return folder / "run"
