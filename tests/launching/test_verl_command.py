@@ -56,7 +56,7 @@ def test_options_reach_verl_by_its_own_names(data: Path, tmp_path: Path) -> None
     assert made["actor_rollout_ref.actor.optim.lr"] == "2e-06"
     assert made["actor_rollout_ref.rollout.temperature"] == "0.7"
     assert made["+data.rollwise.curriculum"] == "bots"
-    assert made["+data.rollwise.options"] == "{forgetting:0.2}"
+    assert made["+data.rollwise.curriculum_options"] == "{seed:3,forgetting:0.2}"
     assert made["data.train_files"] == str(tmp_path / "run/data/train.parquet")
     assert made["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"] == "8"  # 16 rollouts on 2 GPUs
     assert made["trainer.n_gpus_per_node"] == "2"
@@ -96,10 +96,17 @@ def test_what_verl_cannot_honour_is_refused_by_name(options: dict[str, Any], sai
 def test_a_gate_and_lora_have_verls_names(data: Path) -> None:
     made = verl_keys(config(data, gate="mixed", peft={"r": 8, "target_modules": ["q_proj"]}, report_to="wandb"))
     assert made["algorithm.filter_groups.enable"] is True
-    assert made["+trainer.v1.sampler.sampler_kwargs.filter_groups"]["enable"] is True
+    assert made["+trainer.v1.sampler.sampler_kwargs.filter_groups_metric"] == "reward"
+    assert made["+trainer.v1.sampler.sampler_kwargs.train_batch_size"] == 4
     assert made["actor_rollout_ref.model.lora_rank"] == 8
     assert made["actor_rollout_ref.model.target_modules"] == ["q_proj"]
     assert made["trainer.logger"] == ["console", "wandb"]
+
+
+def test_a_method_that_asks_the_policy_gets_the_manager(data: Path) -> None:
+    made = verl_keys(config(data, curriculum="metis"))
+    assert made["actor_rollout_ref.rollout.agent.agent_loop_manager_class"] == "rollwise.engines.verl.JudgingManager"
+    assert "agent_loop_manager_class" not in str(verl_keys(config(data)))
 
 
 def test_no_evaluation_without_prompts_for_it(data: Path) -> None:

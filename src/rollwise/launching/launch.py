@@ -61,11 +61,11 @@ class Launch:
             self.config.check_parts()
             return self._trl(folder, write=write)
         task = verl_task(self.config)
-        command = verl_command(self.config, task, self.machines, self.extra, resume=self.resume)
-        if not write:
-            splits(self.config, task)
-        elif not self.resume:
-            write_verl_data(self.config, task, folder)
+        train, held_out = splits(self.config, task)
+        columns = [name for name in ("reference_pass_rates",) if name in train[0]]
+        command = verl_command(self.config, task, self.machines, self.extra, columns=columns, resume=self.resume)
+        if write and not self.resume:
+            write_verl_data(folder, train=train, eval=held_out)
             RunFolder(folder).write_config(self.config.to_dict())
             self._note(folder)
         return command

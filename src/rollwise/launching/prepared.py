@@ -57,22 +57,13 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str) -> list[dict[st
     return rows
 
 
-def write_verl_data(config: TrainConfig, task: Task, folder: Path) -> dict[str, Path]:
-    """Write `train.parquet` and `eval.parquet` into the run's folder; their paths by name.
-
-    Raises:
-        ConfigError: prompts of text.
-        PoolError: prompts that a profile does not know.
-    """
+def write_verl_data(folder: Path, **rows: list[dict[str, Any]]) -> None:
+    """Write each set of rows into the run's folder, as parquet by its name."""
     from datasets import Dataset
 
-    train, held_out = splits(config, task)
-    paths = {}
-    for name, rows in (("train", train), ("eval", held_out)):
-        paths[name] = folder / DATA_FOLDER / f"{name}.parquet"
-        paths[name].parent.mkdir(parents=True, exist_ok=True)
-        Dataset.from_list(rows).to_parquet(str(paths[name]))
-    return paths
+    (folder / DATA_FOLDER).mkdir(parents=True, exist_ok=True)
+    for name, part in rows.items():
+        Dataset.from_list(part).to_parquet(str(folder / DATA_FOLDER / f"{name}.parquet"))
 
 
 def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +36,9 @@ _ALWAYS: Mapping[str, Any] = {
 """What holds for every run. `engine_options` win over it."""
 
 
-def verl_command(config: TrainConfig, task: Task, machines: Machines, extra: Extra, *, resume: bool) -> Command:
+def verl_command(
+    config: TrainConfig, task: Task, machines: Machines, extra: Extra, *, columns: Collection[str] = (), resume: bool
+) -> Command:
     """Verl's command and environment.
 
     Args:
@@ -44,6 +46,7 @@ def verl_command(config: TrainConfig, task: Task, machines: Machines, extra: Ext
         task: its task.
         machines: where it goes.
         extra: verl's own keys.
+        columns: columns of the data that are lists, which the adapter takes where they are named.
         resume: whether it goes on from its newest checkpoint.
 
     Raises:
@@ -61,7 +64,8 @@ def verl_command(config: TrainConfig, task: Task, machines: Machines, extra: Ext
         "actor_rollout_ref.rollout.log_prob_micro_batch_size_per_gpu": per_pass,
         "+reward.custom_reward_function.reward_kwargs.folder": str(folder),
         "+data.rollwise.run": str(folder),
-        "+data.rollwise.reward_spec": _spec(task),
+        **({} if (spec := _spec(task)) is None else {"+data.rollwise.reward_spec": spec}),
+        **({"+data.rollwise.columns": {name: name for name in columns}} if columns else {}),
         "trainer.n_gpus_per_node": machines.nproc,
         "trainer.nnodes": machines.nnodes,
         "trainer.experiment_name": folder.name,

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
+from rollwise.curricula import make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.training.config import NO_GATE, TrainConfig
 
@@ -47,10 +48,21 @@ def _gate(config: TrainConfig) -> dict[str, Any]:
             f"verl has one gate, groups with contrast: gate must be 'mixed' without gate_options, got {config.gate!r} "
             f"with {config.gate_options!r}"
         )
-    filtering = {"enable": True, "metric": "reward", "max_num_gen_batches": 10}
+    wanted = {"filter_groups_metric": "reward", "train_batch_size": config.prompts_per_step, "gen_batch_size": 1}
     return {
-        **{f"algorithm.filter_groups.{key}": value for key, value in filtering.items()},
-        "+trainer.v1.sampler.sampler_kwargs.filter_groups": filtering,
+        "algorithm.filter_groups.enable": True,
+        "algorithm.filter_groups.metric": "reward",
+        **{f"+trainer.v1.sampler.sampler_kwargs.{key}": value for key, value in wanted.items()},
+    }
+
+
+def _method(config: TrainConfig) -> dict[str, Any]:
+    options = {"seed": config.seed, **config.method_options()}
+    asks = make_curriculum(config.curriculum, **options).wants_answers
+    manager = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
+    return {
+        "+data.rollwise.curriculum_options": options,
+        **({manager: "rollwise.engines.verl.JudgingManager"} if asks else {}),
     }
 
 
@@ -82,7 +94,7 @@ VERL: Mapping[str, Option] = {
     ),
     "model": Option(("actor_rollout_ref.model.path",)),
     "curriculum": Option(("+data.rollwise.curriculum",)),
-    "curriculum_options": Option(("+data.rollwise.options",)),
+    "curriculum_options": Option(by="data.rollwise.curriculum_options, with the seed", make=_method),
     "gate": Option(by="`mixed` is algorithm.filter_groups; others are refused", make=_gate),
     "gate_options": Option(refused="verl's filter has no such options"),
     "trainer": Option(("algorithm.adv_estimator",)),
@@ -100,7 +112,7 @@ VERL: Mapping[str, Option] = {
     "max_completion_length": Option(by="data.max_response_length; by default the task's, 512 for data of one's own"),
     "micro_batch": Option(by="actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, at most a GPU's share of a step"),
     "probe_batch": Option(refused="verl's loader has no rollouts that are not trained on"),
-    "max_judgment_length": Option(("+data.rollwise.max_judgment_length",)),
+    "max_judgment_length": Option(refused="a judgment there is as long as its format needs"),
     "eval_every": Option(
         by="trainer.test_freq and trainer.val_before_train; off without eval_prompts", make=_evaluation
     ),
@@ -112,7 +124,6 @@ VERL: Mapping[str, Option] = {
             "data.seed",
             "actor_rollout_ref.actor.data_loader_seed",
             "actor_rollout_ref.rollout.seed",
-            "+data.rollwise.seed",
         )
     ),
     "peft": Option(by="r, lora_alpha, target_modules are actor_rollout_ref.model.lora_rank, ...", make=_peft),
