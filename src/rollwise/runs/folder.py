@@ -17,7 +17,7 @@ import logging
 import os
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from typing import Any
 from rollwise.errors import StateFileError
 from rollwise.outcome import RewardSpec
 from rollwise.renamed import with_new_names
+from rollwise.runs.data_file import DATA_FILE
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.log_ends import end_of, holds, read_record
 from rollwise.runs.names import (
@@ -81,6 +82,8 @@ class RunFolder:
     def held(self) -> Iterator[None]:
         """Keep other processes from training into this folder meanwhile; the lock ends with its holder, killed or not.
 
+        Where nothing was written meanwhile, as for options that don't fit, the folder is removed.
+
         Raises:
             StateFileError: another process is training into it.
         """
@@ -96,7 +99,30 @@ class RunFolder:
                         f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the "
                         "command again"
                     ) from error
+            try:
+                yield
+            finally:
+                if [path.name for path in self.path.iterdir()] == [LOCK_FILE]:
+                    (self.path / LOCK_FILE).unlink()
+                    self.path.rmdir()
+
+    @contextmanager
+    def begun(self) -> Iterator[None]:
+        """Remove what a new run wrote where it fails before its first rollouts: the command can be given again.
+
+        After an `OSError`, as of a full disk, it stays: such a run is resumed.
+        """
+        try:
             yield
+        except OSError:
+            raise
+        except Exception:
+            if not self.metrics.exists() and not self.rollouts.exists():
+                for path in (self.config, self.model, self.rewards, self.path / DATA_FILE):
+                    path.unlink(missing_ok=True)
+                with suppress(OSError):  # not empty: another run's
+                    self.checkpoints.rmdir()
+            raise
 
     def write_config(self, config: Mapping[str, Any]) -> None:
         """Write `config.yaml`, atomically."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import nullcontext
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -100,7 +100,10 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     processes = PartialState(cpu=not torch.cuda.is_available())
-    with folder.held() if processes.is_main_process else nullcontext():
+    with ExitStack() as stack:
+        if processes.is_main_process:
+            stack.enter_context(folder.held())
+            stack.enter_context(nullcontext() if resume else folder.begun())
         checkpoint = None
         if resume:
             checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking))
@@ -114,12 +117,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         if is_embedded(config.model):  # the warm start takes a minute, and may be killed
             processes.wait_for_everyone()
             _write_config(folder, config, processes)
-        try:
-            trainer = make_trainer(config, task, curriculum, gate, arguments, console)
-        except Exception:
-            if not resume and processes.is_main_process:  # so that the command can be given again with other options
-                folder.config.unlink(missing_ok=True)
-            raise
+        trainer = make_trainer(config, task, curriculum, gate, arguments, console)
         _write_config(folder, config, processes)
         if isinstance(task, OwnTask) and processes.is_main_process:
             for change in note_data(folder.path, task.fingerprint()):
