@@ -252,7 +252,7 @@ class Ledger:
                 asked_at = row.pop("asked_at", row["step"])
                 ticket = Ticket(prompt=self._pool.prompts[slot], **row)
                 book[ticket.id] = Entry(slot, parsed[0], asked_at, ticket)
-        return len(rows) - sum(slot >= 0 for slot in slots)
+        return len(rows) - int(np.count_nonzero(np.array(slots) >= 0))
 
 
 def _rows(outcomes: Any) -> Iterable[Any]:

@@ -100,7 +100,7 @@ def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:
     if not known and not enough:
         raise RewardError(
             f"ticket {ticket.id!r} was told by its mean {outcome.mean!r} alone, which leaves its {len(rewards)} "
-            f"rewards unknown, but {learner.name} learns from each rollout's reward: tell Outcome(ticket_id, rewards=[...])"
+            f"rewards unknown, but {learner.name} learns from each rollout's reward: tell Outcome(id, rewards=[...])"
             + (", or its advantages" if learner.learns_from == "advantages" else "")
         )
     return Told(outcome, rewards, known, advantages, labels)
