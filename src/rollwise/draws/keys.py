@@ -6,9 +6,6 @@ pool is laid out, nor on the order in which outcomes come in.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
-
 import numpy as np
 
 _HALF = np.uint64(32)
@@ -35,12 +32,6 @@ def rank_of_scores(scores: np.ndarray) -> np.ndarray:
 def rank_of_fewest(counts: np.ndarray) -> np.ndarray:
     """uint32 ranks (K,) that put the smallest of `counts` >= 0 first."""
     return (_LOW - np.minimum(counts.astype(np.uint64), _LOW)).astype(np.uint32)
-
-
-def hash_ids(ids: Sequence[str]) -> np.ndarray:
-    """A uint32 hash of each id, (N,)."""
-    crc = zlib.crc32
-    return np.fromiter((crc(i.encode("utf-8", "surrogatepass")) for i in ids), dtype=np.uint32, count=len(ids))
 
 
 def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:

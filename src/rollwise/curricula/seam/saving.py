@@ -90,6 +90,9 @@ def join(encoded_ids: Mapping[str, Any], pool: PromptPool) -> tuple[np.ndarray, 
         StateError: none is in both.
     """
     saved = decode_strings(encoded_ids)
+    if saved == pool.ids:
+        rows = np.arange(len(pool))
+        return rows, rows, len(pool)
     slots = pool.slots_of(saved)
     rows = np.flatnonzero(slots >= 0)
     if not len(rows):
