@@ -18,7 +18,7 @@ from rollwise.columns import as_column, combine
 from rollwise.errors import MissingColumnError, PoolError
 from rollwise.prompt_ids import Duplicates, assign_ids, hash_ids, index_ids
 from rollwise.prompt_rows import join_rows, take_rows
-from rollwise.state import encode_strings
+from rollwise.state import decode_strings, encode_strings
 
 logger = logging.getLogger(__name__)
 
@@ -116,7 +116,9 @@ class PromptPool:
         given = list(records[id_field][:]) if id_field in names else nothing
         ids, keep = assign_ids(given, prompts, on_duplicate=on_duplicate)
         kept = np.array(keep, dtype=np.int64)
-        columns = {name: take_rows(list(records[name][:]), kept) for name in sorted({*names} - {id_field, prompt_field})}
+        columns = {
+            name: take_rows(list(records[name][:]), kept) for name in sorted({*names} - {id_field, prompt_field})
+        }
         return cls(ids=ids, prompts=take_rows(prompts, kept) if prompt_field in names else None, columns=columns)
 
     def __len__(self) -> int:
@@ -207,6 +209,20 @@ class PromptPool:
     def encoded_ids(self) -> dict[str, Any]:
         """The ids as they stand in a saved state; made once, since the pool never changes."""
         return encode_strings(self.ids)
+
+    def recognise(self, encoded: Mapping[str, Any]) -> list[str] | None:
+        """The ids of a saved state; None where they are this pool's, in the same order.
+
+        Raises:
+            StateError: `encoded` is malformed.
+        """
+        if encoded == vars(self).get("encoded_ids"):
+            return None
+        ids = decode_strings(encoded)
+        if ids != self.ids:
+            return ids
+        vars(self)["encoded_ids"] = {"zlib64": encoded["zlib64"]}  # the next save need not make it
+        return None
 
 
 def usable_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, str]]:

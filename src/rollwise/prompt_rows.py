@@ -56,6 +56,8 @@ def take_rows(prompts: Sequence[Any], kept: np.ndarray) -> Sequence[Any]:
     >>> take_rows(["a", "b", "c"], np.array([0, 2]))
     ['a', 'c']
     """
+    if len(kept) == len(prompts):
+        return prompts
     if isinstance(prompts, list):
         return [prompts[row] for row in kept.tolist()]
     taken: list[tuple[Sequence[Any], np.ndarray]] = []
