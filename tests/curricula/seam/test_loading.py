@@ -42,9 +42,14 @@ def test_equal_ids_are_recognised(name: str, monkeypatch: pytest.MonkeyPatch) ->
     after = made(name, IDS)
 
     def never(*_: Any) -> Any:
-        raise AssertionError("looked up")
+        raise AssertionError("hashed")
 
-    monkeypatch.setattr(rw.PromptPool, "slots_of", never)
+    def few(pool: rw.PromptPool, ids: list[str]) -> Any:
+        assert len(ids) < 50, "looked up"
+        return find(pool, ids)
+
+    find = rw.PromptPool.slots_of
+    monkeypatch.setattr(rw.PromptPool, "slots_of", few)
     monkeypatch.setattr(prompt_ids, "hash_ids", never)
     for _ in range(2):
         report = after.load_state_dict(state)
@@ -81,3 +86,47 @@ def test_a_list_with_something_else_in_it_is_no_list_of_ids() -> None:
     state["ids"] = encode_strings([*IDS[:-1], 7])  # type: ignore[list-item]
     with pytest.raises(rw.StateError, match="something else"):
         rw.Uniform(pool_of(IDS)).load_state_dict(state)
+
+
+def test_a_load_reads_no_text_of_a_ticket() -> None:
+    class Texts(list[str]):
+        reads = 0
+
+        def __getitem__(self, index: Any) -> Any:
+            Texts.reads += 1
+            return super().__getitem__(index)
+
+    pool = rw.PromptPool(ids=IDS, prompts=Texts(f"text of {id_}" for id_ in IDS))
+    before = rw.Uniform(pool, seed=0, expire_after=1)
+    before.ask(5, step=1)
+    open_now = before.ask(5, step=2)
+    after = rw.Uniform(pool, seed=0, expire_after=1)
+    reads = Texts.reads
+    after.load_state_dict(json.loads(json.dumps(before.state_dict())))
+    assert Texts.reads == reads
+    assert after.open_tickets() == open_now == before.open_tickets()
+    assert after.open_tickets(open_now[2].prompt_id) == [open_now[2]]
+
+
+def test_tickets_saved_as_rows_are_read() -> None:
+    before = rw.Uniform(pool_of(IDS), seed=0, expire_after=1)
+    before.ask(3, step=1)
+    before.ask(3, step=2)
+    state = json.loads(json.dumps(before.state_dict()))
+    after = rw.Uniform(pool_of(IDS), seed=0, expire_after=1)
+    for book in ("open", "expired"):  # as of version 0.1
+        columns = {k: v for k, v in state["ledger"][book].items() if k not in ("asked_at", "predicted_variance")}
+        state["ledger"][book] = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    after.load_state_dict(state)
+    assert after.open_tickets() == before.open_tickets()
+    assert after.ledger.state_dict()["expired"] == before.ledger.state_dict()["expired"]
+
+
+@pytest.mark.parametrize("damage", ["id", "prompt_id", "step"])
+def test_tickets_whose_lists_do_not_fit_are_refused(damage: str) -> None:
+    before = rw.Uniform(pool_of(IDS), seed=0)
+    before.ask(3)
+    state = json.loads(json.dumps(before.state_dict()))
+    state["ledger"]["open"][damage].pop()
+    with pytest.raises(rw.StateError):
+        rw.Uniform(pool_of(IDS), seed=0).load_state_dict(state)
