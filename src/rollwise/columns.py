@@ -23,7 +23,8 @@ class Columns:
 
     def __init__(self, n: int, defaults: Mapping[str, tuple[type, Any]]) -> None:
         self._arrays: dict[str, np.ndarray] = {
-            name: np.full(n, default, dtype=dtype) for name, (dtype, default) in defaults.items()
+            name: np.full(n, default, dtype) if default else np.zeros(n, dtype)
+            for name, (dtype, default) in defaults.items()
         }
 
     def __getitem__(self, name: str) -> np.ndarray:
@@ -54,10 +55,13 @@ class Columns:
             raise StateError(f"the state has the columns {sorted(state)}, expected {sorted(self._arrays)}")
         for name in state.keys() & self._arrays.keys():
             array = self._arrays[name]
-            saved = decode_array(state[name])
+            saved = decode_array(state[name], writable=False)
             if saved.ndim != 1 or saved.dtype != array.dtype or (old_rows.size and len(saved) <= old_rows.max()):
                 raise StateError(f"column {name!r} in the state has dtype {saved.dtype} and shape {saved.shape}")
-            array[new_rows] = saved[old_rows]
+            if old_rows is new_rows and len(saved) == len(array):  # the same prompts in the same order
+                array[:] = saved
+            else:
+                array[new_rows] = saved[old_rows]
 
 
 def as_column(name: str, values: Any, n: int) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 import numpy as np
@@ -67,12 +67,12 @@ class Ledger:
 
     def open_tickets(self) -> list[Ticket]:
         """Those in flight, in the order issued."""
-        return [entry.ticket for entry in list(self._open.values())]
+        return [self._whole(entry) for entry in list(self._open.values())]
 
     def open_ticket_of(self, slot: int) -> Ticket | None:
         """That of one prompt; None if it is not in flight."""
         entry = self._open_of.get(slot)
-        return None if entry is None else entry.ticket
+        return None if entry is None else self._whole(entry)
 
     def status(self, ticket_id: Any) -> TicketStatus:
         """See `Curriculum.ticket_status`."""
@@ -242,17 +242,20 @@ class Ledger:
 
     def _load(self, book: dict[str, Entry], state: Any) -> int:
         """Fill `book` from what `_pack` made; how many tickets were dropped."""
-        rows = _unpack(state)
-        slots = self._pool.slots_of([row["prompt_id"] for row in rows]).tolist()
-        for slot, row in zip(slots, rows, strict=True):
-            parsed = parse(row["id"])
-            if parsed is None:
-                raise ValueError(f"no ticket id: {row['id']!r}")
-            if slot >= 0:
-                asked_at = row.pop("asked_at", row["step"])
-                ticket = Ticket(prompt=self._pool.prompts[slot], **row)
-                book[ticket.id] = Entry(slot, parsed[0], asked_at, ticket)
-        return len(rows) - int(np.count_nonzero(np.array(slots) >= 0))
+        columns = _unpack(state)
+        slots = self._pool.slots_of(columns["prompt_id"]).tolist()
+        parsed = list(map(parse, columns["id"]))
+        if None in parsed:
+            raise ValueError(f"no ticket id: {columns['id'][parsed.index(None)]!r}")
+        numbers = [found[0] for found in parsed if found is not None]
+        tickets = map(Ticket, *(columns[field.name] for field in fields(Ticket)))
+        entries = map(Entry, slots, numbers, columns["asked_at"], tickets)
+        book.update((entry.ticket.id, entry) for entry in entries if entry.slot >= 0)
+        return int(slots.count(-1))
+
+    def _whole(self, entry: Entry) -> Ticket:
+        """Its ticket with the prompt: a load reads none, as there may be very many on disk."""
+        return replace(entry.ticket, prompt=self._pool.prompts[entry.slot])
 
 
 def _rows(outcomes: Any) -> Iterable[Any]:
@@ -271,8 +274,13 @@ def _pack(entries: Iterable[Entry]) -> dict[str, list[Any]]:
     return {**columns, "asked_at": [entry.asked_at for entry in rows]}
 
 
-def _unpack(state: Any) -> list[dict[str, Any]]:
-    """One mapping a ticket; states of version 0.1 hold them so."""
+def _unpack(state: Any) -> dict[str, list[Any]]:
+    """The lists that `_pack` made, of equal lengths, and None for each prompt; states of version 0.1 hold rows."""
     if not isinstance(state, Mapping):
-        return [dict(row) for row in state]
-    return [dict(zip(state, values, strict=True)) for values in zip(*state.values(), strict=True)]
+        rows = [{"asked_at": row["step"], **row} for row in state]
+        state = {name: [row.get(name) for row in rows] for name in (*_SAVED, "asked_at")}
+    n = len(state["id"])
+    columns = {**{name: [None] * n for name in ("prompt", *_SAVED)}, **state}
+    if any(len(values) != n for values in columns.values()):
+        raise ValueError("its lists are of different lengths")
+    return columns

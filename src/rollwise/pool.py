@@ -6,35 +6,24 @@ A prompt is known outside by its `id`, a string that survives reordering and gro
 
 from __future__ import annotations
 
-import hashlib
-import json
 import logging
 from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
-from typing import Any, Literal
+from itertools import compress
+from typing import Any
 
 import numpy as np
 
 from rollwise.columns import as_column, combine
-from rollwise.errors import ConfigError, MissingColumnError, PoolError
-from rollwise.state import encode_strings
+from rollwise.errors import MissingColumnError, PoolError
+from rollwise.prompt_ids import Duplicates, assign_ids, hash_ids, index_ids
+from rollwise.prompt_rows import join_rows, take_rows
+from rollwise.state import decode_strings, encode_strings
 
 logger = logging.getLogger(__name__)
 
 KNOWN = frozenset({"difficulty", "reference_pass_rates", "embedding", "category"})
 """Columns with a meaning."""
-
-Duplicates = Literal["error", "drop", "number"]
-
-
-def content_id(content: Any) -> str:
-    """The first 80 bits, in hex, of the SHA-256 of `content` (text, chat messages, or any JSON value).
-
-    >>> content_id("2+2=") == content_id("2+2=") != content_id("2+3=")
-    True
-    """
-    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
 
 
 class PromptPool:
@@ -42,7 +31,8 @@ class PromptPool:
 
     Args:
         ids: N distinct non-empty strings.
-        prompts: N prompts (text or chat messages), handed back on tickets. Defaults to the ids.
+        prompts: N prompts (text or chat messages), handed back on tickets. Defaults to the ids. Any sequence is kept as
+            it is: a column on disk is not read before a prompt is asked for.
         columns: name -> N values. Numbers become numpy arrays, everything else object arrays. Columns with a known
             meaning are checked: `difficulty` (N,) finite, `reference_pass_rates` (N, 2) weak and strong in [0, 1],
             `embedding` (N, d) finite, `category` (N,) text, or a tuple of texts where a prompt has several.
@@ -65,7 +55,7 @@ class PromptPool:
         left_out: Mapping[str, str] | None = None,
     ) -> None:
         self.ids: list[str] = list(ids)
-        self._slots = _index(self.ids)
+        self._slots = index_ids(self.ids)
         self.prompts: Sequence[Any] = self.ids if prompts is None else prompts
         if len(self.prompts) != len(self.ids):
             raise PoolError(f"{len(self.prompts)} prompts for {len(self.ids)} ids; give one prompt for each id")
@@ -95,9 +85,13 @@ class PromptPool:
             on_duplicate: what to do with prompts of the same content *and no id of their own*: "error"; "drop" keeps
                 the first; "number" keeps all and appends #2, #3, ... in the order given. Equal given ids always raise.
 
+        A `datasets.Dataset` is read by column: given ids and columns are copied, prompts stay where they are.
+
         Raises:
             PoolError: no records, duplicates, or a record with neither id nor prompt.
         """
+        if hasattr(records, "column_names") and hasattr(records, "__len__"):
+            return cls._from_columns(records, id_field, prompt_field, on_duplicate)
         rows = list(records)
         ids, keep = assign_ids(
             [row.get(id_field) for row in rows],
@@ -114,6 +108,18 @@ class PromptPool:
         warn_left_out(left_out)
         columns = {name: [row[name] for row in rows] for name in sorted(fields, key=str)}
         return cls(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
+
+    @classmethod
+    def _from_columns(cls, records: Any, id_field: str, prompt_field: str, on_duplicate: Duplicates) -> PromptPool:
+        names, nothing = list(records.column_names), [None] * len(records)
+        prompts = records[prompt_field] if prompt_field in names else nothing
+        given = list(records[id_field][:]) if id_field in names else nothing
+        ids, keep = assign_ids(given, prompts, on_duplicate=on_duplicate)
+        kept = np.array(keep, dtype=np.int64)
+        columns = {
+            name: take_rows(list(records[name][:]), kept) for name in sorted({*names} - {id_field, prompt_field})
+        }
+        return cls(ids=ids, prompts=take_rows(prompts, kept) if prompt_field in names else None, columns=columns)
 
     def __len__(self) -> int:
         return len(self.ids)
@@ -157,7 +163,7 @@ class PromptPool:
         columns = {name: [*self.columns[name], *other.columns[name]] for name in self.columns if name in other.columns}
         return PromptPool(
             ids=self.ids + other.ids,
-            prompts=[*self.prompts, *other.prompts],
+            prompts=join_rows(self.prompts, other.prompts),
             columns=columns,
             left_out={**other.left_out, **self.left_out},
         )
@@ -168,11 +174,12 @@ class PromptPool:
         Raises:
             PoolError: one of them is not here, or nothing would be left.
         """
-        gone = {self.slot(id_) for id_ in ids}
-        kept = [slot for slot in range(len(self)) if slot not in gone]
+        stays = np.ones(len(self), dtype=bool)
+        stays[[self.slot(id_) for id_ in ids]] = False
+        kept = np.flatnonzero(stays)
         return PromptPool(
-            ids=[self.ids[slot] for slot in kept],
-            prompts=[self.prompts[slot] for slot in kept],
+            ids=list(compress(self.ids, stays.tolist())),
+            prompts=take_rows(self.prompts, kept),
             columns={name: column[kept] for name, column in self.columns.items()},
             left_out=self.left_out,
         )
@@ -192,61 +199,30 @@ class PromptPool:
         return self._codes[columns]
 
     @cached_property
+    def id_hashes(self) -> np.ndarray:
+        """A uint32 hash of each id, (N,); made once."""
+        hashes = hash_ids(self.ids)
+        hashes.setflags(write=False)
+        return hashes
+
+    @cached_property
     def encoded_ids(self) -> dict[str, Any]:
         """The ids as they stand in a saved state; made once, since the pool never changes."""
         return encode_strings(self.ids)
 
+    def recognise(self, encoded: Mapping[str, Any]) -> list[str] | None:
+        """The ids of a saved state; None where they are this pool's, in the same order.
 
-def assign_ids(
-    given: Sequence[Any], prompts: Sequence[Any], *, on_duplicate: Duplicates = "error"
-) -> tuple[list[str], list[int]]:
-    """Ids for N prompts and the rows kept: the given id, or else the content's hash.
-
-    Raises:
-        PoolError: an id that is not text, a row with neither id nor prompt, or a duplicate that may not be.
-    """
-    if on_duplicate not in ("error", "drop", "number"):
-        raise ConfigError(f"on_duplicate must be 'error', 'drop' or 'number', got {on_duplicate!r}")
-    ids: list[str] = []
-    keep: list[int] = []
-    seen: dict[str, int] = {}
-    repeated = 0
-    for row, (own, prompt) in enumerate(zip(given, prompts, strict=True)):
-        if own is None and prompt is None:
-            raise PoolError(f"record {row} has neither an id nor a prompt")
-        id_ = content_id(prompt) if own is None else str(own) if isinstance(own, int) else own
-        times = seen[id_] = seen.get(id_, 0) + 1 if isinstance(id_, str) else 1
-        if times > 1 and own is None:
-            repeated += 1
-            if on_duplicate == "error":
-                raise PoolError(
-                    f"record {row} repeats the prompt of an earlier one: {str(prompt)[:80]!r}; give the records ids of "
-                    "their own, or say on_duplicate='drop' or 'number'"
-                )
-            if on_duplicate == "drop":
-                continue
-            id_ = f"{id_}#{times}"
-        ids.append(id_)
-        keep.append(row)
-    if repeated:
-        logger.warning("%d prompts repeat the content of an earlier one (on_duplicate=%r)", repeated, on_duplicate)
-    return ids, keep
-
-
-def _index(ids: list[str]) -> dict[str, int]:
-    if not ids:
-        raise PoolError("the pool is empty; a curriculum needs at least one prompt")
-    slots = {id_: slot for slot, id_ in enumerate(ids) if isinstance(id_, str) and id_}
-    if len(slots) == len(ids):
-        return slots
-    seen: set[Any] = set()
-    for row, id_ in enumerate(ids):
-        if not isinstance(id_, str) or not id_:
-            raise PoolError(f"ids must be non-empty strings, got {id_!r} at row {row}")
-        if id_ in seen:
-            raise PoolError(f"duplicate id {id_!r} at row {row}; ids must be distinct")
-        seen.add(id_)
-    raise AssertionError("unreachable: lengths differ only for a bad or a repeated id")
+        Raises:
+            StateError: `encoded` is malformed.
+        """
+        if encoded == vars(self).get("encoded_ids"):
+            return None
+        ids = decode_strings(encoded)
+        if ids != self.ids:
+            return ids
+        vars(self)["encoded_ids"] = {"zlib64": encoded["zlib64"]}  # the next save need not make it
+        return None
 
 
 def usable_columns(columns: Mapping[str, Sequence[Any]]) -> tuple[dict[str, Any], dict[str, str]]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from toys import GROUP, PROMPTS, toy_dataset
 
-from rollwise.pool import content_id
+from rollwise.prompt_ids import content_id
 
 
 @pytest.mark.slow
@@ -18,6 +18,7 @@ def test_both_ranks_train_on_the_same_choice_and_resume(two_processes: Callable[
     assert (first["rank"], second["rank"]) == (0, 1)
     assert first["parameters"] == second["parameters"]
     assert second["trace"] == []  # rank 0 alone asks and is told
+    assert (first["bound"], second["bound"]) == (True, False)  # and holds the prompts' beliefs
     prompt_of = {content_id(row["prompt"]): row["prompt"] for row in toy_dataset()}
     asked = [what for kind, what in first["trace"] if kind == "ask"]
     assert len(asked) == 4

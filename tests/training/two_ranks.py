@@ -29,7 +29,8 @@ def train(out: Path, resume: bool) -> Any:
         "rank": trainer.accelerator.process_index,
         "seen": seen,
         "parameters": digest(trainer),
-        "trace": trainer.curriculum.trace,
+        "bound": trainer.curriculum._pool is not None,
+        "trace": getattr(trainer.curriculum, "trace", []),  # rank 0 alone has a bound curriculum
     }
     tell(trainer, mine, out / ("resumed.json" if resume else "straight.json"))
     return trainer

@@ -48,7 +48,7 @@ def train(out: Path, group: int, resume: bool) -> Any:
     trainer.train(resume_from_checkpoint=f"{out}/checkpoint-3" if resume else None)
     mine = {
         "parameters": digest(trainer),
-        "trace": trainer.curriculum.trace,
+        "trace": getattr(trainer.curriculum, "trace", []),  # rank 0 alone has a bound curriculum
         "generations": trained_on(trainer) if hasattr(trainer, "trained") else [],
         "gate": trainer.gate.metrics(),
         "groups": [

@@ -38,7 +38,7 @@ def train(out: Path, name: str, resume: bool) -> Any:
         "texts": [decode(output["completion_ids"], skip_special_tokens=True) for output in trainer.trained],
         "advantages": [output["advantages"].tolist() for output in trainer.trained],
         "kept": sorted(trainer._screened.groups),
-        "curriculum": trainer.curriculum.metrics(),
+        "curriculum": trainer.curriculum.metrics() if trainer.accelerator.is_main_process else {},
         "groups": [
             {
                 "step": g.step,

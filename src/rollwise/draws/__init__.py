@@ -1,6 +1,7 @@
 """From scores to distinct prompts."""
 
-from rollwise.draws.keys import hash_ids, pack, rank_of_fewest, rank_of_scores, ties
+from rollwise.draws.keys import pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.draws.tree import GroupedMaxTree, MaxTree, SumTree
+from rollwise.prompt_ids import hash_ids
 
 __all__ = ["GroupedMaxTree", "MaxTree", "SumTree", "hash_ids", "pack", "rank_of_fewest", "rank_of_scores", "ties"]

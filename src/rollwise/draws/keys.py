@@ -6,9 +6,6 @@ pool is laid out, nor on the order in which outcomes come in.
 
 from __future__ import annotations
 
-import zlib
-from collections.abc import Sequence
-
 import numpy as np
 
 _HALF = np.uint64(32)
@@ -37,17 +34,16 @@ def rank_of_fewest(counts: np.ndarray) -> np.ndarray:
     return (_LOW - np.minimum(counts.astype(np.uint64), _LOW)).astype(np.uint32)
 
 
-def hash_ids(ids: Sequence[str]) -> np.ndarray:
-    """A uint32 hash of each id, (N,)."""
-    crc = zlib.crc32
-    return np.fromiter((crc(i.encode("utf-8", "surrogatepass")) for i in ids), dtype=np.uint32, count=len(ids))
-
-
 def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
     """uint32 tie-breakers (K,): the same for the same seed, prompt and visit; unrelated otherwise (splitmix64)."""
     with np.errstate(over="ignore"):
-        z = (id_hashes.astype(np.uint64) << _HALF) ^ visits.astype(np.uint64)
-        z = z + np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64)
-        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
-        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
-        return ((z ^ (z >> np.uint64(31))) >> _HALF).astype(np.uint32)
+        z = id_hashes.astype(np.uint64)
+        z <<= _HALF
+        z ^= visits.astype(np.uint64)
+        z += np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64)
+        z ^= z >> np.uint64(30)
+        z *= np.uint64(0xBF58476D1CE4E5B9)
+        z ^= z >> np.uint64(27)
+        z *= np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+        return (z >> _HALF).astype(np.uint32)

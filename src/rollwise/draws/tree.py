@@ -121,16 +121,17 @@ class GroupedMaxTree:
     """
 
     def __init__(self, groups: np.ndarray) -> None:
-        count = np.maximum(np.bincount(groups), 1)
+        sizes = np.bincount(groups)
+        count = np.maximum(sizes, 1)
         levels = np.ceil(np.log2(count)).astype(np.int64)
         widest_first = np.argsort(-levels, kind="stable")  # so that every block begins at a multiple of its own width
         ends = np.cumsum(1 << levels[widest_first])
         start = np.empty_like(ends)
         start[widest_first] = ends - (1 << levels[widest_first])
-        by_group = np.argsort(groups, kind="stable")
-        first = np.cumsum(np.bincount(groups)) - np.bincount(groups)
+        narrow = groups.astype(np.uint16) if len(sizes) <= 1 << 16 else groups  # sorted by radix, ten times as fast
+        by_group = np.argsort(narrow, kind="stable")
         self._leaf = np.empty(len(groups), dtype=np.int64)
-        self._leaf[by_group] = start[groups[by_group]] + np.arange(len(groups)) - first[groups[by_group]]
+        self._leaf[by_group] = np.arange(len(groups)) + np.repeat(start - (np.cumsum(sizes) - sizes), sizes)
         self._slot = np.full(int(ends[-1]), -1, dtype=np.int64)
         self._slot[self._leaf] = np.arange(len(groups))
         self._tree = MaxTree(int(ends[-1]))

@@ -67,7 +67,7 @@ class Composite(Curriculum):
         for name, maker in self.makers.items():
             child = copy.copy(maker)
             child.seed = int(self.rng[f"lane:{name}"].integers(2**63))
-            child._start(self.pool, ledger=self.ledger, id_hashes=self.id_hashes)
+            child._start(self.pool, ledger=self.ledger)
             self.children[name] = child
         needs = {child.learns_from for child in self.children.values()}
         self.learns_from = next((need for need in ("rewards", "advantages") if need in needs), "means")

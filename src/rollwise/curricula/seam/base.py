@@ -130,6 +130,7 @@ class Curriculum(Telling):
             raise PoolError(f"a curriculum is bound to a PromptPool, got {type(pool).__name__}")
         fresh = copy.copy(self)
         fresh._start(pool)
+        fresh._release(np.arange(len(pool)))
         self.__dict__ = fresh.__dict__
 
     def metrics(self) -> dict[str, float]:

@@ -14,7 +14,7 @@ from rollwise.columns import Columns
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
-from rollwise.draws import hash_ids, ties
+from rollwise.draws import ties
 from rollwise.evidence import Evidence
 from rollwise.ledger import Ledger
 from rollwise.options import check_whole
@@ -184,12 +184,13 @@ class Flow(Consulting):
             self.end_step()
             self.told_step = -1
 
-    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None, id_hashes: np.ndarray | None = None) -> None:
+    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None) -> None:
+        """Begin with this pool, every prompt on hold; a child shares the `ledger` of the curriculum it is in."""
         self._pool = pool
         self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
         self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **self.columns_spec})
         self.rng = RngStreams(self.seed)
-        self.id_hashes = hash_ids(pool.ids) if id_hashes is None else id_hashes
+        self.id_hashes = pool.id_hashes
         self.step = 0
         self.owns_clock = False  # whether the learner moves the clock, by `advance`
         self.step_begun = False  # whether a probe has begun the step of the next `ask`
@@ -203,7 +204,6 @@ class Flow(Consulting):
         )
         self.guard, self.unscored, self.alarm = self.safeguards
         self.build()
-        self._release(np.arange(len(pool)))
 
     def mark(self, picks: Picks) -> None:
         """Count one visit to each of the picks."""

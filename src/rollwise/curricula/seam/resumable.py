@@ -54,15 +54,10 @@ class Resumable(Method):
     def pool(self) -> PromptPool: ...
 
     @abstractmethod
-    def _start(
-        self, pool: PromptPool, *, ledger: Ledger | None = None, id_hashes: np.ndarray | None = None
-    ) -> None: ...
+    def _start(self, pool: PromptPool, *, ledger: Ledger | None = None) -> None: ...
 
     @abstractmethod
     def set_reward_spec(self, spec: RewardSpec) -> None: ...
-
-    @abstractmethod
-    def _hold(self, slots: np.ndarray) -> None: ...
 
     @abstractmethod
     def _eligible(self, n: int) -> int: ...
@@ -148,6 +143,7 @@ class Resumable(Method):
             fresh._start(pool)
             dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
             fresh.load_body(state["body"], old_rows, new_rows, strict=strict)
+            fresh._release(np.flatnonzero(~fresh.ledger.open))
             if state.get("widened") is not None and not fresh.range_declared:
                 fresh.set_reward_spec(RewardSpec(**state["widened"]))
         except (StateError, PoolError):
@@ -182,9 +178,7 @@ class Resumable(Method):
     def load_body(
         self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
     ) -> None:
-        """Take back `body_state`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
-        everything = np.arange(len(self.pool))
-        self._hold(everything)
+        """Take back `body_state` while all is on hold; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
         self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
         self.owns_clock = bool(body.get("owns_clock", False))
         self.rng.load_state_dict(body["rng"])
@@ -196,4 +190,3 @@ class Resumable(Method):
         added = np.flatnonzero(unseen)
         self.load_own_state(body["own"], added)
         self.safeguards.load(body, old_rows, new_rows, added)
-        self._release(everything[~self.ledger.open])

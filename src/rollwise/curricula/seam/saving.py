@@ -11,7 +11,6 @@ import numpy as np
 from rollwise.errors import StateError
 from rollwise.moved import RENAMED
 from rollwise.pool import PromptPool
-from rollwise.state import decode_strings
 
 _FORMAT = "rollwise-curriculum"
 _VERSION = 1
@@ -84,12 +83,16 @@ def join(encoded_ids: Mapping[str, Any], pool: PromptPool) -> tuple[np.ndarray, 
     """Which saved rows are which slots of `pool`.
 
     Returns:
-        Saved rows (K,) and slots (K,) of the prompts in both, and how many were saved.
+        Saved rows (K,) and slots (K,) of the prompts in both, and how many were saved. Where the ids are the same in
+        the same order, both are one and the same array, 0 to N - 1.
 
     Raises:
         StateError: none is in both.
     """
-    saved = decode_strings(encoded_ids)
+    saved = pool.recognise(encoded_ids)
+    if saved is None:
+        everything = np.arange(len(pool))
+        return everything, everything, len(pool)
     slots = pool.slots_of(saved)
     rows = np.flatnonzero(slots >= 0)
     if not len(rows):

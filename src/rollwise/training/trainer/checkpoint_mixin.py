@@ -7,7 +7,7 @@ import json
 import logging
 import re
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
@@ -209,8 +209,7 @@ class CheckpointMixin(TrlTrainer):
             )
         if self.gate is not None:
             self.gate.load_state_dict(state["gate"])
-        self.curriculum.load_state_dict(state["curriculum"])
-        self.curriculum.load_files(Path(checkpoint) / _FILES)
+        self._on_main(lambda: self._load_curriculum(state["curriculum"], Path(checkpoint)))
         self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
         self._generations = 1
         if (reference := self._moving_reference()) is not None and (Path(checkpoint) / _REFERENCE).exists():
@@ -228,6 +227,11 @@ class CheckpointMixin(TrlTrainer):
             self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
             judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
             self._judge_batches = [batch_of(state) for state in judgments]
+
+    def _load_curriculum(self, state: Mapping[str, Any], checkpoint: Path) -> None:
+        """On rank 0: the others' curricula have no prompts."""
+        self.curriculum.load_state_dict(state)
+        self.curriculum.load_files(checkpoint / _FILES)
 
     def _moving_reference(self) -> Any:
         """The reference policy, where it follows the policy and so is not what it was at the start; else None."""

@@ -98,6 +98,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         super().__init__(*args, **kwargs)
         check_prompts(self)
         self.curriculum, self._logs_all = curriculum, log == "all"
+        self._dataset_rows: np.ndarray = np.empty(0, dtype=np.int64)  # by slot of rank 0's pool
         self.success = success_index(success, self, curriculum)
         self.failure_of = failure_of
         self.probe_batch = None if probe_batch is None else check_whole("probe_batch", probe_batch, least=1)
@@ -125,12 +126,16 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         self._id_column = id_column
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
-        self._dataset_rows = rows_of_pool(curriculum, self.train_dataset, id_column=id_column)
-        self._check_enough(len(self._dataset_rows))
-        self._on_main(lambda: say_groups(curriculum))
+        self._check_enough(self._on_main(self._bind))
         self.add_callback(NoOpAlarm(self))
         if run is not None:
             Recorder(run).attach(self)
+
+    def _bind(self) -> int:
+        """Join the curriculum to the data set, on rank 0, which alone asks it; the number of its prompts."""
+        self._dataset_rows = rows_of_pool(self.curriculum, self.train_dataset, id_column=self._id_column)
+        say_groups(self.curriculum)
+        return len(self._dataset_rows)
 
     # ---- choosing and learning ----
 
@@ -228,7 +233,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         Beliefs and open tickets stay with the prompts that both have, joined by id; the pool is then the whole of
         `dataset`. Rollouts that are made already are still trained on. TRL's data loader, which is no more than a
         clock here, goes on with the old data set, so an epoch is as long as it was. Call it between two steps, from a
-        callback for example; with several processes on every one, with the same data.
+        callback for example; with several processes on every one, with the same data (rank 0's curriculum takes it).
 
         Returns:
             How many prompts were found again, are new, and are gone.
@@ -237,11 +242,16 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             ConfigError: a stream, or fewer prompts than a step needs. Nothing has changed then.
             PoolError: no rows, or duplicate ids. Nothing has changed then.
         """
+        report: JoinReport = self._on_main(lambda: self._rebind(dataset))
+        self.train_dataset = dataset
+        return report
+
+    def _rebind(self, dataset: Any) -> JoinReport:
         pool = pool_from_dataset(dataset, id_column=self._id_column)
         self._check_enough(len(pool))
-        report: JoinReport = self.curriculum.rebind(pool)
-        self.train_dataset, self._dataset_rows = dataset, np.arange(len(pool))
-        return self._on_main(lambda: report)  # rank 0's: it alone has been asking and telling
+        report = self.curriculum.rebind(pool)
+        self._dataset_rows = np.arange(len(pool))
+        return report
 
     def _is_sharded(self) -> bool:
         """Whether the policy's weights lie in parts on several devices, so that no rank can read it alone."""

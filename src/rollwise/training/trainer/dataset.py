@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
-from rollwise.pool import PromptPool, assign_ids, usable_columns, warn_left_out
+from rollwise.pool import PromptPool, usable_columns, warn_left_out
+from rollwise.prompt_ids import assign_ids
 
 logger = logging.getLogger(__name__)
 
@@ -78,6 +80,8 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
     become the pool's; images, messages and other nested values stay with the data set, and so do columns with empty
     cells, or whose values are not what the column's name stands for (a `difficulty` of words).
 
+    Prompts stay with the data set too: one is read when a ticket needs it, and all of them once where there are no ids.
+
     Raises:
         ConfigError: a streaming data set, which can't be asked for a row by number, or one without `id_column`.
         PoolError: no rows, or duplicate ids.
@@ -89,15 +93,30 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
         )
     names = list(dataset.column_names)
     n = len(dataset)
-    prompts = list(dataset["prompt"]) if "prompt" in names else [dict(row) for row in dataset]
+    prompts = dataset["prompt"] if "prompt" in names else _WholeRows(dataset)
     if id_column != "id" and id_column not in names:
         raise ConfigError(f"train_dataset has no column {id_column!r} (id_column); it has {names}")
-    own = list(dataset[id_column]) if id_column in names else [None] * n
+    own = list(dataset[id_column][:]) if id_column in names else [None] * n
     ids, _ = assign_ids(own, prompts, on_duplicate="number")
     plain = [name for name in names if name not in ("prompt", id_column) and _is_plain(name, dataset.features[name])]
-    columns, left_out = usable_columns({name: list(dataset[name]) for name in plain})
+    columns, left_out = usable_columns({name: list(dataset[name][:]) for name in plain})
     warn_left_out(left_out)
     return PromptPool(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
+
+
+class _WholeRows(Sequence[dict[str, Any]]):
+    """The rows of a data set without prompts, as prompts; each is read when it is asked for."""
+
+    def __init__(self, dataset: Any) -> None:
+        self.dataset = dataset
+
+    def __len__(self) -> int:
+        return len(self.dataset)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return [self[row] for row in range(*index.indices(len(self)))]
+        return dict(self.dataset[index])
 
 
 def rows_of_pool(curriculum: Curriculum, dataset: Any, *, id_column: str = "id") -> np.ndarray:

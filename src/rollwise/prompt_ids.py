@@ -1,0 +1,111 @@
+"""Ids of prompts: given, or made from the prompts' content; their rows, and their hashes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import logging
+import zlib
+from collections.abc import Iterator, Sequence
+from itertools import repeat
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.errors import ConfigError, PoolError
+
+logger = logging.getLogger(__name__)
+
+Duplicates = Literal["error", "drop", "number"]
+
+_AT_ONCE = 1000
+"""Prompts read at a time, where they are on disk."""
+
+
+def content_id(content: Any) -> str:
+    """The first 80 bits, in hex, of the SHA-256 of `content` (text, chat messages, or any JSON value).
+
+    >>> content_id("2+2=") == content_id("2+2=") != content_id("2+3=")
+    True
+    """
+    text = content if isinstance(content, str) else json.dumps(content, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:20]
+
+
+def assign_ids(
+    given: Sequence[Any], prompts: Sequence[Any], *, on_duplicate: Duplicates = "error"
+) -> tuple[list[str], list[int]]:
+    """Ids for N prompts and the rows kept: the given id, or else the content's hash.
+
+    Where every id is given, no prompt is read.
+
+    Raises:
+        PoolError: an id that is not text, a row with neither id nor prompt, or a duplicate that may not be.
+    """
+    if on_duplicate not in ("error", "drop", "number"):
+        raise ConfigError(f"on_duplicate must be 'error', 'drop' or 'number', got {on_duplicate!r}")
+    ids: list[str] = []
+    keep: list[int] = []
+    seen: dict[str, int] = {}
+    repeated = 0
+    texts = _read(prompts) if any(own is None for own in given) else repeat(None, len(prompts))
+    for row, (own, prompt) in enumerate(zip(given, texts, strict=True)):
+        if own is None and prompt is None:
+            raise PoolError(f"record {row} has neither an id nor a prompt")
+        id_ = content_id(prompt) if own is None else str(own) if isinstance(own, int) else own
+        times = seen[id_] = seen.get(id_, 0) + 1 if isinstance(id_, str) else 1
+        if times > 1 and own is None:
+            repeated += 1
+            if on_duplicate == "error":
+                raise PoolError(
+                    f"record {row} repeats the prompt of an earlier one: {str(prompt)[:80]!r}; give the records ids of "
+                    "their own, or say on_duplicate='drop' or 'number'"
+                )
+            if on_duplicate == "drop":
+                continue
+            id_ = f"{id_}#{times}"
+        ids.append(id_)
+        keep.append(row)
+    if repeated:
+        logger.warning("%d prompts repeat the content of an earlier one (on_duplicate=%r)", repeated, on_duplicate)
+    return ids, keep
+
+
+def index_ids(ids: list[str]) -> dict[str, int]:
+    """Id -> row.
+
+    Raises:
+        PoolError: no ids, or one that is empty, no text, or there twice.
+    """
+    if not ids:
+        raise PoolError("the pool is empty; a curriculum needs at least one prompt")
+    slots = {id_: slot for slot, id_ in enumerate(ids) if isinstance(id_, str) and id_}
+    if len(slots) == len(ids):
+        return slots
+    seen: set[Any] = set()
+    for row, id_ in enumerate(ids):
+        if not isinstance(id_, str) or not id_:
+            raise PoolError(f"ids must be non-empty strings, got {id_!r} at row {row}")
+        if id_ in seen:
+            raise PoolError(f"duplicate id {id_!r} at row {row}; ids must be distinct")
+        seen.add(id_)
+    raise AssertionError("unreachable: lengths differ only for a bad or a repeated id")
+
+
+def hash_ids(ids: Sequence[str]) -> np.ndarray:
+    """A uint32 hash of each id, (N,).
+
+    >>> hash_ids(["a", "b"]).tolist() == [zlib.crc32(b"a"), zlib.crc32(b"b")]
+    True
+    """
+    try:
+        return np.fromiter(map(zlib.crc32, map(str.encode, ids)), dtype=np.uint32, count=len(ids))
+    except UnicodeEncodeError:  # half a surrogate pair
+        encoded = (id_.encode("utf-8", "surrogatepass") for id_ in ids)
+        return np.fromiter(map(zlib.crc32, encoded), dtype=np.uint32, count=len(ids))
+
+
+def _read(prompts: Sequence[Any]) -> Iterator[Any]:
+    """The prompts one by one; by slices, as a column on disk reads a thousand rows as fast as ten single ones."""
+    for start in range(0, len(prompts), _AT_ONCE):
+        yield from prompts[start : start + _AT_ONCE]
