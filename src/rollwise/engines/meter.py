@@ -16,6 +16,8 @@ class Meter:
     def __init__(self) -> None:
         self._asks: deque[tuple[float, float]] = deque(maxlen=WINDOW)
         self._rounds: deque[tuple[float, float]] = deque(maxlen=WINDOW)
+        self.spent = 0.0
+        """Seconds at work since the beginning."""
 
     def ask(self, came: float, answered: float) -> None:
         """An ask that came and was answered then, seconds."""
@@ -24,6 +26,7 @@ class Meter:
     def work(self, began: float, ended: float) -> None:
         """A round of work, seconds."""
         self._rounds.append((began, ended))
+        self.spent += ended - began
 
     def metrics(self, now: float) -> dict[str, float]:
         """Asks a second, p50 and p99 from call to answer in seconds, share of the time at work."""
