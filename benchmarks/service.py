@@ -4,7 +4,8 @@
     python benchmarks/service.py --ray               # behind a Ray actor: 4 caller processes, 8 to 1,000 callers
 
 Each caller asks for `batch` prompts, tells their outcomes, and asks again; the learner makes a step every 256 groups.
-Silence is the longest time in which no caller got an answer. The machine's load stands beside each row.
+`silence_s` is the longest time in which no caller got an answer; `busy` the share of the time that rollwise is at work,
+`cpu` that of the service's process, `load` the machine's.
 """
 
 from __future__ import annotations
@@ -68,7 +69,6 @@ def row(
         **{name: float(number) for name, number in numbers.items()},
         "silence_s": float(np.diff(ends).max()),
         "save_s": max(saves, default=float("nan")),
-        "busy": busy,
         "load": os.getloadavg()[0],
     }
 
@@ -125,7 +125,7 @@ def threads(service: CurriculumService, batch: int, callers: int, seconds: float
 
     workers = [threading.Thread(target=caller, args=(number,)) for number in range(callers)]
     saver = threading.Thread(target=saving, args=(service.save, stop, spent))
-    busy = service.desk.meter.spent
+    busy, cpu = service.desk.meter.spent, time.process_time()
     for thread in [*workers, *([saver] if saves else [])]:
         thread.start()
     for thread in workers:
@@ -133,7 +133,8 @@ def threads(service: CurriculumService, batch: int, callers: int, seconds: float
     stop.set()
     if saves:
         saver.join()
-    return row(answers, batch, callers, spent, (service.desk.meter.spent - busy) / seconds)
+    shares = {"busy": (service.desk.meter.spent - busy) / seconds, "cpu": (time.process_time() - cpu) / seconds}
+    return {**row(answers, batch, callers, spent), **shares}
 
 
 # ---- behind Ray ----
@@ -194,7 +195,8 @@ def over_ray(options: argparse.Namespace) -> list[dict[str, Any]]:
         if saves:
             saver.join()
         busy, cpu = ((b - a) / options.seconds for a, b in zip(before, after, strict=True))
-        rows.append({**row(sum(found, []), batch, callers, spent, busy), "actor_cpu": cpu})
+        answers = [pair for part in found for pair in part]
+        rows.append({**row(answers, batch, callers, spent), "busy": busy, "cpu": cpu})
         show(rows[-1])
     service.stop()
     return rows
@@ -218,7 +220,7 @@ def main() -> None:
     parser.add_argument("--json", help="also write the rows here")
     options = parser.parse_args()
     options.rows = [(int(r.split(",")[0]), int(r.split(",")[1]), r.endswith("save")) for r in options.rows]
-    print("".join(f"{name:>11}" for name in COLUMNS))
+    print("".join(f"{name:>10}" for name in COLUMNS))
     if options.ray:
         rows = over_ray(options)
     else:

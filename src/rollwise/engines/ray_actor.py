@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
 from pathlib import Path
-from typing import Any
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.engines.calls import Told
@@ -16,6 +17,9 @@ from rollwise.errors import ConfigError, RollwiseError, StateFileError, check_in
 from rollwise.judges import Answer, Lesson, Question
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
+
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NAMESPACE = "rollwise"
 CALLS = 10_000
@@ -35,10 +39,8 @@ class Actor:
         self.service = CurriculumService(made, **options)
         self.loaded: int | None = None
         if options.get("folder") is not None:
-            try:
+            with contextlib.suppress(StateFileError):  # nothing saved yet
                 self.loaded = self.service.load()
-            except StateFileError:
-                pass  # nothing saved yet
         self._woken = False
         self._ticking: asyncio.Task[None] | None = None
 
@@ -47,10 +49,12 @@ class Actor:
         return self.loaded
 
     async def ask(self, *arguments: Any) -> list[Ticket]:
-        return await self._served(self.service.put_ask(*arguments))
+        tickets: list[Ticket] = await self._served(self.service.put_ask(*arguments))
+        return tickets
 
     async def tell(self, outcomes: list[Outcome]) -> Told:
-        return await self._served(self.service.put_tell(outcomes))
+        told: Told = await self._served(self.service.put_tell(outcomes))
+        return told
 
     async def call(self, method: str, *arguments: Any, **named: Any) -> Any:
         """Any other method; those that take long run beside the loop, so that others are served meanwhile."""
@@ -106,69 +110,75 @@ class RayService:
     ) -> list[Ticket]:
         """As `CurriculumService.ask`; without `request` it gets one, so that Ray may repeat the call."""
         request = request or uuid.uuid4().hex
-        return _get(self.actor.ask.remote(n, worker, request, step, n_rollouts, timeout))
+        tickets: list[Ticket] = _get(self.actor.ask.remote(n, worker, request, step, n_rollouts, timeout))
+        return tickets
 
     def tell(self, outcomes: Iterable[Outcome] | Outcome) -> Told:
         """As `CurriculumService.tell`."""
-        return _get(self.actor.tell.remote([outcomes] if isinstance(outcomes, Outcome) else list(outcomes)))
+        told: Told = _get(self.actor.tell.remote([outcomes] if isinstance(outcomes, Outcome) else list(outcomes)))
+        return told
 
     def advance(self, step: int) -> None:
         """As `CurriculumService.advance`."""
-        _get(self.actor.call.remote("advance", step))
+        self._call(CurriculumService.advance, step)
 
     def probe(
         self, n: int, *, worker: str | None = None, step: int | None = None, n_rollouts: int | None = None
     ) -> list[Ticket]:
         """As `CurriculumService.probe`."""
-        return _get(self.actor.call.remote("probe", n, worker=worker, step=step, n_rollouts=n_rollouts))
+        return self._call(CurriculumService.probe, n, worker=worker, step=step, n_rollouts=n_rollouts)
 
     def consult(self, n: int, *, step: int | None = None) -> list[Question]:
         """As `CurriculumService.consult`."""
-        return _get(self.actor.call.remote("consult", n, step=step))
+        return self._call(CurriculumService.consult, n, step=step)
 
     def advise(self, answers: Iterable[Answer]) -> None:
         """As `CurriculumService.advise`."""
-        _get(self.actor.call.remote("advise", list(answers)))
+        self._call(CurriculumService.advise, list(answers))
 
     def lessons(self) -> list[Lesson]:
         """As `CurriculumService.lessons`."""
-        return _get(self.actor.call.remote("lessons"))
+        return self._call(CurriculumService.lessons)
 
     def lose(self, worker: str) -> int:
         """As `CurriculumService.lose`."""
-        return _get(self.actor.call.remote("lose", worker))
+        return self._call(CurriculumService.lose, worker)
 
     def ticket_status(self, ticket_id: str) -> str:
         """As `CurriculumService.ticket_status`."""
-        return _get(self.actor.call.remote("ticket_status", ticket_id))
+        return self._call(CurriculumService.ticket_status, ticket_id)
 
     def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
         """As `CurriculumService.open_tickets`."""
-        return _get(self.actor.call.remote("open_tickets", prompt_id))
+        return self._call(CurriculumService.open_tickets, prompt_id)
 
     def status(self) -> dict[str, Any]:
         """As `CurriculumService.status`."""
-        return _get(self.actor.call.remote("status"))
+        return self._call(CurriculumService.status)
 
     def metrics(self) -> dict[str, float]:
         """As `CurriculumService.metrics`."""
-        return _get(self.actor.call.remote("metrics"))
+        return self._call(CurriculumService.metrics)
 
     def state_dict(self) -> dict[str, Any]:
         """As `CurriculumService.state_dict`."""
-        return _get(self.actor.call.remote("state_dict"))
+        return self._call(CurriculumService.state_dict)
 
     def load_state_dict(self, state: Mapping[str, Any]) -> JoinReport:
         """As `CurriculumService.load_state_dict`."""
-        return _get(self.actor.call.remote("load_state_dict", state))
+        return self._call(CurriculumService.load_state_dict, state)
 
     def save(self, step: int) -> Path:
-        """As `CurriculumService.save`."""
-        return _get(self.actor.call.remote("save", step))
+        """As `CurriculumService.save`, on the actor's machine."""
+        return self._call(CurriculumService.save, step)
 
     def load(self, step: int | None = None) -> int:
         """As `CurriculumService.load`."""
-        return _get(self.actor.call.remote("load", step))
+        return self._call(CurriculumService.load, step)
+
+    def _call(self, method: Callable[Concatenate[CurriculumService, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+        result: T = _get(self.actor.call.remote(method.__name__, *arguments, **named))
+        return result
 
     def stop(self) -> None:
         """End the actor. What was not saved is lost."""

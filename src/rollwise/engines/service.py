@@ -38,7 +38,8 @@ class CurriculumService(Serving):
         max_open_per_worker: the same for each worker that gives its name; None: no bound but `max_open`.
         expire_seconds: a ticket that is out longer expires and frees its prompt, as one does after the curriculum's
             `expire_after` steps; None: steps alone count.
-        silent_after: `ask` raises once this many tickets were asked and no outcome was told.
+        silent_after: `ask` raises once this many tickets were asked and no outcome was told; also after 10 steps of the
+            learner, and after an hour in which nothing could be given.
         clock: the present in seconds, for tests.
 
     >>> import rollwise as rw
@@ -59,7 +60,7 @@ class CurriculumService(Serving):
         max_open: int = 65_536,
         max_open_per_worker: int | None = None,
         expire_seconds: float | None = None,
-        silent_after: int = 10_000,
+        silent_after: int = 65_536,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
         if not isinstance(curriculum, Curriculum):

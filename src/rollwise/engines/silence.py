@@ -10,6 +10,8 @@ logger = logging.getLogger(__name__)
 
 STEPS_WITHOUT_OUTCOME = 10
 """A learner that has moved this many steps on while no outcome came is not attached."""
+ASKS_IN_VAIN = 3_600
+"""After this many asks that were given nothing, of each second at most one, no outcome is expected any more."""
 CLOCK_ALARM = 10_000
 """After this many outcomes at one and the same step, a warning says that the clock stands still."""
 
@@ -18,13 +20,13 @@ class Silence:
     """Counts what was asked since the last outcome.
 
     Args:
-        after: at most this many tickets may be asked without any outcome being told. An ask that finds nothing to
-            give counts as one ticket, but not more than once a second, as workers may ask again and again.
+        after: at most this many tickets may be asked without any outcome being told.
     """
 
     def __init__(self, after: int) -> None:
         self._after = after
         self._asked = 0
+        self._in_vain = 0
         self._first_step: int | None = None
         self._counted_at = float("-inf")
         self._told_at_step = (-1, 0)
@@ -33,17 +35,16 @@ class Silence:
         """An ask was given `issued` tickets at `step`."""
         if self._first_step is None:
             self._first_step = step
-        if not issued and now - self._counted_at < 1.0:
-            return
-        self._asked += max(issued, 1)
-        if not issued:
+        self._asked += issued
+        if not issued and now - self._counted_at >= 1.0:  # workers may ask again and again
+            self._in_vain += 1
             self._counted_at = now
 
     def told(self, taken: int, step: int) -> None:
         """`taken` outcomes were learnt from at `step`."""
         if not taken:
             return
-        self._asked, self._first_step = 0, None
+        self._asked, self._in_vain, self._first_step = 0, 0, None
         at, count = self._told_at_step
         before, count = (count, count + taken) if at == step else (0, taken)
         self._told_at_step = (step, count)
@@ -62,10 +63,11 @@ class Silence:
             SilentNoOpError: too many tickets, or steps of the learner, since the last outcome.
         """
         since = 0 if self._first_step is None else step - self._first_step
-        if self._asked < self._after and since < STEPS_WITHOUT_OUTCOME:
+        in_vain = self._in_vain >= min(self._after, ASKS_IN_VAIN)
+        if self._asked < self._after and since < STEPS_WITHOUT_OUTCOME and not in_vain:
             return
         raise SilentNoOpError(
-            f"{self._asked} tickets were asked and the learner made {since} steps, and no outcome was told: the "
-            "curriculum learns nothing; tell the outcome of every ticket, or give a larger silent_after if rollouts "
-            "take that long"
+            f"{self._asked} tickets were asked, {self._in_vain} seconds passed in which all were in flight, and the "
+            f"learner made {since} steps, and no outcome was told: the curriculum learns nothing; tell the outcome of "
+            "every ticket, or give a larger silent_after"
         )
