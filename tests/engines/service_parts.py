@@ -50,8 +50,10 @@ def outcomes(tickets: Sequence[rw.Ticket]) -> list[rw.Outcome]:
 def credited(service: CurriculumService, told: Sequence[str]) -> bool:
     """Whether exactly the told prompts have outcomes, and each its own."""
     curriculum = service.desk.curriculum
-    solved, unsolved = set(curriculum.mastered(1)), set(curriculum.hopeless(1))
-    return (solved, unsolved) == ({p for p in told if rewards_of(p)[0]}, {p for p in told if not rewards_of(p)[0]})
+    streaks = dict(zip(curriculum.pool.ids, curriculum.columns["streak"].tolist(), strict=True))
+    return {name: streak for name, streak in streaks.items() if streak} == {
+        name: 1 if rewards_of(name)[0] else -1 for name in told
+    }
 
 
 # ---- a service in a process of its own ----

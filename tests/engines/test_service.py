@@ -39,9 +39,9 @@ def test_ask_tell_advance() -> None:
 
 def test_one_by_one_is_as_in_batches() -> None:
     """Asks without a step do not move the clock."""
-    one, many = make(), make()
+    one, many = make(method="bots"), make(method="bots")
     for step in range(1, 6):
-        singles = [service_ask for _ in range(8) for service_ask in one.ask(1, n_rollouts=4)]
+        singles = [ticket for _ in range(8) for ticket in one.ask(1, n_rollouts=4)]
         batch = many.ask(8, n_rollouts=4)
         assert [ticket.prompt_id for ticket in singles] == [ticket.prompt_id for ticket in batch]
         for ticket in singles:
@@ -177,7 +177,7 @@ def test_a_wrong_outcome_does_not_stop_the_others(caplog: pytest.LogCaptureFixtu
     a, b, c = service.ask(3, n_rollouts=2)
     with caplog.at_level(logging.WARNING):
         told = service.tell(
-            [rw.Outcome(a.id, [1, 0]), rw.Outcome(b.id, [7]), rw.Outcome("t99", [1]), rw.Outcome(c.id, [1])]
+            [rw.Outcome(a.id, [1, 0]), rw.Outcome(b.id, [7]), rw.Outcome("x", [1]), rw.Outcome(c.id, [1])]
         )
     assert told.taken == 2
     assert [one.status for one in told.refused] == ["invalid", "unknown"]

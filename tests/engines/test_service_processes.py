@@ -59,13 +59,13 @@ def test_the_service_is_killed(address: Path, tmp_path: Path) -> None:
     process.join()
     with pytest.raises((EOFError, ConnectionError)):
         service.status()
-    process, service = start(address, tmp_path, n=100)
+    process, service = start(address.with_name("again"), tmp_path, n=100)
     assert service.status() == {"step": 3, "open": 6, "by_worker": {"w": 6}, "waiting": 0, "saved_step": 3}
     assert service.ask(6, worker="w", request="r1") == kept
     told = service.tell(outcomes([*kept, *future, *done]))
     assert (told.taken, told.repeated, [one.status for one in told.refused]) == (6, 6, ["foreign"] * 6)
     assert service.metrics()["told"] == 12
-    assert connect(address).status()["open"] == 0
+    assert connect(address.with_name("again")).status()["open"] == 0
     process.kill()
 
 

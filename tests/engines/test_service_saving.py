@@ -37,9 +37,7 @@ def test_resumed_is_as_uninterrupted(tmp_path: Path) -> None:
     assert play(resumed, 4, 6) == rest
 
 
-@pytest.mark.parametrize(
-    "method", ["recommended", "bots", "prioritized", "uniform", "metis", "mixture", "sec", "empirical-bayes"]
-)
+@pytest.mark.parametrize("method", ["recommended", "bots", "prioritized", "uniform", "metis", "sec", "empirical-bayes"])
 def test_the_state_is_that_of_the_curriculum(method: str) -> None:
     """A snapshot that is encoded later is what `state_dict` would have been."""
     service = make(40, method)

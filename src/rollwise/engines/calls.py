@@ -7,6 +7,7 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
+from rollwise.ledger import Refused
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
 
@@ -23,7 +24,7 @@ class Told:
 
     taken: int
     repeated: int
-    refused: tuple[Any, ...] = ()
+    refused: tuple[Refused, ...] = ()
 
 
 @dataclass(eq=False, slots=True)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import logging
 from collections import Counter, deque
 from collections.abc import Callable
-from typing import Any
 
 from rollwise.curricula import Curriculum
 from rollwise.engines.calls import Ask, Call, Tell, Told, settle
 from rollwise.engines.in_flight import InFlight
 from rollwise.engines.meter import Meter
 from rollwise.engines.silence import Silence
+from rollwise.ledger import Refused
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
 
@@ -116,31 +116,32 @@ class Desk:
 
     def _tell(self, tells: list[Tell]) -> None:
         """One `tell` of everything; a ticket that is named again is told in a second round."""
-        rounds: list[list[Outcome]] = []
+        rounds: list[list[tuple[Tell, Outcome]]] = []
         named: Counter[str] = Counter()
         for call in tells:
             for outcome in call.outcomes:
                 key = str(outcome.ticket_id)
                 rounds.extend([[]] if named[key] == len(rounds) else [])
-                rounds[named[key]].append(outcome)
+                rounds[named[key]].append((call, outcome))
                 named[key] += 1
-        refused: dict[int, Any] = {}
+        left: dict[Tell, list[Refused]] = {call: [] for call in tells}
         try:
-            for outcomes in rounds:
-                report = self.curriculum.tell_each(outcomes)
-                refused |= {id(one.outcome): one for one in report.refused}
-                left = {id(one.outcome) for one in report.refused}
-                self.in_flight.remove(outcome.ticket_id for outcome in outcomes if id(outcome) not in left)
+            for pairs in rounds:
+                report = self.curriculum.tell_each([outcome for _, outcome in pairs])
+                refused = {id(one.outcome): one for one in report.refused}
+                for call, outcome in pairs:
+                    left[call].extend([refused[id(outcome)]] if id(outcome) in refused else [])
+                self.in_flight.remove(outcome.ticket_id for _, outcome in pairs if id(outcome) not in refused)
         except Exception as error:
             for call in tells:
                 settle(call.done, error=error)
             return
         self._exhausted = False
         for call in tells:
-            self._report(call, refused)
+            self._report(call, left[call])
 
-    def _report(self, call: Tell, refused: dict[int, Any]) -> None:
-        left = [refused[id(outcome)] for outcome in call.outcomes if id(outcome) in refused]
+    def _report(self, call: Tell, left: list[Refused]) -> None:
+        """Answer one `tell`, of which these outcomes were not taken."""
         wrong = tuple(one for one in left if one.status != "told")
         told = Told(taken=len(call.outcomes) - len(left), repeated=len(left) - len(wrong), refused=wrong)
         self.silence.told(told.taken, self.curriculum.step)

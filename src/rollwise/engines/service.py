@@ -203,7 +203,8 @@ class CurriculumService(Serving):
     def state_dict(self) -> dict[str, Any]:
         """Everything needed to go on, JSON-safe: the curriculum, and who holds what. Calls are served meanwhile."""
         with self._saving:
-            return self._snapshot.encoded(self.run(self._take))
+            state: dict[str, Any] = self._snapshot.encoded(self.run(self._take))
+        return state
 
     def load_state_dict(self, state: Mapping[str, Any]) -> JoinReport:
         """Go on from what `state_dict` returned, or from the state of a curriculum.
