@@ -203,8 +203,10 @@ def test_a_state_that_does_not_fit_changes_nothing() -> None:
     tickets = service.ask(4, worker="w")
     with pytest.raises(rw.StateError):
         service.load_state_dict(make(40, "uniform").state_dict())
-    with pytest.raises(rw.StateError):
-        service.load_state_dict({**service.state_dict(), "service": {"holders": 3}})
+    damaged = make().state_dict() | {"service": {"holders": 3}}
+    for state in (damaged, None, {}):
+        with pytest.raises(rw.StateError):
+            service.load_state_dict(state)  # type: ignore[arg-type]
     assert service.status()["by_worker"] == {"w": 4}
     assert [ticket.id for ticket in service.open_tickets()] == [ticket.id for ticket in tickets]
 

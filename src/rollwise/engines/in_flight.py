@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from rollwise.errors import StateError
 from rollwise.options import check_whole
 from rollwise.ticket import Ticket
 
+Held = tuple[dict[str, str], list[tuple[str | None, str, list[str]]]]
+"""Ticket id -> worker; and worker, request and ticket ids of answered asks."""
 REQUESTS_KEPT = 65_536
 """How many answered asks are remembered, so that they can be given again."""
 
@@ -109,26 +111,29 @@ class InFlight:
                 holders.setdefault(worker, []).append(id_)
         return {"holders": holders, "requests": answered}
 
-    def load(self, state: Mapping[str, Any], tickets: Sequence[Ticket], now: float) -> None:
-        """Take over saved holders of the open `tickets`; their seconds begin anew.
+    @staticmethod
+    def read(state: Any) -> Held:
+        """What `state_dict` returned, checked.
 
         Raises:
-            StateError: the state is malformed. Nothing has changed then.
+            StateError: it is malformed.
         """
-        by_id = {ticket.id: ticket for ticket in tickets}
         try:
-            holders = {id_: worker for worker, ids in state.get("holders", {}).items() for id_ in ids}
-            requests = [
-                (worker, request, [by_id[id_] for id_ in ids])
-                for worker, request, ids in state.get("requests", [])
-                if all(id_ in by_id for id_ in ids)
-            ]
+            holders = {str(id_): str(worker) for worker, ids in state.get("holders", {}).items() for id_ in ids}
+            requests = [(worker, str(request), list(ids)) for worker, request, ids in state.get("requests", [])]
         except (AttributeError, TypeError, ValueError) as error:
             raise StateError(f"the service's part of the state is damaged: {error!r}") from error
+        return holders, requests
+
+    def load(self, held: Held, tickets: Sequence[Ticket], now: float) -> None:
+        """Take over the holders of the open `tickets`, from a state; the tickets' seconds begin anew."""
+        holders, requests = held
+        by_id = {ticket.id: ticket for ticket in tickets}
         self._out.clear()
         self.by_worker.clear()
         self._requests.clear()
         for ticket in tickets:
             self.add([ticket], holders.get(ticket.id), now)
-        for worker, request, found in requests:
-            self.remember(worker, request, found)
+        for worker, request, ids in requests:
+            if by_id.keys() >= set(ids):
+                self.remember(worker, request, [by_id[id_] for id_ in ids])

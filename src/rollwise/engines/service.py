@@ -75,7 +75,7 @@ class CurriculumService(Serving):
         curriculum.new_incarnation()
         curriculum.advance(curriculum.step)
         super().__init__(Desk(curriculum, in_flight, silence, clock))
-        in_flight.load({}, curriculum.open_tickets(), clock())
+        in_flight.load(({}, []), curriculum.open_tickets(), clock())
         self._saving = threading.Lock()
         self._snapshot = Snapshot()
         self._snapshot.take(curriculum.state_dict)  # its memory is there before the first save
@@ -216,9 +216,12 @@ class CurriculumService(Serving):
         """
         desk = self.desk
 
+        parts = state if isinstance(state, Mapping) and "curriculum" in state else {"curriculum": state}
+
         def load() -> JoinReport:
-            report = desk.curriculum.load_state_dict(state.get("curriculum", state))
-            desk.in_flight.load(state.get("service", {}), desk.curriculum.open_tickets(), desk.clock())
+            held = desk.in_flight.read(parts.get("service", {}))
+            report = desk.curriculum.load_state_dict(parts["curriculum"])
+            desk.in_flight.load(held, desk.curriculum.open_tickets(), desk.clock())
             desk.synchronise()
             return report
 
