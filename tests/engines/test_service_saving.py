@@ -113,7 +113,7 @@ def test_a_fresh_service_refuses_the_tickets_of_an_earlier_one() -> None:
 
 def test_rows_in_another_order_gone_and_new(tmp_path: Path) -> None:
     service = make(20, folder=tmp_path)
-    tickets = service.ask(10, worker="w")
+    tickets = [*service.ask(8, worker="w"), *service.ask(2, worker="w", request="r")]
     service.tell(outcomes(tickets[:4]))
     service.save(1)
     service.close()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import pickle
 import uuid
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future
@@ -24,6 +25,8 @@ T = TypeVar("T")
 NAMESPACE = "rollwise"
 CALLS = 10_000
 """How many calls may wait in the actor, and how many one handle may have sent: beyond it Ray raises in the caller."""
+LONGEST_PAUSE = 0.5
+"""Seconds after which asks that wait are looked at again."""
 TOGETHER = 0.002
 """Seconds that calls are gathered before they are served together."""
 
@@ -34,15 +37,15 @@ class Actor:
     Started with a folder, it goes on from the newest state there; so it does when Ray starts it again after a crash.
     """
 
-    def __init__(self, curriculum: Curriculum | Callable[[], Curriculum], options: Mapping[str, Any]) -> None:
-        made = curriculum if isinstance(curriculum, Curriculum) else curriculum()
+    def __init__(self, curriculum: bytes | Callable[[], Curriculum], options: Mapping[str, Any]) -> None:
+        made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
         self.service = CurriculumService(made, **options)
         self.loaded: int | None = None
         if options.get("folder") is not None:
             with contextlib.suppress(StateFileError):  # nothing saved yet
                 self.loaded = self.service.load()
         self._woken = False
-        self._ticking: asyncio.Task[None] | None = None
+        self._timed = False
 
     async def ready(self) -> int | None:
         """The step of the state that was loaded at the start."""
@@ -64,23 +67,24 @@ class Actor:
         return function(*arguments, **named)
 
     async def _served(self, done: Future[Any]) -> Any:
-        self._ticking = self._ticking or asyncio.get_running_loop().create_task(self._tick())
         if not self._woken:
             self._woken = True
             asyncio.get_running_loop().call_later(TOGETHER, self._serve)
         return await asyncio.wrap_future(done)
 
     def _serve(self) -> None:
+        """Serve; again in a while, if asks wait whose time will be over though no call comes."""
         self._woken = False
         self.service.serve()
+        wake = self.service.desk.wake_at()
+        if wake is not None and not self._timed:
+            self._timed = True
+            seconds = min(max(wake - self.service.desk.clock(), TOGETHER), LONGEST_PAUSE)
+            asyncio.get_running_loop().call_later(seconds, self._on_time)
 
-    async def _tick(self) -> None:
-        """Serve asks whose time is over, or whose tickets' holders took too long, though no call comes."""
-        while True:
-            await asyncio.sleep(0.5)
-            wake = self.service.desk.wake_at()
-            if wake is not None and wake <= self.service.desk.clock():
-                self._serve()
+    def _on_time(self) -> None:
+        self._timed = False
+        self._serve()
 
 
 class RayService:
@@ -229,8 +233,10 @@ def start(
             max_pending_calls=CALLS,
         )(Actor)
         placed = remote.options(name=name, namespace=NAMESPACE, lifetime="detached" if detached else None)
+        # Ray would hand over a curriculum whose arrays are read-only
+        made = ray.cloudpickle.dumps(curriculum) if isinstance(curriculum, Curriculum) else curriculum
         try:
-            return _answering(placed.remote(curriculum, options), name)
+            return _answering(placed.remote(made, options), name)
         except ValueError:  # another driver was faster
             if connect_if_running:
                 return connect(name)
