@@ -1,4 +1,4 @@
-"""The service against a plain model: whatever the order of calls, each ticket has the holder and the status it should."""
+"""The service against a plain model: holders and statuses of tickets, whatever the order of calls."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.ledger import Refused
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
+from rollwise.told import Refused
 
 
 @dataclass(frozen=True, slots=True)

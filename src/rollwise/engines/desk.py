@@ -11,9 +11,9 @@ from rollwise.engines.calls import Ask, Call, Tell, Told, settle
 from rollwise.engines.in_flight import InFlight
 from rollwise.engines.meter import Meter
 from rollwise.engines.silence import Silence
-from rollwise.ledger import Refused
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
+from rollwise.told import Refused
 
 logger = logging.getLogger(__name__)
 
