@@ -277,7 +277,12 @@ def test_an_error_leaves_the_curriculum_free_and_copies_are_their_own() -> None:
 def test_curricula_of_curricula_do_not_trip_over_themselves() -> None:
     inner = {"curriculum": "prioritized", "options": {}}
     mixture = bound("mixture", 30, lanes={"a": {"weight": 1, **inner}, "b": {"weight": 1, "curriculum": "uniform"}})
-    nested = bound("nested", 30, categories={"curriculum": "sec", "options": {"pool_multiplier": None}}, prompts={"curriculum": "selector", "options": {"candidate_multiplier": None}})
+    nested = bound(
+        "nested",
+        30,
+        categories={"curriculum": "sec", "options": {"pool_multiplier": None}},
+        prompts={"curriculum": "selector", "options": {"candidate_multiplier": None}},
+    )
     for curriculum in (mixture, nested):
         for step in range(1, 5):
             curriculum.advance(step)
