@@ -58,6 +58,6 @@ ACQUISITIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarra
     "uncertainty": _uncertainty,
     "variance": _variance,
 }
-"""Name -> a function of a belief's mean, its uncertainty and the variance expected of a rollout, (N,) each; functions that can be pickled."""
+"""Name -> a function of a belief's mean, its uncertainty and the variance expected of a rollout, (N,) each."""
 
 __all__ = ["ACQUISITIONS", "bernoulli_variance", "moment_variance", "nearness", "success_bias"]
