@@ -28,17 +28,8 @@ from rollwise.engines import CurriculumService
 GROUPS_A_STEP = 256
 G = 8
 COLUMNS = (
-    "batch",
-    "callers",
-    "saves",
-    "asks_s",
-    "prompts_s",
-    "p50_ms",
-    "p99_ms",
-    "silence_s",
-    "save_s",
-    "busy",
-    "load",
+    *("batch", "callers", "saves", "asks_s", "prompts_s", "p50_ms", "p99_ms", "silence_s", "save_s"),
+    *("busy", "cpu", "load"),
 )
 
 
@@ -53,10 +44,8 @@ def rewards(rng: random.Random) -> list[float]:
     return [float(rng.random() < 0.3) for _ in range(G)]
 
 
-def row(
-    answers: list[tuple[float, float]], batch: int, callers: int, saves: list[float], busy: float
-) -> dict[str, Any]:
-    """One row of the table; `answers` are pairs of when a caller asked and when it had its answer."""
+def row(answers: list[tuple[float, float]], batch: int, callers: int, saves: list[float]) -> dict[str, Any]:
+    """The numbers of one row; `answers` are pairs of when a caller asked and when it had its answer."""
     times = np.array(answers)
     ends = np.sort(times[:, 1])
     seconds = ends[-1] - times[:, 0].min()
@@ -74,10 +63,9 @@ def row(
 
 
 def show(numbers: dict[str, Any]) -> None:
-    print(
-        "".join(f"{numbers[name]:>11.3g}" if name != "prompts_s" else f"{numbers[name]:>11.0f}" for name in COLUMNS),
-        flush=True,
-    )
+    whole = ("callers", "prompts_s")
+    cells = [f"{numbers[name]:>10.0f}" if name in whole else f"{numbers[name]:>10.3g}" for name in COLUMNS]
+    print("".join(cells), flush=True)
 
 
 def saving(save: Callable[[int], Any], stop: threading.Event, spent: list[float]) -> None:
