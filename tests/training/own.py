@@ -74,6 +74,7 @@ def tiny_model(folder: Path, *, chat: bool = False, window: int = 512, digits: f
     tokenizer.save_pretrained(folder)
     return folder
 
+
 REWARDS = """
 def starts(completions, answer, **_):
     return [float(c.strip().startswith(a)) for c, a in zip(completions, answer)]
