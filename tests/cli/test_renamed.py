@@ -12,6 +12,8 @@ from rollwise.cli import main
 from rollwise.cli.commands import FILED
 from rollwise.comparing import read_plan
 from rollwise.errors import ConfigError
+from rollwise.launching.command import Machines
+from rollwise.launching.launch import new_launch
 from rollwise.renamed import RENAMED
 from rollwise.sampling.folder import SampleFolder
 from rollwise.simulation.config import SimulateConfig
@@ -110,6 +112,16 @@ def test_in_a_plan(command: str, old: str, new: str, tmp_path: Path, caplog: pyt
         ]
         with pytest.raises(ConfigError, match="both are given"):
             plan(old, where, **{new: 12})
+
+
+def test_in_a_file_that_is_launched(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "my.yaml"
+    path.write_text(yaml.safe_dump({**dict.fromkeys(RENAMED["train"], 12), "out": str(tmp_path / "run")}))
+    config = new_launch(str(path), "trl", Machines(1, 1), []).config
+    assert {name: getattr(config, name) for name in RENAMED["train"].values()} == dict.fromkeys(
+        RENAMED["train"].values(), 12
+    )
+    assert len(caplog.records) == len(RENAMED["train"])
 
 
 @pytest.mark.parametrize(("command", "old", "new"), [one for one in ALL if one[0] == "simulate"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,6 +18,8 @@ from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CONFIG_FILE, LAUNCH_FILE
 from rollwise.training.config import TrainConfig
 from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
+
+logger = logging.getLogger(__name__)
 
 Engine = Literal["trl", "verl"]
 ENGINES: tuple[Engine, ...] = ("trl", "verl")
@@ -110,7 +113,7 @@ def new_launch(path: str, engine: Engine, machines: Machines, overrides: list[st
         options = values.pop("engine_options", None) or {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"engine_options must map the engine's keys to values, got {options!r:.80}")
-        config = TrainConfig.from_dict(with_new_names("train", values))
+        config = TrainConfig.from_dict(with_new_names("train", values, warn=logger.warning))
         config.check_parts()
     return Launch(engine, config, machines, Extra(options, overrides), path)
 

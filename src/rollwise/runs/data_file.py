@@ -6,9 +6,9 @@ import json
 from collections.abc import Mapping
 from pathlib import Path
 
+from rollwise.runs.names import DATA_FILE
 from rollwise.state import write_atomically
 
-DATA_FILE = "data.json"
 _WORDS = {
     "data": "the training prompts have changed; beliefs go on with those found again by id",
     "eval_data": "the held-out prompts have changed; scores before and after can't be compared",

@@ -22,14 +22,13 @@ from typing import Any
 
 from rollwise.errors import StateFileError
 from rollwise.outcome import RewardSpec
-from rollwise.renamed import with_new_names
-from rollwise.runs.data_file import DATA_FILE
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import end_of, holds, read_record
 from rollwise.runs.names import (
     CHECKPOINTS,
     CONFIG_FILE,
+    DATA_FILE,
     LOCK_FILE,
     METRICS_FILE,
     MODEL_FILE,
@@ -134,10 +133,9 @@ class RunFolder:
         write_atomically(self.rewards, json.dumps({name: float(value) for name, value in facts.items()}).encode())
 
     def read_config(self) -> dict[str, Any]:
-        """Read the `config.yaml` of `rollwise train`, with the names that options have now.
+        """Read the `config.yaml` of `rollwise train`.
 
         Raises:
-            ConfigError: an option stands there by its old name and by its new one.
             StateFileError: it is missing, not a mapping, or of a script's run.
         """
         config = read_yaml(self.config)
@@ -148,7 +146,7 @@ class RunFolder:
                 f"{str(self.path)!r} is the run of a script, which the command can't go on with: run the script again "
                 "with trainer.train(resume_from_checkpoint=True)"
             )
-        return with_new_names("train", config)
+        return config
 
     def append(self, path: Path, lines: Iterable[Mapping[str, Any]]) -> None:
         """Append lines of JSON and flush them to the system; `sync` brings them to the disk.

@@ -84,7 +84,7 @@ def resume_run(
     launched = Path(path) / LAUNCH_FILE
     if launched.exists() and (engine := read_yaml(launched).get("engine")) != "trl":
         raise StateFileError(f"{str(path)!r} was trained by {engine}: rollwise launch --resume {path}")
-    values = {**RunFolder(path).read_config(), "out": str(path)}
+    values = {**TrainConfig.from_dict(RunFolder(path).read_config()).to_dict(), "out": str(path)}
     values |= {key: given for key, given in (("steps", steps), ("token_budget", token_budget)) if given is not None}
     return _train(TrainConfig.from_dict(values), resume=True, console=console)
 
