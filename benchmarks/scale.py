@@ -1,11 +1,18 @@
 """Speed and memory of every curriculum from a thousand to a million prompts, beside per-prompt Python.
 
     python benchmarks/scale.py [--sizes 1000 10000 100000 1000000] [--methods bots ...] [--repeats 7] [--json out.json]
+    python benchmarks/scale.py --texts 200000 1000000
 
 Each row is measured in a process of its own: seconds to construct (pool and curriculum apart), the median time of
 `ask(256)` and `tell(256)`, `ask(1)` and `probe(256)`, `state_dict` and `load_state_dict`, the state's size as JSON, and
 how much the process's peak memory grew from before the pool was made. `ask(1)` is amortised: 256 of them within one
 step, after news, divided by 256; so is `tell(1)`. Rails are as by default: off in methods that have a paper's name.
+A load goes into a curriculum that is bound to a pool made anew, as after a restart. `tickets_save` and `tickets_load`
+are the same with 10,000 open and up to 65,536 expired tickets (fewer in small pools), to JSON text and from it.
+
+All times are CPU seconds of the process, so that other work on the machine counts less; its load is printed beside.
+
+`--texts` measures a data set on disk instead: chat prompts of 1,000 characters, as a trainer makes a pool of them.
 
 The rows `python: ...` do the same work the straightforward way, with a Python loop over the prompts.
 """
@@ -16,13 +23,15 @@ import argparse
 import heapq
 import json
 import math
+import os
 import random
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -75,6 +84,9 @@ COLUMNS = (
     "probe",
     "state",
     "load",
+    "tickets_save",
+    "tickets_load",
+    "tickets_mb",
     "state_mb",
     "peak_mb",
 )
@@ -151,9 +163,9 @@ PLAIN: dict[str, Callable[[list[float]], PlainUniform]] = {
 
 
 def timed(action: Callable[[], Any]) -> tuple[float, Any]:
-    start = time.perf_counter()
+    start = time.process_time()
     result = action()
-    return time.perf_counter() - start, result
+    return time.process_time() - start, result
 
 
 def peak_mb() -> float:
@@ -215,7 +227,59 @@ def measure(method: str, n: int, repeats: int) -> dict[str, float]:
     row["state"], state = timed(curriculum.state_dict)
     row["peak_mb"] = peak_mb() - before  # of the curriculum at work and one state, before JSON text of it is made
     row["state_mb"] = len(json.dumps(state)) / 1e6
-    row["load"] = timed(lambda: METHODS[method](pool).load_state_dict(state))[0]
+
+    def restarted() -> rw.Curriculum:
+        return METHODS[method](rw.PromptPool(ids=list(pool.ids), columns=columns))
+
+    state = json.loads(json.dumps(state))
+    fresh = restarted()
+    row["load"] = timed(lambda: fresh.load_state_dict(state))[0]
+    for _ in range(8):  # tickets expire after 100 steps; more than 65,536 expired ones are not remembered
+        curriculum.ask(min(10_000, max(1, n // 10)), step=curriculum.step + 101)
+    row["tickets_save"], text = timed(lambda: json.dumps(curriculum.state_dict()))
+    row["tickets_mb"] = len(text) / 1e6
+    fresh = restarted()
+    row["tickets_load"] = timed(lambda: fresh.load_state_dict(json.loads(text)))[0]
+    return row
+
+
+def resident_mb() -> float:
+    """Memory that is the process's own: pages of files on disk are not."""
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("RssAnon")) / 1024
+
+
+def measure_texts(n: int) -> dict[str, float]:
+    """A pool of `n` chat prompts on disk, with ids and without, and what then becomes of it."""
+    import datasets
+
+    from rollwise.training.trainer.dataset import pool_from_dataset
+
+    def rows() -> Iterator[dict[str, Any]]:
+        for i in range(n):
+            yield {"id": f"p{i}", "prompt": [{"role": "user", "content": (f"{i}: " + "word " * 200)[:1000]}]}
+
+    row: dict[str, float] = {}
+
+    def step(name: str, action: Callable[[], Any]) -> Any:
+        before = resident_mb()
+        row[name], result = timed(action)
+        row[f"{name}_mb"] = resident_mb() - before
+        return result
+
+    with tempfile.TemporaryDirectory() as folder:
+        datasets.Dataset.from_generator(rows, cache_dir=f"{folder}/cache").save_to_disk(f"{folder}/data")
+        data = datasets.load_from_disk(f"{folder}/data")
+        pool = step("pool", lambda: pool_from_dataset(data))
+        curriculum = step("bind", lambda: rw.Recommended(pool))
+        step("ask_64", lambda: curriculum.ask(64))
+        if n <= 200_000 or not isinstance(pool.prompts, list):
+            step("plus", lambda: pool.plus(rw.PromptPool(ids=["another"])))
+        if not isinstance(pool.prompts, list):  # before texts were lazy, it took minutes
+            smaller: Any = step("minus", lambda: pool.minus(pool.ids[:10]))
+            step("rebind", lambda: curriculum.rebind(smaller))
+        pool = curriculum = smaller = None
+        step("pool_without_ids", lambda: pool_from_dataset(data.remove_columns(["id"])))
     return row
 
 
@@ -225,21 +289,30 @@ def main() -> None:
     parser.add_argument("--methods", nargs="+", default=[*METHODS, *PLAIN], choices=[*METHODS, *PLAIN])
     parser.add_argument("--repeats", type=int, default=7)
     parser.add_argument("--json", help="also write the rows here")
+    parser.add_argument("--texts", type=int, nargs="+", metavar="N", help="measure data sets on disk of these sizes")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.texts:
+        for n in options.texts:
+            found = measure_texts(n)
+            cells = (
+                f"{name} {found[name]:.2f} s +{found[f'{name}_mb']:.0f} MB" for name in found if name[-3:] != "_mb"
+            )
+            print(f"{n:,} prompts on disk: {', '.join(cells)}", flush=True)
+        return
     if options.one:
         how = measure_plain if options.one[0] in PLAIN else measure
         print(json.dumps(how(options.one[0], int(options.one[1]), options.repeats)))
         return
-    print("times in milliseconds, medians; memory in MB")
-    print(f"{'method':<26}{'prompts':>10}" + "".join(f"{c:>11}" for c in COLUMNS))
+    print(f"CPU times in milliseconds, medians; memory in MB; load of the machine {os.getloadavg()[0]:.1f}")
+    print(f"{'method':<26}{'prompts':>10}" + "".join(f"{c:>13}" for c in COLUMNS))
     rows = []
     for method in options.methods:
         for n in options.sizes:
             command = [sys.executable, __file__, "--one", method, str(n), "--repeats", str(options.repeats)]
             row = json.loads(subprocess.run(command, check=True, capture_output=True, text=True).stdout)
             rows.append({"method": method, "prompts": n, **row})
-            cells = "".join(f"{row[c] * (1 if c.endswith('mb') else 1e3):>11.2f}" for c in COLUMNS)
+            cells = "".join(f"{row[c] * (1 if c.endswith('mb') else 1e3):>13.2f}" for c in COLUMNS)
             print(f"{method:<26}{n:>10,}{cells}", flush=True)
     if options.json:
         with open(options.json, "w") as file:

@@ -201,6 +201,8 @@ class Evidence:
 
 def _reduce(ufunc: np.ufunc, flat: np.ndarray, count: np.ndarray) -> np.ndarray:
     """`ufunc` over each of M groups of a flat array, (M,); NaN for an empty group."""
+    if len(count) == 1 and count[0]:
+        return np.asarray(ufunc.reduceat(flat, [0]))
     out = np.full(len(count), np.nan)
     some = np.flatnonzero(count)
     if len(some):

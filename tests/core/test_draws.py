@@ -1,6 +1,8 @@
 """The trees against obvious oracles, and the laws of the draws."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -158,3 +160,41 @@ def test_grouped_max_tree_agrees_with_sorting(groups: list[int], k: int, amounts
         for group in range(int(group_of.max()) + 1):
             expected = [s for s in best if group_of[s] == group][:k]
             assert tree.top(k, group=group).tolist() == expected
+
+
+@given(st.integers(0, 2**64), st.lists(st.tuples(st.integers(0, 2**32 - 1), st.integers(0, 2**40)), min_size=2))
+def test_a_tie_of_one_prompt_is_that_of_many(seed: int, prompts: list[tuple[int, int]]) -> None:
+    hashes = np.array([hashed for hashed, _ in prompts], dtype=np.uint32)
+    visits = np.array([visit for _, visit in prompts], dtype=np.int64)
+    alone = [ties(seed, hashes[i : i + 1], visits[i : i + 1]).item() for i in range(len(prompts))]
+    assert alone == ties(seed, hashes, visits).tolist()
+
+
+@given(st.integers(1, 300), st.integers(0, 2**32))
+def test_a_tree_after_many_small_changes_is_one_filled_at_once(n: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values, small = np.zeros(n, dtype=np.uint64), MaxTree(n)
+    sums, weights = SumTree(n), np.zeros(n)
+    for _ in range(20):
+        slots = rng.permutation(n)[: rng.integers(1, 10)]
+        values[slots] = rng.integers(0, 5, len(slots))
+        weights[slots] = rng.integers(0, 5, len(slots))
+        small.set(slots, values[slots])
+        sums.set(slots, weights[slots])
+    whole, summed = MaxTree(n), SumTree(n)
+    whole.fill(values)
+    summed.fill(weights)
+    assert np.array_equal(small._nodes, whole._nodes)
+    assert np.array_equal(sums._nodes, summed._nodes)
+    for k in (1, 2, 7, n):
+        best = np.lexsort((np.arange(n), ~values))[:k]
+        assert values[small.top(k)].tolist() == [v for v in values[best].tolist() if v]
+
+
+def test_a_copied_tree_is_apart() -> None:
+    tree = MaxTree(8)
+    tree.fill(np.arange(8, dtype=np.uint64))
+    twin = copy.deepcopy(tree)
+    twin.set(np.array([1, 2, 7]), 0)
+    assert (tree.top(1).tolist(), twin.top(1).tolist()) == ([7], [6])
+    assert pickle.loads(pickle.dumps(twin)).top(2).tolist() == [6, 5]

@@ -123,6 +123,7 @@ class EmpiricalBayes(
     def build(self) -> None:
         super().build()
         self._divide({})
+        self._turns: tuple[Any, np.ndarray] | None = None
         self.step_size = 0  # prompts of the round before, or of this round's first ask
 
     def _divide(self, limits: Mapping[str, np.ndarray]) -> None:
@@ -160,9 +161,12 @@ class EmpiricalBayes(
 
     def turns_taken(self) -> np.ndarray:
         """The share of their turns at which untried prompts of each group become candidates, (G,)."""
-        score = self._hopeful(self.belief.of_untried())
-        enough = self.pass_below * score.max()
-        return np.clip(score / enough, _SELDOM, 1.0) if enough > 0.0 else np.ones(len(score))
+        prior = self.belief.prior
+        if self._turns is None or self._turns[0] is not prior:  # as long as the prior is the same, so are the shares
+            score = self._hopeful(self.belief.of_untried())
+            enough = self.pass_below * score.max()
+            self._turns = prior, np.clip(score / enough, _SELDOM, 1.0) if enough > 0.0 else np.ones(len(score))
+        return self._turns[1]
 
     def next_candidates(self, n: int) -> np.ndarray:
         share = self.turns_taken()

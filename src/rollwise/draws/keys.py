@@ -10,6 +10,9 @@ import numpy as np
 
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
+_ALL = 2**64 - 1
+_SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
+_FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
 
 def pack(rank: np.ndarray, tie: np.ndarray) -> np.ndarray:
@@ -36,14 +39,23 @@ def rank_of_fewest(counts: np.ndarray) -> np.ndarray:
 
 def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
     """uint32 tie-breakers (K,): the same for the same seed, prompt and visit; unrelated otherwise (splitmix64)."""
-    with np.errstate(over="ignore"):
-        z = id_hashes.astype(np.uint64)
-        z <<= _HALF
-        z ^= visits.astype(np.uint64)
-        z += np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64)
-        z ^= z >> np.uint64(30)
-        z *= np.uint64(0xBF58476D1CE4E5B9)
-        z ^= z >> np.uint64(27)
-        z *= np.uint64(0x94D049BB133111EB)
-        z ^= z >> np.uint64(31)
-        return (z >> _HALF).astype(np.uint32)
+    if len(id_hashes) == 1:
+        return np.array([_tie(seed, id_hashes.item(), visits.item())], dtype=np.uint32)
+    z = id_hashes.astype(np.uint64)
+    z <<= _HALF
+    z ^= visits.astype(np.uint64)
+    z += np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64)
+    z ^= z >> _SHIFTS[0]
+    z *= _FACTORS[0]
+    z ^= z >> _SHIFTS[1]
+    z *= _FACTORS[1]
+    z ^= z >> _SHIFTS[2]
+    return (z >> _HALF).astype(np.uint32)
+
+
+def _tie(seed: int, id_hash: int, visit: int) -> int:
+    """The same of one prompt, without arrays: a fifth of the time."""
+    z = (id_hash << 32 ^ visit) + (seed * 0x9E3779B97F4A7C15 + 0x1234567) & _ALL
+    z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _ALL
+    z = (z ^ z >> 27) * 0x94D049BB133111EB & _ALL
+    return (z ^ z >> 31) >> 32

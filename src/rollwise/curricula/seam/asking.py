@@ -13,6 +13,8 @@ from rollwise.errors import ConfigError, ShortError
 from rollwise.options import check_ids, check_whole
 from rollwise.ticket import Ticket
 
+_NOBODY = np.empty(0, dtype=np.int64)
+
 
 class Asking(Flow):
     """`ask`, `probe` and `advance` of a curriculum."""
@@ -49,7 +51,7 @@ class Asking(Flow):
         n, n_rollouts = check_whole("n", n, least=1), _check_rollouts(n_rollouts)
         if short not in ("allow", "raise"):
             raise ConfigError(f"short must be 'allow' or 'raise', got {short!r}")
-        aside = np.unique(self.pool.slots_of(check_ids("exclude", exclude)))
+        aside = np.unique(self.pool.slots_of(given)) if (given := check_ids("exclude", exclude)) else _NOBODY
         if short == "raise":
             self._check_enough(n, aside[aside >= 0], max(self._step_of(step), self.step))
         step = self._begin(step)

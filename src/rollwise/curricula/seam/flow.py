@@ -170,11 +170,15 @@ class Flow(Consulting):
         self._release(back[~self.ledger.open[back]])
 
     def _hold(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
         for part in (self, self.guard, self.unscored):
             if part is not None:
                 part.hold(slots)
 
     def _release(self, slots: np.ndarray) -> None:
+        if not len(slots):
+            return
         if self.unscored is not None:
             slots = self.unscored.release(slots)
         for part in (self, self.guard):

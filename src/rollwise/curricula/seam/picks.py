@@ -53,8 +53,11 @@ class Picks:
     @classmethod
     def join(cls, parts: Sequence[Picks]) -> Picks:
         """Several picks, one after another."""
+        parts = [part for part in parts if len(part)]
         if not parts:
             return cls.of(np.empty(0, dtype=np.int64), "")
+        if len(parts) == 1:
+            return parts[0]
         return cls(
             slots=np.concatenate([p.slots for p in parts]),
             lanes=[lane for p in parts for lane in p.lanes],
