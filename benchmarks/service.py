@@ -133,10 +133,10 @@ class Callers:
 
     async def run(self, actor: Any, callers: int, batch: int, seconds: float, seed: int, processes: int) -> Any:
         answers: list[tuple[float, float]] = []
-        told = 0
+        told, advancing = 0, False
 
         async def caller(number: int) -> None:
-            nonlocal told
+            nonlocal told, advancing
             rng = random.Random(1000 * seed + number)
             end, asks = time.monotonic() + seconds, 0
             while time.monotonic() < end:
@@ -145,9 +145,10 @@ class Callers:
                 answers.append((began, time.monotonic()))
                 await actor.tell.remote([rw.Outcome(ticket.id, rewards(rng)) for ticket in tickets])
                 told += len(tickets)
-                if seed == 0 and told * processes >= GROUPS_A_STEP:
-                    told = 0
+                if seed == 0 and told * processes >= GROUPS_A_STEP and not advancing:
+                    told, advancing = 0, True
                     await actor.call.remote("advance", (await actor.call.remote("status"))["step"] + 1)
+                    advancing = False
 
         await asyncio.gather(*(caller(number) for number in range(callers)))
         return answers
