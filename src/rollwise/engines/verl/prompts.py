@@ -7,7 +7,8 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.options import did_you_mean
-from rollwise.pool import PromptPool, assign_ids, usable_columns, warn_left_out
+from rollwise.pool import PromptPool, usable_columns, warn_left_out
+from rollwise.prompt_ids import assign_ids
 
 _PLAIN = ("int", "uint", "float", "bool", "string", "large_string")
 
