@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 from collections import Counter
@@ -11,6 +12,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from processes import Command
 
 from rollwise.cli import main
 from rollwise.cli.commands import COMMANDS, SUBCOMMANDS, find_command
@@ -210,12 +212,21 @@ def test_every_curriculum_trains(
 def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:
     command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "rollwise"]
     environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    for arguments in (
-        [*options, "--steps", "4", "--out", str(tmp_path)],
-        ["train", "--resume", str(tmp_path), "--steps", "6"],
-    ):
-        done = subprocess.run([*command, *arguments], env=environment, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, done.stderr[-3000:]
+    begun = [*command, *options, "--steps", "4", "--out", str(tmp_path)]
+    done = subprocess.run(begun, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-3000:]
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
+    ranks = [
+        Command(
+            *("train", "--resume", str(tmp_path), "--steps", "6"),
+            environment={**group, "RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"},
+        )
+        for rank in range(2)
+    ]
+    assert [rank.wait() for rank in ranks] == [0, 0], ranks[0].said[-3000:]
     metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == list(range(7))
     groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]

@@ -4,10 +4,10 @@ import re
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import Command
 
 from rollwise.cli.main import main
 
@@ -43,19 +43,11 @@ def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str],
 @pytest.mark.slow
 def test_after_ctrl_c_the_line_names_what_goes_on(options: list[str], tmp_path: Path) -> None:
     run = tmp_path / "run"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollwise", *options, "--steps", "400", "--out", str(run)],  # it must not end before
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    deadline = time.monotonic() + 120
-    while not (run / "rollouts.jsonl").exists():
-        assert process.poll() is None
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGINT)
-    _, said = process.communicate(timeout=120)
-    assert process.returncode == 130
+    command = Command(*options, "--steps", "400", "--out", str(run))  # it must not end before
+    command.wait_until((run / "rollouts.jsonl").exists)
+    command.send(signal.SIGINT)
+    assert command.wait() == 130, command.said[-3000:]
+    said = command.said
     assert last_line(said) == "rollwise: interrupted; what was saved is kept: rollwise train --resume RUN goes on"
 
 

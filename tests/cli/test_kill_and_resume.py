@@ -1,16 +1,13 @@
 """`kill -9` at any moment, then --resume: the run is the one that was never killed."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Command
 
 from rollwise.cli import main
 from rollwise.training.trainer.checkpoint import SEAL, latest_complete
@@ -18,21 +15,11 @@ from rollwise.training.trainer.checkpoint import SEAL, latest_complete
 TIMED = {"time", "wall_s", "ask_s", "tell_s"}
 
 
-def start(*arguments: str) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-m", "rollwise", *arguments], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
-    )
-
-
 def kill_when(moment: Callable[[], bool], *arguments: str) -> None:
-    process = start(*arguments)
-    deadline = time.monotonic() + 120
-    while not moment():
-        assert process.poll() is None, process.communicate()[0][-3000:]
-        assert time.monotonic() < deadline
-        time.sleep(0.002)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    command = Command(*arguments)
+    command.wait_until(moment)
+    command.send(signal.SIGKILL)
+    command.wait()
 
 
 def lines(path: Path) -> list[dict[str, Any]]:

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
+from processes import Command
 
 from rollwise.cli import main
 
@@ -48,14 +46,6 @@ def test_one_of_your_own_with_its_options(
     assert "stride = 1\n      a whole number >= 1: every how manieth." in out
 
 
-def rollwise(*arguments: str, folder: Path, site: Path) -> subprocess.CompletedProcess[str]:
-    path = os.pathsep.join([str(site), os.environ.get("PYTHONPATH", "")])
-    return subprocess.run(
-        [sys.executable, "-c", "import sys; from rollwise.cli import main; sys.exit(main())", *arguments],
-        cwd=folder, env={**os.environ, "PYTHONPATH": path}, capture_output=True, text=True, timeout=300,
-    )  # fmt: skip
-
-
 NAMES = [("sums", "backwards", "always"), ("plugin.py:Sums", "plugin.py:Backwards", "plugin.py:Always")]
 
 
@@ -69,13 +59,13 @@ def test_a_run_with_plugins_trains_and_resumes(
     config |= {"curriculum_options": {"stride": 2}, "gate": gate, "steps": 2, "save_every": 1, "eval_prompts": 0}
     config |= {"prompts_per_step": 4, "num_generations": 2, "num_prompts": 20}
     (own_file.parent / "my.yaml").write_text(yaml.safe_dump(config))
-    started = rollwise("train", "--config", "my.yaml", folder=own_file.parent, site=installed)
-    assert started.returncode == 0, started.stderr[-3000:]
+    started = Command("train", "--config", "my.yaml", folder=own_file.parent, site=installed)
+    assert started.wait() == 0, started.said[-3000:]
     run = own_file.parent / "runs" / f"{short[0]}-{short[1]}-seed0"
     written = yaml.safe_load((run / "config.yaml").read_text())
     assert {key: written[key] for key in config} == config
-    resumed = rollwise("train", "--resume", str(run), "--steps", "3", folder=own_file.parent, site=installed)
-    assert resumed.returncode == 0, resumed.stderr[-3000:]
+    resumed = Command("train", "--resume", str(run), "--steps", "3", folder=own_file.parent, site=installed)
+    assert resumed.wait() == 0, resumed.said[-3000:]
     metrics = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == [1, 2, 3]
     assert "backwards" in (run / "rollouts.jsonl").read_text()

@@ -14,18 +14,15 @@ FILES = {str(path.relative_to(SOURCE)): path.read_text() for path in sorted(SOUR
 TREES = {name: ast.parse(text) for name, text in FILES.items()}
 
 LONG_FILES = {"training/generation/generation.py": 308}
-LONG_FUNCTIONS = {
-    "cli/main.py:main": 41,
-    "training/arguments.py:trainer_arguments": 45,
-    "training/run.py:_train": 59,
-    "training/trainer/curriculum_mixin.py:__init__": 58,
-}
+LONG_FUNCTIONS: dict[str, int] = {}
 MANY_IMPORTS = {
     "cli/compare.py": 16,
     "cli/simulate.py": 21,
-    "comparing/runner.py": 28,
+    "comparing/runner.py": 29,
+    "curricula/seam/flow.py": 16,
+    "curricula/seam/resumable.py": 16,
     "profiling/profile.py": 17,
-    "runs/folder.py": 19,
+    "runs/folder.py": 21,
     "sampling/rewards.py": 17,
     "simulation/config.py": 18,
     "simulation/runs.py": 26,
@@ -34,12 +31,12 @@ MANY_IMPORTS = {
     "training/judging/judgments.py": 21,
     "training/parts.py": 23,
     "training/recording/recorder.py": 17,
-    "training/run.py": 28,
+    "training/run.py": 31,
     "training/trainer/checkpoint_mixin.py": 21,
     "training/trainer/curriculum_mixin.py": 24,
     "training/trainer/rollout_mixin.py": 18,
 }
-FULL_FOLDERS = {".": 20, "cli": 24, "curricula": 22}
+FULL_FOLDERS = {".": 24, "cli": 25, "curricula": 22}
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -56,12 +56,19 @@ def main(arguments: Sequence[str] | None = None) -> int:
         say(f"rollwise: interrupted; what was saved is kept: {_how_to_go_on(given)}\n", error=True)
         return 130
     if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        # All is written. Taking the interpreter down while another library's threads are in C++ code aborts now and
-        # then ("terminate called without an active exception"), and torchrun would report the whole run as failed.
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(status)
+        _leave_at_once(status)
     return status
+
+
+def _leave_at_once(status: int) -> NoReturn:
+    """Leave a process of several. All is written.
+
+    Taking the interpreter down while another library's threads are in C++ code aborts now and then ("terminate called
+    without an active exception"), and torchrun would report the whole run as failed.
+    """
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
 
 
 def _run(given: list[str]) -> int:

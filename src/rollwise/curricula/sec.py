@@ -110,10 +110,8 @@ class SEC(
         if (clusters or quantiles) and self.arm_columns != ("category",):
             raise ConfigError(f"give category, clusters or quantiles, not several of them, got category={category!r}")
         if within == "exhaust" and pool_multiplier is not None and not one_category:
-            raise ConfigError(
-                f"pool_multiplier must be None with within='exhaust', which goes through whole categories, "
-                f"got {pool_multiplier}"
-            )
+            why = "which goes through whole categories"
+            raise ConfigError(f"pool_multiplier must be None with within='exhaust', {why}, got {pool_multiplier}")
         if within == "exhaust":
             self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
         super().__init__(pool, options={"category": list(self.arm_columns)}, **core)

@@ -60,11 +60,26 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: b
         ConfigError: options that don't fit.
     """
     check_trainer_options(config, begun=begun)
+    implied = _implied(config, task, folder)
+    if config.trainer == "grpo":
+        implied |= environment_options(task)
+        implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
+    else:
+        implied["normalize_advantages"] = config.advantages == "std"
+    kind = TRAINERS[config.trainer][1]
+    try:
+        return kind(**{**implied, **config.trainer_options})
+    except (TypeError, ValueError) as error:
+        raise ConfigError(f"{kind.__name__} refuses these options (trainer_options): {error}") from error
+
+
+def _implied(config: TrainConfig, task: Task, folder: Path) -> dict[str, Any]:
+    """What the run's options imply, whatever the trainer."""
     processes = int(os.environ.get("WORLD_SIZE", "1"))
     per_pass, passes = config.batch(processes)
     cpu = not torch.cuda.is_available()
     evaluating = config.eval_prompts > 0
-    implied = {
+    return {
         "output_dir": str(folder / CHECKPOINTS),
         "max_steps": config.steps,
         "per_device_train_batch_size": per_pass,
@@ -93,13 +108,3 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: b
         "bf16": not cpu,
         "gradient_checkpointing": not cpu,
     }
-    if config.trainer == "grpo":
-        implied |= environment_options(task)
-        implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
-    else:
-        implied["normalize_advantages"] = config.advantages == "std"
-    kind = TRAINERS[config.trainer][1]
-    try:
-        return kind(**{**implied, **config.trainer_options})
-    except (TypeError, ValueError) as error:
-        raise ConfigError(f"{kind.__name__} refuses these options (trainer_options): {error}") from error

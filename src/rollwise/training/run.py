@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
+from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, LAUNCH_FILE, METRICS_FILE
 from rollwise.sampling.own_task import OwnTask, task_of
+from rollwise.tasks import Task
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.budget import TokenBudget
@@ -95,8 +97,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
-    for part in left_out(curriculum, config):
-        console.print(f"note: {part}", highlight=False, soft_wrap=True)
+    _say(console, left_out(curriculum, config))
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     processes = PartialState(cpu=not torch.cuda.is_available())
@@ -104,9 +105,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         if processes.is_main_process:
             stack.enter_context(folder.held())
             stack.enter_context(nullcontext() if resume else folder.begun())
-        checkpoint = None
-        if resume:
-            checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking))
+        checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking)) if resume else None
         if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
             step = step_of(checkpoint)
             limit = "--steps" if step >= config.steps else f"--token_budget (now {config.token_budget:,})"
@@ -119,33 +118,49 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             _write_config(folder, config, processes)
         trainer = make_trainer(config, task, curriculum, gate, arguments, console)
         _write_config(folder, config, processes)
-        if isinstance(task, OwnTask) and processes.is_main_process:
-            for change in note_data(folder.path, task.fingerprint()):
-                console.print(f"note: {change}", highlight=False, soft_wrap=True)
-        if checkpoint is None and processes.is_main_process:
-            folder.write_model(made_by(trainer.model, trainer.processing_class))
-        for kind in (PrinterCallback, ProgressCallback):
-            trainer.remove_callback(kind)
-        recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
-        recorder.attach(trainer)
-        if config.token_budget is not None:
-            trainer.add_callback(TokenBudget(config.token_budget, recorder))
-        display.attach(trainer)
+        if processes.is_main_process:
+            _note_origin(folder, task, None if checkpoint else trainer, console)
+        _attach(trainer, config, folder, display)
         if resume:
-            console.print(
-                f"resuming {folder.path} " + (f"from {checkpoint.name}" if checkpoint else "from the beginning")
-            )
-        for caution in cautions(config):
-            console.print(f"note: {caution}", highlight=False, soft_wrap=True)
+            console.print(f"resuming {folder.path} from {checkpoint.name if checkpoint else 'the beginning'}")
+        _say(console, cautions(config))
         trainer.checked = checkpoint
         try:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         finally:
             display.close()
-        trainer.accelerator.wait_for_everyone()
-        shut_engine(trainer)
-        trainer.accelerator.end_training()
+        _end(trainer)
     return folder.path
+
+
+def _say(console: Console, notes: Iterable[str]) -> None:
+    for note in notes:
+        console.print(f"note: {note}", highlight=False, soft_wrap=True)
+
+
+def _note_origin(folder: RunFolder, task: Task, new: Any, console: Console) -> None:
+    """Write down what data the run has, and of a `new` trainer what model; say what has changed since it began."""
+    if isinstance(task, OwnTask):
+        _say(console, note_data(folder.path, task.fingerprint()))
+    if new is not None:
+        folder.write_model(made_by(new.model, new.processing_class))
+
+
+def _end(trainer: Any) -> None:
+    trainer.accelerator.wait_for_everyone()
+    shut_engine(trainer)
+    trainer.accelerator.end_training()
+
+
+def _attach(trainer: Any, config: TrainConfig, folder: RunFolder, display: Display) -> None:
+    """Have the trainer record itself, stop at its budget and draw our display in place of its own."""
+    for kind in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(kind)
+    recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
+    recorder.attach(trainer)
+    if config.token_budget is not None:
+        trainer.add_callback(TokenBudget(config.token_budget, recorder))
+    display.attach(trainer)
 
 
 def shut_engine(trainer: Any) -> None:

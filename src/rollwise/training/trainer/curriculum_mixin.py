@@ -17,7 +17,7 @@ import numpy as np
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError
 from rollwise.gates import DynamicSampling, Everything, Gate
-from rollwise.options import check_whole
+from rollwise.options import Count, checked
 from rollwise.runs.folder import RunFolder
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
@@ -73,6 +73,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             raised while training, at the first step at which that shows.
     """
 
+    @checked
     def __init__(
         self,
         *args: Any,
@@ -80,19 +81,17 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         curriculum_options: Mapping[str, Any] | None = None,
         run: RunFolder | str | os.PathLike[str] | None = None,
         log: Literal["main", "all"] = "main",
-        prompt_table_every: int = 10,
+        prompt_table_every: Count = 10,
         gate: DynamicSampling | Gate | None = None,
         id_column: str = "id",
         group_observers: list[Callable[[Groups], None]] | None = None,
         success: Success | None = None,
         failure_of: FailureOf | None = None,
-        probe_batch: int | None = None,
-        max_judgment_length: int | None = None,
+        probe_batch: Count | None = None,
+        max_judgment_length: Count | None = None,
         **kwargs: Any,
     ) -> None:
         curriculum = curriculum_of(curriculum, curriculum_options, (*args, *kwargs.values()))
-        if log not in ("main", "all"):
-            raise ConfigError(f"log must be 'main' or 'all', got {log!r}")
         check_hooks(type(self))
         success, args, kwargs = with_success(success, args, kwargs)
         super().__init__(*args, **kwargs)
@@ -100,36 +99,31 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         self.curriculum, self._logs_all = curriculum, log == "all"
         self._dataset_rows: np.ndarray = np.empty(0, dtype=np.int64)  # by slot of rank 0's pool
         self.success = success_index(success, self, curriculum)
-        self.failure_of = failure_of
-        self.probe_batch = None if probe_batch is None else check_whole("probe_batch", probe_batch, least=1)
+        self.failure_of, self.probe_batch, self.max_judgment_length = failure_of, probe_batch, max_judgment_length
         self.gate = gate_of(self, gate)
         self._sampling = self.gate or DynamicSampling(Everything(), max_rounds=1)
         self.group_observers = list(group_observers or [])
         if trackers := takers(self.args.report_to):
-            every = check_whole("prompt_table_every", prompt_table_every, least=1)
-            self.group_observers.append(PromptTable(trackers, every=every))
-        self.max_judgment_length = (
-            None if max_judgment_length is None else check_whole("max_judgment_length", max_judgment_length, least=1)
-        )
-        self._judge_batches = []
-        if curriculum.wants_answers:
-            self._check_judging()
-        self.before_save = []
-        self.after_evaluation = []
-        self._generations = 0
-        self._clock = 0
+            self.group_observers.append(PromptTable(trackers, every=prompt_table_every))
+        self._judge_batches, self.before_save, self.after_evaluation = [], [], []
+        self._generations = self._clock = 0
         self._captured: dict[str, Any] | None = None
-        self._screens = curriculum.probe_purpose == "screen"
-        self._screened = Screened()
-        if self._screens:
-            check_screening(self)
-        self._id_column = id_column
-        curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
-        curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
-        self._check_enough(self._on_main(self._bind))
+        self._id_column, self._screened = id_column, Screened()
+        self._begin(curriculum)
         self.add_callback(NoOpAlarm(self))
         if run is not None:
             Recorder(run).attach(self)
+
+    def _begin(self, curriculum: Curriculum) -> None:
+        """Check that the trainer can do what the curriculum asks for, and give it the model and the data set."""
+        if curriculum.wants_answers:
+            self._check_judging()
+        self._screens = curriculum.probe_purpose == "screen"
+        if self._screens:
+            check_screening(self)
+        curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
+        curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
+        self._check_enough(self._on_main(self._bind))
 
     def _bind(self) -> int:
         """Join the curriculum to the data set, on rank 0, which alone asks it; the number of its prompts."""

@@ -1,0 +1,85 @@
+"""Commands in processes of their own, forked from one that has loaded torch and TRL: those take six seconds each time.
+
+A process so begun can be killed and interrupted like any other. Where it matters that the interpreter is new,
+a test starts one itself.
+"""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+_CONTEXT = multiprocessing.get_context("forkserver")
+_CONTEXT.set_forkserver_preload(["rollwise.training.run", "rollwise.cli.train", "rollwise.reports.run.report"])
+
+
+def _run(
+    arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str], site: Path | None, log: Path
+) -> None:
+    os.chdir(folder)
+    os.environ.update(environment)
+    if site is not None:
+        sys.path.insert(0, str(site))
+    for number, name in ((1, "out"), (2, "err")):
+        os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
+    from rollwise.cli import main
+
+    sys.argv = ["rollwise", *arguments]
+    sys.exit(main(arguments))
+
+
+class Command:
+    """`rollwise ARGUMENTS`, running.
+
+    Args:
+        arguments: the command line.
+        folder: its working directory; by default the present one.
+        environment: what is added to the environment.
+        site: a folder of installed packages.
+    """
+
+    def __init__(
+        self,
+        *arguments: str,
+        folder: Path | None = None,
+        environment: Mapping[str, str] | None = None,
+        site: Path | None = None,
+    ) -> None:
+        self._log = Path(tempfile.mkdtemp(prefix="rollwise-command-"))
+        given = (arguments, folder or Path.cwd(), environment or {}, site, self._log)
+        self._process = _CONTEXT.Process(target=_run, args=given)
+        self._process.start()
+
+    @property
+    def status(self) -> int | None:
+        """The exit status; None while it runs."""
+        return self._process.exitcode
+
+    @property
+    def said(self) -> str:
+        """What it has written to standard output and, after that, to standard error."""
+        return "".join((self._log / name).read_text() for name in ("out", "err") if (self._log / name).exists())
+
+    def send(self, signal: int) -> None:
+        """Send it a signal."""
+        assert self._process.pid is not None
+        os.kill(self._process.pid, signal)
+
+    def wait(self, timeout: float = 300.0) -> int:
+        """Wait until it has ended; the exit status."""
+        self._process.join(timeout)
+        assert self.status is not None, self.said[-3000:]
+        return self.status
+
+    def wait_until(self, moment: Callable[[], bool], timeout: float = 180.0) -> None:
+        """Wait for a moment, which must come before its end."""
+        deadline = time.monotonic() + timeout
+        while not moment():
+            assert self.status is None, self.said[-3000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.002)
