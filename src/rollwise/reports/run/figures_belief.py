@@ -12,6 +12,7 @@ from rollwise.evaluation.calibration import expected_contrast, pearson_correlati
 from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, WIDE, FigureSpec, finish_axes
 from rollwise.reports.run.belief import FEWEST_BELIEFS, beliefs_of
 from rollwise.reports.run.budgets import any_finite
+from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
@@ -22,6 +23,7 @@ MOST_SPANS = 20
 FEWEST_IN_SPAN = 30
 
 
+@figure(120, "belief against outcome (needs rollouts.jsonl with predicted, and rewards in [0, 1])")
 def reliability_figure(groups: GroupTable) -> FigureSpec | None:
     """Mean outcome by belief, and how many groups each belief had."""
     beliefs = beliefs_of(groups)
@@ -52,6 +54,7 @@ def reliability_figure(groups: GroupTable) -> FigureSpec | None:
     return FigureSpec("reliability", "Belief against outcome", caption, (draw_curve, draw_counts), WIDE)
 
 
+@figure(130, "belief over the steps (needs the same at several steps)")
 def tracking_figure(groups: GroupTable) -> FigureSpec | None:
     """Pearson's correlation and ROC AUC within spans of steps, as in BOTS's Figure 5."""
     beliefs = beliefs_of(groups)

@@ -24,6 +24,7 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import stack_smoothing
 from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
+from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
 
@@ -34,6 +35,7 @@ MOST_RATES = 16
 FEWEST_IN_WINDOW = 3
 
 
+@figure(40, "success rates of the sampled prompts (needs rollouts.jsonl with step and rewards)")
 def heatmap_figure(groups: GroupTable) -> FigureSpec | None:
     """Success rates of the sampled prompts over steps, as BOTS draws them (appendix F.4, Figure 7)."""
     kept = groups.train & groups.judged & (groups.step != NO_STEP)
@@ -70,6 +72,7 @@ def heatmap_figure(groups: GroupTable) -> FigureSpec | None:
     return FigureSpec("success_rates", "Success rates of the sampled prompts", caption, (draw,), WIDE)
 
 
+@figure(100, "lanes (needs rollouts.jsonl with step and lane)")
 def lanes_figure(digest: RolloutDigest) -> FigureSpec | None:
     """Share of each step's groups by the lane they were chosen through, and how often those groups were mixed."""
     lanes, steps, shares = digest.lane_shares()
@@ -115,6 +118,7 @@ def _draw_rates(ax: Axes, at: FloatArray, rates: FloatArray, *, labels: list[str
     ax.set_ylim(0, 1.02)
 
 
+@figure(110, "categories (needs rollouts.jsonl with step, category and rewards)")
 def categories_figure(groups: GroupTable) -> FigureSpec | None:
     """Each category's share of the groups, and its mean pass rate, over steps."""
     kept = groups.train & groups.judged & (groups.step != NO_STEP) & (groups.category != NO_NAME)

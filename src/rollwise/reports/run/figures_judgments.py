@@ -15,6 +15,7 @@ from rollwise.evaluation.judgments import (
     MAX_VARIANCE,
     Predictions,
     curriculum_column,
+    has_judgments,
     predictions_of,
     predicts_variances,
     scores_within,
@@ -33,6 +34,7 @@ from rollwise.reports.drawing import (
     finish_axes,
 )
 from rollwise.reports.run.budgets import any_finite, smoothing
+from rollwise.reports.run.figures import figure
 from rollwise.reports.run.figures_belief import span_starts
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
@@ -43,6 +45,7 @@ TICKS = np.linspace(0, MAX_VARIANCE, 6)
 Panel = Callable[[Axes], None]
 
 
+@figure(140, "judgments (needs curriculum/judge_reward, judge_failure_rate or prediction_mean)", when=has_judgments)
 def judge_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """Judge reward with its baseline, failure rate, and mean and spread of the predictions over the candidates."""
     drawn = [_reward_panel(run), _failure_panel(run), _spread_panel(run, predicts_variances(run, groups))]
@@ -104,6 +107,11 @@ def _spread_panel(run: RunData, variances: bool) -> tuple[str, Panel] | None:
     return f"mean and standard deviation of the predictions over the step's candidates{ceiling}", draw
 
 
+@figure(
+    150,
+    "judgments against outcomes (needs rollouts.jsonl with predicted_variance, and rewards in [0, 1])",
+    when=has_judgments,
+)
 def judged_outcomes_figure(groups: GroupTable) -> FigureSpec | None:
     """Realised variance by predicted variance, how many groups each prediction had, and both measures over steps."""
     found = predictions_of(groups)

@@ -25,6 +25,7 @@ from rollwise.reports.drawing import (
 )
 from rollwise.reports.run.budgets import any_finite, complete, stack_smoothing
 from rollwise.reports.run.digest import pool_size
+from rollwise.reports.run.figures import figure
 from rollwise.reports.series import finite_pair, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
@@ -33,6 +34,7 @@ _POOLS = ("heap", "solved", "unsolved")
 MOST_BARS = 24
 
 
+@figure(80, "sizes of the pools (needs curriculum/.../heap, solved and unsolved: prioritized replay's)")
 def pools_figure(run: RunData) -> FigureSpec | None:
     """Sizes of the heap, the solved and the unsolved pool, stacked; the unseen prompts as a line."""
     prefix = _pools_prefix(run)
@@ -65,6 +67,7 @@ def _pools_prefix(run: RunData) -> str | None:
     return None
 
 
+@figure(90, "prompts by their last outcome (needs rollouts.jsonl with step and rewards)")
 def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """The pool's prompts by how their last group went, stacked; for any method, from the rollouts alone."""
     kept = groups.train & groups.judged & (groups.step != NO_STEP)
@@ -92,6 +95,7 @@ def outcomes_of_pool_figure(run: RunData, groups: GroupTable) -> FigureSpec | No
     return FigureSpec("last_outcomes", "The pool by last outcome", caption, (draw,), WIDE)
 
 
+@figure(170, "coverage of the pool (needs rollouts.jsonl with step)")
 def coverage_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
     """Share of the pool asked at least once over steps, and how often prompts were asked."""
     kept = groups.train & (groups.step != NO_STEP)

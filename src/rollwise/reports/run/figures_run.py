@@ -35,6 +35,7 @@ from rollwise.reports.run.budgets import (
     smoothing,
     stack_smoothing,
 )
+from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair
 from rollwise.runs.lines import enumeration
 
@@ -44,6 +45,7 @@ FEWEST_KS = 3
 MOST_MARKERS = 50
 
 
+@figure(10, "score (needs eval/pass@k, eval/reward, success or reward)")
 def score_figure(run: RunData) -> FigureSpec | None:
     """Evaluations as points, the training rollouts' success and reward as lines, against each budget."""
     keys = evaluation_columns(run)
@@ -81,6 +83,7 @@ def has_pass_at_curve(run: RunData) -> bool:
     return len(evaluation_columns(run)) >= FEWEST_KS
 
 
+@figure(20, "pass@k", when=has_pass_at_curve)
 def pass_at_figure(run: RunData) -> FigureSpec | None:
     """pass@k against k, of the first and the last evaluation; None where none has every k."""
     keys = evaluation_columns(run)
@@ -100,6 +103,7 @@ def pass_at_figure(run: RunData) -> FigureSpec | None:
     return FigureSpec("pass_at_k", "pass@k", caption, (draw,), WIDE)
 
 
+@figure(30, "effective task ratio (needs frac_mixed)")
 def ratio_figure(run: RunData) -> FigureSpec | None:
     """The share of groups whose rewards differ, against each budget."""
     ratio = run.column("frac_mixed")
@@ -120,6 +124,7 @@ def ratio_figure(run: RunData) -> FigureSpec | None:
     return FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels, WIDE, _tabs(axes))
 
 
+@figure(50, "parts of the ratio (needs frac_all_good, frac_mixed, frac_all_bad)")
 def parts_figure(run: RunData) -> FigureSpec | None:
     """All solved, mixed and all failed groups, stacked by step."""
     steps, parts = complete(run, ["frac_mixed", "frac_all_good", "frac_all_bad"])
@@ -139,6 +144,7 @@ def parts_figure(run: RunData) -> FigureSpec | None:
     return FigureSpec("outcomes", "Outcomes of the groups", caption, (draw,), WIDE)
 
 
+@figure(70, "mean advantage (needs abs_advantage)")
 def advantage_figure(run: RunData) -> FigureSpec | None:
     """Mean absolute advantage by step."""
     advantage = run.column("abs_advantage")
@@ -161,6 +167,7 @@ def reward_names(run: RunData) -> list[str]:
     return [] if names == ["reward"] else names  # a task's only one, which the score shows
 
 
+@figure(60, "rewards", when=reward_names)
 def rewards_figure(run: RunData) -> FigureSpec | None:
     """The mean of each reward function by step; the sum, with its weights, is trained on."""
     curves = {name: run.column(f"rewards/{name}/mean") for name in reward_names(run)}
@@ -189,6 +196,7 @@ def overhead_shares(run: RunData) -> FloatArray:
     return np.where(known & (took > 0), spent / np.where(took > 0, took, 1.0), np.nan)
 
 
+@figure(160, "overhead (needs ask_s, tell_s and wall_s)")
 def overhead_figure(run: RunData) -> FigureSpec | None:
     """The curriculum's share of each training step."""
     percent = 100 * overhead_shares(run)
