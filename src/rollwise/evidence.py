@@ -75,21 +75,22 @@ class Evidence:
         """
         count = np.array([len(s) for s in scores], dtype=np.int64)
         flat = np.concatenate([*scores, np.empty(0)])
-        mean = _means(flat, count)
+        reduce = _Groups(count)
+        mean = reduce.means(flat)
         centred = np.abs(flat - np.repeat(mean, count))
         told = np.array([a is not None for a in advantages], dtype=bool)
         sizes = np.concatenate([np.empty(0), *(np.abs(a) for a in advantages if a is not None)])
         centred[np.repeat(told, count)] = sizes
-        low, high = (_reduce(ufunc, flat, count) for ufunc in (np.minimum, np.maximum))
+        low, high = reduce(np.minimum, flat), reduce(np.maximum, flat)
         whole = cls(
             slots=np.array(slots, dtype=np.int64),
             count=count,
             failed=np.array(failed, dtype=np.int64),
             mean=mean,
-            square=_means(flat * flat, count),
-            solved=_means(np.concatenate([*solved, np.empty(0)]), count),
+            square=reduce.means(flat * flat),
+            solved=reduce.means(np.concatenate([*solved, np.empty(0)])),
             mixed=np.nan_to_num(high - low) > MIXED_TOLERANCE,
-            abs_advantage=_means(centred, count),
+            abs_advantage=reduce.means(centred),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
@@ -187,7 +188,7 @@ class Evidence:
 
         Only late tickets make a second round: a prompt's expired ticket and its present one told together.
         """
-        if len(np.unique(self.slots)) == len(self):
+        if len(self) == 1 or len(np.unique(self.slots)) == len(self):
             yield self
             return
         times: dict[int, int] = {}
@@ -199,17 +200,22 @@ class Evidence:
             yield self.where(turn == t)
 
 
-def _reduce(ufunc: np.ufunc, flat: np.ndarray, count: np.ndarray) -> np.ndarray:
-    """`ufunc` over each of M groups of a flat array, (M,); NaN for an empty group."""
-    if len(count) == 1 and count[0]:
-        return np.asarray(ufunc.reduceat(flat, [0]))
-    out = np.full(len(count), np.nan)
-    some = np.flatnonzero(count)
-    if len(some):
-        starts = np.cumsum(count) - count
-        out[some] = ufunc.reduceat(flat, starts[some])
-    return out
+class _Groups:
+    """Reduces flat arrays of M groups, one after another; `count` (M,) are their sizes."""
 
+    def __init__(self, count: np.ndarray) -> None:
+        self.count = np.maximum(count, 1)
+        self.some = None if count.all() else np.flatnonzero(count)
+        self.starts = np.cumsum(count) - count
 
-def _means(flat: np.ndarray, count: np.ndarray) -> np.ndarray:
-    return np.asarray(_reduce(np.add, flat, count) / np.maximum(count, 1))
+    def __call__(self, ufunc: np.ufunc, flat: np.ndarray) -> np.ndarray:
+        """`ufunc` over each group, (M,); NaN for an empty one."""
+        if self.some is None:
+            return np.asarray(ufunc.reduceat(flat, self.starts)) if len(self.starts) else np.empty(0)
+        out = np.full(len(self.count), np.nan)
+        if len(self.some):
+            out[self.some] = ufunc.reduceat(flat, self.starts[self.some])
+        return out
+
+    def means(self, flat: np.ndarray) -> np.ndarray:
+        return np.asarray(self(np.add, flat) / self.count)
