@@ -89,7 +89,7 @@ class Evidence:
             mean=mean,
             square=reduce.means(flat * flat),
             solved=reduce.means(np.concatenate([*solved, np.empty(0)])),
-            mixed=np.nan_to_num(high - low) > MIXED_TOLERANCE,
+            mixed=high - low > MIXED_TOLERANCE,  # not so where they are NaN
             abs_advantage=reduce.means(centred),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
@@ -188,7 +188,7 @@ class Evidence:
 
         Only late tickets make a second round: a prompt's expired ticket and its present one told together.
         """
-        if len(self) == 1 or len(np.unique(self.slots)) == len(self):
+        if len(self) < 2 or len(np.unique(self.slots)) == len(self):
             yield self
             return
         times: dict[int, int] = {}

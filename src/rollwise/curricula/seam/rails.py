@@ -213,7 +213,8 @@ class Guard:
         """Groups of distinct prompts, all on hold."""
         self.columns["tested"][evidence.slots] = step
         judged = evidence.where(evidence.judged & evidence.known)  # an unknown group is neither solved nor unsolved
-        self.columns["verdict"][judged.slots] = np.select([judged.all_good, judged.all_bad], [SOLVED, UNSOLVED], OTHER)
+        good = judged.all_good
+        self.columns["verdict"][judged.slots] = np.where(good, SOLVED, np.where(judged.mixed, OTHER, UNSOLVED))
         railed = self.columns["by_rail"][judged.slots] > 0
         for name, rows in (("rail", railed), ("own", ~railed)):
             self.tallies[f"{name}_groups"] += int(rows.sum())
