@@ -34,6 +34,7 @@ from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.checkpoint_mixin import on_main
 from rollwise.training.trainer.environments import check_trainer
+from rollwise.training.trainer.ranks import check_launch
 from rollwise.yaml_file import read_yaml
 
 
@@ -94,6 +95,7 @@ def resume_run(
 def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
     console = console or make_console(stderr=True)
     _hush()
+    check_launch()
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)

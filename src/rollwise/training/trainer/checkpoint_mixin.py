@@ -33,6 +33,7 @@ from rollwise.training.trainer.checkpoint import (
     steps_done,
     unseal,
 )
+from rollwise.training.trainer.ranks import go_on_elsewhere
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -212,6 +213,7 @@ class CheckpointMixin(TrlTrainer):
         self._on_main(lambda: self._load_curriculum(state["curriculum"], Path(checkpoint)))
         self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
         self._generations = 1
+        go_on_elsewhere(trainer, self._rhythm(), seed=self.args.seed, step=steps_done(Path(checkpoint)))
         if (reference := self._moving_reference()) is not None and (Path(checkpoint) / _REFERENCE).exists():
             weights = torch.load(Path(checkpoint) / _REFERENCE, map_location="cpu", weights_only=True)
             reference.load_state_dict(weights)
