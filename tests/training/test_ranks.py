@@ -78,7 +78,7 @@ def test_other_ranks_get_random_numbers_of_the_step(caplog: pytest.LogCaptureFix
 
 @pytest.mark.parametrize("state", STATES)
 @pytest.mark.slow
-def test_fsdp2_saves_and_resumes(state: str, two_processes: Folder) -> None:
+def test_fsdp2_saves_and_resumes_also_on_another_number_of_ranks(state: str, two_processes: Folder) -> None:
     folder = two_processes(f"fsdp-{state}")
     straight, resumed = read(folder / "straight.json"), read(folder / "resumed.json")
     assert straight[0]["fsdp2"]
@@ -90,6 +90,14 @@ def test_fsdp2_saves_and_resumes(state: str, two_processes: Folder) -> None:
         assert rank["judge_loss"][SAVED:] == same["judge_loss"][SAVED:]
     assert straight[0]["curriculum"] == resumed[0]["curriculum"]
     assert bool(straight[0]["judge_loss"]) == (state == "sharded")  # METIS's two losses, each by a forward pass
+
+    on_three = read(folder / "on-3/resumed.json")
+    assert [rank["shards"][0] for rank in on_three] == [[14, 32], [14, 32], [13, 32]]
+    assert [rank["step"] for rank in on_three] == [4] * 3
+    assert on_three[0]["curriculum"]["asked"] == straight[0]["curriculum"]["asked"]
+    asks = [what for kind, what in straight[0]["trace"] if kind == "ask"]
+    if state == "full":
+        assert on_three[0]["trace"][0] == ["ask", asks[SAVED]]
 
     checkpoint = folder / f"checkpoint-{SAVED}"
     sealed = set(json.loads((checkpoint / SEAL).read_text())["files"])

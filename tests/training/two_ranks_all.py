@@ -45,6 +45,12 @@ def sharded(out: Path) -> None:
     end(straight_and_resumed(SHARDED, out))
 
 
+def sharded_elsewhere(out: Path) -> None:
+    for name, train in SHARDED.items():
+        trainer = train(out / name, resume=True, processes=3)
+    end(trainer)
+
+
 def elsewhere(out: Path, processes: int, resume: bool) -> None:
     for name in other_ranks.CURRICULA:
         trainer = other_ranks.train(out / name, name, processes, resume)
@@ -54,6 +60,7 @@ def elsewhere(out: Path, processes: int, resume: bool) -> None:
 def main(out: Path) -> None:
     on_ranks(2, two, out)
     on_ranks(2, sharded, out)
+    on_ranks(3, sharded_elsewhere, out)
     on_ranks(2, elsewhere, out, 2, False)
     for n in (1, 2, 3):
         on_ranks(n, elsewhere, out, n, True)
