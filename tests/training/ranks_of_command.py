@@ -29,8 +29,19 @@ def command(folder: Path, out: str) -> list[str]:
     return [
         *("train", "--data", str(folder / "maths.jsonl"), "--prompt_column", "problem", "--category", "type"),
         *("--model", str(folder / "tiny"), "--reward", f"{folder / 'r.py'}:starts", "--out", str(folder / out)),
-        *("--steps", "4", "--prompts_per_step", "6", "--group_size", "4", "--save_every", "2", "--eval_every", "2"),
-        *("--eval_prompts", "6", "--max_completion_length", "2", "--peft.r", "2", "--peft.target_modules", "[q_proj]"),
+        *("--steps", "4", "--prompts_per_step", "6", "--num_generations", "4", "--save_every", "2"),
+        *(
+            "--eval_every",
+            "2",
+            "--eval_prompts",
+            "6",
+            "--max_completion_length",
+            "2",
+            "--peft.r",
+            "2",
+            "--peft.target_modules",
+            "[q_proj]",
+        ),
     ]
 
 

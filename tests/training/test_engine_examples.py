@@ -67,7 +67,7 @@ def test_it_is_launched_on_that_many_ranks_and_trains(
     config = TrainConfig.from_dict(yaml.safe_load(Path(file).read_text()))
     per_pass, passes = config.batch(processes)
     assert per_pass == config.micro_batch
-    assert per_pass * passes * processes == config.prompts_per_step * config.group_size
+    assert per_pass * passes * processes == config.prompts_per_step * config.num_generations
     assert main(["train", "--config", file, "--model", str(small / "tiny"), "--dry_run", "true"]) == 0
     assert "cost" in capsys.readouterr().out
     assert not (small / "runs").exists()
