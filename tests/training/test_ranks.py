@@ -15,7 +15,8 @@ from toys import make_trainer
 
 from rollwise.errors import ConfigError
 from rollwise.training.trainer.checkpoint import SEAL, flaw
-from rollwise.training.trainer.ranks import check_launch, go_on_elsewhere
+from rollwise.training.trainer.ranks import go_on_elsewhere
+from rollwise.training.trainer.refusals import check_launch
 
 Folder = Callable[[str], Path]
 STATES = ("full", "sharded")

@@ -30,8 +30,14 @@ from rollwise.training.trainer.callbacks import NoOpAlarm
 from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
-from rollwise.training.trainer.ranks import check_launch
-from rollwise.training.trainer.refusals import check_enough, check_hooks, check_screening, curriculum_of, gate_of
+from rollwise.training.trainer.refusals import (
+    check_enough,
+    check_hooks,
+    check_launch,
+    check_screening,
+    curriculum_of,
+    gate_of,
+)
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 from rollwise.training.trainer.success import Success, success_index, with_success
 

@@ -1,45 +1,50 @@
-"""Training on several ranks: whether they were started as one run, and a resume on another number of them."""
+"""Training on several ranks: how they start and agree, and a resume on another number of them."""
 
 from __future__ import annotations
 
 import logging
 import math
-import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
 
 import numpy as np
-from accelerate.utils import set_seed
+import torch
+from accelerate import PartialState
+from accelerate.utils import broadcast_object_list, set_seed
 
-from rollwise.errors import ConfigError
+from rollwise.training.trainer.refusals import check_launch
 
 logger = logging.getLogger(__name__)
 
-_RANKS = frozenset({"RANK", "LOCAL_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"})
-_COMMAND = "torchrun --nproc_per_node 2 -m rollwise train ..."
+T = TypeVar("T")
 
 
-def check_launch(processes: int | None = None) -> None:
-    """Refuse a launch of several processes that would each train alone.
-
-    Args:
-        processes: number of ranks that train together; None where torch.distributed is not initialised yet.
+def ranks_of_run() -> PartialState:
+    """The ranks that train together, which from now on can talk to one another.
 
     Raises:
-        ConfigError: the environment is that of a launch of several processes, and this one is alone, or will be.
+        ConfigError: a launch of several processes that would each train alone.
     """
-    world = os.environ.get("WORLD_SIZE", "")
-    several = world not in ("", "1")
-    if several and (processes == 1 or not _RANKS & os.environ.keys()):
-        raise ConfigError(
-            f"WORLD_SIZE is {world}, but no launcher has given this process a rank, so torch.distributed is not "
-            f"initialised; start all processes by {_COMMAND}, or unset WORLD_SIZE"
-        )
-    by_accelerate = {"ACCELERATE_MIXED_PRECISION", "MASTER_PORT"} <= os.environ.keys()
-    if by_accelerate and processes in (None, 1) and not world and not _RANKS & os.environ.keys():
-        raise ConfigError(  # accelerate names a port where it is to start several processes
-            "accelerate launch was to start several processes and started this one alone, as it does with --cpu; start "
-            f"them by {_COMMAND} (a script: torchrun --nproc_per_node 2 SCRIPT)"
-        )
+    check_launch()
+    return PartialState(cpu=not torch.cuda.is_available())
+
+
+def on_main(processes: Any, action: Callable[[], T]) -> T:
+    """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
+    box: list[Any] = [None, None]
+    if processes.is_main_process:
+        try:
+            box[0] = action()
+        except Exception as error:
+            if processes.num_processes == 1:
+                raise
+            box[1] = error
+    if processes.num_processes > 1:
+        broadcast_object_list(box)
+    if box[1] is not None:
+        raise box[1]
+    result: T = box[0]
+    return result
 
 
 def go_on_elsewhere(saved: Mapping[str, int], now: Mapping[str, int], *, seed: int, step: int) -> None:
