@@ -1,4 +1,4 @@
-"""The one launch of two processes, whose files every test of two processes reads."""
+"""The one launch of several ranks, whose files every test of several ranks reads."""
 
 from __future__ import annotations
 
@@ -14,13 +14,12 @@ HERE = Path(__file__).parent
 
 
 def launch(out: Path) -> None:
-    """Run all scenarios on two gloo ranks; the log of both, and the exit status, stay beside their files."""
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2"]
+    """Run all scenarios on gloo ranks; the log of all, and the exit status, stay beside their files."""
     path = os.pathsep.join([*map(str, (HERE, HERE / "generation", HERE / "trainer")), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "ACCELERATE_USE_CPU": "true"}
     with open(out / "log", "w") as log:
         done = subprocess.run(
-            [*command, str(HERE / "two_ranks_all.py"), str(out)],
+            [sys.executable, str(HERE / "two_ranks_all.py"), str(out)],
             env=environment, stdout=log, stderr=subprocess.STDOUT, timeout=1200,
         )  # fmt: skip
     (out / "status").write_text(str(done.returncode))
@@ -28,7 +27,7 @@ def launch(out: Path) -> None:
 
 @pytest.fixture(scope="session")
 def two_processes(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], Path]:
-    """`two_processes(scenario)`: the folder of a scenario of two_ranks_all.py, which ran on two processes."""
+    """`two_processes(scenario)`: the folder of a scenario of two_ranks_all.py, which ran on several ranks."""
 
     def folder(scenario: str) -> Path:
         out = once("two-processes", launch)

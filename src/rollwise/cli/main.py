@@ -21,7 +21,21 @@ LISTS = ("--data", "--eval_data", "--reward")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command; the exit status: 0 done, 1 an error explained, 2 a wrong command line, 130 interrupted."""
+    """Run the command; the exit status: 0 done, 1 an error explained, 2 a wrong command line, 130 interrupted.
+
+    One rank of several ends its process here, with its error if it has one: the others wait for it until it is gone.
+    """
+    if int(os.environ.get("WORLD_SIZE") or 1) == 1:
+        return _main(arguments)
+    try:
+        status = _main(arguments)
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+        status = 1
+    _leave_at_once(status)
+
+
+def _main(arguments: Sequence[str] | None) -> int:
     guard_output()
     # Hub look-ups and telemetry only where the user asked for a hub model: a demo must run without a network.
     os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
@@ -39,7 +53,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        status = _run(gathered(with_overrides(given), LISTS))
+        return _run(gathered(with_overrides(given), LISTS))
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1
@@ -55,16 +69,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         say(f"rollwise: interrupted; what was saved is kept: {_how_to_go_on(given)}\n", error=True)
         return 130
-    if int(os.environ.get("WORLD_SIZE", "1")) > 1:
-        _leave_at_once(status)
-    return status
 
 
 def _leave_at_once(status: int) -> NoReturn:
     """Leave a process of several. All is written.
 
     Taking the interpreter down while another library's threads are in C++ code aborts now and then ("terminate called
-    without an active exception"), and torchrun would report the whole run as failed.
+    without an active exception"), and torchrun would report the whole run as failed. Or it waits for a thread that
+    never ends.
     """
     sys.stdout.flush()
     sys.stderr.flush()

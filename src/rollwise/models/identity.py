@@ -22,8 +22,12 @@ def model_facts(model: Any, tokenizer: Any) -> dict[str, Any]:
 
 
 def made_by(model: Any, tokenizer: Any) -> dict[str, Any]:
-    """What a model must be for its lines to be mixed with others: `model_facts`, and its very weights."""
-    return model_facts(model, tokenizer) | {"weights_digest": weights_digest(model)}
+    """What a model must be for its lines to be mixed with others: `model_facts`, and its very weights.
+
+    The digest of the weights is None where this process holds only parts of them (DeepSpeed ZeRO-3).
+    """
+    in_parts = any(parameter.numel() < getattr(parameter, "ds_numel", 0) for parameter in model.parameters())
+    return model_facts(model, tokenizer) | {"weights_digest": None if in_parts else weights_digest(model)}
 
 
 def weights_digest(model: Any, sample: int = 64) -> str:

@@ -214,7 +214,8 @@ class TrainConfig(OwnData):
         rollouts = self.prompts_per_step * self.num_generations
         if rollouts % processes:
             raise ConfigError(
-                f"prompts_per_step x num_generations = {rollouts} rollouts can't be shared by {processes} processes"
+                f"prompts_per_step x num_generations = {rollouts} rollouts can't be shared by {processes} processes; "
+                f"start a number of them that divides {rollouts}"
             )
         share = rollouts // processes
         passes = next(n for n in range(1, share + 1) if share % n == 0 and share // n <= self.micro_batch)

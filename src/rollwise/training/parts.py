@@ -8,8 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow
-import torch
-from accelerate import PartialState
 from datasets import Dataset
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
@@ -27,6 +25,7 @@ from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.environments import environment_arguments
+from rollwise.training.trainer.ranks import ranks_of_run
 
 RARELY_HIGHER = 1e-4
 """Learning rates of pretrained models are rarely as high."""
@@ -147,7 +146,7 @@ def lora_config(options: dict[str, Any]) -> Any:
 
 def make_embedded(model: str, task: Task, console: Console) -> str | Path:
     """Where to load a model from; an embedded one is made, with a bar on the console, unless it is cached."""
-    processes = PartialState(cpu=not torch.cuda.is_available())
+    processes = ranks_of_run()
     columns = (
         TextColumn("[bold]{task.description}"),
         BarColumn(bar_width=20),

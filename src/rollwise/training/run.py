@@ -9,7 +9,6 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-import torch
 from accelerate import PartialState
 from rich.console import Console
 from transformers import PrinterCallback, ProgressCallback
@@ -32,8 +31,8 @@ from rollwise.training.display import Display
 from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
-from rollwise.training.trainer.checkpoint_mixin import on_main
 from rollwise.training.trainer.environments import check_trainer
+from rollwise.training.trainer.ranks import on_main, ranks_of_run
 from rollwise.yaml_file import read_yaml
 
 
@@ -94,13 +93,13 @@ def resume_run(
 def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
     console = console or make_console(stderr=True)
     _hush()
+    processes = ranks_of_run()
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
     _say(console, left_out(curriculum, config))
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
-    processes = PartialState(cpu=not torch.cuda.is_available())
     with ExitStack() as stack:
         if processes.is_main_process:
             stack.enter_context(folder.held())

@@ -164,6 +164,7 @@ class JudgmentMixin(TrlTrainer):
         # Losses are averaged over micro-steps and over ranks: this leaves the mean over the judgments, equation 9.
         share = processes * steps / len(taught)
         keeps_cache = not checkpoints_activations(self.accelerator.unwrap_model(self.model))
+        keeps_cache &= not self._is_sharded()  # backward through a cache finds no weights: FSDP has freed them
         shared = self._shared([j.context_ids for _, j in taught]) if keeps_cache else 0
         cuts = [len(taught) * step // steps for step in range(steps + 1)]
         for first, last in itertools.pairwise(cuts):

@@ -62,6 +62,7 @@ class Recorder(TrainerCallback):
         self._training = False
         self._before: dict[str, Any] | None = {}  # scores from before the first training; None once it has begun
         self._trainer: Any = None
+        self._model: dict[str, Any] = {}  # `made_by`, of a model that is whole no more once it is trained
         self._rewards: RewardSpec | None = None  # as they stand in the folder
         self._since = 0.0
         self._evaluated = 0.0
@@ -84,6 +85,7 @@ class Recorder(TrainerCallback):
         trainer.after_evaluation.append(self._evaluated_all)
         if trainer.is_world_process_zero():
             trainer.group_observers.append(self.on_groups)
+            self._model = self._made_by() if trainer._is_sharded() else {}
 
     # ---- what comes in ----
 
@@ -152,7 +154,10 @@ class Recorder(TrainerCallback):
         trainer = self._trainer
         self.folder.write_config(script_config(trainer, state))
         if state.global_step == 0:
-            self.folder.write_model(made_by(trainer.accelerator.unwrap_model(trainer.model), trainer._tokenizer))
+            self.folder.write_model(self._model or self._made_by())
+
+    def _made_by(self) -> dict[str, Any]:
+        return made_by(self._trainer.accelerator.unwrap_model(self._trainer.model), self._trainer._tokenizer)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The step before is over."""

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 import torch
-from accelerate.utils import broadcast_object_list
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 
 from rollwise.curricula import Curriculum
@@ -33,6 +32,7 @@ from rollwise.training.trainer.checkpoint import (
     steps_done,
     unseal,
 )
+from rollwise.training.trainer.ranks import go_on_elsewhere, on_main
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -212,6 +212,7 @@ class CheckpointMixin(TrlTrainer):
         self._on_main(lambda: self._load_curriculum(state["curriculum"], Path(checkpoint)))
         self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
         self._generations = 1
+        go_on_elsewhere(trainer, self._rhythm(), seed=self.args.seed, step=steps_done(Path(checkpoint)))
         if (reference := self._moving_reference()) is not None and (Path(checkpoint) / _REFERENCE).exists():
             weights = torch.load(Path(checkpoint) / _REFERENCE, map_location="cpu", weights_only=True)
             reference.load_state_dict(weights)
@@ -251,24 +252,6 @@ class CheckpointMixin(TrlTrainer):
 
     def _on_main(self, action: Callable[[], T]) -> T:
         return on_main(self.accelerator, action)
-
-
-def on_main(processes: Any, action: Callable[[], T]) -> T:
-    """Do `action` on rank 0 and give every rank its result, or its error, so that none is left waiting."""
-    box: list[Any] = [None, None]
-    if processes.is_main_process:
-        try:
-            box[0] = action()
-        except Exception as error:
-            if processes.num_processes == 1:
-                raise
-            box[1] = error
-    if processes.num_processes > 1:
-        broadcast_object_list(box)
-    if box[1] is not None:
-        raise box[1]
-    result: T = box[0]
-    return result
 
 
 @contextmanager

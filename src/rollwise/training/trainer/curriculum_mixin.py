@@ -30,7 +30,14 @@ from rollwise.training.trainer.callbacks import NoOpAlarm
 from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
-from rollwise.training.trainer.refusals import check_enough, check_hooks, check_screening, curriculum_of, gate_of
+from rollwise.training.trainer.refusals import (
+    check_enough,
+    check_hooks,
+    check_launch,
+    check_screening,
+    curriculum_of,
+    gate_of,
+)
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 from rollwise.training.trainer.success import Success, success_index, with_success
 
@@ -95,6 +102,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         check_hooks(type(self))
         success, args, kwargs = with_success(success, args, kwargs)
         super().__init__(*args, **kwargs)
+        check_launch(self.accelerator.num_processes)
         check_prompts(self)
         self.curriculum, self._logs_all = curriculum, log == "all"
         self._dataset_rows: np.ndarray = np.empty(0, dtype=np.int64)  # by slot of rank 0's pool

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -19,6 +20,32 @@ _HOOKS = {
     "_save_checkpoint": ["self", "model", "trial"],
     "_load_optimizer_and_scheduler": ["self", "checkpoint"],
 }
+_RANKS = frozenset({"RANK", "LOCAL_RANK", "PMI_RANK", "OMPI_COMM_WORLD_RANK", "MV2_COMM_WORLD_RANK"})
+_COMMAND = "torchrun --nproc_per_node 2 -m rollwise train ..."
+
+
+def check_launch(processes: int | None = None) -> None:
+    """Refuse a launch of several processes that would each train alone.
+
+    Args:
+        processes: number of ranks that train together; None where torch.distributed is not initialised yet.
+
+    Raises:
+        ConfigError: the environment is that of a launch of several processes, and this one is alone, or will be.
+    """
+    world = os.environ.get("WORLD_SIZE", "")
+    several = world not in ("", "1")
+    if several and (processes == 1 or not _RANKS & os.environ.keys()):
+        raise ConfigError(
+            f"WORLD_SIZE is {world}, but no launcher has given this process a rank, so torch.distributed is not "
+            f"initialised; start all processes by {_COMMAND}, or unset WORLD_SIZE"
+        )
+    by_accelerate = {"ACCELERATE_MIXED_PRECISION", "MASTER_PORT"} <= os.environ.keys()
+    if by_accelerate and processes in (None, 1) and not world and not _RANKS & os.environ.keys():
+        raise ConfigError(  # accelerate names a port where it is to start several processes
+            "accelerate launch was to start several processes and started this one alone, as it does with --cpu; start "
+            f"them by {_COMMAND} (a script: torchrun --nproc_per_node 2 SCRIPT)"
+        )
 
 
 def curriculum_of(
