@@ -4,24 +4,17 @@ from __future__ import annotations
 
 import hashlib
 import json
-import platform
 from collections.abc import Mapping
 from dataclasses import MISSING, fields
-from enum import Enum
-from importlib.metadata import version
-from pathlib import PurePath
 from typing import Any
 
 from trl import RLOOTrainer
 
-from rollwise.curricula import Curriculum
-from rollwise.errors import RollwiseError
 from rollwise.gates import GATES, DynamicSampling
 from rollwise.options import keyword_options
 from rollwise.runs.names import SCRIPT
+from rollwise.training.recording.facts import changed_options, plain, versions
 
-_PACKAGES = ("rollwise", "trl", "transformers", "torch", "datasets", "accelerate", "peft", "numpy")
-_RUNS_OWN = ("seed", "reward_spec")
 _ROWS_AT_ONCE = 10_000
 
 _COVERED = frozenset(
@@ -86,21 +79,6 @@ def model_name(trainer: Any) -> str:
     return str(getattr(model, "name_or_path", "") or type(model).__name__)
 
 
-def changed_options(curriculum: Curriculum) -> dict[str, Any]:
-    """The options of a curriculum that are not its method's defaults; all, where it has no instance by default.
-
-    >>> import rollwise as rw
-    >>> changed_options(rw.PrioritizedReplay(exploration=0.25, seed=7))
-    {'exploration': 0.25}
-    """
-    try:
-        default = type(curriculum)().options
-    except (TypeError, RollwiseError):
-        default = {}
-    own = {name: value for name, value in curriculum.options.items() if name not in _RUNS_OWN}
-    return {name: value for name, value in own.items() if name not in default or default[name] != value}
-
-
 def changed_arguments(args: Any) -> dict[str, Any]:
     """Fields of a `GRPOConfig` or `RLOOConfig` that are not the defaults and have no key of their own.
 
@@ -125,36 +103,6 @@ def data_facts(dataset: Any) -> dict[str, Any]:
     for batch in dataset.with_format("arrow").select_columns(columns).iter(batch_size=_ROWS_AT_ONCE):
         digest.update(json.dumps(batch.to_pylist(), default=str).encode("utf-8", "surrogatepass"))
     return {"rows": len(dataset), "columns": list(dataset.column_names), "fingerprint": digest.hexdigest()[:16]}
-
-
-def versions() -> dict[str, str]:
-    """Of Python, rollwise, and the libraries that training goes through, where they are installed."""
-    found = {"python": platform.python_version()}
-    for package in _PACKAGES:
-        try:
-            found[package] = version(package)
-        except ImportError:
-            continue
-    return found
-
-
-def plain(value: Any) -> Any:
-    """A value as YAML can hold it: mappings, lists, numbers and texts; anything else by its name."""
-    if isinstance(value, Enum):
-        return plain(value.value)
-    if value is None or type(value) in (bool, int, float, str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(name): plain(of) for name, of in value.items()}
-    if isinstance(value, set | frozenset):
-        return sorted(plain(one) for one in value)
-    if isinstance(value, list | tuple):
-        return [plain(one) for one in value]
-    if hasattr(value, "item") and getattr(value, "ndim", 1) == 0:
-        return plain(value.item())
-    if isinstance(value, str | PurePath):
-        return str(value)
-    return getattr(value, "__name__", None) or str(value)
 
 
 def _gate(gate: DynamicSampling | None) -> dict[str, Any]:
