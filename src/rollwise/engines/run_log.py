@@ -1,0 +1,152 @@
+"""Writes the folder of a run inside an engine, so that `rollwise report`, `watch` and `compare` read it."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from rollwise.curricula.seam.base import Curriculum
+from rollwise.evidence import Evidence
+from rollwise.outcome import RewardSpec
+from rollwise.runs.folder import RunFolder, Totals
+from rollwise.runs.names import SCRIPT
+from rollwise.ticket import Ticket
+from rollwise.training.recording.facts import changed_options, plain, versions
+from rollwise.training.recording.prompt_log import PromptLog
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedGroup:
+    """The rollouts of one ticket.
+
+    Attributes:
+        ticket: the ticket.
+        rewards: (k,) raw rewards.
+        tokens: (k,) completion lengths; empty if the engine does not tell them.
+        texts: (k,) completions; empty if they are not kept.
+        failed: how many more rollouts gave no reward.
+        fate: "trained", or why the group was not: "filtered", "stale", "surplus", "failed".
+    """
+
+    ticket: Ticket
+    rewards: Sequence[float]
+    tokens: Sequence[int] = ()
+    texts: Sequence[str] = ()
+    failed: int = 0
+    fate: str = "trained"
+
+    def line(self, step: int) -> dict[str, Any]:
+        """The line of `rollouts.jsonl`."""
+        ticket, trained = self.ticket, self.fate == "trained"
+        return {
+            "step": step,
+            "ticket": ticket.id,
+            "prompt_id": ticket.prompt_id,
+            "lane": ticket.lane,
+            "purpose": ticket.purpose,
+            "trained": trained,
+            "predicted": ticket.predicted,
+            **({} if ticket.predicted_variance is None else {"predicted_variance": ticket.predicted_variance}),
+            "propensity": ticket.propensity,
+            "rewards": [*self.rewards, *[float("nan")] * self.failed],
+            "tokens": [*self.tokens, *[0] * (len(self.rewards) + self.failed - len(self.tokens))],
+            "prompt": ticket.prompt,
+            "texts": [*self.texts, *[""] * (len(self.rewards) + self.failed - len(self.texts))],
+            "admitted": trained,
+            "fate": self.fate,
+            **({} if ticket.step == step else {"asked_at": ticket.step}),
+        }
+
+
+class RunLog:
+    """One line of `rollouts.jsonl` a group, one of `metrics.jsonl` a step, and the files that say what the run is.
+
+    Args:
+        folder: where to write.
+        curriculum: a bound curriculum.
+        facts: more for `config.yaml`: `engine`, `model`, `steps`, `prompts_per_step`, `group_size`, `seed`, ...
+    """
+
+    def __init__(self, folder: str | os.PathLike[str], curriculum: Curriculum, facts: Mapping[str, Any]) -> None:
+        self.folder = RunFolder(folder)
+        self.curriculum, self.facts = curriculum, dict(facts)
+        self.prompts = PromptLog(self.folder)
+        self.totals = Totals()
+        self._rewards: RewardSpec | None = None
+        self._since = 0.0
+        self._sums: dict[str, float] = {}
+
+    def begin(self, step: int) -> None:
+        """Start a new run, or go on after `step`: later lines are dropped, and logs of another run are put aside."""
+        if step == 0:
+            self.folder.put_aside()
+        self.totals = self.folder.roll_back(step if step else -1)
+        self.prompts.resume()
+        curriculum = self.curriculum
+        self.folder.write_config(
+            {
+                "kind": SCRIPT,
+                "curriculum": curriculum.method_name or type(curriculum).__name__,
+                "curriculum_options": plain(changed_options(curriculum)),
+                "curriculum_resolved": plain(curriculum.options),
+                "gate": "none",
+                "train_prompts": len(curriculum.pool),
+                **plain({name: value for name, value in self.facts.items() if value is not None}),
+                "versions": versions(),
+            }
+        )
+        self._rewards, self._sums, self._since = None, {}, time.perf_counter()
+        self._write_rewards()
+
+    def add(self, step: int, groups: Sequence[LoggedGroup], evidence: Evidence) -> None:
+        """Write groups that were told, and add them to the step's line."""
+        self._write_rewards()
+        self.prompts.add(step, [group.ticket.prompt_id for group in groups], self.curriculum.pool)
+        self.folder.append(self.folder.rollouts, [group.line(step) for group in groups])
+        rollouts = sum(len(group.rewards) + group.failed for group in groups)
+        tokens = sum(sum(group.tokens) for group in groups)
+        self.totals.rollouts += rollouts
+        self.totals.tokens += tokens
+        counts = {
+            "judged": evidence.judged.sum(),
+            "mixed": evidence.mixed.sum(),
+            "all_good": evidence.all_good.sum(),
+            "all_bad": evidence.all_bad.sum(),
+            "scored": evidence.count.sum(),
+            "solved": np.nansum(evidence.solved * evidence.count),
+            "reward": sum(sum(group.rewards) for group in groups),
+            "rewards": sum(len(group.rewards) for group in groups),
+            "tokens": tokens,
+            "rollouts": rollouts,
+        }
+        for name, value in counts.items():
+            self._sums[name] = self._sums.get(name, 0.0) + float(value)
+
+    def end_step(self, step: int, numbers: Mapping[str, float]) -> None:
+        """Write the line of `step`, with `numbers` besides the groups' means."""
+        now = time.perf_counter()
+        self.totals.wall_s, self._since = self.totals.wall_s + now - self._since, now
+        sums, self._sums = self._sums, {}
+        line: dict[str, Any] = {"step": step, "time": time.time()}
+        line |= {name: getattr(self.totals, name) for name in ("wall_s", "rollouts", "tokens")}
+        if sums.get("judged"):
+            line |= {f"frac_{kind}": sums[kind] / sums["judged"] for kind in ("mixed", "all_good", "all_bad")}
+            line |= {"success": sums["solved"] / sums["scored"], "completion_length": sums["tokens"] / sums["rollouts"]}
+        if sums.get("rewards"):
+            line["reward"] = sums["reward"] / sums["rewards"]
+        line |= {f"curriculum/{name}": value for name, value in self.curriculum.metrics().items()}
+        self.folder.append(self.folder.metrics, [line | dict(numbers)])
+
+    def sync(self) -> None:
+        """Bring the logs to the disk, before a checkpoint of the engine counts."""
+        self.folder.sync()
+
+    def _write_rewards(self) -> None:
+        if self.curriculum.reward_spec != self._rewards:
+            self._rewards = self.curriculum.reward_spec
+            self.folder.write_rewards(self._rewards)

@@ -1,0 +1,70 @@
+"""METIS inside verl: the live policy judges the candidates before each ask. Its joint loss is not trained there."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+from typing import Any
+
+from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ
+
+from rollwise.curricula.seam.base import Curriculum
+from rollwise.engines.verl.shared import SHARED
+from rollwise.errors import ConfigError
+from rollwise.judges import Answer
+from rollwise.training.judging.judgment_prompts import QuestionEncoder
+
+
+class JudgingManager(AgentLoopManagerTQ):
+    """verl's agent loop manager, which also hands its client of the rollout servers to the data set."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        SHARED.client = kwargs.get("llm_client", args[1] if len(args) > 1 else None)
+
+
+def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window: int) -> None:
+    """Have the live policy answer what the curriculum wants to know before `ask(n)`.
+
+    Args:
+        curriculum: one that wants answers.
+        n: how many prompts will be asked.
+        tokenizer: the policy's.
+        client: verl's client of the rollout servers.
+        window: tokens of the servers' context.
+
+    Raises:
+        ConfigError: there is no client, or the context is too short for any question.
+    """
+    questions = curriculum.consult(n)
+    if not questions:
+        return
+    if client is None:
+        raise ConfigError(
+            "no client of the rollout servers; set "
+            "actor_rollout_ref.rollout.agent.agent_loop_manager_class=rollwise.engines.verl.JudgingManager"
+        )
+    longest = questions[0].format.max_tokens
+    encoder = QuestionEncoder(tokenizer, window=window - longest)
+    encoded = [encoder.encode(question) for question in questions]
+    if not any(one.ids for one in encoded):
+        raise ConfigError(
+            f"none of {len(questions)} questions fits the context of {window} tokens; raise "
+            "actor_rollout_ref.rollout.max_model_len (or data.max_prompt_length)"
+        )
+
+    async def answer(ids: list[int]) -> str | None:
+        if not ids:
+            return None
+        sampling = {"temperature": 1.0, "top_p": 1.0, "max_tokens": longest}
+        out = await client.generate(uuid.uuid4().hex, prompt_ids=ids, sampling_params=sampling)
+        return str(tokenizer.decode(out.token_ids, skip_special_tokens=True))
+
+    async def answer_all() -> list[str | None]:
+        return list(await asyncio.gather(*[answer(one.ids) for one in encoded]))
+
+    texts = asyncio.run(answer_all())
+    curriculum.advise(
+        Answer(question.id, text, one.exemplars)
+        for question, text, one in zip(questions, texts, encoded, strict=True)
+    )

@@ -1,0 +1,183 @@
+"""The keys of verl's configuration that the adapter reads, and those it refuses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.errors import ConfigError
+from rollwise.options import check_options, check_whole
+from rollwise.outcome import RewardSpec
+
+PATH = "pkg://rollwise.engines.verl"
+_MANAGER = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
+_SAMPLER = "trainer.v1.sampler.custom_sampler"
+
+
+@dataclass(frozen=True)
+class Settings:
+    """`data.rollwise` in verl's configuration.
+
+    Attributes:
+        curriculum: name, `file.py:Name` or `package.module:Name`.
+        curriculum_options: its options, such as `seed`.
+        reward_spec: `low`, `high`, `solved_at` of the raw rewards; without it the range widens as rewards are seen.
+        columns: a pool's column -> where it is in a row, such as `difficulty: extra_info.level`.
+        id: where a row's own id is; by default the column `id`, else the prompt's content is hashed.
+        n_rollouts: rollouts of each prompt; by default `actor_rollout_ref.rollout.n`.
+        run: the run's folder; by default `rollwise` in `trainer.default_local_dir`; "none": no folder.
+        texts: whether `rollouts.jsonl` has the completions' texts.
+        silent_after: how many prompts may be asked with nothing told; by default four batches and the warm-up.
+    """
+
+    curriculum: str = "recommended"
+    curriculum_options: dict[str, Any] = field(default_factory=dict)
+    reward_spec: dict[str, float] | None = None
+    columns: dict[str, str] = field(default_factory=dict)
+    id: str | None = None
+    n_rollouts: int | None = None
+    run: str | None = None
+    texts: bool = True
+    silent_after: int | None = None
+
+    @classmethod
+    def read(cls, config: Mapping[str, Any]) -> Settings:
+        """The settings in verl's whole configuration, with defaults from its other keys.
+
+        Raises:
+            ConfigError: an unknown key, or a value out of range.
+        """
+        given = {name: value for name, value in (_at(config, "data.rollwise") or {}).items() if value is not None}
+        check_options("data.rollwise", given, [one.name for one in fields(cls)])
+        mode = _at(config, "trainer.v1.trainer_mode") or "sync"
+        batch = int(_at(config, "data.train_batch_size"))
+        warm_up = float(_at(config, f"trainer.v1.{mode}.num_warmup_batches") or 0)
+        given.setdefault("n_rollouts", _at(config, "actor_rollout_ref.rollout.n"))
+        given.setdefault("silent_after", int((4 + warm_up) * batch))
+        if (folder := _at(config, "trainer.default_local_dir")) is not None:
+            given.setdefault("run", f"{folder}/rollwise")
+        found = cls(**given)
+        check_whole("data.rollwise.n_rollouts", found.n_rollouts, least=1)
+        check_whole("data.rollwise.silent_after", found.silent_after, least=1)
+        return found
+
+    def make(self) -> Curriculum:
+        """The curriculum, without prompts.
+
+        Raises:
+            ConfigError: an unknown name or option.
+        """
+        spec = {} if self.reward_spec is None else {"reward_spec": RewardSpec(**self.reward_spec)}
+        return make_curriculum(self.curriculum, **self.curriculum_options, **spec)
+
+
+def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int) -> None:
+    """Refuse a configuration of verl under which the curriculum would not take effect.
+
+    Args:
+        config: verl's whole configuration.
+        has_buffer: whether `replay_buffer` was made in this process.
+        n_prompts: rows of the training data.
+
+    Raises:
+        ConfigError: names the key and the value to give it.
+    """
+    at = lambda key: _at(config, key)  # noqa: E731
+    if at("trainer.v1") is None or not at("trainer.use_v1"):
+        raise ConfigError("the curriculum works in verl's v1 trainer: set trainer.use_v1=True (verl 0.9)")
+    if at("data.dataloader_num_workers") != 0:
+        raise ConfigError(
+            f"data.dataloader_num_workers={at('data.dataloader_num_workers')}: workers hold copies of the curriculum "
+            "that hear no outcome; set data.dataloader_num_workers=0"
+        )
+    if at("data.shuffle"):
+        raise ConfigError("data.shuffle=True: the curriculum decides the order; set data.shuffle=False")
+    for key, name in (("data.custom_cls", "CurriculumDataset"), (_SAMPLER, "replay_buffer")):
+        path = at(f"{key}.path")
+        if path and not str(path).startswith("pkg://"):
+            raise ConfigError(
+                f"{key}.path={path!r} is a file, which verl runs as a module of its own, so that data set and buffer "
+                f"would not share a curriculum; set {key}.path={PATH} (or pkg:// and your module that subclasses {name})"
+            )
+    if not has_buffer:
+        raise ConfigError(
+            f"the data set asks, but nothing tells: set {_SAMPLER}.path={PATH} and {_SAMPLER}.name=replay_buffer"
+        )
+    if (batch := int(at("data.train_batch_size"))) > n_prompts:
+        raise ConfigError(f"data.train_batch_size={batch}, but there are {n_prompts} prompts; give more data")
+    reward_model = at("reward.reward_model") or {}
+    if reward_model.get("enable") and not reward_model.get("enable_resource_pool"):
+        raise ConfigError(
+            "a colocated reward model scores after the curriculum is told; set "
+            "reward.reward_model.enable_resource_pool=True"
+        )
+    _check_filtering(config)
+
+
+def _check_filtering(config: Mapping[str, Any]) -> None:
+    """verl gives a custom sampler none of the arguments of its group filtering."""
+    kwargs = _at(config, "trainer.v1.sampler.sampler_kwargs") or {}
+    sync = (_at(config, "trainer.v1.trainer_mode") or "sync") == "sync"
+    filtering = _at(config, "algorithm.filter_groups") or {}
+    wanted: dict[str, Any] = {}
+    if filtering.get("enable"):
+        wanted["filter_groups_metric"] = filtering.get("metric")
+    elif kwargs.get("filter_groups_metric"):
+        raise ConfigError(
+            "trainer.v1.sampler.sampler_kwargs.filter_groups_metric is set, but algorithm.filter_groups.enable is not; "
+            "set algorithm.filter_groups.enable=True"
+        )
+    if sync and _at(config, "trainer.v1.sampler.sync_refill_failed_groups"):
+        wanted["sync_refill_failed_groups"] = True
+    if sync and wanted:
+        wanted |= {"train_batch_size": _at(config, "data.train_batch_size"), "gen_batch_size": 1}
+    missing = {name: value for name, value in wanted.items() if kwargs.get(name) != value}
+    if missing:
+        keys = " ".join(f"+trainer.v1.sampler.sampler_kwargs.{name}={value}" for name, value in missing.items())
+        raise ConfigError(f"verl does not pass algorithm.filter_groups and the like to a custom sampler; add {keys}")
+
+
+def check_judging(config: Mapping[str, Any], curriculum: Curriculum) -> None:
+    """`ConfigError` for a method that asks the live policy, where nothing could answer."""
+    if curriculum.wants_answers and not _at(config, _MANAGER):
+        raise ConfigError(
+            f"{type(curriculum).__name__} asks the live policy before it chooses; set "
+            f"{_MANAGER}=rollwise.engines.verl.JudgingManager"
+        )
+
+
+def context_window(config: Mapping[str, Any]) -> int:
+    """Tokens that a question may have, with room for the answer."""
+    rollout = _at(config, "actor_rollout_ref.rollout") or {}
+    whole = rollout.get("max_model_len") or int(rollout.get("prompt_length") or 0) + int(
+        rollout.get("response_length") or 0
+    )
+    return int(whole)
+
+
+def run_facts(config: Mapping[str, Any], settings: Settings) -> dict[str, Any]:
+    """What `config.yaml` of the run says of verl's job, in the words of `rollwise train`."""
+    return {
+        "engine": "verl",
+        "model": _at(config, "actor_rollout_ref.model.path"),
+        "trainer": _at(config, "algorithm.adv_estimator"),
+        "trainer_mode": _at(config, "trainer.v1.trainer_mode"),
+        "steps": _at(config, "trainer.total_training_steps"),
+        "prompts_per_step": _at(config, "data.train_batch_size"),
+        "group_size": settings.n_rollouts,
+        "learning_rate": _at(config, "actor_rollout_ref.actor.optim.lr"),
+        "temperature": _at(config, "actor_rollout_ref.rollout.temperature"),
+        "max_completion_length": _at(config, "data.max_response_length"),
+        "reward": _at(config, "reward.custom_reward_function.name"),
+        "checkpoints": _at(config, "trainer.default_local_dir"),
+        "seed": settings.curriculum_options.get("seed", 0),
+    }
+
+
+def _at(config: Mapping[str, Any], key: str) -> Any:
+    found: Any = config
+    for part in key.split("."):
+        found = found.get(part) if isinstance(found, Mapping) else None
+    return found
