@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.curricula.seam.base import Curriculum
+from rollwise.curricula import Curriculum
 from rollwise.evidence import Evidence
 from rollwise.outcome import RewardSpec
 from rollwise.runs.folder import RunFolder, Totals

@@ -110,7 +110,10 @@ def read_groups(
             text = "" if seat.decode is None else seat.decode(responses[row].tolist())
             groups[ticket_id].append((float(scores[row].sum()), len(responses[row]), text))
             fate_of[ticket_id] = "trained" if fates is None else fates.get(uid, "surplus")
-    heard = [Heard(id_, *map(list, zip(*rows, strict=True)), fate_of[id_]) for id_, rows in groups.items()]
+    heard = []
+    for ticket_id, rows in groups.items():
+        rewards, tokens, texts = zip(*rows, strict=True)
+        heard.append(Heard(ticket_id, rewards, tokens, texts, fate_of[ticket_id]))
     bare = list(bare)
     if bare:
         data = tq.kv_batch_get(keys=bare, partition_id=partition_id, select_fields=["extra_info"])

@@ -23,7 +23,7 @@ TICKET, STEP = "rollwise_ticket", "rollwise_step"
 
 
 class CurriculumDataset(RLHFDataset):
-    """`RLHFDataset` whose training rows a curriculum chooses. The first one over `data.train_files` makes the curriculum.
+    """`RLHFDataset` whose training rows a curriculum chooses; the first one over `data.train_files` makes it.
 
     Raises:
         ConfigError: the configuration would leave the curriculum without effect; names the key to change.
@@ -45,7 +45,7 @@ class CurriculumDataset(RLHFDataset):
         check_judging(config, curriculum)
         if curriculum.wants_probes:
             logger.warning(
-                "%s measures prompts before it chooses, which verl has no place for; it goes by its documented fallback",
+                "%s measures prompts before it chooses, which verl has no place for; it uses its documented fallback",
                 type(curriculum).__name__,
             )
         curriculum.bind(
@@ -63,7 +63,7 @@ class CurriculumDataset(RLHFDataset):
         )
 
     def __getitems__(self, indices: Sequence[int]) -> list[dict[str, Any]]:
-        """Rows for a batch of the loader; of the training data those that the curriculum chooses, whatever `indices`."""
+        """A batch of rows; of the training data those that the curriculum chooses, whatever `indices`."""
         if self.seat is None:
             return [self[i] for i in indices]
         curriculum = self.seat.curriculum

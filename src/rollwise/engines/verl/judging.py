@@ -8,7 +8,7 @@ from typing import Any
 
 from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ
 
-from rollwise.curricula.seam.base import Curriculum
+from rollwise.curricula import Curriculum
 from rollwise.engines.verl.shared import SHARED
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer
@@ -65,6 +65,5 @@ def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window
 
     texts = asyncio.run(answer_all())
     curriculum.advise(
-        Answer(question.id, text, one.exemplars)
-        for question, text, one in zip(questions, texts, encoded, strict=True)
+        Answer(question.id, text, one.exemplars) for question, text, one in zip(questions, texts, encoded, strict=True)
     )

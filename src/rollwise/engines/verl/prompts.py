@@ -44,7 +44,9 @@ def _values(rows: Any, name: str, path: str) -> list[Any]:
     key = "data.rollwise.id" if name == "id" else f"data.rollwise.columns.{name}"
     if head not in rows.column_names:
         near = did_you_mean(head, rows.column_names)
-        raise ConfigError(f"{key}={path!r}: the data have no column {head!r}{near}; it has {', '.join(rows.column_names)}")
+        raise ConfigError(
+            f"{key}={path!r}: the data have no column {head!r}{near}; it has {', '.join(rows.column_names)}"
+        )
     values = list(rows[head])
     for part in inner:
         values = [value.get(part) if isinstance(value, Mapping) else None for value in values]

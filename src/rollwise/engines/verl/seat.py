@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from rollwise.curricula.seam.base import Curriculum
+from rollwise.curricula import Curriculum
 from rollwise.engines.run_log import LoggedGroup, RunLog
 from rollwise.errors import PoolError, ShortError, SilentNoOpError, StateError
 from rollwise.outcome import Outcome
@@ -118,7 +118,8 @@ class Seat:
         tickets = {ticket.id: ticket for ticket in self.curriculum.open_tickets()}
         order = {id_: place for place, id_ in enumerate(tickets)}
         logged = [
-            self._group(tickets[id_], heard[id_]) for id_ in sorted(heard.keys() & tickets.keys(), key=order.__getitem__)
+            self._group(tickets[id_], heard[id_])
+            for id_ in sorted(heard.keys() & tickets.keys(), key=order.__getitem__)
         ]
         late = [id_ for id_ in heard if id_ not in tickets]
         outcomes = [Outcome(one.ticket.id, list(one.rewards), failed=one.failed) for one in logged]
@@ -189,8 +190,10 @@ class Seat:
         """The group with rollouts that never came back counted as failed."""
         scored = [i for i, reward in enumerate(group.rewards) if not math.isnan(reward)]
         failed = max(len(group.rewards), ticket.n_rollouts or self.n_rollouts) - len(scored)
-        pick = lambda values: [values[i] for i in scored] if values else []  # noqa: E731
-        return LoggedGroup(ticket, pick(group.rewards), pick(group.tokens), pick(group.texts), failed, group.fate)
+        rewards, tokens, texts = (
+            [values[i] for i in scored] if values else [] for values in (group.rewards, group.tokens, group.texts)
+        )
+        return LoggedGroup(ticket, rewards, tokens, texts, failed, group.fate)
 
     def _widen(self, rewards: Sequence[float]) -> None:
         finite = [reward for reward in rewards if math.isfinite(reward)]

@@ -1,0 +1,221 @@
+"""The adapter's bookkeeping against a stand-in of verl's loop; no verl is needed."""
+
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import datasets
+import pytest
+
+import rollwise as rw
+from rollwise.engines.run_log import RunLog
+from rollwise.engines.verl.prompts import make_pool
+from rollwise.engines.verl.seat import Heard, Seat
+from rollwise.reports.run.report import write_report
+from rollwise.runs.reading import read_run
+
+
+def seat(n: int = 12, *, folder: Path | None = None, seed: int = 0, silent_after: int = 16, **more: Any) -> Seat:
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+    curriculum = rw.Recommended(pool, seed=seed)
+    log = None if folder is None else RunLog(folder, curriculum, {"engine": "verl", "seed": seed})
+    return Seat(curriculum, n_rollouts=4, silent_after=silent_after, log=log, **more)
+
+
+def rewards_of(ticket: rw.Ticket) -> list[float]:
+    good = (int(ticket.prompt_id[1:]) + ticket.step) % 5
+    return [float(i < good) for i in range(4)]
+
+
+def heard(ticket: rw.Ticket, fate: str = "trained") -> Heard:
+    return Heard(ticket.id, rewards_of(ticket), [3] * 4, ["a"] * 4, fate)
+
+
+def train(one: Seat, steps: range) -> dict[int, list[str]]:
+    """verl's synchronous loop: a batch is asked, sampled and told; then the next."""
+    asked = {}
+    for step in steps:
+        tickets = one.ask(3)
+        asked[step] = [ticket.prompt_id for ticket in tickets]
+        one.start(step)
+        one.tell(heard(ticket) for ticket in tickets)
+        one.finish(step)
+    return asked
+
+
+def lines(folder: Path, name: str = "rollouts") -> list[dict[str, Any]]:
+    return [json.loads(line) for line in (folder / f"{name}.jsonl").read_text().splitlines()]
+
+
+def test_resumed_asks_as_the_uninterrupted_run(tmp_path: Path) -> None:
+    straight = train(seat(folder=tmp_path / "straight"), range(1, 7))
+    killed = seat(folder=tmp_path / "killed")
+    train(killed, range(1, 4))
+    state = json.loads(json.dumps(killed.state_dict()))
+    train(killed, range(4, 6))
+    resumed = seat(folder=tmp_path / "killed")
+    resumed.load_state_dict(state)
+    assert train(resumed, range(4, 7)) == {step: straight[step] for step in (4, 5, 6)}
+    assert [line["prompt_id"] for line in lines(tmp_path / "killed")] == [id_ for s in straight.values() for id_ in s]
+    assert [line["step"] for line in lines(tmp_path / "killed", "metrics")] == [1, 2, 3, 4, 5, 6]
+    assert lines(tmp_path / "killed", "metrics")[-1]["rollouts"] == 6 * 3 * 4
+
+
+def test_open_tickets_come_back(tmp_path: Path) -> None:
+    one = seat(keeps_in_flight=True)
+    early, now = one.ask(2), one.ask(2)
+    one.start(1)
+    one.tell(heard(ticket) for ticket in now)
+    one.finish(1)
+    again = seat(keeps_in_flight=True)
+    again.load_state_dict(one.state_dict())
+    again.ask(2)
+    again.start(2)
+    again.tell(heard(ticket) for ticket in early)
+    numbers = again.finish(2)
+    assert (numbers["curriculum/told"], numbers["curriculum/open"]) == (4, 2)
+
+
+def test_what_a_synchronous_step_did_not_tell_has_failed(tmp_path: Path) -> None:
+    one = seat(folder=tmp_path)
+    tickets = one.ask(3)
+    one.start(1)
+    one.tell([heard(tickets[0])])
+    numbers = one.finish(1)
+    assert (numbers["curriculum/told"], numbers["curriculum/failed"], numbers["curriculum/open"]) == (3, 8, 0)
+    assert [line["fate"] for line in lines(tmp_path)] == ["trained", "failed", "failed"]
+
+
+def test_every_fate_is_told(tmp_path: Path) -> None:
+    one = seat(folder=tmp_path, keeps_in_flight=True)
+    fates = ["trained", "filtered", "stale", "surplus"]
+    tickets = one.ask(4)
+    one.start(1)
+    for ticket, fate in zip(tickets, fates, strict=True):
+        one.tell([heard(ticket, fate)])
+    numbers = one.finish(1)
+    assert numbers["curriculum/told"] == 4
+    assert [numbers[f"curriculum/groups_{fate}"] for fate in fates] == [1] * 4
+    assert [line["trained"] for line in lines(tmp_path)] == [True, False, False, False]
+
+
+def test_refills_belong_to_the_step_that_is_sampled() -> None:
+    one = seat()
+    first = one.ask(2)
+    one.start(1)
+    refill = one.ask(1)
+    one.tell(heard(ticket) for ticket in [*first, *refill])
+    one.finish(1)
+    assert [ticket.step for ticket in [*first, *refill, *one.ask(1)]] == [1, 1, 1, 2]
+
+
+def test_several_batches_a_step_are_one_line(tmp_path: Path) -> None:
+    one = seat(folder=tmp_path, keeps_in_flight=True)
+    tickets = one.ask(4)
+    for part, last in ((tickets[:2], False), (tickets[2:], True)):
+        one.start(1)
+        one.tell(heard(ticket) for ticket in part)
+        one.finish(1, last=last)
+    assert [line["curriculum/told"] for line in lines(tmp_path, "metrics")] == [4]
+    assert one.ask(1)[0].step == 2
+
+
+def test_a_good_group_is_taken_beside_bad_ones(caplog: pytest.LogCaptureFixture) -> None:
+    one = seat(keeps_in_flight=True)
+    good, bad = one.ask(2)
+    one.start(1)
+    one.tell([Heard("t99", [1.0] * 4), Heard(bad.id, [1.0] * 5), heard(good)])
+    one.tell([heard(good)])
+    numbers = one.finish(1)
+    assert (numbers["curriculum/told"], numbers["curriculum/open"]) == (1, 1)
+    refused = {name: n for name, n in numbers.items() if "refused" in name}
+    assert sum(refused.values()) == 3
+    assert len([record for record in caplog.records if "not taken" in record.message]) == 3
+
+
+def test_rewards_without_a_number_are_failures() -> None:
+    one = seat()
+    (ticket,) = one.ask(1)
+    one.start(1)
+    one.tell([Heard(ticket.id, [1.0, math.nan, 0.0], [3, 4, 5], ["a", "b", "c"])])
+    numbers = one.finish(1)
+    assert (numbers["curriculum/rollouts"], numbers["curriculum/failed"]) == (2, 2)
+
+
+def test_rewards_out_of_range_widen_it_unless_it_was_given(caplog: pytest.LogCaptureFixture) -> None:
+    one = seat()
+    (ticket,) = one.ask(1)
+    one.start(1)
+    one.tell([Heard(ticket.id, [-1.0, 2.0, 0.0, 1.0])])
+    assert one.curriculum.reward_spec == rw.RewardSpec(-1.0, 2.0, 1.0)
+    assert "data.rollwise.reward_spec" in caplog.text
+
+
+def test_feedback_that_never_comes_raises_within_bounded_asks() -> None:
+    one = seat(100, silent_after=16, keeps_in_flight=True)
+    for _ in range(4):
+        one.ask(4)
+    with pytest.raises(rw.SilentNoOpError, match="16 prompts were asked and no reward was told"):
+        one.ask(4)
+
+
+def test_groups_that_all_fail_are_no_feedback() -> None:
+    one = seat(100, silent_after=16)
+    with pytest.raises(rw.SilentNoOpError):
+        for step in range(1, 9):
+            one.ask(4)
+            one.start(step)
+            one.finish(step)
+
+
+def test_too_few_free_prompts_name_the_remedy() -> None:
+    one = seat(5, keeps_in_flight=True)
+    one.ask(4)
+    with pytest.raises(rw.PoolError, match="num_warmup_batches"):
+        one.ask(4)
+
+
+def test_the_folder_can_be_reported(tmp_path: Path) -> None:
+    train(seat(folder=tmp_path), range(1, 5))
+    run = read_run(tmp_path)
+    assert run.steps.tolist() == [1, 2, 3, 4]
+    assert run.config["engine"] == "verl"
+    assert run.rewards == rw.RewardSpec(solved_at=1.0)
+    assert "told" in write_report(tmp_path).read_text()
+    train(seat(folder=tmp_path, seed=1), range(1, 2))
+    assert (tmp_path / "before-1/rollouts.jsonl").exists()
+
+
+def rows(**more: Any) -> Any:
+    return datasets.Dataset.from_list(
+        [
+            {
+                "prompt": [{"role": "user", "content": str(i)}],
+                "ability": "sums",
+                "extra_info": {"index": i, "level": float(i)},
+                **{name: make(i) for name, make in more.items()},
+            }
+            for i in range(5)
+        ]
+    )
+
+
+def test_columns_by_path() -> None:
+    pool = make_pool(rows(), prompt_key="prompt", columns={"difficulty": "extra_info.level", "category": "ability"})
+    assert pool.columns["difficulty"].tolist() == [0, 1, 2, 3, 4]
+    assert set(pool.columns["category"]) == {"sums"}
+    assert pool.prompts[2] == [{"role": "user", "content": "2"}]
+
+
+def test_ids_are_the_rows_own_or_of_their_content() -> None:
+    hashed = make_pool(rows(), prompt_key="prompt", columns={})
+    assert hashed.ids[1] == rw.PromptPool.from_records([{"prompt": [{"role": "user", "content": "1"}]}]).ids[0]
+    assert make_pool(rows(), prompt_key="prompt", columns={}, id_path="extra_info.index").ids == list("01234")
+    assert make_pool(rows(id=lambda i: f"x{i}"), prompt_key="prompt", columns={}).ids[4] == "x4"
+
+
+@pytest.mark.parametrize("path", ["extra.level", "extra_info.levels"])
+def test_a_path_that_leads_nowhere_is_refused(path: str) -> None:
+    with pytest.raises(rw.ConfigError, match=r"data.rollwise.columns.difficulty"):
+        make_pool(rows(), prompt_key="prompt", columns={"difficulty": path})

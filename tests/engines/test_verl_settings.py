@@ -1,0 +1,143 @@
+"""Every configuration of verl under which a curriculum would not take effect is refused, with the key to change."""
+
+import copy
+from typing import Any
+
+import pytest
+
+import rollwise as rw
+from rollwise.engines.verl.settings import Settings, check_config, check_judging, context_window, run_facts
+
+GOOD: dict[str, Any] = {
+    "data": {
+        "custom_cls": {"path": "pkg://rollwise.engines.verl", "name": "CurriculumDataset"},
+        "train_batch_size": 4,
+        "dataloader_num_workers": 0,
+        "shuffle": False,
+        "rollwise": {"curriculum": "bots", "curriculum_options": {"seed": 7}},
+    },
+    "actor_rollout_ref": {
+        "model": {"path": "tiny"},
+        "rollout": {"n": 4, "prompt_length": 64, "response_length": 12, "agent": {"agent_loop_manager_class": None}},
+    },
+    "reward": {"reward_model": {"enable": False, "enable_resource_pool": False}},
+    "algorithm": {"filter_groups": {"enable": False, "metric": "reward"}},
+    "trainer": {
+        "use_v1": True,
+        "default_local_dir": "out",
+        "v1": {
+            "trainer_mode": "sync",
+            "colocate_async": {"num_warmup_batches": 1.5},
+            "sampler": {
+                "custom_sampler": {"path": "pkg://rollwise.engines.verl", "name": "replay_buffer"},
+                "sampler_kwargs": {},
+                "sync_refill_failed_groups": False,
+            },
+        },
+    },
+}
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    """`GOOD` with some keys changed; `__` stands for a dot."""
+    made = copy.deepcopy(GOOD)
+    for key, value in changes.items():
+        *parents, name = key.split("__")
+        place = made
+        for parent in parents:
+            place = place.setdefault(parent, {})
+        place[name] = value
+    return made
+
+
+def test_a_good_configuration_passes() -> None:
+    check_config(config(), has_buffer=True, n_prompts=48)
+
+
+@pytest.mark.parametrize(
+    ("changes", "key"),
+    [
+        ({"data__dataloader_num_workers": 8}, "data.dataloader_num_workers=0"),
+        ({"data__shuffle": True}, "data.shuffle=False"),
+        ({"data__custom_cls__path": "/x/dataset.py"}, "data.custom_cls.path=pkg://rollwise.engines.verl"),
+        ({"data__train_batch_size": 64}, "data.train_batch_size=64"),
+        (
+            {"trainer__v1__sampler__custom_sampler__path": "file://buffer.py"},
+            "trainer.v1.sampler.custom_sampler.path=pkg://rollwise.engines.verl",
+        ),
+        ({"trainer__use_v1": False}, "trainer.use_v1=True"),
+        ({"trainer": {"use_v1": True}}, "v1 trainer"),
+        ({"reward__reward_model__enable": True}, "reward.reward_model.enable_resource_pool=True"),
+        (
+            {"algorithm__filter_groups__enable": True},
+            "+trainer.v1.sampler.sampler_kwargs.filter_groups_metric=reward "
+            "+trainer.v1.sampler.sampler_kwargs.train_batch_size=4 +trainer.v1.sampler.sampler_kwargs.gen_batch_size=1",
+        ),
+        (
+            {"algorithm__filter_groups__enable": True, "trainer__v1__trainer_mode": "colocate_async"},
+            "add +trainer.v1.sampler.sampler_kwargs.filter_groups_metric=reward",
+        ),
+        (
+            {"trainer__v1__sampler__sampler_kwargs": {"filter_groups_metric": "acc"}},
+            "algorithm.filter_groups.enable=True",
+        ),
+        (
+            {"trainer__v1__sampler__sync_refill_failed_groups": True},
+            "+trainer.v1.sampler.sampler_kwargs.sync_refill_failed_groups=True",
+        ),
+    ],
+)
+def test_refused_naming_the_key(changes: dict[str, Any], key: str) -> None:
+    with pytest.raises(rw.ConfigError) as caught:
+        check_config(config(**changes), has_buffer=True, n_prompts=48)
+    assert key in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_data_set_without_the_buffer_is_refused() -> None:
+    with pytest.raises(rw.ConfigError, match=r"custom_sampler.name=replay_buffer"):
+        check_config(config(), has_buffer=False, n_prompts=48)
+
+
+def test_filtering_with_its_arguments_passes() -> None:
+    kwargs = {"filter_groups_metric": "reward", "train_batch_size": 4, "gen_batch_size": 1}
+    changes = {"algorithm__filter_groups__enable": True, "trainer__v1__sampler__sampler_kwargs": kwargs}
+    check_config(config(**changes), has_buffer=True, n_prompts=48)
+
+
+def test_metis_needs_its_manager() -> None:
+    key = "actor_rollout_ref__rollout__agent__agent_loop_manager_class"
+    with pytest.raises(rw.ConfigError, match=r"agent_loop_manager_class=rollwise.engines.verl.JudgingManager"):
+        check_judging(config(), rw.METIS())
+    check_judging(config(**{key: "rollwise.engines.verl.JudgingManager"}), rw.METIS())
+    check_judging(config(), rw.BOTS())
+
+
+def test_defaults_come_from_verls_own_keys() -> None:
+    settings = Settings.read(config())
+    assert (settings.n_rollouts, settings.run, settings.silent_after) == (4, "out/rollwise", 16)
+    assert Settings.read(config(trainer__v1__trainer_mode="colocate_async")).silent_after == 22
+    assert Settings.read(config(data__rollwise={"n_rollouts": 6})).n_rollouts == 6
+    assert context_window(config()) == 76
+    assert context_window(config(actor_rollout_ref__rollout__max_model_len=8000)) == 8000
+    assert run_facts(config(), settings)["group_size"] == 4
+
+
+def test_an_unknown_key_is_refused() -> None:
+    with pytest.raises(rw.ConfigError, match="curriculum_option"):
+        Settings.read(config(data__rollwise={"curriculum_option": {}}))
+
+
+def test_any_curriculum_with_its_options_and_rewards() -> None:
+    settings = Settings.read(
+        config(
+            data__rollwise={
+                "curriculum": "rollwise.curricula.bots:BOTS",
+                "curriculum_options": {"seed": 3},
+                "reward_spec": {"low": -1, "high": 1},
+            }
+        )
+    )
+    made = settings.make()
+    assert isinstance(made, rw.BOTS)
+    assert (made.seed, made.reward_spec) == (3, rw.RewardSpec(low=-1, high=1))

@@ -1,0 +1,145 @@
+"""Real verl jobs with the product's adapter: Ray, FSDP2, TransferQueue, checkpoints, on a CPU."""
+
+import json
+import shutil
+from collections import Counter
+from pathlib import Path
+
+import pytest
+import verl_toy
+from verl_job import FILTERED, Job
+from verl_toy import asked, groups
+
+from rollwise.reports.run.report import write_report
+from rollwise.runs.by_method import group_runs
+from rollwise.runs.reading import read_run
+
+ASYNC = (
+    "trainer.v1.trainer_mode=colocate_async",
+    "trainer.v1.colocate_async.num_warmup_batches=1",
+    "trainer.v1.sampler.max_off_policy_threshold=4",
+)
+
+
+@pytest.fixture(scope="session")
+def toy(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("toy")
+    verl_toy.make(folder)
+    return folder
+
+
+def test_killed_and_resumed_asks_as_the_uninterrupted_run(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "straight") as job:
+        straight = asked(job.wait().run)
+    with Job(toy, tmp_path / "killed") as job:
+        job.until_step(5)
+        job.kill()
+    run = tmp_path / "killed/rollwise"
+    before = asked(run)
+    assert (tmp_path / "killed/latest_checkpointed_iteration.txt").read_text() == "3"
+    assert {step: before[step] for step in (4, 5)} == {step: straight[step] for step in (4, 5)}
+    with Job(toy, tmp_path / "killed") as job:
+        resumed = asked(job.wait().run)
+    assert resumed == straight
+    assert [len(resumed[step]) for step in range(1, 7)] == [4] * 6
+    lines = groups(run)
+    assert all("." in line["ticket"] for line in lines if line["step"] > 3)  # tickets of another incarnation
+    assert all(line["trained"] and len(line["rewards"]) == 4 and any(line["texts"]) for line in lines)
+    read = read_run(run)
+    assert read.steps.tolist() == [1, 2, 3, 4, 5, 6]
+    assert read.column("curriculum/told").tolist() == [4, 8, 12, 16, 20, 24]
+    assert write_report(run).exists()
+    other = tmp_path / "straight/rollwise"
+    assert [sorted(seeds) for seeds in group_runs([run, other]).runs.values()] == [[7], [7]]
+
+
+@pytest.mark.all
+def test_open_tickets_come_back_after_a_kill(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "job", *ASYNC) as job:
+        job.until_step(5)
+        job.kill()
+    before = asked(job.run)
+    (saved,) = [p for p in (tmp_path / "job").glob("global_step_3/data.pt")]
+    state = json.dumps(_open_in(saved))
+    with Job(toy, tmp_path / "job", *ASYNC) as job:
+        job.wait()
+    after = groups(job.run)
+    again = [line for line in after if line["step"] > 3 and f'"{line["ticket"]}"' in state]
+    assert len(again) == 4
+    assert all("." not in line["ticket"] for line in again)
+    assert asked(job.run)[4] == before[4]
+
+
+def _open_in(path: Path) -> list[str]:
+    import torch
+
+    def find(value: object) -> object:
+        if isinstance(value, dict):
+            if "curriculum" in value:
+                return value["curriculum"]
+            return next((found for one in value.values() if (found := find(one)) is not None), None)
+        return None
+
+    return [ticket["id"] for ticket in find(torch.load(path, weights_only=False))["ledger"]["open"]]
+
+
+@pytest.mark.all
+def test_filtered_and_surplus_groups_are_told(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "job", *FILTERED, "++data.rollwise.curriculum=bots", steps=3) as job:
+        job.wait()
+    fates = Counter(line["fate"] for line in groups(job.run))
+    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert fates["trained"] == 12
+    assert fates["filtered"] > 0
+    assert last["curriculum/asked"] == last["curriculum/told"] == fates.total()
+    assert last["curriculum/open"] == 0
+
+
+@pytest.mark.all
+def test_groups_of_six(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "job", "++data.rollwise.n_rollouts=6", steps=2) as job:
+        job.wait()
+    assert [len(line["rewards"]) for line in groups(job.run)] == [6] * 8
+
+
+@pytest.mark.all
+def test_two_ranks(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "job", steps=2, ranks=2) as job:
+        job.wait()
+    assert len(groups(job.run)) == 8
+
+
+@pytest.mark.all
+def test_failed_rollouts_are_no_evidence(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "job", steps=2, TOY_FAILS="1") as job:
+        job.wait()
+    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["curriculum/told"] == 8
+    assert last["curriculum/failed"] == 4 * Counter(line["fate"] for line in groups(job.run))["failed"] > 0
+
+
+@pytest.mark.all
+def test_metis_is_judged_by_the_live_policy(toy: Path, tmp_path: Path) -> None:
+    manager = "rollwise.engines.verl.JudgingManager"
+    more = (
+        "++data.rollwise.curriculum=metis",
+        f"+actor_rollout_ref.rollout.agent.agent_loop_manager_class={manager}",
+        "actor_rollout_ref.rollout.max_model_len=8000",
+    )
+    with Job(toy, tmp_path / "job", *more, steps=2) as job:
+        job.wait()
+    assert len(groups(job.run)) == 8
+    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert last["curriculum/judged"] > 0
+
+
+@pytest.mark.all
+def test_data_that_moved(toy: Path, tmp_path: Path) -> None:
+    with Job(toy, tmp_path / "job", steps=3) as job:
+        job.wait()
+    shutil.copytree(job.run, tmp_path / "before")
+    with Job(toy, tmp_path / "job", steps=5, train="moved") as job:
+        job.wait()
+    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    assert (last["curriculum/state_added"], last["curriculum/state_dropped"]) == (12, 8)
+    assert asked(job.run)[3] == asked(tmp_path / "before")[3]
