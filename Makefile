@@ -6,7 +6,10 @@ PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2
 QUICK := $(addprefix tests/,answers core curricula estimators evaluation gates judges runs)
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
-.PHONY: demo quick test test-all lint bench compare golden help-snapshots docs clean
+ENGINES ?= .venv-engines
+TEST_ENGINES = ROLLWISE_ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest tests/engines_real --durations 0
+
+.PHONY: demo quick test test-all test-engines test-engines-all lint bench compare golden help-snapshots docs clean
 
 demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with the default method; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
@@ -20,6 +23,23 @@ test: $(VENV)/.installed lint  ## Lint, types, and every test
 
 test-all: $(VENV)/.installed lint  ## As `test`, with five times as many examples for every property
 	$(PYTEST) --hypothesis-profile thorough
+
+test-engines:  ## Real engines (verl on a CPU), in an environment of their own; skipped where that can't be installed
+	@$(MAKE) --no-print-directory $(ENGINES)/.installed || { echo "skipped: no environment for engines, for the reason above"; exit 0; }; \
+	$(TEST_ENGINES) -m "not all"
+
+test-engines-all:  ## All of them, by hand: minutes each
+	@$(MAKE) --no-print-directory $(ENGINES)/.installed
+	$(TEST_ENGINES)
+
+# verl pins a transformers of its own, so engines can't share the environment of TRL
+$(ENGINES)/.installed: constraints-engines.txt
+	$(PYTHON) -m venv $(ENGINES)
+	$(ENGINES)/bin/python -m pip install --quiet --upgrade pip
+	$(ENGINES)/bin/python -m pip install --quiet --constraint constraints-engines.txt torch
+	$(ENGINES)/bin/python -m pip install --quiet --constraint constraints-engines.txt --requirement requirements-engines.txt
+	$(ENGINES)/bin/python -m pip install --quiet --no-deps --editable .
+	@touch $@
 
 lint: $(VENV)/.installed
 	$(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
@@ -45,7 +65,7 @@ $(VENV)/.installed: pyproject.toml constraints.txt
 	@touch $@
 
 clean:
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(ENGINES) .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 .PHONY: docs
 docs: $(VENV)/.installed  ## The site of the docs, into site/

@@ -59,7 +59,7 @@ def test_open_tickets_come_back_after_a_kill(toy: Path, tmp_path: Path) -> None:
         job.until_step(5)
         job.kill()
     before = asked(job.run)
-    (saved,) = [p for p in (tmp_path / "job").glob("global_step_3/data.pt")]
+    (saved,) = (tmp_path / "job").glob("global_step_3/data.pt")
     state = json.dumps(_open_in(saved))
     with Job(toy, tmp_path / "job", *ASYNC) as job:
         job.wait()
@@ -123,6 +123,7 @@ def test_metis_is_judged_by_the_live_policy(toy: Path, tmp_path: Path) -> None:
     manager = "rollwise.engines.verl.JudgingManager"
     more = (
         "++data.rollwise.curriculum=metis",
+        "++data.rollwise.curriculum_options.format=boxed",
         f"+actor_rollout_ref.rollout.agent.agent_loop_manager_class={manager}",
         "actor_rollout_ref.rollout.max_model_len=8000",
     )
@@ -130,7 +131,8 @@ def test_metis_is_judged_by_the_live_policy(toy: Path, tmp_path: Path) -> None:
         job.wait()
     assert len(groups(job.run)) == 8
     last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
-    assert last["curriculum/judged"] > 0
+    assert last["curriculum/questions"] == 64
+    assert last["curriculum/too_long"] == 0
 
 
 @pytest.mark.all

@@ -1,4 +1,4 @@
-"""Lets verl 0.9 train on a CPU, for tests: a platform, and a rollout server of transformers. Nothing of verl is changed.
+"""Lets verl 0.9 train on a CPU, for tests: a platform, and a rollout server of transformers.
 
 VERL_USE_EXTERNAL_MODULES=verl_cpu VERL_PLATFORM=cpu VERL_ENGINE_DEVICE=cuda
 """

@@ -7,7 +7,7 @@ when one of them is.
 from importlib import import_module
 from typing import Any
 
-_PLACES = {"CurriculumDataset": "dataset", "replay_buffer": "buffer", "JudgingManager": "judging"}
+_PLACES = {"CurriculumDataset": "dataset", "replay_buffer": "buffer", "JudgingManager": "manager"}
 
 
 def __getattr__(name: str) -> Any:

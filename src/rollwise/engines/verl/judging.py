@@ -6,21 +6,10 @@ import asyncio
 import uuid
 from typing import Any
 
-from verl.trainer.ppo.v1.agent_loop_tq import AgentLoopManagerTQ
-
 from rollwise.curricula import Curriculum
-from rollwise.engines.verl.shared import SHARED
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer
 from rollwise.training.judging.judgment_prompts import QuestionEncoder
-
-
-class JudgingManager(AgentLoopManagerTQ):
-    """verl's agent loop manager, which also hands its client of the rollout servers to the data set."""
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        SHARED.client = kwargs.get("llm_client", args[1] if len(args) > 1 else None)
 
 
 def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window: int) -> None:

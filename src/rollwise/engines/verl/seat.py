@@ -190,9 +190,9 @@ class Seat:
         """The group with rollouts that never came back counted as failed."""
         scored = [i for i, reward in enumerate(group.rewards) if not math.isnan(reward)]
         failed = max(len(group.rewards), ticket.n_rollouts or self.n_rollouts) - len(scored)
-        rewards, tokens, texts = (
-            [values[i] for i in scored] if values else [] for values in (group.rewards, group.tokens, group.texts)
-        )
+        rewards = [group.rewards[i] for i in scored]
+        tokens = [group.tokens[i] for i in scored] if group.tokens else []
+        texts = [group.texts[i] for i in scored] if group.texts else []
         return LoggedGroup(ticket, rewards, tokens, texts, failed, group.fate)
 
     def _widen(self, rewards: Sequence[float]) -> None:

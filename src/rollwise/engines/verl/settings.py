@@ -86,19 +86,19 @@ def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int)
     """
     if _at(config, "trainer.v1") is None or not _at(config, "trainer.use_v1"):
         raise ConfigError("the curriculum works in verl's v1 trainer: set trainer.use_v1=True (verl 0.9)")
-    if _at(config, "data.dataloader_num_workers") != 0:
+    if (workers := _at(config, "data.dataloader_num_workers")) != 0:
         raise ConfigError(
-            f"data.dataloader_num_workers={_at(config, 'data.dataloader_num_workers')}: workers hold copies of the curriculum "
-            "that hear no outcome; set data.dataloader_num_workers=0"
+            f"data.dataloader_num_workers={workers}: workers hold copies of the curriculum that hear no outcome; set "
+            "data.dataloader_num_workers=0"
         )
     if _at(config, "data.shuffle"):
         raise ConfigError("data.shuffle=True: the curriculum decides the order; set data.shuffle=False")
-    for key, name in (("data.custom_cls", "CurriculumDataset"), (_SAMPLER, "replay_buffer")):
+    for key in ("data.custom_cls", _SAMPLER):
         path = _at(config, f"{key}.path")
         if path and not str(path).startswith("pkg://"):
             raise ConfigError(
                 f"{key}.path={path!r} is a file, which verl runs as a module of its own, so that data set and buffer "
-                f"would not share a curriculum; set {key}.path={PATH} (or pkg:// and a module with a subclass of {name})"
+                f"would not share a curriculum; set {key}.path={PATH}, or pkg:// and your module with a subclass"
             )
     if not has_buffer:
         raise ConfigError(
@@ -106,17 +106,17 @@ def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int)
         )
     if (batch := int(_at(config, "data.train_batch_size"))) > n_prompts:
         raise ConfigError(f"data.train_batch_size={batch}, but there are {n_prompts} prompts; give more data")
+    _check_filtering(config)
+
+
+def _check_filtering(config: Mapping[str, Any]) -> None:
+    """Rewards must be there when groups are told; and a custom sampler gets no arguments of verl's filtering."""
     reward_model = _at(config, "reward.reward_model") or {}
     if reward_model.get("enable") and not reward_model.get("enable_resource_pool"):
         raise ConfigError(
             "a colocated reward model scores after the curriculum is told; set "
             "reward.reward_model.enable_resource_pool=True"
         )
-    _check_filtering(config)
-
-
-def _check_filtering(config: Mapping[str, Any]) -> None:
-    """Verl gives a custom sampler none of the arguments of its group filtering."""
     kwargs = _at(config, "trainer.v1.sampler.sampler_kwargs") or {}
     sync = (_at(config, "trainer.v1.trainer_mode") or "sync") == "sync"
     filtering = _at(config, "algorithm.filter_groups") or {}
