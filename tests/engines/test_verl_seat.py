@@ -187,6 +187,28 @@ def test_the_folder_can_be_reported(tmp_path: Path) -> None:
     assert (tmp_path / "before-1/rollouts.jsonl").exists()
 
 
+def test_evaluations_join_their_step(tmp_path: Path) -> None:
+    one = seat(folder=tmp_path)
+    one.evaluated(0, {"u0": [1.0, 0.0]})  # before the first ask
+    train(one, range(1, 3))
+    one.evaluated(2, {"u1": [1.0, 0.0]})
+    one.evaluated(2, {"u2": [0.0, 0.0], "u3": [math.nan]})
+    run = read_run(tmp_path)
+    assert run.steps.tolist() == [0, 1, 2]
+    assert run.column("eval/pass@1")[[0, 2]].tolist() == [0.5, 0.25]
+    assert run.column("eval/pass@2")[2] == 0.5
+    assert run.column("rollouts").tolist() == [0, 12, 24]
+
+
+def test_the_config_of_a_command_stays(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("curriculum: recommended\n")
+    train(seat(folder=tmp_path), range(1, 3))
+    train(seat(folder=tmp_path), range(1, 2))
+    assert (tmp_path / "config.yaml").read_text() == "curriculum: recommended\n"
+    assert [line["step"] for line in lines(tmp_path, "metrics")] == [1]
+    assert not (tmp_path / "before-1").exists()
+
+
 def rows(**more: Any) -> Any:
     return datasets.Dataset.from_list(
         [
