@@ -5,6 +5,7 @@ import shutil
 from collections import Counter
 from pathlib import Path
 
+import numpy as np
 import pytest
 import verl_toy
 from verl_job import FILTERED, Job
@@ -46,8 +47,9 @@ def test_killed_and_resumed_asks_as_the_uninterrupted_run(toy: Path, tmp_path: P
     assert all("." in line["ticket"] for line in lines if line["step"] > 3)  # tickets of another incarnation
     assert all(line["trained"] and len(line["rewards"]) == 4 and any(line["texts"]) for line in lines)
     read = read_run(run)
-    assert read.steps.tolist() == [1, 2, 3, 4, 5, 6]
-    assert read.column("curriculum/told").tolist() == [4, 8, 12, 16, 20, 24]
+    assert read.steps.tolist() == [0, 1, 2, 3, 4, 5, 6]
+    assert read.column("curriculum/told")[1:].tolist() == [4, 8, 12, 16, 20, 24]
+    assert np.isfinite(read.column("eval/pass@1")).tolist() == [True, False, False, True, False, False, True]
     assert write_report(run).exists()
     other = tmp_path / "straight/rollwise"
     assert [sorted(seeds) for seeds in group_runs([run, other]).runs.values()] == [[7], [7]]
