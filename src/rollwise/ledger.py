@@ -13,6 +13,7 @@ from rollwise.evidence import Evidence
 from rollwise.incarnations import Incarnations, TicketStatus, parse
 from rollwise.outcome import Outcome, shown
 from rollwise.pool import PromptPool
+from rollwise.snapshot import deferred
 from rollwise.ticket import Purpose, Ticket
 from rollwise.told import Learner, Refused, Told, read_outcome
 
@@ -130,7 +131,13 @@ class Ledger:
 
     def expire(self, clock: int) -> np.ndarray:
         """Close every ticket that is too old at `clock`; the slots so freed, (K,) int64."""
-        due = self.due(clock)
+        return self._close_late(self.due(clock))
+
+    def expire_these(self, ticket_ids: Iterable[str]) -> np.ndarray:
+        """Close those of these tickets that are open; the slots so freed, (K,) int64."""
+        return self._close_late([self._open[id_] for id_ in dict.fromkeys(ticket_ids) if id_ in self._open])
+
+    def _close_late(self, due: list[Entry]) -> np.ndarray:
         for entry in due:
             self._expired[entry.ticket.id] = self._open.pop(entry.ticket.id)
             del self._open_of[entry.slot]
@@ -221,8 +228,8 @@ class Ledger:
         return {
             "next": self.incarnations.next,
             "incarnations": self.incarnations.state(),
-            "open": _pack(self._open.values()),
-            "expired": _pack(self._expired.values()),
+            "open": deferred(_pack, tuple(self._open.values())),
+            "expired": deferred(_pack, tuple(self._expired.values())),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> int:
@@ -267,11 +274,10 @@ def _rows(outcomes: Any) -> Iterable[Any]:
         raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None
 
 
-def _pack(entries: Iterable[Entry]) -> dict[str, list[Any]]:
+def _pack(entries: Sequence[Entry]) -> dict[str, list[Any]]:
     """Every field of the tickets but the prompt, as one list a field: small, and quick to write."""
-    rows = list(entries)
-    columns = {name: [getattr(entry.ticket, name) for entry in rows] for name in _SAVED}
-    return {**columns, "asked_at": [entry.asked_at for entry in rows]}
+    columns = {name: [getattr(entry.ticket, name) for entry in entries] for name in _SAVED}
+    return {**columns, "asked_at": [entry.asked_at for entry in entries]}
 
 
 def _unpack(state: Any) -> dict[str, list[Any]]:

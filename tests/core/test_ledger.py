@@ -121,7 +121,7 @@ def test_a_saved_ticket_keeps_every_field() -> None:
     loaded = Ledger(pool, expire_after=None)
     loaded.load_state_dict(json.loads(json.dumps(book.state_dict())))
     assert loaded.open_tickets() == [ticket]
-    assert loaded._expired == book._expired
+    assert [loaded._whole(entry) for entry in loaded._expired.values()] == [ticket]
 
 
 def test_states_of_version_0_1_load() -> None:

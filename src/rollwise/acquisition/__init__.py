@@ -41,10 +41,22 @@ def nearness(rates: np.ndarray, target: float) -> np.ndarray:
     return np.maximum(1.0 - np.abs(rates - target), 0.0)
 
 
+def _target(mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    return nearness(mean, 0.5)
+
+
+def _uncertainty(mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    return uncertainty
+
+
+def _variance(mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
+    return variance
+
+
 ACQUISITIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
-    "target": lambda mean, uncertainty, variance: nearness(mean, 0.5),
-    "uncertainty": lambda mean, uncertainty, variance: uncertainty,
-    "variance": lambda mean, uncertainty, variance: variance,
+    "target": _target,
+    "uncertainty": _uncertainty,
+    "variance": _variance,
 }
 """Name -> a function of a belief's mean, its uncertainty and the variance expected of a rollout, (N,) each."""
 

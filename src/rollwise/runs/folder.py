@@ -10,12 +10,10 @@ checkpoint counts, and a resume checks that they still reach it.
 
 from __future__ import annotations
 
-import errno
 import itertools
 import json
 import logging
 import os
-import sys
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -27,6 +25,7 @@ from rollwise.outcome import RewardSpec
 from rollwise.renamed import with_new_names
 from rollwise.runs.data_file import DATA_FILE
 from rollwise.runs.lines import clean, keep_until, read_log
+from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import end_of, holds, read_record
 from rollwise.runs.names import (
     CHECKPOINTS,
@@ -41,10 +40,6 @@ from rollwise.runs.names import (
 )
 from rollwise.state import make_folder, naming, sync_folder, write_atomically
 from rollwise.yaml_file import read_yaml, write_yaml
-
-if sys.platform != "win32":
-    import fcntl
-
 
 logger = logging.getLogger(__name__)
 
@@ -87,18 +82,10 @@ class RunFolder:
         Raises:
             StateFileError: another process is training into it.
         """
-        if sys.platform == "win32":
-            yield
-            return
-        with open(self.path / LOCK_FILE, "ab") as lock:
-            try:
-                fcntl.lockf(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock, which forked children would go on holding
-            except OSError as error:
-                if error.errno in (errno.EACCES, errno.EAGAIN):  # else a file system without locks
-                    raise StateFileError(
-                        f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the "
-                        "command again"
-                    ) from error
+        message = (
+            f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the command again"
+        )
+        with lock_file(self.path, message):
             try:
                 yield
             finally:

@@ -75,6 +75,9 @@ def test_another_pool_keeps_the_incarnation_and_a_load_renews_it() -> None:
     assert curriculum.ask(1)[0].id == f"t2.{tag}"
     curriculum.load_state_dict(curriculum.state_dict())
     assert curriculum.ask(1)[0].id not in ("t3", f"t3.{tag}")
+    tag = curriculum.ledger.incarnations.tag
+    curriculum.load_state_dict(curriculum.state_dict(), new_incarnation=False)
+    assert curriculum.ask(1)[0].id == f"t4.{tag}"
 
 
 def test_metis_keeps_the_predicted_variance_of_open_tickets() -> None:
@@ -274,7 +277,12 @@ def test_an_error_leaves_the_curriculum_free_and_copies_are_their_own() -> None:
 def test_curricula_of_curricula_do_not_trip_over_themselves() -> None:
     inner = {"curriculum": "prioritized", "options": {}}
     mixture = bound("mixture", 30, lanes={"a": {"weight": 1, **inner}, "b": {"weight": 1, "curriculum": "uniform"}})
-    nested = bound("nested", 30, categories={"curriculum": "sec"}, prompts={"curriculum": "recommended"})
+    nested = bound(
+        "nested",
+        30,
+        categories={"curriculum": "sec", "options": {"pool_multiplier": None}},
+        prompts={"curriculum": "selector", "options": {"candidate_multiplier": None}},
+    )
     for curriculum in (mixture, nested):
         for step in range(1, 5):
             curriculum.advance(step)

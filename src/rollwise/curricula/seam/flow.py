@@ -6,6 +6,7 @@ Curricula of curricula call these parts of their children.
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -35,6 +36,19 @@ _SHARED_COLUMNS: dict[str, tuple[type, Any]] = {
 _FEW_EXPIRED = 32
 _NEARLY_ALL = 0.9
 """Warn of asks without a step from this many expired tickets on, if they are this share of all that are closed."""
+
+
+@dataclass(frozen=True, slots=True)
+class TieBreaks:
+    """The curriculum's tie-breakers, for its rails: a method of the curriculum would not outlive a pickle."""
+
+    rng: RngStreams
+    id_hashes: np.ndarray
+    columns: Columns
+
+    def __call__(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 (K,), see `Flow.ties`."""
+        return ties(self.rng.seed, self.id_hashes[slots], self.columns["asked"][slots])
 
 
 class Flow(Consulting):
@@ -198,7 +212,13 @@ class Flow(Consulting):
         self.counters = dict.fromkeys(self.counted, 0)
         before = getattr(self, "safeguards", None)
         self.safeguards = (
-            Safeguards.of(pool, self.rails, ties=self.ties, rotates=self.rotates, before=before)
+            Safeguards.of(
+                pool,
+                self.rails,
+                ties=TieBreaks(self.rng, self.id_hashes, self.columns),
+                rotates=self.rotates,
+                before=before,
+            )
             if ledger is None
             else Safeguards()
         )
@@ -226,4 +246,4 @@ class Flow(Consulting):
 
     def ties(self, slots: np.ndarray) -> np.ndarray:
         """uint32 tie-breakers (K,): random over prompts and visits, but the same whatever the order of events."""
-        return ties(self.rng.seed, self.id_hashes[slots], self.columns["asked"][slots])
+        return TieBreaks(self.rng, self.id_hashes, self.columns)(slots)

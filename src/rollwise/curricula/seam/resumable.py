@@ -87,7 +87,9 @@ class Resumable(Method):
         }
 
     @exclusive
-    def load_state_dict(self, state: Mapping[str, Any], *, strict: bool = True) -> JoinReport:
+    def load_state_dict(
+        self, state: Mapping[str, Any], *, strict: bool = True, new_incarnation: bool = True
+    ) -> JoinReport:
         """Go on from a saved state, joined to the present pool by prompt id.
 
         Tickets that were open or expired at the save keep their ids. Those issued from now on carry a new random tag,
@@ -97,6 +99,8 @@ class Resumable(Method):
             state: what `state_dict` returned.
             strict: whether options that differ from the saved ones raise; if not, the present ones hold, and what
                 they need that the saved ones did not begins as for a new prompt.
+            new_incarnation: False where no ticket leaves this process, as in a trainer that makes its own rollouts:
+                then ids go on without a new tag, and a resumed run's files equal the uninterrupted run's.
 
         Raises:
             StateError: another method or version, options that differ, no prompt in common, or damaged contents.
@@ -105,7 +109,8 @@ class Resumable(Method):
         """
         saving.check_header(state, type(self).__name__, self.options, strict=strict)
         report = self._join(self.pool, state, "the data set has changed since the state was saved: %s", strict=strict)
-        self.ledger.incarnations.renew()
+        if new_incarnation:
+            self.ledger.incarnations.renew()
         return report
 
     @exclusive

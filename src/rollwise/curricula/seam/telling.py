@@ -98,6 +98,24 @@ class Telling(Asking):
         return [] if ticket is None else [ticket]
 
     @exclusive
+    def expire(self, ticket_ids: Iterable[str]) -> int:
+        """Close open tickets now, as those that are too old: their prompts are free, and late outcomes are still taken.
+
+        Args:
+            ticket_ids: for example of a worker that is gone. Ids that are not open are passed over.
+
+        Returns:
+            How many were closed.
+
+        Raises:
+            ConcurrentUseError: another call is running. Nothing has changed.
+        """
+        freed = self.ledger.expire_these(ticket_ids)
+        self._release(freed[~self.ledger.open[freed]])
+        self.counters["expired"] += len(freed)
+        return len(freed)
+
+    @exclusive
     def widen_rewards(self, low: float, high: float) -> bool:
         """Take rewards from `low` to `high` from now on, where no `reward_spec` was given; whether that changed it.
 

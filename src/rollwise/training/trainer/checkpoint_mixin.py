@@ -230,7 +230,7 @@ class CheckpointMixin(TrlTrainer):
 
     def _load_curriculum(self, state: Mapping[str, Any], checkpoint: Path) -> None:
         """On rank 0: the others' curricula have no prompts."""
-        self.curriculum.load_state_dict(state)
+        self.curriculum.load_state_dict(state, new_incarnation=False)
         self.curriculum.load_files(checkpoint / _FILES)
 
     def _moving_reference(self) -> Any:

@@ -1,0 +1,289 @@
+"""The service as a named Ray actor: `start` it in one process, `connect` from any other of the cluster."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import pickle
+import uuid
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from rollwise.curricula import Curriculum, JoinReport
+from rollwise.engines.calls import Told
+from rollwise.engines.service import CurriculumService
+from rollwise.errors import ConfigError, RollwiseError, StateFileError, check_installed
+from rollwise.judges import Answer, Lesson, Question
+from rollwise.outcome import Outcome
+from rollwise.ticket import Ticket
+
+P = ParamSpec("P")
+T = TypeVar("T")
+
+NAMESPACE = "rollwise"
+CALLS = 10_000
+"""How many calls may wait in the actor, and how many one handle may have sent: beyond it Ray raises in the caller."""
+LONGEST_PAUSE = 0.5
+"""Seconds after which asks that wait are looked at again."""
+TOGETHER = 0.002
+"""Seconds that calls are gathered before they are served together."""
+
+
+class Actor:
+    """What runs in the actor's process: an event loop in front of a `CurriculumService`.
+
+    Started with a folder, it goes on from the newest state there; so it does when Ray starts it again after a crash.
+    """
+
+    def __init__(self, curriculum: bytes | Callable[[], Curriculum], options: Mapping[str, Any]) -> None:
+        made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
+        self.service = CurriculumService(made, **options)
+        self.loaded: int | None = None
+        if options.get("folder") is not None:
+            with contextlib.suppress(StateFileError):  # nothing saved yet
+                self.loaded = self.service.load()
+        self._woken = False
+        self._timed = False
+
+    async def ready(self) -> int | None:
+        """The step of the state that was loaded at the start."""
+        return self.loaded
+
+    async def ask(self, *arguments: Any) -> list[Ticket]:
+        tickets: list[Ticket] = await self._served(self.service.put_ask(*arguments))
+        return tickets
+
+    async def tell(self, outcomes: list[Outcome]) -> Told:
+        told: Told = await self._served(self.service.put_tell(outcomes))
+        return told
+
+    async def call(self, method: str, *arguments: Any, **named: Any) -> Any:
+        """Any other method; those that take long run beside the loop, so that others are served meanwhile."""
+        function = getattr(self.service, method)
+        if method in ("save", "state_dict"):
+            return await asyncio.to_thread(function, *arguments, **named)
+        return function(*arguments, **named)
+
+    async def _served(self, done: Future[Any]) -> Any:
+        if not self._woken:
+            self._woken = True
+            asyncio.get_running_loop().call_later(TOGETHER, self._serve)
+        return await asyncio.wrap_future(done)
+
+    def _serve(self) -> None:
+        """Serve; again in a while, if asks wait whose time will be over though no call comes."""
+        self._woken = False
+        self.service.serve()
+        wake = self.service.desk.wake_at()
+        if wake is not None and not self._timed:
+            self._timed = True
+            seconds = min(max(wake - self.service.desk.clock(), TOGETHER), LONGEST_PAUSE)
+            asyncio.get_running_loop().call_later(seconds, self._on_time)
+
+    def _on_time(self) -> None:
+        self._timed = False
+        self._serve()
+
+
+class RayService:
+    """The methods of `CurriculumService`, called over Ray. Made by `start` and `connect`; may be pickled.
+
+    In a coroutine, where waiting would hold up the loop, await the actor's own methods:
+    `await service.actor.ask.remote(...)`.
+
+    Attributes:
+        actor: the Ray actor.
+        name: its name.
+    """
+
+    def __init__(self, actor: Any, name: str) -> None:
+        self.actor = actor
+        self.name = name
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        step: int | None = None,
+        n_rollouts: int | None = None,
+        timeout: float = 0.0,
+    ) -> list[Ticket]:
+        """As `CurriculumService.ask`; without `request` it gets one, so that Ray may repeat the call."""
+        request = request or uuid.uuid4().hex
+        tickets: list[Ticket] = _get(self.actor.ask.remote(n, worker, request, step, n_rollouts, timeout))
+        return tickets
+
+    def tell(self, outcomes: Iterable[Outcome] | Outcome) -> Told:
+        """As `CurriculumService.tell`."""
+        told: Told = _get(self.actor.tell.remote([outcomes] if isinstance(outcomes, Outcome) else list(outcomes)))
+        return told
+
+    def advance(self, step: int) -> None:
+        """As `CurriculumService.advance`."""
+        self._call(CurriculumService.advance, step)
+
+    def probe(
+        self, n: int, *, worker: str | None = None, step: int | None = None, n_rollouts: int | None = None
+    ) -> list[Ticket]:
+        """As `CurriculumService.probe`."""
+        return self._call(CurriculumService.probe, n, worker=worker, step=step, n_rollouts=n_rollouts)
+
+    def consult(self, n: int, *, step: int | None = None) -> list[Question]:
+        """As `CurriculumService.consult`."""
+        return self._call(CurriculumService.consult, n, step=step)
+
+    def advise(self, answers: Iterable[Answer]) -> None:
+        """As `CurriculumService.advise`."""
+        self._call(CurriculumService.advise, list(answers))
+
+    def lessons(self) -> list[Lesson]:
+        """As `CurriculumService.lessons`."""
+        return self._call(CurriculumService.lessons)
+
+    def lose(self, worker: str) -> int:
+        """As `CurriculumService.lose`."""
+        return self._call(CurriculumService.lose, worker)
+
+    def ticket_status(self, ticket_id: str) -> str:
+        """As `CurriculumService.ticket_status`."""
+        return self._call(CurriculumService.ticket_status, ticket_id)
+
+    def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
+        """As `CurriculumService.open_tickets`."""
+        return self._call(CurriculumService.open_tickets, prompt_id)
+
+    def status(self) -> dict[str, Any]:
+        """As `CurriculumService.status`."""
+        return self._call(CurriculumService.status)
+
+    def metrics(self) -> dict[str, float]:
+        """As `CurriculumService.metrics`."""
+        return self._call(CurriculumService.metrics)
+
+    def state_dict(self) -> dict[str, Any]:
+        """As `CurriculumService.state_dict`."""
+        return self._call(CurriculumService.state_dict)
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> JoinReport:
+        """As `CurriculumService.load_state_dict`."""
+        return self._call(CurriculumService.load_state_dict, state)
+
+    def save(self, step: int) -> Path:
+        """As `CurriculumService.save`, on the actor's machine."""
+        return self._call(CurriculumService.save, step)
+
+    def load(self, step: int | None = None) -> int:
+        """As `CurriculumService.load`."""
+        return self._call(CurriculumService.load, step)
+
+    def _call(self, method: Callable[Concatenate[CurriculumService, P], T], *arguments: P.args, **named: P.kwargs) -> T:
+        result: T = _get(self.actor.call.remote(method.__name__, *arguments, **named))
+        return result
+
+    def stop(self) -> None:
+        """End the actor. What was not saved is lost."""
+        import ray
+
+        ray.kill(self.actor)
+
+
+def start(
+    name: str,
+    curriculum: Curriculum | Callable[[], Curriculum],
+    *,
+    connect_if_running: bool = False,
+    detached: bool = False,
+    max_restarts: int = 3,
+    **options: Any,
+) -> RayService:
+    """Start the service `name`, and wait until it answers.
+
+    Given a folder, it goes on from the newest state there, also when Ray starts it again after a crash. Without one, a
+    crash ends it.
+
+    Args:
+        name: by which others of the Ray cluster `connect`.
+        curriculum: bound to its pool; or a function that makes it in the actor's process, better for a large pool.
+        connect_if_running: connect where a service of this name runs already, instead of raising.
+        detached: whether it goes on when the driver that started it has ended.
+        max_restarts: how often Ray may start it again after a crash.
+        **options: of `CurriculumService`, such as `folder` and `max_open`.
+
+    Raises:
+        ConfigError: a service of this name runs already.
+        MissingExtraError: Ray is not installed.
+    """
+    ray = _ray()
+    try:
+        running = ray.get_actor(name, namespace=NAMESPACE)
+    except ValueError:
+        running = None
+    if running is not None and connect_if_running:
+        return _answering(running, name)
+    if running is None:
+        remote = ray.remote(
+            num_cpus=0,
+            max_restarts=max_restarts if options.get("folder") is not None else 0,
+            max_task_retries=-1 if options.get("folder") is not None else 0,
+            max_concurrency=CALLS,
+            max_pending_calls=CALLS,
+        )(Actor)
+        placed = remote.options(name=name, namespace=NAMESPACE, lifetime="detached" if detached else None)
+        # Ray would hand over a curriculum whose arrays are read-only
+        made = ray.cloudpickle.dumps(curriculum) if isinstance(curriculum, Curriculum) else curriculum
+        try:
+            return _answering(placed.remote(made, options), name)
+        except ValueError:  # another driver was faster
+            if connect_if_running:
+                return connect(name)
+    raise ConfigError(
+        f"a service named {name!r} runs already on this Ray cluster: connect({name!r}) to it, stop it, or give another "
+        "name"
+    )
+
+
+def connect(name: str) -> RayService:
+    """The running service `name`.
+
+    Raises:
+        ConfigError: there is none.
+        MissingExtraError: Ray is not installed.
+    """
+    ray = _ray()
+    try:
+        return _answering(ray.get_actor(name, namespace=NAMESPACE), name)
+    except ValueError:
+        raise ConfigError(
+            f"no service named {name!r} runs on this Ray cluster: start it first, in one process, with "
+            f"rollwise.engines.ray_actor.start({name!r}, curriculum)"
+        ) from None
+
+
+def _answering(actor: Any, name: str) -> RayService:
+    _get(actor.ready.remote())
+    return RayService(actor, name)
+
+
+def _get(reference: Any) -> Any:
+    """The result of a remote call; an error of rollwise's as it was raised, without Ray's frame around it."""
+    import ray
+
+    try:
+        return ray.get(reference)
+    except ray.exceptions.RayTaskError as error:
+        if isinstance(error.cause, RollwiseError):
+            raise error.cause from None
+        raise
+
+
+def _ray() -> Any:
+    check_installed("ray", "a service over Ray", "ray")
+    import ray
+
+    if not ray.is_initialized():
+        ray.init(namespace=NAMESPACE)
+    return ray

@@ -1,0 +1,271 @@
+"""`CurriculumService`: one curriculum for many workers of an engine, in one process."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from rollwise.curricula import Curriculum, JoinReport
+from rollwise.engines.calls import Told
+from rollwise.engines.desk import Desk
+from rollwise.engines.in_flight import InFlight
+from rollwise.engines.serving import Serving
+from rollwise.engines.silence import Silence
+from rollwise.engines.state_files import StateFiles
+from rollwise.errors import ConfigError
+from rollwise.judges import Answer, Lesson, Question
+from rollwise.options import check_whole
+from rollwise.outcome import Outcome, shown
+from rollwise.snapshot import Snapshot
+from rollwise.ticket import Ticket
+
+
+class CurriculumService(Serving):
+    """One curriculum that any number of threads ask and tell at once.
+
+    Calls that wait are served together. The learner owns the clock: `advance` moves it. Workers may die, answer twice,
+    late, or in another order.
+
+    Args:
+        curriculum: bound to its pool. From now on only the service may use it.
+        folder: where `save` and `load` keep states; None: `state_dict` and `load_state_dict` only.
+        keep: how many saved states are kept; None: all.
+        max_open: at most this many tickets are out at a time. Beyond it `ask` waits, or gives fewer.
+        max_open_per_worker: the same for each worker that gives its name; None: no bound but `max_open`.
+        expire_seconds: a ticket that is out longer expires and frees its prompt, as one does after the curriculum's
+            `expire_after` steps; None: steps alone count.
+        silent_after: `ask` raises once this many tickets were asked and no outcome was told; also after 10 steps of the
+            learner, and after an hour in which nothing could be given.
+        clock: the present in seconds, for tests.
+
+    >>> import rollwise as rw
+    >>> pool = rw.PromptPool(ids=["a", "b"])
+    >>> service = CurriculumService(rw.Uniform(pool, seed=0))
+    >>> tickets = service.ask(2, worker="w0", n_rollouts=4)
+    >>> service.tell([rw.Outcome(ticket.id, rewards=[1, 0, 0, 1]) for ticket in tickets])
+    Told(taken=2, repeated=0, refused=())
+    >>> service.advance(1)
+    """
+
+    def __init__(
+        self,
+        curriculum: Curriculum,
+        *,
+        folder: str | os.PathLike[str] | None = None,
+        keep: int | None = 10,
+        max_open: int = 65_536,
+        max_open_per_worker: int | None = None,
+        expire_seconds: float | None = None,
+        silent_after: int = 65_536,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
+        if not isinstance(curriculum, Curriculum):
+            raise ConfigError(f"a service takes a Curriculum, got {shown(curriculum)}")
+        if expire_seconds is not None and not expire_seconds > 0:
+            raise ConfigError(f"expire_seconds must be greater than 0, got {expire_seconds!r}; None turns it off")
+        keep = None if keep is None else check_whole("keep", keep, least=1)
+        in_flight = InFlight(max_open, max_open_per_worker, expire_seconds)
+        silence = Silence(check_whole("silent_after", silent_after, least=1))
+        _ = curriculum.pool.encoded_ids  # made once: the first save need not wait for it
+        self._files = None if folder is None else StateFiles(folder, keep=keep)
+        curriculum.new_incarnation()
+        curriculum.advance(curriculum.step)
+        super().__init__(Desk(curriculum, in_flight, silence, clock))
+        in_flight.load(({}, []), curriculum.open_tickets(), clock())
+        self._saving = threading.Lock()
+        self._snapshot = Snapshot()
+        self._snapshot.take(curriculum.state_dict)  # its memory is there before the first save
+        self._saved_step: int | None = None
+
+    # ---- what workers call ----
+
+    def ask(
+        self,
+        n: int = 1,
+        *,
+        worker: str | None = None,
+        request: str | None = None,
+        step: int | None = None,
+        n_rollouts: int | None = None,
+        timeout: float = 0.0,
+    ) -> list[Ticket]:
+        """Up to `n` prompts to roll out now; fewer where bounds or the pool allow no more.
+
+        Args:
+            n: how many prompts.
+            worker: who asks; its tickets count towards `max_open_per_worker`, and `lose` gives them up.
+            request: the caller's name for this ask. The same worker and request again get the same tickets.
+            step: the step they are for; by default the learner's. A larger one moves the clock.
+            n_rollouts: how many rollouts make a group.
+            timeout: how many seconds to wait until all `n` can be given.
+
+        Raises:
+            ConfigError: a number out of range.
+            SilentNoOpError: nothing was told for too long. Nothing has changed in either case.
+        """
+        return self.wait(self.put_ask(n, worker, request, step, n_rollouts, timeout))
+
+    def tell(self, outcomes: Iterable[Outcome] | Outcome) -> Told:
+        """Learn from outcomes, in any order, late or partial. What was told before changes nothing.
+
+        An outcome that is wrong, or whose ticket is of another future, is left out and returned; the others are taken.
+
+        Raises:
+            TicketError: something else than outcomes was given. Nothing has changed then.
+        """
+        return self.wait(self.put_tell(outcomes))
+
+    def advance(self, step: int) -> None:
+        """The learner is at `step`; tickets that are too old expire.
+
+        Raises:
+            ConfigError: a step before the present one. Nothing has changed then.
+        """
+        self.run(lambda: self.desk.curriculum.advance(step))
+
+    def probe(
+        self, n: int, *, worker: str | None = None, step: int | None = None, n_rollouts: int | None = None
+    ) -> list[Ticket]:
+        """Prompts to roll out and tell about, but not to train on, as `Curriculum.probe`; most methods want none."""
+        desk = self.desk
+
+        def probe() -> list[Ticket]:
+            tickets = desk.curriculum.probe(n, step=step, n_rollouts=n_rollouts)
+            desk.in_flight.add(tickets, worker, desk.clock())
+            return tickets
+
+        return self.run(probe)
+
+    def consult(self, n: int, *, step: int | None = None) -> list[Question]:
+        """What the policy should be asked before `ask(n)`, as `Curriculum.consult`; nothing for most methods."""
+        return self.run(lambda: self.desk.curriculum.consult(n, step=step))
+
+    def advise(self, answers: Iterable[Answer]) -> None:
+        """Tell what the policy answered, as `Curriculum.advise`."""
+        self.run(lambda: self.desk.curriculum.advise(answers))
+
+    def lessons(self) -> list[Lesson]:
+        """What this step's rollouts say of the judgments, as `Curriculum.lessons`."""
+        return self.run(lambda: self.desk.curriculum.lessons())
+
+    def lose(self, worker: str) -> int:
+        """A worker is gone: its tickets expire now; returns how many. Outcomes that still come are taken as late."""
+        held = self.desk.in_flight.of
+
+        def lose() -> int:
+            ids = held(worker)
+            self.desk.expire(ids)
+            return len(ids)
+
+        return self.run(lose)
+
+    # ---- what is known ----
+
+    def ticket_status(self, ticket_id: str) -> str:
+        """The status of a ticket, as `Curriculum.ticket_status`: "open", "told", "expired", "foreign" or "unknown"."""
+        return self.run(lambda: self.desk.curriculum.ticket_status(ticket_id))
+
+    def open_tickets(self, prompt_id: str | None = None) -> list[Ticket]:
+        """The tickets that are out, in the order issued; of one prompt, if given."""
+        return self.run(lambda: self.desk.curriculum.open_tickets(prompt_id))
+
+    def status(self) -> dict[str, Any]:
+        """The step, tickets out in all and by worker, calls that wait, the last step saved."""
+        desk = self.desk
+        return self.run(
+            lambda: {
+                "step": desk.curriculum.step,
+                "open": len(desk.in_flight),
+                "by_worker": {worker: n for worker, n in desk.in_flight.by_worker.items() if worker is not None},
+                "waiting": desk.queue,
+                "saved_step": self._saved_step,
+            }
+        )
+
+    def metrics(self) -> dict[str, float]:
+        """The curriculum's metrics and, under `service/`, asks a second, p50, p99, queue, share of the time at work."""
+        desk = self.desk
+        return self.run(
+            lambda: {
+                **desk.curriculum.metrics(),
+                "service/queue": float(desk.queue),
+                **{f"service/{name}": float(count) for name, count in desk.counters.items()},
+                **desk.meter.metrics(desk.clock()),
+            }
+        )
+
+    # ---- saving ----
+
+    def state_dict(self) -> dict[str, Any]:
+        """Everything needed to go on, JSON-safe: the curriculum, and who holds what. Calls are served meanwhile."""
+        with self._saving:
+            state: dict[str, Any] = self._snapshot.encoded(self.run(self._take))
+        return state
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> JoinReport:
+        """Go on from what `state_dict` returned, or from the state of a curriculum.
+
+        Tickets that were open then are open again, and their seconds begin anew.
+
+        Raises:
+            StateError: it does not fit, or is damaged. Nothing has changed then.
+        """
+        desk = self.desk
+
+        parts = state if isinstance(state, Mapping) and "curriculum" in state else {"curriculum": state}
+
+        def load() -> JoinReport:
+            held = desk.in_flight.read(parts.get("service", {}))
+            report = desk.curriculum.load_state_dict(parts["curriculum"])
+            desk.in_flight.load(held, desk.curriculum.open_tickets(), desk.clock())
+            desk.synchronise()
+            return report
+
+        return self.run(load)
+
+    def save(self, step: int) -> Path:
+        """Save to `curriculum-STEP.state` in the folder; returns when it is on disk. Calls are served meanwhile.
+
+        Raises:
+            ConfigError: the service has no folder.
+            OSError: it can't be written; files that were there stay.
+        """
+        step = check_whole("step", step, least=0)
+        files = self._folder()
+        with self._saving:
+            path = files.write(step, self._snapshot.encoded(self.run(self._take)))
+            self._saved_step = step
+        return path
+
+    def load(self, step: int | None = None) -> int:
+        """Go on from the saved state of `step`, by default of the newest that is whole; returns its step.
+
+        Raises:
+            ConfigError: the service has no folder.
+            StateFileError: there is no such file, or it is damaged.
+            StateError: it does not fit. Nothing has changed in any case.
+        """
+        found, state = self._folder().read(step)
+        self.load_state_dict(state)
+        self._saved_step = found
+        return found
+
+    def close(self) -> None:
+        """Let another service use the folder."""
+        if self._files is not None:
+            self._files.close()
+
+    def _take(self) -> dict[str, Any]:
+        return {
+            "curriculum": self._snapshot.take(self.desk.curriculum.state_dict),
+            "service": self.desk.in_flight.state_dict(),
+        }
+
+    def _folder(self) -> StateFiles:
+        if self._files is None:
+            raise ConfigError("this service has no folder to save to or load from; give `folder` when it is made")
+        return self._files

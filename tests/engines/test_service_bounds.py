@@ -1,0 +1,142 @@
+"""Back-pressure: what is in flight is bounded, `ask` waits or gives fewer, and old tickets expire."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+from service_parts import Clock, make, outcomes
+
+import rollwise as rw
+from rollwise.engines import in_flight
+
+
+def test_beyond_the_bound_fewer_are_given() -> None:
+    service = make(max_open=10, max_open_per_worker=6)
+    assert len(service.ask(8, worker="a")) == 6
+    assert len(service.ask(8, worker="b")) == 4
+    assert service.ask(1, worker="c") == []
+    service.tell(outcomes(service.open_tickets()[:3]))
+    assert len(service.ask(8, worker="c")) == 3
+
+
+def test_a_pool_smaller_than_what_is_wanted() -> None:
+    service = make(5)
+    tickets = service.ask(8)
+    assert len(tickets) == 5
+    assert service.ask(8) == []
+    service.tell(outcomes(tickets[:2]))
+    assert {ticket.prompt_id for ticket in service.ask(8)} == {ticket.prompt_id for ticket in tickets[:2]}
+
+
+def test_an_ask_waits_until_all_can_be_given() -> None:
+    service = make(max_open=4)
+    held = service.ask(4)
+    found: list[rw.Ticket] = []
+    waiter = threading.Thread(target=lambda: found.extend(service.ask(3, timeout=60.0)))
+    waiter.start()
+    while service.status()["waiting"] == 0:
+        pass
+    for ticket in held[:3]:
+        assert not found
+        service.tell(outcomes([ticket]))
+    waiter.join()
+    assert len(found) == 3
+    assert service.status()["open"] == 4
+
+
+def test_when_its_time_is_over_an_ask_gets_what_there_is() -> None:
+    clock = Clock()
+    service = make(max_open=4, clock=clock)
+    held = service.ask(4)
+    future = service.put_ask(3, None, None, None, None, 5.0)
+    service.serve()
+    service.tell(outcomes(held[:1]))
+    assert not future.done()
+    clock.now = 5.0
+    service.serve()
+    assert len(future.result(0)) == 1
+
+
+def test_an_ask_times_out_in_a_thread() -> None:
+    service = make(4)
+    service.ask(4)
+    assert service.ask(1, timeout=0.05) == []
+
+
+def test_more_than_can_ever_be_given_does_not_wait() -> None:
+    assert len(make(max_open=4).ask(9, timeout=60.0)) == 4
+    assert len(make(max_open_per_worker=3).ask(9, worker="w", timeout=60.0)) == 3
+    assert len(make(5).ask(9, timeout=60.0)) == 5
+
+
+def test_those_who_wait_are_served_in_order() -> None:
+    service = make(max_open=4)
+    held = service.ask(4)
+    first, second = (service.put_ask(3, None, None, None, None, 60.0) for _ in range(2))
+    service.serve()
+    service.tell(outcomes(held))
+    assert len(first.result(0)) == 3
+    assert not second.done()
+    service.tell(outcomes(first.result(0)))
+    assert len(second.result(0)) == 3
+
+
+def test_a_worker_at_its_bound_does_not_hold_up_others() -> None:
+    service = make(max_open_per_worker=2)
+    service.ask(2, worker="a")
+    waiting = service.put_ask(1, "a", None, None, None, 60.0)
+    assert len(service.ask(2, worker="b")) == 2
+    assert not waiting.done()
+
+
+def test_tickets_expire_by_seconds() -> None:
+    clock = Clock()
+    service = make(4, clock=clock, expire_seconds=10.0)
+    old = service.ask(2, worker="a")
+    clock.now = 6.0
+    service.ask(2, worker="b")
+    clock.now = 10.0
+    assert {ticket.prompt_id for ticket in service.ask(4)} == {ticket.prompt_id for ticket in old}
+    assert service.status()["by_worker"] == {"b": 2}
+    assert service.metrics()["service/expired_by_time"] == 2
+    assert service.ticket_status(old[0].id) == "expired"
+    assert service.tell(outcomes(old)).taken == 2  # late, and taken
+    assert service.metrics()["late"] == 2
+
+
+def test_a_waiting_ask_gets_what_expires_though_nobody_calls() -> None:
+    service = make(4, expire_seconds=0.05)
+    service.ask(4)
+    assert len(service.ask(4, timeout=60.0)) == 4
+
+
+def test_tickets_expire_by_steps() -> None:
+    service = make(4, expire_after=2)
+    held = service.ask(4, worker="a")
+    service.advance(1)
+    assert service.status()["open"] == 4
+    service.advance(2)
+    assert service.status() | {"open": 0, "by_worker": {}} == service.status()
+    assert service.tell(outcomes(held[:1])).taken == 1
+    assert len(service.ask(4)) == 4
+
+
+def test_a_lost_worker_gives_up_its_tickets() -> None:
+    service = make(6)
+    lost = service.ask(4, worker="a")
+    service.ask(2, worker="b")
+    assert service.lose("a") == 4
+    assert service.lose("a") == 0
+    assert {ticket.prompt_id for ticket in service.ask(6)} == {ticket.prompt_id for ticket in lost}
+    assert service.tell(outcomes(lost[:1])).taken == 1
+
+
+def test_answered_asks_are_forgotten_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(in_flight, "REQUESTS_KEPT", 3)
+    service = make()
+    first = service.ask(1, worker="w", request="r0")
+    for number in range(1, 4):
+        service.ask(1, worker="w", request=f"r{number}")
+    assert service.ask(1, worker="w", request="r0") != first
+    assert len(service.desk.in_flight._requests) == 3
