@@ -17,7 +17,9 @@ from rollwise.runs.reading import read_run
 
 
 def seat(n: int = 12, *, folder: Path | None = None, seed: int = 0, silent_after: int = 16, **more: Any) -> Seat:
-    pool = rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+    pool = rw.PromptPool(
+        ids=[f"p{i}" for i in range(n)], columns={"category": [("even", "odd")[i % 2] for i in range(n)]}
+    )
     curriculum = rw.Recommended(pool, seed=seed)
     log = None if folder is None else RunLog(folder, curriculum, {"engine": "verl", "seed": seed})
     return Seat(curriculum, n_rollouts=4, silent_after=silent_after, log=log, **more)
@@ -85,6 +87,7 @@ def test_what_a_synchronous_step_did_not_tell_has_failed(tmp_path: Path) -> None
     numbers = one.finish(1)
     assert (numbers["curriculum/told"], numbers["curriculum/failed"], numbers["curriculum/open"]) == (3, 8, 0)
     assert [line["fate"] for line in lines(tmp_path)] == ["trained", "failed", "failed"]
+    assert all(line["category"] == ("even", "odd")[int(line["prompt_id"][1:]) % 2] for line in lines(tmp_path))
 
 
 def test_every_fate_is_told(tmp_path: Path) -> None:

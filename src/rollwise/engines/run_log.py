@@ -112,7 +112,8 @@ class RunLog:
         """Write groups that were told, and add them to the step's line."""
         self._write_rewards()
         self.prompts.add(step, [group.ticket.prompt_id for group in groups], self.curriculum.pool)
-        self.folder.append(self.folder.rollouts, [group.line(step) for group in groups])
+        lines = [group.line(step) | self._category(group.ticket.prompt_id) for group in groups]
+        self.folder.append(self.folder.rollouts, lines)
         rollouts = sum(len(group.rewards) + group.failed for group in groups)
         tokens = sum(sum(group.tokens) for group in groups)
         self.totals.rollouts += rollouts
@@ -156,6 +157,13 @@ class RunLog:
             f"eval/pass@{n}": np.mean([np.mean(group) if n == 1 else any(group) for group in solved]),
         }
         self.folder.append(self.folder.metrics, [self._line(step) | {k: float(v) for k, v in scores.items()}])
+
+    def _category(self, prompt_id: str) -> dict[str, str]:
+        pool = self.curriculum.pool
+        if not pool.has_categories or prompt_id not in pool:
+            return {}
+        value = pool.columns["category"][pool.slot(prompt_id)]
+        return {"category": value if isinstance(value, str) else " | ".join(value)}
 
     def _line(self, step: int) -> dict[str, Any]:
         spent = {name: getattr(self.totals, name) for name in ("wall_s", "rollouts", "tokens")}
