@@ -1,6 +1,5 @@
 """Real verl jobs with the product's adapter: Ray, FSDP2, TransferQueue, checkpoints, on a CPU."""
 
-import json
 import shutil
 from collections import Counter
 from pathlib import Path
@@ -9,7 +8,7 @@ import numpy as np
 import pytest
 import verl_toy
 from verl_job import FILTERED, Job
-from verl_toy import asked, groups
+from verl_toy import asked, groups, numbers
 
 from rollwise.reports.run.report import write_report
 from rollwise.runs.by_method import group_runs
@@ -77,7 +76,7 @@ def test_filtered_and_surplus_groups_are_told(toy: Path, tmp_path: Path) -> None
     with Job(toy, tmp_path / "job", *FILTERED, "++data.rollwise.curriculum=bots", steps=3) as job:
         job.wait()
     fates = Counter(line["fate"] for line in groups(job.run))
-    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    last = numbers(job.run)
     assert fates["trained"] == 12
     assert fates["filtered"] > 0
     assert last["curriculum/asked"] == last["curriculum/told"] == fates.total()
@@ -102,7 +101,7 @@ def test_two_ranks(toy: Path, tmp_path: Path) -> None:
 def test_failed_rollouts_are_no_evidence(toy: Path, tmp_path: Path) -> None:
     with Job(toy, tmp_path / "job", steps=2, TOY_FAILS="1") as job:
         job.wait()
-    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    last = numbers(job.run)
     assert last["curriculum/told"] == 8
     assert last["curriculum/failed"] == 4 * Counter(line["fate"] for line in groups(job.run))["failed"] > 0
 
@@ -119,7 +118,7 @@ def test_metis_is_judged_by_the_live_policy(toy: Path, tmp_path: Path) -> None:
     with Job(toy, tmp_path / "job", *more, steps=2) as job:
         job.wait()
     assert len(groups(job.run)) == 8
-    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    last = numbers(job.run)
     assert last["curriculum/questions"] == 64
     assert last["curriculum/too_long"] == 0
 
@@ -131,6 +130,6 @@ def test_data_that_moved(toy: Path, tmp_path: Path) -> None:
     shutil.copytree(job.run, tmp_path / "before")
     with Job(toy, tmp_path / "job", steps=5, train="moved") as job:
         job.wait()
-    last = json.loads((job.run / "metrics.jsonl").read_text().splitlines()[-1])
+    last = numbers(job.run)
     assert (last["curriculum/state_added"], last["curriculum/state_dropped"]) == (12, 8)
     assert asked(job.run)[3] == asked(tmp_path / "before")[3]
