@@ -17,7 +17,9 @@ from rollwise.runs.reading import read_run
 
 
 def seat(n: int = 12, *, folder: Path | None = None, seed: int = 0, silent_after: int = 16, **more: Any) -> Seat:
-    pool = rw.PromptPool(ids=[f"p{i}" for i in range(n)])
+    pool = rw.PromptPool(
+        ids=[f"p{i}" for i in range(n)], columns={"category": [("even", "odd")[i % 2] for i in range(n)]}
+    )
     curriculum = rw.Recommended(pool, seed=seed)
     log = None if folder is None else RunLog(folder, curriculum, {"engine": "verl", "seed": seed})
     return Seat(curriculum, n_rollouts=4, silent_after=silent_after, log=log, **more)
@@ -85,6 +87,7 @@ def test_what_a_synchronous_step_did_not_tell_has_failed(tmp_path: Path) -> None
     numbers = one.finish(1)
     assert (numbers["curriculum/told"], numbers["curriculum/failed"], numbers["curriculum/open"]) == (3, 8, 0)
     assert [line["fate"] for line in lines(tmp_path)] == ["trained", "failed", "failed"]
+    assert all(line["category"] == ("even", "odd")[int(line["prompt_id"][1:]) % 2] for line in lines(tmp_path))
 
 
 def test_every_fate_is_told(tmp_path: Path) -> None:
@@ -185,6 +188,28 @@ def test_the_folder_can_be_reported(tmp_path: Path) -> None:
     assert "told" in write_report(tmp_path).read_text()
     train(seat(folder=tmp_path, seed=1), range(1, 2))
     assert (tmp_path / "before-1/rollouts.jsonl").exists()
+
+
+def test_evaluations_join_their_step(tmp_path: Path) -> None:
+    one = seat(folder=tmp_path)
+    one.evaluated(0, {"u0": [1.0, 0.0]})  # before the first ask
+    train(one, range(1, 3))
+    one.evaluated(2, {"u1": [1.0, 0.0]})
+    one.evaluated(2, {"u2": [0.0, 0.0], "u3": [math.nan]})
+    run = read_run(tmp_path)
+    assert run.steps.tolist() == [0, 1, 2]
+    assert run.column("eval/pass@1")[[0, 2]].tolist() == [0.5, 0.25]
+    assert run.column("eval/pass@2")[2] == 0.5
+    assert run.column("rollouts").tolist() == [0, 12, 24]
+
+
+def test_the_config_of_a_command_stays(tmp_path: Path) -> None:
+    (tmp_path / "config.yaml").write_text("curriculum: recommended\n")
+    train(seat(folder=tmp_path), range(1, 3))
+    train(seat(folder=tmp_path), range(1, 2))
+    assert (tmp_path / "config.yaml").read_text() == "curriculum: recommended\n"
+    assert [line["step"] for line in lines(tmp_path, "metrics")] == [1]
+    assert not (tmp_path / "before-1").exists()
 
 
 def rows(**more: Any) -> Any:

@@ -76,7 +76,7 @@ class Job:
             f"reward.custom_reward_function.path={HERE}/verl_toy.py",
             "reward.custom_reward_function.name=compute_score", "reward.num_workers=1",
             "trainer.device=cpu", f"trainer.n_gpus_per_node={ranks}", "trainer.nnodes=1", "trainer.logger=[console]",
-            "trainer.val_before_train=False", "trainer.test_freq=-1", f"trainer.total_training_steps={steps}",
+            "trainer.val_before_train=True", "trainer.test_freq=3", f"trainer.total_training_steps={steps}",
             "trainer.total_epochs=100", "trainer.save_freq=3", f"trainer.default_local_dir={self.folder}",
             "trainer.resume_mode=auto", f"{store}.num_data_storage_units=1", f"{store}.total_storage_size=1000",
             f"{ray}.num_cpus=32", f"+{ray}.num_gpus={ranks}", f"+{ray}.include_dashboard=False",

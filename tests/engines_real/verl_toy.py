@@ -87,3 +87,9 @@ def asked(run: Path) -> dict[int, list[str]]:
     for line in groups(run):
         found.setdefault(line.get("asked_at", line["step"]), []).append(line["prompt_id"])
     return found
+
+
+def numbers(run: Path) -> dict[str, float]:
+    """The last line of a run's `metrics.jsonl` that is of a training step."""
+    lines = [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
+    return [line for line in lines if "curriculum/told" in line][-1]

@@ -83,10 +83,17 @@ class RunLog:
 
     def begin(self, step: int) -> None:
         """Start a new run, or go on after `step`: later lines are dropped, and logs of another run are put aside."""
-        if step == 0:
+        if step == 0 and self.folder.takes_script:
             self.folder.put_aside()
         self.totals = self.folder.roll_back(step if step else -1)
         self.prompts.resume()
+        if self.folder.takes_script:
+            self._describe()
+        self._rewards, self._sums, self._since = None, {}, time.perf_counter()
+        self._write_rewards()
+
+    def _describe(self) -> None:
+        """Write `config.yaml`, which a command that started the engine has written already."""
         curriculum = self.curriculum
         self.folder.write_config(
             {
@@ -100,14 +107,13 @@ class RunLog:
                 "versions": versions(),
             }
         )
-        self._rewards, self._sums, self._since = None, {}, time.perf_counter()
-        self._write_rewards()
 
     def add(self, step: int, groups: Sequence[LoggedGroup], evidence: Evidence) -> None:
         """Write groups that were told, and add them to the step's line."""
         self._write_rewards()
         self.prompts.add(step, [group.ticket.prompt_id for group in groups], self.curriculum.pool)
-        self.folder.append(self.folder.rollouts, [group.line(step) for group in groups])
+        lines = [group.line(step) | self._category(group.ticket.prompt_id) for group in groups]
+        self.folder.append(self.folder.rollouts, lines)
         rollouts = sum(len(group.rewards) + group.failed for group in groups)
         tokens = sum(sum(group.tokens) for group in groups)
         self.totals.rollouts += rollouts
@@ -132,8 +138,7 @@ class RunLog:
         now = time.perf_counter()
         self.totals.wall_s, self._since = self.totals.wall_s + now - self._since, now
         sums, self._sums = self._sums, {}
-        line: dict[str, Any] = {"step": step, "time": time.time()}
-        line |= {name: getattr(self.totals, name) for name in ("wall_s", "rollouts", "tokens")}
+        line = self._line(step)
         if sums.get("judged"):
             line |= {f"frac_{kind}": sums[kind] / sums["judged"] for kind in ("mixed", "all_good", "all_bad")}
             line |= {"success": sums["solved"] / sums["scored"], "completion_length": sums["tokens"] / sums["rollouts"]}
@@ -141,6 +146,28 @@ class RunLog:
             line["reward"] = sums["reward"] / sums["rewards"]
         line |= {f"curriculum/{name}": value for name, value in self.curriculum.metrics().items()}
         self.folder.append(self.folder.metrics, [line | dict(numbers)])
+
+    def evaluated(self, step: int, groups: Sequence[Sequence[float]]) -> None:
+        """Write scores of held-out prompts, each with its (n,) raw rewards, beside the line of `step`."""
+        solved = [[reward >= self.curriculum.reward_spec.threshold for reward in group] for group in groups]
+        n = min(len(group) for group in groups)
+        scores = {
+            "eval/reward": np.mean([np.mean(group) for group in groups]),
+            "eval/pass@1": np.mean([np.mean(group) for group in solved]),
+            f"eval/pass@{n}": np.mean([np.mean(group) if n == 1 else any(group) for group in solved]),
+        }
+        self.folder.append(self.folder.metrics, [self._line(step) | {k: float(v) for k, v in scores.items()}])
+
+    def _category(self, prompt_id: str) -> dict[str, str]:
+        pool = self.curriculum.pool
+        if not pool.has_categories or prompt_id not in pool:
+            return {}
+        value = pool.columns["category"][pool.slot(prompt_id)]
+        return {"category": value if isinstance(value, str) else " | ".join(value)}
+
+    def _line(self, step: int) -> dict[str, Any]:
+        spent = {name: getattr(self.totals, name) for name in ("wall_s", "rollouts", "tokens")}
+        return {"step": step, "time": time.time(), **spent}
 
     def sync(self) -> None:
         """Bring the logs to the disk, before a checkpoint of the engine counts."""

@@ -28,9 +28,11 @@ class _Telling:
 
     def sample(self, global_steps: int, partition_id: str, batch_size: int) -> tuple[Any, dict[str, Any]]:
         """A batch as verl's own buffer chooses it, told before it trains."""
-        if partition_id != "train":
-            return super().sample(global_steps, partition_id, batch_size)  # type: ignore[misc, no-any-return]
         seat = _seat()
+        if partition_id != "train":
+            batch, metrics = super().sample(global_steps, partition_id, batch_size)  # type: ignore[misc]
+            seat.evaluated(global_steps, read_scores(partition_id, list(batch.keys)))
+            return batch, metrics
         seat.start(global_steps)
         batch, metrics = super().sample(global_steps, partition_id, batch_size)  # type: ignore[misc]
         seat.tell(read_groups(partition_id, list(batch.keys), seat))
@@ -100,12 +102,8 @@ def read_groups(
         data = tq.kv_batch_get(
             keys=keys, partition_id=partition_id, select_fields=["rm_scores", "responses", "extra_info"]
         )
-        last: dict[tuple[str, str], tuple[int, int]] = {}
-        for row, key in enumerate(keys):
-            uid, session, index = key.rsplit("_", 2)
-            last[uid, session] = max(last.get((uid, session), (-1, -1)), (int(index), row))
         scores, responses, infos = (_rows(data[name]) for name in ("rm_scores", "responses", "extra_info"))
-        for (uid, _), (_, row) in sorted(last.items()):
+        for uid, row in _last_outputs(keys):
             ticket_id = infos[row][TICKET]
             text = "" if seat.decode is None else seat.decode(responses[row].tolist())
             groups[ticket_id].append((float(scores[row].sum()), len(responses[row]), text))
@@ -119,6 +117,25 @@ def read_groups(
         data = tq.kv_batch_get(keys=bare, partition_id=partition_id, select_fields=["extra_info"])
         heard += [Heard(info[TICKET], fate="failed") for info in _rows(data["extra_info"])]
     return heard
+
+
+def read_scores(partition_id: str, keys: list[str]) -> dict[str, list[float]]:
+    """Rewards by the prompt's uid, of trajectories that are still in TransferQueue."""
+    found: dict[str, list[float]] = defaultdict(list)
+    if keys:
+        scores = _rows(tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["rm_scores"])["rm_scores"])
+        for uid, row in _last_outputs(keys):
+            found[uid].append(float(scores[row].sum()))
+    return found
+
+
+def _last_outputs(keys: list[str]) -> list[tuple[str, int]]:
+    """The uid and the row of each session's last output."""
+    last: dict[tuple[str, str], tuple[int, int]] = {}
+    for row, key in enumerate(keys):
+        uid, session, index = key.rsplit("_", 2)
+        last[uid, session] = max(last.get((uid, session), (-1, -1)), (int(index), row))
+    return [(uid, row) for (uid, _), (_, row) in sorted(last.items())]
 
 
 def _rows(column: Any) -> list[Any]:

@@ -31,9 +31,9 @@ def make_pool(rows: Any, *, prompt_key: str, columns: Mapping[str, str], id_path
     prompts = rows[prompt_key]
     path = id_path or ("id" if "id" in names else None)
     own = None if path is None else [str(value) for value in _values(rows, "id", path)]
-    ids, _ = assign_ids([None] * len(rows), prompts, on_duplicate="number") if own is None else assign_ids(own, own)
+    ids, _ = assign_ids([None] * len(rows) if own is None else own, prompts, on_duplicate="number")
     plain = [name for name in names if str(getattr(rows.features[name], "dtype", "")).startswith(_PLAIN)]
-    found = {name: list(rows[name]) for name in plain if name not in ("id", prompt_key) and name not in columns}
+    found = {name: list(rows[name][:]) for name in plain if name not in ("id", prompt_key) and name not in columns}
     found |= {name: _values(rows, name, path) for name, path in columns.items()}
     usable, left_out = usable_columns(found)
     warn_left_out(left_out)
@@ -48,7 +48,7 @@ def _values(rows: Any, name: str, path: str) -> list[Any]:
         raise ConfigError(
             f"{key}={path!r}: the data have no column {head!r}{near}; it has {', '.join(rows.column_names)}"
         )
-    values = list(rows[head])
+    values = list(rows[head][:])
     for part in inner:
         values = [value.get(part) if isinstance(value, Mapping) else None for value in values]
     if values and all(value is None for value in values):

@@ -69,6 +69,7 @@ class Seat:
         self._unheard = 0
         self._begun = False
         self._seconds = {"ask_s": 0.0, "tell_s": 0.0}
+        self._scores: tuple[int, dict[str, list[float]]] = (-1, {})  # of held-out prompts: the step, rewards by uid
 
     def catch_up(self) -> None:
         """Move the curriculum's clock to the trainer's step, and begin the log with the first call."""
@@ -76,6 +77,7 @@ class Seat:
             self._begun = True
             if self.log is not None:
                 self.log.begin(self.step - 1)
+                self._write_scores()
         self.curriculum.advance(max(self.step, self.curriculum.step))
 
     def ask(self, n: int) -> list[Ticket]:
@@ -157,6 +159,21 @@ class Seat:
             self.step = step + 1
         numbers = self.curriculum.metrics() | {name: float(n) for name, n in self.told.items()}
         return {f"curriculum/{name}": value for name, value in numbers.items()}
+
+    def evaluated(self, step: int, scores: Mapping[str, list[float]]) -> None:
+        """Log (n,) raw rewards of held-out prompts by uid; several calls of one step are parts of one evaluation.
+
+        What comes before the first ask is written with it: the loader restores a saved state no earlier.
+        """
+        self._scores = (step, {**(self._scores[1] if self._scores[0] == step else {}), **scores})
+        if self._begun:
+            self._write_scores()
+
+    def _write_scores(self) -> None:
+        step, scores = self._scores
+        groups = [found for rewards in scores.values() if (found := [r for r in rewards if not math.isnan(r)])]
+        if self.log is not None and groups:
+            self.log.evaluated(step, groups)
 
     def state_dict(self) -> dict[str, Any]:
         """The curriculum with its open tickets, the trainer's next step, and what was spent."""
