@@ -1,0 +1,153 @@
+"""A service made from the few settings that an engine's configuration can hold."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rollwise.curricula import make_curriculum
+from rollwise.engines.service import CurriculumService
+from rollwise.errors import ShortError, SilentNoOpError
+from rollwise.options import check_mapping, check_options
+from rollwise.outcome import RewardSpec
+from rollwise.pool import PromptPool, usable_columns, warn_left_out
+from rollwise.prompt_ids import assign_ids, content_id
+from rollwise.ticket import Ticket
+
+SERVICE = ("keep", "max_open", "max_open_per_worker", "expire_seconds", "silent_after")
+SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)
+"""Settings of every engine, named as verl's `data.rollwise`; those of `SERVICE` are options of `CurriculumService`."""
+
+
+POOL = ("id", "prompt", "columns")
+"""Settings of `pool_of`."""
+
+
+def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Those of the settings that are for `pool_of`, and the others."""
+    rows = {name: settings[name] for name in POOL if name in settings}
+    return rows, {name: value for name, value in settings.items() if name not in rows}
+
+
+def make_service(
+    settings: Mapping[str, Any], pool: PromptPool, *, folder: str | os.PathLike[str] | None = None
+) -> CurriculumService:
+    """A service of the curriculum that `settings` name, bound to `pool`.
+
+    Args:
+        settings: of `SETTINGS`. `curriculum` is a name, `file.py:Name` or `package.module:Name`, by default
+            "recommended"; `curriculum_options` its options, such as `seed`; `reward_spec` the `low`, `high` and
+            `solved_at` of the raw rewards.
+        pool: the engine's prompts.
+        folder: as for `CurriculumService`.
+
+    Raises:
+        ConfigError: an unknown setting, or one out of range.
+
+    >>> pool = PromptPool(ids=["a", "b"])
+    >>> len(make_service({"curriculum": "uniform", "curriculum_options": {"seed": 3}}, pool).ask(2))
+    2
+    """
+    check_options("rollwise's settings", settings, SETTINGS)
+    options = dict(check_mapping("curriculum_options", settings.get("curriculum_options") or {}))
+    if (spec := settings.get("reward_spec")) is not None:
+        options["reward_spec"] = RewardSpec(**check_mapping("reward_spec", spec, RewardSpec))
+    curriculum = make_curriculum(settings.get("curriculum", "recommended"), **options)
+    curriculum.bind(pool)
+    return CurriculumService(
+        curriculum, folder=folder, **{name: settings[name] for name in SERVICE if name in settings}
+    )
+
+
+def pool_of(
+    rows: Iterable[Mapping[str, Any]],
+    *,
+    id: str = "id",
+    prompt: str | None = None,
+    columns: Mapping[str, str] | None = None,
+) -> PromptPool:
+    """A pool with one prompt for each of an engine's rows, in their order.
+
+    Args:
+        rows: mappings, such as those of a `datasets.Dataset`.
+        id: where a row's id is; without one, the row's content is hashed.
+        prompt: where the prompt is, for methods that read it; by default tickets have the id in its place.
+        columns: the pool's columns and where they are in a row, as in `{"difficulty": "extra_info.level"}`. By default
+            `category` and `difficulty`, where the rows have them.
+
+    Raises:
+        PoolError: no rows, or ids that repeat.
+
+    >>> rows = [{"q": "1+1", "info": {"level": 2}}, {"q": "2+2", "info": {"level": 3}}]
+    >>> pool_of(rows, prompt="q", columns={"difficulty": "info.level"}).columns["difficulty"].tolist()
+    [2.0, 3.0]
+    """
+    paths = {"category": "category", "difficulty": "difficulty"} if columns is None else dict(columns)
+    found: dict[str, list[Any]] = {name: [] for name in paths}
+    own, prompts, contents = [], [], []
+    for row in rows:
+        own.append(at_path(row, id))
+        contents.append(None if own[-1] is not None else content_id(row))
+        prompts.append(None if prompt is None else at_path(row, prompt))
+        for name, path in paths.items():
+            found[name].append(at_path(row, path))
+    ids, _ = assign_ids(own, contents, on_duplicate="number")
+    usable, left_out = usable_columns(found)
+    if columns is not None:
+        warn_left_out(left_out)
+    return PromptPool(ids=ids, prompts=None if prompt is None else prompts, columns=usable, left_out=left_out)
+
+
+def at_path(row: Any, path: str) -> Any:
+    """What is at a dotted path in nested mappings; None where there is nothing.
+
+    >>> at_path({"extra_info": {"level": 3}}, "extra_info.level")
+    3
+    """
+    for part in path.split("."):
+        row = row.get(part) if isinstance(row, Mapping) else None
+    return row
+
+
+def advance_one(service: CurriculumService) -> None:
+    """The learner has made a step, where the engine does not say which."""
+    service.advance(service.status()["step"] + 1)
+
+
+def ask_all(
+    service: CurriculumService,
+    n: int,
+    *,
+    n_rollouts: int | None = None,
+    worker: str | None = None,
+    timeout: float = 0.0,
+    hint: str = "",
+) -> list[Ticket]:
+    """Exactly `n` tickets, for engines whose batches can't be shorter.
+
+    Args:
+        service: what is asked.
+        n: how many prompts.
+        n_rollouts: how many rollouts make a group.
+        worker: who asks, as for `CurriculumService.ask`.
+        timeout: how many seconds to wait for prompts that are in flight.
+        hint: what to look at if no outcome was ever told.
+
+    Raises:
+        SilentNoOpError: fewer prompts are free, and no outcome was ever told.
+        ShortError: fewer prompts are free. Those that were free are open then, until they expire.
+    """
+    tickets = service.ask(n, worker=worker, n_rollouts=n_rollouts, timeout=timeout)
+    if len(tickets) == n:
+        return tickets
+    counts = service.metrics()
+    if not counts["told"]:
+        raise SilentNoOpError(
+            f"{counts['asked']:.0f} prompts were asked, none of {n} more is free, and no outcome was told"
+            + (f"; {hint}" if hint else "")
+        )
+    raise ShortError(
+        f"a batch needs {n} prompts, {len(tickets)} are free and {counts['open'] - len(tickets):.0f} are in flight; "
+        "use more prompts, smaller batches, or a lower expire_after"
+    )

@@ -1,0 +1,120 @@
+"""SkyRL 0.3 and 0.4: prompts chosen by a curriculum, and a trainer that tells; `skyrl_main` is the entry point.
+
+The state is a file of its own in each checkpoint, not part of the data loader's: the fully asynchronous trainer puts
+the loader's first state back at the end of every epoch and after every resume.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+from skyrl.train.dataset.dataset import PromptDataset
+
+from rollwise.engines.hooks import check_hooks
+from rollwise.engines.settings import ask_all, make_service, pool_of, split
+from rollwise.engines.torch_loader import refuse_workers
+from rollwise.outcome import Outcome
+from rollwise.state import load_state, save_state
+
+RELEASE = "SkyRL 0.3.0"
+DATA_HOOKS = {
+    "skyrl.train.dataset.dataset:PromptDataset.__getitem__": ("self", "item"),
+    "skyrl.train.dataset.dataset:PromptDataset.collate_fn": ("self", "item_list"),
+}
+_TRAINER = "skyrl.train.trainer:RayPPOTrainer."
+TRAINER_HOOKS = {
+    f"{_TRAINER}postprocess_generator_output": (
+        *("self", "generator_output", "uids", "metrics_generator_output", "metrics_uids"),
+    ),
+    f"{_TRAINER}handle_dynamic_sampling": ("self", "generator_output", "uids"),
+    f"{_TRAINER}save_checkpoints": ("self",),
+    f"{_TRAINER}load_checkpoints": ("self",),
+}
+FILE = "rollwise.state"
+_LOADER = "loader"
+
+
+class CurriculumPrompts(PromptDataset):
+    """SkyRL's prompts; a loader's indices say only how many, and a row's uid is its ticket's id.
+
+    It has no `state_dict`, so that no loader can put an old state back.
+    """
+
+    def attach(self, settings: dict[str, Any], n_rollouts: int) -> CurriculumPrompts:
+        """Make the curriculum, of the settings of `make_service` and `pool_of`; returns the data set."""
+        check_hooks(RELEASE, DATA_HOOKS)
+        rows, options = split(settings)
+        self.pool = pool_of(self.dataframe, **{"prompt": self.prompt_key, **rows})
+        self.service, self.n_rollouts = make_service(options, self.pool), n_rollouts
+        return self
+
+    def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, ...]]:
+        """As many rows as there are indices.
+
+        Raises:
+            ConfigError: called in a worker process of the loader.
+            ShortError: fewer prompts are free.
+        """
+        refuse_workers("data.dataloader.num_workers")
+        tickets = ask_all(self.service, len(indices), n_rollouts=self.n_rollouts, worker=_LOADER)
+        return [(*self[self.pool.slot(ticket.prompt_id)][:3], ticket.id) for ticket in tickets]
+
+    def hear(self, output: dict[str, Any], uids: Sequence[str], *, stepwise: bool = False) -> None:
+        """Tell the rewards of a generator's output; groups that were told before change nothing."""
+        groups: dict[str, list[float]] = {}
+        for row, (uid, reward) in enumerate(zip(uids, output["rewards"], strict=True)):
+            if not stepwise or output["is_last_step"][row]:
+                groups.setdefault(uid, []).append(float(sum(reward) if isinstance(reward, list) else reward))
+        self.service.tell(Outcome(uid, rewards) for uid, rewards in groups.items())
+
+    def save(self, folder: str) -> None:
+        """Write the state into a checkpoint's folder."""
+        os.makedirs(folder, exist_ok=True)
+        save_state(os.path.join(folder, FILE), self.service.state_dict())
+
+    def load(self, folder: str) -> None:
+        """Go on from a checkpoint. Rollouts that were in flight are lost there, so their tickets expire."""
+        self.service.load_state_dict(load_state(os.path.join(folder, FILE)))
+        self.service.lose(_LOADER)
+
+
+class Telling:
+    """Put before a trainer class of SkyRL's: tells every group, also those that dynamic sampling drops."""
+
+    train_dataset: CurriculumPrompts
+    cfg: Any
+    global_step: int
+
+    def handle_dynamic_sampling(self, generator_output: Any, uids: list[str]) -> Any:
+        self._hear(generator_output, uids)
+        return super().handle_dynamic_sampling(generator_output, uids)  # type: ignore[misc]
+
+    def postprocess_generator_output(
+        self,
+        generator_output: Any,
+        uids: list[str],
+        metrics_generator_output: Any = None,
+        metrics_uids: list[str] | None = None,
+    ) -> Any:
+        every = generator_output if metrics_generator_output is None else metrics_generator_output
+        self._hear(every, uids if metrics_uids is None else metrics_uids)
+        return super().postprocess_generator_output(  # type: ignore[misc]
+            generator_output, uids, metrics_generator_output, metrics_uids
+        )
+
+    def save_checkpoints(self) -> Any:
+        self.train_dataset.save(os.path.join(self.cfg.trainer.ckpt_path, f"global_step_{self.global_step}"))
+        return super().save_checkpoints()  # type: ignore[misc]
+
+    def load_checkpoints(self) -> Any:
+        loaded = super().load_checkpoints()  # type: ignore[misc]
+        if loaded[0]:
+            self.train_dataset.load(str(loaded[1]))
+        return loaded
+
+    def _hear(self, output: Any, uids: Sequence[str]) -> None:
+        service = self.train_dataset.service
+        service.advance(max(self.global_step, service.status()["step"]))
+        self.train_dataset.hear(output, uids, stepwise=bool(self.cfg.generator.step_wise_trajectories))
