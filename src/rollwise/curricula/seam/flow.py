@@ -61,6 +61,7 @@ class Flow(Consulting):
 
     def _step_of(self, step: int | None) -> int:
         """The step that an `ask` with this argument is for; nothing changes."""
+        self.pool  # noqa: B018 - raises UnboundError
         least = 0 if self.owns_clock else self.step
         if step is not None:
             return check_whole("step", step, least=least)
