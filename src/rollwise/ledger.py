@@ -10,11 +10,10 @@ import numpy as np
 
 from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.evidence import Evidence
-from rollwise.incarnations import Incarnations, TicketStatus, parse
 from rollwise.outcome import Outcome, shown
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
-from rollwise.ticket import Purpose, Ticket
+from rollwise.ticket import Incarnations, Purpose, Ticket, TicketStatus, parse
 from rollwise.told import Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536

@@ -10,9 +10,8 @@ import numpy as np
 
 from rollwise.errors import RewardError
 from rollwise.evidence import Evidence
-from rollwise.incarnations import TicketStatus
 from rollwise.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
-from rollwise.ticket import Ticket
+from rollwise.ticket import Ticket, TicketStatus
 
 _MOST = 2**53
 """The greatest step or count that is taken: beyond it float64 skips numbers."""

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise import ledger as ledger_module
-from rollwise.incarnations import Incarnations, parse
 from rollwise.ledger import Ledger
 from rollwise.outcome import RewardSpec
+from rollwise.ticket import Incarnations, parse
 from rollwise.told import Learner
 
 LEARNER = Learner("Any", RewardSpec(), "rewards")

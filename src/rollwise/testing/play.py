@@ -15,10 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
-from rollwise.incarnations import plain_id
 from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
-from rollwise.ticket import Ticket
+from rollwise.ticket import Ticket, plain_id
 
 Script = list[tuple[str, int]]
 

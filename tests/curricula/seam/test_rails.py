@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 import rollwise as rw
 from rollwise.curricula import CURRICULA
 from rollwise.curricula.seam.rails import Rails
-from rollwise.incarnations import plain_id
 from rollwise.testing import untagged
+from rollwise.ticket import plain_id
 
 
 class Stubborn(rw.Curriculum):

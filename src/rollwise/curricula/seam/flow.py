@@ -23,7 +23,6 @@ from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
 from rollwise.ticket import Purpose, Ticket
-from rollwise.told import Learner
 
 logger = logging.getLogger(__name__)
 
@@ -185,10 +184,6 @@ class Flow(Consulting):
         for part in (self, self.guard):
             if part is not None:
                 part.release(slots)
-
-    @property
-    def _learner(self) -> Learner:
-        return Learner(type(self).__name__, self.reward_spec, self.learns_from)
 
     def set_reward_spec(self, spec: RewardSpec) -> None:
         """Rewards lie in the range of `spec` from now on."""

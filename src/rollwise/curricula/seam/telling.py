@@ -10,11 +10,10 @@ import numpy as np
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.evidence import Evidence
-from rollwise.incarnations import TicketStatus
 from rollwise.ledger import Checked
 from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
-from rollwise.told import TellReport
+from rollwise.ticket import Ticket, TicketStatus
+from rollwise.told import Learner, TellReport
 
 logger = logging.getLogger(__name__)
 
@@ -56,6 +55,10 @@ class Telling(Asking):
         self.pool  # noqa: B018 - raises UnboundError
         checked, refused = self.ledger.sift(outcomes, self._learner)
         return TellReport(self._take(checked), refused)
+
+    @property
+    def _learner(self) -> Learner:
+        return Learner(type(self).__name__, self.reward_spec, self.learns_from)
 
     def _take(self, checked: Checked) -> Evidence:
         """Learn from checked outcomes."""

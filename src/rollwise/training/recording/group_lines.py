@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.incarnations import plain_id
-from rollwise.ticket import Ticket
+from rollwise.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
 
 _NUMBERS = ("reference_pass_rates", "difficulty", "embedding")
