@@ -141,7 +141,7 @@ def methods(work: Path) -> Hashes:
             found[f"{name}/state{half}"] = digest(state)
             curriculum = rw.make_curriculum(name, seed=9, **options)
             curriculum.bind(make_pool(60))
-            curriculum.load_state_dict(json.loads(state))
+            curriculum.load_state_dict(json.loads(state), new_incarnation=False)
         found[f"{name}/asked"] = digest(json.dumps(asked))
         found[f"{name}/metrics"] = digest(json.dumps(curriculum.metrics(), sort_keys=True, default=str))
     return found
