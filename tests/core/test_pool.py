@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.prompts import content_id
+from rollwise.prompt_ids import content_id
 
 
 def test_ids_are_given_or_made_from_the_content() -> None:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from toys import GROUP, PROMPTS, toy_dataset
 
-from rollwise.prompts import content_id
+from rollwise.prompt_ids import content_id
 
 
 @pytest.mark.slow

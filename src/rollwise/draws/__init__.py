@@ -2,6 +2,6 @@
 
 from rollwise.draws.keys import pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.draws.tree import GroupedMaxTree, MaxTree, SumTree
-from rollwise.prompts import hash_ids
+from rollwise.prompt_ids import hash_ids
 
 __all__ = ["GroupedMaxTree", "MaxTree", "SumTree", "hash_ids", "pack", "rank_of_fewest", "rank_of_scores", "ties"]

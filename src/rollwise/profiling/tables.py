@@ -11,7 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import ConfigError, PoolError, StateFileError
-from rollwise.prompts import assign_ids
+from rollwise.prompt_ids import assign_ids
 from rollwise.state import write_atomically
 
 TABLE = "pass_rates"

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.options import check_text
 from rollwise.outcome import shown
-from rollwise.prompts import content_id
+from rollwise.prompt_ids import content_id
 
 Kind = Literal["run", "trl", "verl", "rows"]
 """A run of rollwise, TRL's logged completions, verl's dumped generations, or anything else."""

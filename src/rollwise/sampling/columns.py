@@ -10,7 +10,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
-from rollwise.prompts import assign_ids
+from rollwise.prompt_ids import assign_ids
 from rollwise.sampling.config import OwnData
 
 Row = dict[str, Any]

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import rollwise as rw
-from rollwise import prompts
+from rollwise import prompt_ids
 
 
 def pool_of(ids: list[str]) -> rw.PromptPool:
@@ -50,7 +50,7 @@ def test_equal_ids_are_recognised(name: str, monkeypatch: pytest.MonkeyPatch) ->
 
     find = rw.PromptPool.slots_of
     monkeypatch.setattr(rw.PromptPool, "slots_of", few)
-    monkeypatch.setattr(prompts, "hash_ids", never)
+    monkeypatch.setattr(prompt_ids, "hash_ids", never)
     for _ in range(2):
         report = after.load_state_dict(state)
         assert (report.matched, report.added, report.dropped) == (100, 0, 0)

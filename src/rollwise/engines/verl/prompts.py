@@ -8,7 +8,7 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.options import did_you_mean
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
-from rollwise.prompts import assign_ids
+from rollwise.prompt_ids import assign_ids
 
 _PLAIN = ("int", "uint", "float", "bool", "string", "large_string")
 

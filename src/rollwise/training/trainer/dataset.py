@@ -11,7 +11,7 @@ import numpy as np
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
-from rollwise.prompts import assign_ids
+from rollwise.prompt_ids import assign_ids
 
 logger = logging.getLogger(__name__)
 
