@@ -16,8 +16,7 @@ import numpy as np
 
 from rollwise.columns import as_column, combine
 from rollwise.errors import MissingColumnError, PoolError
-from rollwise.prompt_ids import Duplicates, assign_ids, hash_ids, index_ids
-from rollwise.prompt_rows import join_rows, take_rows
+from rollwise.prompt_ids import Duplicates, assign_ids, hash_ids, index_ids, join_rows, take_rows
 from rollwise.state import decode_strings, encode_strings
 
 logger = logging.getLogger(__name__)

@@ -240,7 +240,8 @@ class EmpiricalBayes(
             limits = {column: decode_array(array) for column, array in state["limits"].items()}
             if set(limits) != set(self.limits):
                 raise StateError(f"the state has limits of {sorted(limits)}, expected those of {sorted(self.limits)}")
-            self._divide(limits)
+            if not all(np.array_equal(limits[column], now) for column, now in self.limits.items()):
+                self._divide(limits)
         self.belief.pool_evidence()  # of the columns that were loaded
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]

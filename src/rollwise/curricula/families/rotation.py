@@ -160,7 +160,8 @@ class Ordered(
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
-        self._rank()  # by the seed of the saved state
+        if self.rng.seed != self.seed:  # the saved seed goes on, and the order is by it
+            self._rank()
 
     def order(self, slots: np.ndarray) -> np.ndarray:
         ranks: np.ndarray = self.rank[slots]

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
-from rollwise.prompt_rows import PromptRows, take_rows
+from rollwise.prompt_ids import PromptRows, take_rows
 
 
 class OnDisk(Sequence[str]):
