@@ -204,7 +204,15 @@ def test_rollouts_that_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("n", {"n": 0}), ("step", {"step": -1}), ("n_rollouts", {"n_rollouts": 0})]
+    ("name", "options"),
+    [
+        ("n", {"n": 0}),
+        ("step", {"step": -1}),
+        ("n_rollouts", {"n_rollouts": 0}),
+        ("worker", {"worker": 3}),
+        ("request", {"request": 3}),
+        ("timeout", {"timeout": -1.0}),
+    ],
 )
 def test_a_wrong_ask_fails_alone(name: str, options: dict[str, Any]) -> None:
     service = make()
