@@ -6,6 +6,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +19,7 @@ from rollwise.engines.silence import Silence
 from rollwise.engines.state_files import StateFiles
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.options import check_whole
+from rollwise.options import check_number, check_whole
 from rollwise.outcome import Outcome, shown
 from rollwise.snapshot import Snapshot
 from rollwise.ticket import Ticket
@@ -65,8 +66,8 @@ class CurriculumService(Serving):
     ) -> None:
         if not isinstance(curriculum, Curriculum):
             raise ConfigError(f"a service takes a Curriculum, got {shown(curriculum)}")
-        if expire_seconds is not None and not expire_seconds > 0:
-            raise ConfigError(f"expire_seconds must be greater than 0, got {expire_seconds!r}; None turns it off")
+        if expire_seconds is not None:
+            expire_seconds = check_number("expire_seconds", expire_seconds, low=0.0, high=inf, open_low=True)
         keep = None if keep is None else check_whole("keep", keep, least=1)
         in_flight = InFlight(max_open, max_open_per_worker, expire_seconds)
         silence = Silence(check_whole("silent_after", silent_after, least=1))
