@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -241,9 +242,9 @@ def test_the_clock_does_not_go_back() -> None:
         ({"keep": 0}, "keep must be"),
     ],
 )
-def test_wrong_options(options: dict[str, Any], message: str) -> None:
+def test_wrong_options(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(rw.ConfigError, match=message):
-        make(**options)
+        make(folder=tmp_path, **options)
 
 
 def test_a_service_takes_a_bound_curriculum() -> None:
