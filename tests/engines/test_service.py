@@ -7,6 +7,7 @@ import subprocess
 import sys
 import threading
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -204,7 +205,15 @@ def test_rollouts_that_failed() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "options"), [("n", {"n": 0}), ("step", {"step": -1}), ("n_rollouts", {"n_rollouts": 0})]
+    ("name", "options"),
+    [
+        ("n", {"n": 0}),
+        ("step", {"step": -1}),
+        ("n_rollouts", {"n_rollouts": 0}),
+        ("worker", {"worker": 3}),
+        ("request", {"request": 3}),
+        ("timeout", {"timeout": -1.0}),
+    ],
 )
 def test_a_wrong_ask_fails_alone(name: str, options: dict[str, Any]) -> None:
     service = make()
@@ -233,9 +242,9 @@ def test_the_clock_does_not_go_back() -> None:
         ({"keep": 0}, "keep must be"),
     ],
 )
-def test_wrong_options(options: dict[str, Any], message: str) -> None:
+def test_wrong_options(options: dict[str, Any], message: str, tmp_path: Path) -> None:
     with pytest.raises(rw.ConfigError, match=message):
-        make(**options)
+        make(folder=tmp_path, **options)
 
 
 def test_a_service_takes_a_bound_curriculum() -> None:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections import Counter, OrderedDict
 from collections.abc import Iterable, Sequence
+from math import inf
 from typing import Any
 
 from rollwise.errors import StateError
-from rollwise.options import check_whole
+from rollwise.options import check_number, check_whole
 from rollwise.ticket import Ticket
 
 Held = tuple[dict[str, str], list[tuple[str | None, str, list[str]]]]
@@ -30,7 +31,9 @@ class InFlight:
         self.most_per_worker = (
             most if most_per_worker is None else check_whole("max_open_per_worker", most_per_worker, least=1)
         )
-        self.seconds = seconds
+        self.seconds = (
+            None if seconds is None else check_number("expire_seconds", seconds, low=0.0, high=inf, open_low=True)
+        )
         self._out: OrderedDict[str, tuple[str | None, float]] = OrderedDict()
         self.by_worker: Counter[str | None] = Counter()
         self._requests: OrderedDict[tuple[str | None, str], list[Ticket]] = OrderedDict()

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
-import contextlib
-import pickle
 import uuid
 from collections.abc import Callable, Iterable, Mapping
-from concurrent.futures import Future
 from pathlib import Path
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rollwise.curricula import Curriculum, JoinReport
+from rollwise.engines.actor import Actor
 from rollwise.engines.calls import Told
 from rollwise.engines.service import CurriculumService
-from rollwise.errors import ConfigError, RollwiseError, StateFileError, check_installed
+from rollwise.errors import ConfigError, RollwiseError, check_installed
 from rollwise.judges import Answer, Lesson, Question
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
@@ -25,66 +22,6 @@ T = TypeVar("T")
 NAMESPACE = "rollwise"
 CALLS = 10_000
 """How many calls may wait in the actor, and how many one handle may have sent: beyond it Ray raises in the caller."""
-LONGEST_PAUSE = 0.5
-"""Seconds after which asks that wait are looked at again."""
-TOGETHER = 0.002
-"""Seconds that calls are gathered before they are served together."""
-
-
-class Actor:
-    """What runs in the actor's process: an event loop in front of a `CurriculumService`.
-
-    Started with a folder, it goes on from the newest state there; so it does when Ray starts it again after a crash.
-    """
-
-    def __init__(self, curriculum: bytes | Callable[[], Curriculum], options: Mapping[str, Any]) -> None:
-        made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
-        self.service = CurriculumService(made, **options)
-        self.loaded: int | None = None
-        if options.get("folder") is not None:
-            with contextlib.suppress(StateFileError):  # nothing saved yet
-                self.loaded = self.service.load()
-        self._woken = False
-        self._timed = False
-
-    async def ready(self) -> int | None:
-        """The step of the state that was loaded at the start."""
-        return self.loaded
-
-    async def ask(self, *arguments: Any) -> list[Ticket]:
-        tickets: list[Ticket] = await self._served(self.service.put_ask(*arguments))
-        return tickets
-
-    async def tell(self, outcomes: list[Outcome]) -> Told:
-        told: Told = await self._served(self.service.put_tell(outcomes))
-        return told
-
-    async def call(self, method: str, *arguments: Any, **named: Any) -> Any:
-        """Any other method; those that take long run beside the loop, so that others are served meanwhile."""
-        function = getattr(self.service, method)
-        if method in ("save", "state_dict"):
-            return await asyncio.to_thread(function, *arguments, **named)
-        return function(*arguments, **named)
-
-    async def _served(self, done: Future[Any]) -> Any:
-        if not self._woken:
-            self._woken = True
-            asyncio.get_running_loop().call_later(TOGETHER, self._serve)
-        return await asyncio.wrap_future(done)
-
-    def _serve(self) -> None:
-        """Serve; again in a while, if asks wait whose time will be over though no call comes."""
-        self._woken = False
-        self.service.serve()
-        wake = self.service.desk.wake_at()
-        if wake is not None and not self._timed:
-            self._timed = True
-            seconds = min(max(wake - self.service.desk.clock(), TOGETHER), LONGEST_PAUSE)
-            asyncio.get_running_loop().call_later(seconds, self._on_time)
-
-    def _on_time(self) -> None:
-        self._timed = False
-        self._serve()
 
 
 class RayService:

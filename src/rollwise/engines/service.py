@@ -3,28 +3,23 @@
 from __future__ import annotations
 
 import os
-import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
-from pathlib import Path
+from collections.abc import Callable, Iterable
 from typing import Any
 
-from rollwise.curricula import Curriculum, JoinReport
+from rollwise.curricula import Curriculum
 from rollwise.engines.calls import Told
 from rollwise.engines.desk import Desk
 from rollwise.engines.in_flight import InFlight
-from rollwise.engines.serving import Serving
+from rollwise.engines.saving import Saving
 from rollwise.engines.silence import Silence
-from rollwise.engines.state_files import StateFiles
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.options import check_whole
 from rollwise.outcome import Outcome, shown
-from rollwise.snapshot import Snapshot
 from rollwise.ticket import Ticket
 
 
-class CurriculumService(Serving):
+class CurriculumService(Saving):
     """One curriculum that any number of threads ask and tell at once.
 
     Calls that wait are served together. The learner owns the clock: `advance` moves it. Workers may die, answer twice,
@@ -65,21 +60,11 @@ class CurriculumService(Serving):
     ) -> None:
         if not isinstance(curriculum, Curriculum):
             raise ConfigError(f"a service takes a Curriculum, got {shown(curriculum)}")
-        if expire_seconds is not None and not expire_seconds > 0:
-            raise ConfigError(f"expire_seconds must be greater than 0, got {expire_seconds!r}; None turns it off")
-        keep = None if keep is None else check_whole("keep", keep, least=1)
         in_flight = InFlight(max_open, max_open_per_worker, expire_seconds)
-        silence = Silence(check_whole("silent_after", silent_after, least=1))
-        _ = curriculum.pool.encoded_ids  # made once: the first save need not wait for it
-        self._files = None if folder is None else StateFiles(folder, keep=keep)
+        super().__init__(Desk(curriculum, in_flight, Silence(silent_after), clock), folder, keep)
         curriculum.new_incarnation()
         curriculum.advance(curriculum.step)
-        super().__init__(Desk(curriculum, in_flight, silence, clock))
         in_flight.load(({}, []), curriculum.open_tickets(), clock())
-        self._saving = threading.Lock()
-        self._snapshot = Snapshot()
-        self._snapshot.take(curriculum.state_dict)  # its memory is there before the first save
-        self._saved_step: int | None = None
 
     # ---- what workers call ----
 
@@ -197,75 +182,3 @@ class CurriculumService(Serving):
                 **desk.meter.metrics(desk.clock()),
             }
         )
-
-    # ---- saving ----
-
-    def state_dict(self) -> dict[str, Any]:
-        """Everything needed to go on, JSON-safe: the curriculum, and who holds what. Calls are served meanwhile."""
-        with self._saving:
-            state: dict[str, Any] = self._snapshot.encoded(self.run(self._take))
-        return state
-
-    def load_state_dict(self, state: Mapping[str, Any]) -> JoinReport:
-        """Go on from what `state_dict` returned, or from the state of a curriculum.
-
-        Tickets that were open then are open again, and their seconds begin anew.
-
-        Raises:
-            StateError: it does not fit, or is damaged. Nothing has changed then.
-        """
-        desk = self.desk
-
-        parts = state if isinstance(state, Mapping) and "curriculum" in state else {"curriculum": state}
-
-        def load() -> JoinReport:
-            held = desk.in_flight.read(parts.get("service", {}))
-            report = desk.curriculum.load_state_dict(parts["curriculum"])
-            desk.in_flight.load(held, desk.curriculum.open_tickets(), desk.clock())
-            desk.synchronise()
-            return report
-
-        return self.run(load)
-
-    def save(self, step: int) -> Path:
-        """Save to `curriculum-STEP.state` in the folder; returns when it is on disk. Calls are served meanwhile.
-
-        Raises:
-            ConfigError: the service has no folder.
-            OSError: it can't be written; files that were there stay.
-        """
-        step = check_whole("step", step, least=0)
-        files = self._folder()
-        with self._saving:
-            path = files.write(step, self._snapshot.encoded(self.run(self._take)))
-            self._saved_step = step
-        return path
-
-    def load(self, step: int | None = None) -> int:
-        """Go on from the saved state of `step`, by default of the newest that is whole; returns its step.
-
-        Raises:
-            ConfigError: the service has no folder.
-            StateFileError: there is no such file, or it is damaged.
-            StateError: it does not fit. Nothing has changed in any case.
-        """
-        found, state = self._folder().read(step)
-        self.load_state_dict(state)
-        self._saved_step = found
-        return found
-
-    def close(self) -> None:
-        """Let another service use the folder."""
-        if self._files is not None:
-            self._files.close()
-
-    def _take(self) -> dict[str, Any]:
-        return {
-            "curriculum": self._snapshot.take(self.desk.curriculum.state_dict),
-            "service": self.desk.in_flight.state_dict(),
-        }
-
-    def _folder(self) -> StateFiles:
-        if self._files is None:
-            raise ConfigError("this service has no folder to save to or load from; give `folder` when it is made")
-        return self._files

@@ -5,12 +5,13 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future
+from math import inf
 from typing import TypeVar
 
 from rollwise.engines.calls import Ask, Call, Tell, Told
 from rollwise.engines.desk import Desk
 from rollwise.errors import TicketError
-from rollwise.options import check_whole
+from rollwise.options import check_number, check_text, check_whole
 from rollwise.outcome import Outcome, shown
 from rollwise.ticket import Ticket
 
@@ -44,6 +45,9 @@ class Serving:
         n = min(desk.in_flight.reachable(check_whole("n", n, least=1), worker), len(desk.curriculum.pool))
         step = None if step is None else check_whole("step", step, least=0)
         n_rollouts = None if n_rollouts is None else check_whole("n_rollouts", n_rollouts, least=1)
+        worker = None if worker is None else check_text("worker", worker)
+        request = None if request is None else check_text("request", request)
+        timeout = check_number("timeout", timeout, low=0.0, high=inf)
         now = desk.clock()
         ask = Ask(n, worker, request, (step, n_rollouts), now, now + timeout)
         desk.put(ask)

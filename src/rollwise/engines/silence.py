@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 
 from rollwise.errors import SilentNoOpError
+from rollwise.options import check_whole
 
 logger = logging.getLogger(__name__)
 
@@ -24,7 +25,7 @@ class Silence:
     """
 
     def __init__(self, after: int) -> None:
-        self._after = after
+        self._after = check_whole("silent_after", after, least=1)
         self._asked = 0
         self._in_vain = 0
         self._first_step: int | None = None

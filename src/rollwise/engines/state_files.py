@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rollwise.errors import StateFileError
+from rollwise.options import check_whole
 from rollwise.runs.lock import lock_file
 from rollwise.state import load_state, make_folder, save_state
 
@@ -32,8 +33,8 @@ class StateFiles:
     """
 
     def __init__(self, path: str | os.PathLike[str], *, keep: int | None) -> None:
+        self.keep = None if keep is None else check_whole("keep", keep, least=1)
         self.path = make_folder(path)
-        self.keep = keep
         self._read: int | None = None
         self._lock: IO[bytes] | None = lock_file(
             self.path,
