@@ -38,7 +38,7 @@ MANY_IMPORTS = {
     "training/trainer/curriculum_mixin.py": 24,
     "training/trainer/rollout_mixin.py": 18,
 }
-FULL_FOLDERS = {".": 24, "cli": 25, "curricula": 22, "engines": 21}
+FULL_FOLDERS = {".": 23, "cli": 25, "curricula": 22, "engines": 23}
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
