@@ -30,12 +30,21 @@ class Job:
         steps: training steps; checkpoints every third.
         ranks: FSDP ranks, and rollout servers.
         train: the training data's file.
+        words: the whole command, in place of verl's own with the toy's keys; a CPU's keys are added.
         more: further overrides of verl's configuration.
         **env: further environment variables.
     """
 
     def __init__(
-        self, toy: Path, folder: Path, *more: str, steps: int = 6, ranks: int = 1, train: str = "train", **env: str
+        self,
+        toy: Path,
+        folder: Path,
+        *more: str,
+        steps: int = 6,
+        ranks: int = 1,
+        train: str = "train",
+        words: list[str] | None = None,
+        **env: str,
     ) -> None:
         self.folder, self.run, self.mark = folder, folder / "rollwise", uuid.uuid4().hex
         self.began = time.monotonic()
@@ -46,7 +55,8 @@ class Job:
             "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": self.ray.name, "VERL_USE_EXTERNAL_MODULES": "verl_cpu",
             "VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", "ROLLWISE_JOB": self.mark, "PYTHONUNBUFFERED": "1",
         } | env  # fmt: skip
-        command = [sys.executable, "-m", "verl.trainer.main_ppo", *self._keys(toy, steps, ranks, train), *more]
+        own = [sys.executable, "-m", "verl.trainer.main_ppo", *self._keys(toy, steps, ranks, train)]
+        command = [*(own if words is None else [*words, *self._cpu_keys(ranks)]), *more]
         self.output = folder / f"output-{self.mark[:6]}.txt"
         with open(self.output, "wb") as output:
             self.process = subprocess.Popen(
@@ -54,8 +64,7 @@ class Job:
             )
 
     def _keys(self, toy: Path, steps: int, ranks: int, train: str) -> list[str]:
-        actor, rollout, ray = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "ray_kwargs.ray_init"
-        model, store = "actor_rollout_ref.model", "transfer_queue.backend.SimpleStorage"
+        actor, rollout = "actor_rollout_ref.actor", "actor_rollout_ref.rollout"
         return [
             f"data.custom_cls.path={PATH}", "data.custom_cls.name=CurriculumDataset", "data.shuffle=False",
             f"trainer.v1.sampler.custom_sampler.path={PATH}", "trainer.v1.sampler.custom_sampler.name=replay_buffer",
@@ -63,22 +72,30 @@ class Job:
             "++data.rollwise.curriculum_options.seed=7", "++data.rollwise.columns.category=ability",
             "++data.rollwise.columns.difficulty=extra_info.level",
             "algorithm.adv_estimator=grpo", f"data.train_files={toy}/{train}.parquet",
-            f"data.val_files={toy}/val.parquet", "data.train_batch_size=4", "data.max_prompt_length=64",
-            "data.max_response_length=12", "data.filter_overlong_prompts=False",
-            f"{model}.path={toy}/model", f"{model}.use_remove_padding=False",
+            f"data.val_files={toy}/val.parquet", "data.train_batch_size=4", "data.max_response_length=12",
+            f"actor_rollout_ref.model.path={toy}/model", f"{actor}.ppo_mini_batch_size=4",
+            f"{actor}.ppo_micro_batch_size_per_gpu=4", f"{actor}.optim.lr=1e-3", f"{actor}.use_kl_loss=False",
+            f"{rollout}.n=4", f"{rollout}.log_prob_micro_batch_size_per_gpu=4",
+            f"reward.custom_reward_function.path={HERE}/verl_toy.py",
+            "reward.custom_reward_function.name=compute_score",
+            f"trainer.n_gpus_per_node={ranks}", "trainer.nnodes=1", "trainer.logger=[console]",
+            "trainer.val_before_train=True", "trainer.test_freq=3", f"trainer.total_training_steps={steps}",
+            "trainer.total_epochs=100", "trainer.save_freq=3", f"trainer.default_local_dir={self.folder}",
+            "trainer.resume_mode=auto", *self._cpu_keys(ranks),
+        ]  # fmt: skip
+
+    def _cpu_keys(self, ranks: int) -> list[str]:
+        """What a CPU needs, whatever is trained."""
+        actor, rollout, ray = "actor_rollout_ref.actor", "actor_rollout_ref.rollout", "ray_kwargs.ray_init"
+        model, store = "actor_rollout_ref.model", "transfer_queue.backend.SimpleStorage"
+        return [
+            "data.max_prompt_length=64", "data.filter_overlong_prompts=False", f"{model}.use_remove_padding=False",
             f"{model}.enable_gradient_checkpointing=False", f"+{model}.override_config.attn_implementation=sdpa",
             f"{actor}.strategy=fsdp2", f"{actor}.fsdp_config.strategy=fsdp2", f"{actor}.use_torch_compile=False",
             f"{actor}.fsdp_config.use_torch_compile=False", f"{actor}.fsdp_config.model_dtype=fp32",
-            f"+{actor}.fsdp_config.mixed_precision.param_dtype=fp32", f"{actor}.ppo_mini_batch_size=4",
-            f"{actor}.ppo_micro_batch_size_per_gpu=4", f"{actor}.optim.lr=1e-3", f"{actor}.use_kl_loss=False",
-            f"{rollout}.name=hf_cpu", f"{rollout}.tensor_model_parallel_size=1", f"{rollout}.n=4",
-            f"{rollout}.log_prob_micro_batch_size_per_gpu=4", f"{rollout}.agent.num_workers=1",
-            f"reward.custom_reward_function.path={HERE}/verl_toy.py",
-            "reward.custom_reward_function.name=compute_score", "reward.num_workers=1",
-            "trainer.device=cpu", f"trainer.n_gpus_per_node={ranks}", "trainer.nnodes=1", "trainer.logger=[console]",
-            "trainer.val_before_train=True", "trainer.test_freq=3", f"trainer.total_training_steps={steps}",
-            "trainer.total_epochs=100", "trainer.save_freq=3", f"trainer.default_local_dir={self.folder}",
-            "trainer.resume_mode=auto", f"{store}.num_data_storage_units=1", f"{store}.total_storage_size=1000",
+            f"+{actor}.fsdp_config.mixed_precision.param_dtype=fp32", f"{rollout}.name=hf_cpu",
+            f"{rollout}.tensor_model_parallel_size=1", f"{rollout}.agent.num_workers=1", "reward.num_workers=1",
+            "trainer.device=cpu", f"{store}.num_data_storage_units=1", f"{store}.total_storage_size=1000",
             f"{ray}.num_cpus=32", f"+{ray}.num_gpus={ranks}", f"+{ray}.include_dashboard=False",
             f"+{ray}._temp_dir={self.ray.name}", f"+{ray}.object_store_memory=300000000",
         ]  # fmt: skip

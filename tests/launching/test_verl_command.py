@@ -105,7 +105,7 @@ def test_a_gate_and_lora_have_verls_names(data: Path) -> None:
 
 def test_a_method_that_asks_the_policy_gets_the_manager(data: Path) -> None:
     made = verl_keys(config(data, curriculum="metis"))
-    assert made["actor_rollout_ref.rollout.agent.agent_loop_manager_class"] == "rollwise.engines.verl.JudgingManager"
+    assert made["+actor_rollout_ref.rollout.agent.agent_loop_manager_class"] == "rollwise.engines.verl.JudgingManager"
     assert "agent_loop_manager_class" not in str(verl_keys(config(data)))
 
 

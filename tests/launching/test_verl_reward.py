@@ -4,7 +4,8 @@ import json
 import math
 from pathlib import Path
 
-from rollwise.launching.verl_reward import TOLD, compute_score
+from rollwise.engines.verl.settings import TOLD
+from rollwise.launching.verl_reward import compute_score
 from rollwise.runs.folder import RunFolder
 from rollwise.training.config import TrainConfig
 

@@ -59,7 +59,7 @@ def _gate(config: TrainConfig) -> dict[str, Any]:
 def _method(config: TrainConfig) -> dict[str, Any]:
     options = {"seed": config.seed, **config.method_options()}
     asks = make_curriculum(config.curriculum, **options).wants_answers
-    manager = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
+    manager = "+actor_rollout_ref.rollout.agent.agent_loop_manager_class"
     return {
         "+data.rollwise.curriculum_options": options,
         **({manager: "rollwise.engines.verl.JudgingManager"} if asks else {}),

@@ -6,15 +6,13 @@ import functools
 import math
 from typing import Any
 
+from rollwise.engines.verl.settings import TOLD
 from rollwise.models import task_for
 from rollwise.runs.folder import RunFolder
 from rollwise.sampling.rewards import awaited, reward_functions
 from rollwise.sampling.scoring import call_reward
 from rollwise.tasks.base import TaskRewards
 from rollwise.training.config import TrainConfig
-
-TOLD = "rollwise_told"
-"""The field of a score that holds what the curriculum is told, where that is not the sum that is trained on."""
 
 
 def compute_score(

@@ -12,7 +12,7 @@ from verl.trainer.ppo.v1.replay_buffer import ReplayBuffer, ReplayBufferAsync
 
 from rollwise.engines.verl.dataset import TICKET
 from rollwise.engines.verl.seat import Heard, Seat
-from rollwise.engines.verl.settings import PATH
+from rollwise.engines.verl.settings import PATH, TOLD
 from rollwise.engines.verl.shared import SHARED
 from rollwise.errors import ConfigError
 
@@ -99,14 +99,13 @@ def read_groups(
     groups: dict[str, list[tuple[float, int, str]]] = defaultdict(list)
     fate_of: dict[str, str] = {}
     if keys:
-        data = tq.kv_batch_get(
-            keys=keys, partition_id=partition_id, select_fields=["rm_scores", "responses", "extra_info"]
-        )
-        scores, responses, infos = (_rows(data[name]) for name in ("rm_scores", "responses", "extra_info"))
+        names = ["rm_scores", "responses", "extra_info", "extra_fields"]
+        data = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=names)
+        scores, responses, infos, fields = (_rows(data[name]) for name in names)
         for uid, row in _last_outputs(keys):
             ticket_id = infos[row][TICKET]
             text = "" if seat.decode is None else seat.decode(responses[row].tolist())
-            groups[ticket_id].append((float(scores[row].sum()), len(responses[row]), text))
+            groups[ticket_id].append((_told(scores[row], fields[row]), len(responses[row]), text))
             fate_of[ticket_id] = "trained" if fates is None else fates.get(uid, "surplus")
     heard = []
     for ticket_id, rows in groups.items():
@@ -123,10 +122,18 @@ def read_scores(partition_id: str, keys: list[str]) -> dict[str, list[float]]:
     """Rewards by the prompt's uid, of trajectories that are still in TransferQueue."""
     found: dict[str, list[float]] = defaultdict(list)
     if keys:
-        scores = _rows(tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["rm_scores"])["rm_scores"])
+        data = tq.kv_batch_get(keys=keys, partition_id=partition_id, select_fields=["rm_scores", "extra_fields"])
+        scores, fields = _rows(data["rm_scores"]), _rows(data["extra_fields"])
         for uid, row in _last_outputs(keys):
-            found[uid].append(float(scores[row].sum()))
+            found[uid].append(_told(scores[row], fields[row]))
     return found
+
+
+def _told(scores: Any, fields: Any) -> float:
+    """The reward of one trajectory: what its reward function says is told, else the score that is trained on."""
+    said = fields.get("reward_extra_info") if isinstance(fields, Mapping) else None
+    told = said.get(TOLD) if isinstance(said, Mapping) else None
+    return float(scores.sum()) if told is None else float(told)
 
 
 def _last_outputs(keys: list[str]) -> list[tuple[str, int]]:

@@ -12,6 +12,8 @@ from rollwise.options import check_options, check_whole
 from rollwise.outcome import RewardSpec
 
 PATH = "pkg://rollwise.engines.verl"
+TOLD = "rollwise_told"
+"""What a reward function names in its dictionary if the curriculum is to be told another number than `score`."""
 _MANAGER = "actor_rollout_ref.rollout.agent.agent_loop_manager_class"
 _SAMPLER = "trainer.v1.sampler.custom_sampler"
 

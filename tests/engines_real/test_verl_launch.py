@@ -1,0 +1,67 @@
+"""`rollwise launch --engine verl`: the recipes are read by verl's own schema, and a user's own data train."""
+
+import json
+from pathlib import Path
+
+import pytest
+import verl_toy
+from verl_job import Job
+from verl_toy import groups
+
+from rollwise.launching.command import Extra, Machines
+from rollwise.launching.launch import new_launch, resumed_launch
+from rollwise.launching.prepared import verl_task
+from rollwise.launching.verl import check_keys, verl_command
+from rollwise.reports.run.report import write_report
+from rollwise.training.config import TrainConfig
+from rollwise.yaml_file import read_yaml
+
+pytest.importorskip("verl")
+RECIPES = sorted((Path(__file__).parents[2] / "examples/launch").glob("*.yaml"))
+REWARDS = """
+def short(completions, **_):
+    return [1.0 / (1 + len(c[0]["content"])) for c in completions]
+
+def lucky(completions, answer, **_):
+    return [float(len(c[0]["content"]) % 2) for c in completions]
+"""
+
+
+def _data(folder: Path) -> Path:
+    path = folder / "sums.jsonl"
+    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "type": f"kind-{i % 3}"} for i in range(30)]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    return path
+
+
+@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
+def test_verl_reads_every_key_of_a_recipe(recipe: Path, tmp_path: Path) -> None:
+    values = {**read_yaml(recipe), "data": str(_data(tmp_path)), "reward": "exact", "eval_prompts": 4}
+    extra = Extra(values.pop("engine_options", {}))
+    config = TrainConfig.from_dict(values)
+    check_keys(verl_command(config, verl_task(config), Machines(8), extra, resume=False))
+
+
+@pytest.mark.all
+def test_own_data_and_rewards_train_and_go_on(tmp_path: Path) -> None:
+    verl_toy.make(tmp_path / "toy")
+    (tmp_path / "r.py").write_text(REWARDS)
+    file, run = tmp_path / "my.yaml", tmp_path / "run"
+    file.write_text(
+        f"data: {_data(tmp_path)}\nprompt_column: problem\ncategory: type\nsystem: ''\n"
+        f"reward: ['{tmp_path}/r.py:short', '{tmp_path}/r.py:lucky']\nsuccess: lucky\n"
+        f"model: {tmp_path}/toy/model\nprompts_per_step: 4\nnum_generations: 4\neval_prompts: 4\nnum_generations_eval: 1\n"
+        f"eval_every: 2\nsave_every: 2\nsteps: 2\nmax_completion_length: 12\nlearning_rate: 1.0e-3\nout: {run}\n"
+    )
+    command = new_launch(str(file), "verl", Machines(1), []).command(write=True)
+    with Job(tmp_path, tmp_path / "first", words=command.words) as job:
+        job.wait()
+    told = [reward for line in groups(run) for reward in line["rewards"]]
+    assert set(told) <= {0.0, 1.0}  # what `success` names, not the sum that trains
+    assert [line["step"] for line in groups(run)] == [1] * 4 + [2] * 4
+    assert {line["prompt_id"] for line in groups(run)}
+    longer = resumed_launch(str(run), None, ["trainer.total_training_steps=3"]).command(write=True)
+    with Job(tmp_path, tmp_path / "second", words=longer.words) as job:
+        job.wait()
+    assert [line["step"] for line in groups(run)] == [1] * 4 + [2] * 4 + [3] * 4
+    assert "sums.jsonl" in write_report(run).read_text()
