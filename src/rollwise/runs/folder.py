@@ -84,6 +84,7 @@ class RunFolder:
         message = (
             f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the command again"
         )
+        make_folder(self.path)  # an earlier holder that wrote nothing has removed it
         with lock_file(self.path, message):
             try:
                 yield
