@@ -31,16 +31,16 @@ from rollwise.errors import (
     TicketError,
     UnboundError,
 )
-from rollwise.evidence import Evidence
 from rollwise.gates import AllOf, DynamicSampling, Everything, Gate, MixedOutcome, PassRateRange, VarianceThreshold
 from rollwise.judges import Answer, EmbeddingJudge, InContextJudge, Judge, Lesson, Prompts, Question, TextJudge
 from rollwise.moved import install as _install_old_names
-from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.state import load_state, save_state
 from rollwise.stream import PromptStream
-from rollwise.ticket import Ticket
-from rollwise.told import Refused, TellReport
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import Outcome, RewardSpec
+from rollwise.tickets.ticket import Ticket
+from rollwise.tickets.told import Refused, TellReport
 
 _install_old_names()
 __version__ = "0.1.0"

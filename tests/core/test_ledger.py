@@ -11,11 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise import ledger as ledger_module
-from rollwise.ledger import Ledger
-from rollwise.outcome import RewardSpec
-from rollwise.ticket import Incarnations, parse
-from rollwise.told import Learner
+from rollwise.tickets import ledger as ledger_module
+from rollwise.tickets.ledger import Ledger
+from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.ticket import Incarnations, parse
+from rollwise.tickets.told import Learner
 
 LEARNER = Learner("Any", RewardSpec(), "rewards")
 N = 40
@@ -104,7 +104,7 @@ def test_sifted_and_checked_outcomes_are_the_same(script: list[tuple[str, int]],
 
 def test_a_saved_ticket_keeps_every_field() -> None:
     """Of present and future fields: each is given another value than its default, and must come back."""
-    values: dict[Any, Any] = {str: "x", int: 7, float: 0.25, Any: "a", rw.ticket.Purpose: "screen"}
+    values: dict[Any, Any] = {str: "x", int: 7, float: 0.25, Any: "a", rw.tickets.ticket.Purpose: "screen"}
     pool = rw.PromptPool(ids=["x"], prompts=["a"])
     hints = typing.get_type_hints(rw.Ticket)
     given = {}

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
-from rollwise.outcome import LARGEST_ADVANTAGE
+from rollwise.tickets.outcome import LARGEST_ADVANTAGE
 
 
 @pytest.mark.parametrize(

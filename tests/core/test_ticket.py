@@ -3,7 +3,7 @@
 import pytest
 
 import rollwise as rw
-from rollwise.ticket import rollouts_to_make
+from rollwise.tickets.ticket import rollouts_to_make
 
 
 def ticket(n_rollouts: int | None) -> rw.Ticket:

@@ -50,7 +50,8 @@ def test_own_data_and_rewards_train_and_go_on(tmp_path: Path) -> None:
     file.write_text(
         f"data: {_data(tmp_path)}\nprompt_column: problem\ncategory: type\nsystem: ''\n"
         f"reward: ['{tmp_path}/r.py:short', '{tmp_path}/r.py:lucky']\nsuccess: lucky\n"
-        f"model: {tmp_path}/toy/model\nprompts_per_step: 4\nnum_generations: 4\neval_prompts: 4\nnum_generations_eval: 1\n"
+        f"model: {tmp_path}/toy/model\nprompts_per_step: 4\nnum_generations: 4\n"
+        f"eval_prompts: 4\nnum_generations_eval: 1\n"
         f"eval_every: 2\nsave_every: 2\nsteps: 2\nmax_completion_length: 12\nlearning_rate: 1.0e-3\nout: {run}\n"
     )
     command = new_launch(str(file), "verl", Machines(1), []).command(write=True)

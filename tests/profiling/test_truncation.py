@@ -6,13 +6,13 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from rollwise.outcome import RewardSpec
 from rollwise.profiling.config import ProfileConfig
 from rollwise.profiling.display import show
 from rollwise.profiling.summary import Summary
 from rollwise.profiling.suspects import find_suspect
 from rollwise.sampling.data import PromptData
 from rollwise.sampling.scoring import Scorer
+from rollwise.tickets.outcome import RewardSpec
 
 CUT = "Step 1: we add the numbers 4 and {n} and then carry the 1, which"
 

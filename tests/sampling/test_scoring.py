@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, RewardError, TaskError
-from rollwise.outcome import RewardSpec
 from rollwise.sampling.rewards import load_reward
 from rollwise.sampling.scoring import Scorer, reward_spec_of, task_scorer
 from rollwise.tasks import Reversal, make_task
+from rollwise.tickets.outcome import RewardSpec
 
 ROW = {"prompt": "1+1=", "answer": 2}
 

@@ -10,9 +10,9 @@ import numpy as np
 from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, PoolError
-from rollwise.evidence import Evidence
 from rollwise.options import Positive, Range, Share
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 
 def next_target(

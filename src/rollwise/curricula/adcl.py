@@ -11,9 +11,9 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import PoolError
-from rollwise.evidence import Evidence
 from rollwise.options import Count
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 _NONE = -1
 

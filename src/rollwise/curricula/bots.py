@@ -143,7 +143,7 @@ class BOTS(
 
         Of a Gaussian belief chi and nu, of a Dirichlet belief one count for each level.
 
-        >>> from rollwise.outcome import Outcome
+        >>> from rollwise.tickets.outcome import Outcome
         >>> bots = BOTS(PromptPool(ids=["a", "b"]), seed=0)
         >>> _ = bots.tell([Outcome(t.id, [1, 1, 1, 0]) for t in bots.ask(2)])
         >>> [parameter.tolist() for parameter in bots.posterior()]

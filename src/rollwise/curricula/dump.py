@@ -9,10 +9,10 @@ import numpy as np
 
 from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_category, draw_arms, pay_of
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.evidence import Evidence
 from rollwise.options import Count, Positive, Weight
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
+from rollwise.tickets.evidence import Evidence
 
 Groups = np.ndarray
 """(M, 2): the number of rollouts and the mean |A| of each of a source's groups, the latest last."""
@@ -65,7 +65,7 @@ class DUMP(
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"category": ["logic", "maths"]})
     >>> dump = DUMP(pool, seed=0)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
     >>> _ = dump.tell([Outcome(t.id, rewards[t.prompt_id]) for t in dump.ask(2)])
     >>> dump.values()

@@ -41,7 +41,7 @@ class EmbeddingJudged(
 
     >>> pool = PromptPool(ids=["easy", "middling", "hard"], columns={"embedding": [[0.0], [1.0], [2.0]]})
     >>> curriculum = EmbeddingJudged(pool, candidate_multiplier=3)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"easy": [1, 1, 1, 1], "middling": [1, 0, 1, 0], "hard": [0, 0, 0, 0]}
     >>> _ = curriculum.tell([Outcome(t.id, rewards[t.prompt_id]) for t in curriculum.ask(3)])
     >>> curriculum.ask(1)[0].prompt_id

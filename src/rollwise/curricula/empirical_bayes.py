@@ -76,7 +76,7 @@ class EmpiricalBayes(
 
     >>> pool = PromptPool(ids=["a", "b", "c", "d"], columns={"category": ["sums", "sums", "proofs", "proofs"]})
     >>> curriculum = EmpiricalBayes(pool, seed=0, rails=None)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"a": [1, 0, 1, 0], "c": [0, 0, 0, 0]}                        # half of a solved, nothing of c
     >>> _ = curriculum.tell([Outcome(t.id, rewards.get(t.prompt_id, [])) for t in curriculum.ask(4)])
     >>> [t.prompt_id for t in curriculum.ask(4)]  # b may be as good as a; two sums are alike; c failed

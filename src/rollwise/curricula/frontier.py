@@ -14,9 +14,9 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, PoolError
-from rollwise.evidence import Evidence
 from rollwise.options import Count, Share, check_number
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ import numpy as np
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.evidence import Evidence
 from rollwise.options import PositiveShare, Range, Share
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 EASY, HARD = 1, -1
 _BOUNDS = (0.05, 0.95)

@@ -10,10 +10,10 @@ import numpy as np
 from rollwise.curricula.families.judged import JUDGED, Judged
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.evidence import Evidence
 from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question
 from rollwise.options import Count, CountOrZero, Share, Weight
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 NONE, PENDING, TAKEN = 0, 1, 2
 _TALLIES = ("too_long", "exemplars_cut", "stale_answers")

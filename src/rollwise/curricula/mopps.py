@@ -35,7 +35,7 @@ class MoPPS(
 
     >>> pool = PromptPool(ids=["a", "b"])
     >>> mopps = MoPPS(pool, forgetting=0.5)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> _ = mopps.tell([Outcome(mopps.ask(1)[0].id, [1, 1, 0, 0])])
     >>> [sorted(parameter.tolist()) for parameter in mopps.posterior()]                         # .5 * 1 + .5 * 1 + 2
     [[1.0, 3.0], [1.0, 3.0]]

@@ -9,7 +9,7 @@ from rollwise.curricula.seam.rails import Rails
 from rollwise.curricula.sfl import LILO
 from rollwise.options import Count, CountFromTwo
 from rollwise.pool import PromptPool
-from rollwise.ticket import Purpose
+from rollwise.tickets.ticket import Purpose
 
 
 class Oracle(

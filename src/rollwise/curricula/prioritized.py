@@ -14,9 +14,9 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
 from rollwise.estimators import ema
-from rollwise.evidence import Evidence
 from rollwise.options import Count, CountOrZero, PositiveShare, Range, Share
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +51,7 @@ class PrioritizedReplay(
 
     >>> pool = PromptPool(ids=["a", "b", "c"])
     >>> replay = PrioritizedReplay(pool, seed=0)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rates = {"a": [0, 1], "b": [0, 0], "c": [1, 1]}
     >>> _ = replay.tell([Outcome(t.id, rates[t.prompt_id]) for t in replay.ask(3)])
     >>> replay.pools()

@@ -23,11 +23,11 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
-from rollwise.evidence import Evidence
 from rollwise.moved import present_names
 from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weight, constructor_names
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
+from rollwise.tickets.evidence import Evidence
 
 _DRAWS = 1 << 20  # normal numbers held at a time
 
@@ -61,7 +61,7 @@ class SEC(
         pool_multiplier: choose a batch of k from this many times k prompts, drawn uniformly; None: from all.
 
     >>> sec = SEC(PromptPool(ids=["a", "b"], columns={"category": ["easy", "hard"]}), seed=0)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"a": [1, 0, 1, 0], "b": [0, 0, 0, 0]}
     >>> _ = sec.tell([Outcome(t.id, rewards[t.prompt_id]) for t in sec.ask(2)])
     >>> sec.values()

@@ -48,7 +48,7 @@ class Selector(
 
     >>> pool = PromptPool(ids=["easy", "middling", "hard"])
     >>> selector = Selector(pool, estimator="beta", acquisition="variance", rails=None)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"easy": [1, 1, 1, 1], "middling": [1, 0, 1, 0], "hard": [0, 0, 0, 0]}
     >>> _ = selector.tell([Outcome(t.id, rewards[t.prompt_id]) for t in selector.ask(3)])
     >>> selector.ask(1)[0].prompt_id

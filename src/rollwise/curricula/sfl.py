@@ -10,9 +10,9 @@ import numpy as np
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.evidence import Evidence
 from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 IDLE, WANTED, MEASURED = 0, 1, 2
 

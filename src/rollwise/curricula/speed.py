@@ -13,10 +13,10 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
-from rollwise.evidence import Evidence
 from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
-from rollwise.ticket import Purpose
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.ticket import Purpose
 
 _NOT_QUALIFIED = -1
 _BATCH = 16  # the release's, until the first batch is known
@@ -46,7 +46,7 @@ class SPEED(
         screen_limit: most prompts screened in one step, for each prompt that is to be ready (64; ours).
 
     >>> speed = SPEED(PromptPool(ids=["a", "b"]), seed=0)
-    >>> from rollwise.outcome import Outcome
+    >>> from rollwise.tickets.outcome import Outcome
     >>> rewards = {"a": [1, 0, 0, 1], "b": [0, 0, 0, 0]}
     >>> _ = speed.tell([Outcome(t.id, rewards[t.prompt_id]) for t in speed.probe(8)])
     >>> [(t.prompt_id, t.lane, t.n_rollouts) for t in speed.ask(1, n_rollouts=24)]

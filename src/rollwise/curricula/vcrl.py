@@ -11,9 +11,9 @@ from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_scores
-from rollwise.evidence import Evidence
 from rollwise.options import Count, CountOrZero, Share
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 _SLACK = 1e-9  # of a comparison of p with kappa: p is rounded, 4 q (1 - q) of a tenth is not quite 0.36
 

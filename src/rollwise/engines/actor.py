@@ -13,8 +13,8 @@ from rollwise.curricula import Curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.errors import StateFileError
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 LONGEST_PAUSE = 0.5
 """Seconds after which asks that wait are looked at again."""

@@ -19,7 +19,7 @@ from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import ask_all, make_service, pool_of
 from rollwise.errors import ConfigError
 from rollwise.options import check_mapping
-from rollwise.outcome import Outcome
+from rollwise.tickets.outcome import Outcome
 
 RELEASE = "prime-rl 0.8.0"
 HOOKS = {

@@ -13,8 +13,8 @@ from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.errors import ConfigError, RollwiseError, check_installed
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 P = ParamSpec("P")
 T = TypeVar("T")

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula import Curriculum
-from rollwise.evidence import Evidence
-from rollwise.outcome import RewardSpec
 from rollwise.runs.folder import RunFolder, Totals
 from rollwise.runs.names import SCRIPT
-from rollwise.ticket import Ticket
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.ticket import Ticket
 from rollwise.training.recording.facts import changed_options, plain, versions
 from rollwise.training.recording.prompt_log import PromptLog
 

@@ -15,8 +15,8 @@ from rollwise.engines.serving.saving import Saving
 from rollwise.engines.serving.silence import Silence
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.outcome import Outcome, shown
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.ticket import Ticket
 
 
 class CurriculumService(Saving):

@@ -10,10 +10,10 @@ from rollwise.curricula import make_curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.errors import ShortError, SilentNoOpError
 from rollwise.options import check_mapping, check_options
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.ticket import Ticket
 
 SERVICE = ("keep", "max_open", "max_open_per_worker", "expire_seconds", "silent_after")
 SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)

@@ -15,8 +15,8 @@ from skyrl.train.dataset.dataset import PromptDataset
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import ask_all, make_service, pool_of, split
 from rollwise.engines.torch_loader import refuse_workers
-from rollwise.outcome import Outcome
 from rollwise.state import load_state, save_state
+from rollwise.tickets.outcome import Outcome
 
 RELEASE = "SkyRL 0.3.0"
 DATA_HOOKS = {

@@ -23,9 +23,9 @@ from slime.utils.types import Sample
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split
 from rollwise.errors import ConfigError
-from rollwise.outcome import Outcome
 from rollwise.state import load_state, save_state
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 RELEASE = "slime 0.3.1"
 _SOURCE = "slime.rollout.data_source:RolloutDataSourceWithBuffer."

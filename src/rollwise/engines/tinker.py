@@ -16,8 +16,8 @@ from rollwise.engines.service import CurriculumService
 from rollwise.engines.settings import ask_all
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 RELEASE = "Tinker cookbook 0.6.1"
 _TYPES, _ROLLOUTS = "tinker_cookbook.rl.types:", "tinker_cookbook.rl.rollouts:"

@@ -9,8 +9,8 @@ from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.engines.settings import advance_one, ask_all
 from rollwise.errors import ConfigError
-from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
+from rollwise.tickets.outcome import Outcome
 
 
 class TicketedDataset:

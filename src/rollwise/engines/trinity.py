@@ -20,7 +20,7 @@ from trinity.buffer.selector.selector import BaseSelector
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split
 from rollwise.errors import ConfigError, StateError
-from rollwise.outcome import Outcome
+from rollwise.tickets.outcome import Outcome
 
 RELEASE = "Trinity-RFT 0.6.0"
 HOOKS = {

@@ -18,10 +18,10 @@ from trl.experimental.async_grpo.async_grpo_trainer import AsyncGRPOTrainer
 from trl.experimental.async_grpo.async_rollout_worker import AsyncRolloutWorker, TrainingSequence, _AsyncRolloutLoop
 
 from rollwise.errors import ConfigError, RewardError, SilentNoOpError
-from rollwise.outcome import Outcome
 from rollwise.prompt_ids import assign_ids
 from rollwise.state import load_state, save_state
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 STATE = "rollwise_service.state"
 _CALLS = ("ask", "tell", "advance", "open_tickets", "consult", "probe")

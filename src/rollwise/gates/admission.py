@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.evidence import MIXED_TOLERANCE, Evidence
 from rollwise.gates.base import Gate
 from rollwise.options import CountOrZero, Share
+from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence
 
 _SLACK = 1e-9  # of a comparison of variances: 4 q (1 - q) of a tenth is not quite 0.36
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.evidence import Evidence
 from rollwise.options import Declared
+from rollwise.tickets.evidence import Evidence
 
 
 class Gate(Declared, ABC):

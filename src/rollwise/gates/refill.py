@@ -11,13 +11,13 @@ from typing import Annotated, Any, Generic, Literal, Protocol, TypeVar
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.evidence import Evidence
 from rollwise.gates.admission import MixedOutcome
 from rollwise.gates.base import Gate
-from rollwise.ledger import Ledger
 from rollwise.options import Count, Declared, Range, check_whole, keyword_options
 from rollwise.pool import PromptPool
-from rollwise.ticket import Ticket
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.ledger import Ledger
+from rollwise.tickets.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 

@@ -6,7 +6,6 @@ import json
 from dataclasses import asdict, dataclass
 
 from rollwise.errors import ConfigError
-from rollwise.outcome import RewardSpec
 from rollwise.profiling.config import PastConfig
 from rollwise.profiling.past_replay import replay
 from rollwise.profiling.past_summary import PastSummary
@@ -17,6 +16,7 @@ from rollwise.runs.past import PastRollouts, read_past
 from rollwise.runs.reading import read_run
 from rollwise.runs.solved import SolvedRule
 from rollwise.state import make_folder, write_atomically
+from rollwise.tickets.outcome import RewardSpec
 
 
 @dataclass(frozen=True)

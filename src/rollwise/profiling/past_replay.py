@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import RollwiseError
-from rollwise.outcome import RewardSpec
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts
 from rollwise.simulation.config import DEFAULT_METHODS
@@ -17,6 +16,7 @@ from rollwise.simulation.replay_log import log_of, read_log
 from rollwise.simulation.run_log import RunLog
 from rollwise.simulation.runs import play
 from rollwise.simulation.worlds import idle_mark
+from rollwise.tickets.outcome import RewardSpec
 
 SEEDS = 3
 MOST_GROUPS = 6400

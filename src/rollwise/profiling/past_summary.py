@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.outcome import RewardSpec
 from rollwise.profiling.analysis import SAME_REWARD, contrast, outcomes_of
 from rollwise.profiling.summary import Plan, Summary
 from rollwise.runs.past import PastGroup, PastRollouts, words_of
 from rollwise.sampling.data import PromptData
+from rollwise.tickets.outcome import RewardSpec
 
 PARTS = 5
 """The steps are divided into at most this many parts."""

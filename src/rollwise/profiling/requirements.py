@@ -25,8 +25,8 @@ from rollwise.curricula import (
     make_curriculum,
 )
 from rollwise.errors import MissingColumnError, MissingExtraError, PoolError
-from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
+from rollwise.tickets.outcome import Outcome
 
 Verdict = Literal["usable", "usable with this profile", "lacks a column", "lacks an extra", "does not fit"]
 

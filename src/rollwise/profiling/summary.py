@@ -10,7 +10,6 @@ from typing import Any, Protocol
 import numpy as np
 
 from rollwise.answers import recorded_answer
-from rollwise.outcome import RewardSpec
 from rollwise.profiling.analysis import (
     SAME_REWARD,
     bootstrap_shares,
@@ -27,6 +26,7 @@ from rollwise.profiling.recommendation import Facts, recommend
 from rollwise.profiling.requirements import requirements
 from rollwise.profiling.suspects import Suspect, find_suspect
 from rollwise.sampling.data import PromptData
+from rollwise.tickets.outcome import RewardSpec
 
 SUSPECTS_KEPT = 50
 

@@ -21,7 +21,6 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
-from rollwise.outcome import RewardSpec
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import end_of, holds, read_record
@@ -38,6 +37,7 @@ from rollwise.runs.names import (
     SCRIPT,
 )
 from rollwise.state import make_folder, naming, sync_folder, write_atomically
+from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import read_yaml, write_yaml
 
 logger = logging.getLogger(__name__)

@@ -20,11 +20,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError, MissingExtraError, StateFileError
-from rollwise.outcome import RewardSpec
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import Faults, read_json_lines
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.solved import SolvedRule
+from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import parse_yaml
 
 FloatArray = NDArray[np.float64]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rollwise.outcome import RewardSpec
+from rollwise.tickets.outcome import RewardSpec
 
 # Rewards closer than this are the same reward: well above float32's rounding of a reward near 1 (6e-8), well below
 # any difference that a verifier means.

@@ -11,9 +11,9 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.models import EMBEDDED
 from rollwise.options import check_number, check_text, check_whole
-from rollwise.outcome import RewardSpec
 from rollwise.plugins import short_name
 from rollwise.tasks import TASKS
+from rollwise.tickets.outcome import RewardSpec
 
 _ALWAYS = {"data", "reward", "id", "category", "solved_at"}
 """Options that stand in every folder, as they did before there were more of them."""

@@ -16,10 +16,10 @@ from typing import Any
 
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, RewardError, RollwiseError
 from rollwise.options import did_you_mean
-from rollwise.outcome import RewardSpec
 from rollwise.plugins import Registry, load_object
 from rollwise.sampling.builtin_rewards import built_in
 from rollwise.sampling.config import OwnData
+from rollwise.tickets.outcome import RewardSpec
 
 REWARDS: Registry[Any] = Registry("reward", "rewards")
 """Rewards that other packages install."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
-from rollwise.outcome import RewardSpec
 from rollwise.sampling.rewards import check_columns, numbers
 from rollwise.tasks import Task
+from rollwise.tickets.outcome import RewardSpec
 
 logger = logging.getLogger(__name__)
 

@@ -11,12 +11,12 @@ from rollwise.errors import ConfigError
 from rollwise.models import is_embedded, load_policy, policy_source, task_for
 from rollwise.models.loading import need
 from rollwise.models.sampler import SamplingOptions
-from rollwise.outcome import RewardSpec
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.files import is_file_like
 from rollwise.sampling.rewards import reward_functions
 from rollwise.sampling.scoring import Scorer, task_scorer
 from rollwise.tasks import TASKS, Task
+from rollwise.tickets.outcome import RewardSpec
 
 logger = logging.getLogger(__name__)
 

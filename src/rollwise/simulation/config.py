@@ -14,12 +14,12 @@ from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
 from rollwise.options import check_mapping, check_name, check_number, check_text, check_whole
-from rollwise.outcome import RewardSpec
 from rollwise.renamed import with_new_names
 from rollwise.rng import check_seed
 from rollwise.runs.past_columns import Columns
 from rollwise.simulation.making import Population
 from rollwise.simulation.world import Learner
+from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import naming_the_line, read_yaml
 
 NO_GATE = "none"

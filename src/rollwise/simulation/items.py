@@ -11,7 +11,7 @@ from typing import Literal
 
 import numpy as np
 
-from rollwise.evidence import MIXED_TOLERANCE
+from rollwise.tickets.evidence import MIXED_TOLERANCE
 
 Advantage = Literal["centred", "std"]
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from rollwise.evaluation.dynamics import success_rate_heatmap
-from rollwise.evidence import Evidence
 from rollwise.options import check_whole
-from rollwise.ticket import Ticket
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,12 +9,12 @@ import numpy as np
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import RunData, read_run
-from rollwise.outcome import RewardSpec
 from rollwise.runs.names import METRICS_FILE, ROLLOUTS_FILE
 from rollwise.runs.past import PastRollouts, read_past
 from rollwise.runs.past_columns import Columns
 from rollwise.simulation.run_log import NO_CATEGORY, RunLog, levels_of, solved_score
 from rollwise.simulation.uniform_log import chosen_by_lanes, why_no_replay
+from rollwise.tickets.outcome import RewardSpec
 
 
 def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:

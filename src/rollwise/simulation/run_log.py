@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.outcome import RewardSpec
 from rollwise.simulation.items import Advantage
+from rollwise.tickets.outcome import RewardSpec
 
 NO_CATEGORY = "all"
 """The category of prompts that have none."""

@@ -11,13 +11,13 @@ import numpy as np
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
-from rollwise.evidence import Evidence
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
-from rollwise.outcome import Outcome
 from rollwise.pool import PromptPool
 from rollwise.simulation.log import Recorder, SimulationLog
-from rollwise.ticket import Ticket, rollouts_to_make
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket, rollouts_to_make
 
 
 class AnyWorld(Protocol):

@@ -19,7 +19,6 @@ from typing import Any
 from rollwise.child_process import end_with
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
-from rollwise.outcome import RewardSpec
 from rollwise.renamed import with_new_names
 from rollwise.simulation.config import Method, SimulateConfig
 from rollwise.simulation.log import SimulationLog
@@ -29,6 +28,7 @@ from rollwise.simulation.running import AnyWorld, simulate
 from rollwise.simulation.world import World
 from rollwise.simulation.worlds import Block, idle_mark, log_of_seed, sizes, world_of
 from rollwise.state import make_folder, write_atomically
+from rollwise.tickets.outcome import RewardSpec
 
 SIMULATED = (
     "SIMULATED: a learner without a model; how methods behave there is not what they are worth for a language model"

@@ -9,8 +9,8 @@ from typing import Annotated, Any, ClassVar
 
 from rollwise.errors import TaskError
 from rollwise.options import Declared, Range
-from rollwise.outcome import RewardSpec
 from rollwise.plugins import Registry
+from rollwise.tickets.outcome import RewardSpec
 
 Message = Mapping[str, Any]
 Text = str | Sequence[Message]

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from rollwise.errors import RewardError, TicketError
-from rollwise.outcome import LARGEST_ADVANTAGE, Outcome
 from rollwise.testing.play import Contract, make_pool, play, snapshot
+from rollwise.tickets.outcome import LARGEST_ADVANTAGE, Outcome
 
 
 class _NeedsGrad:

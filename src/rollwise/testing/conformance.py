@@ -18,13 +18,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError, PoolError, UnboundError
-from rollwise.outcome import Outcome
 from rollwise.testing.bad_numbers import BadNumbersConformance
 from rollwise.testing.engines import EngineConformance
 from rollwise.testing.play import Player, Script, few, make_pool, play, scripts, snapshot
 from rollwise.testing.probes import ProbeConformance
 from rollwise.testing.states import StateConformance
 from rollwise.testing.telling import TellConformance
+from rollwise.tickets.outcome import Outcome
 
 
 class CurriculumConformance(

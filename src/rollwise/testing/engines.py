@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConcurrentUseError, ConfigError, RewardError, ShortError, TicketError
-from rollwise.outcome import Outcome
 from rollwise.testing.play import Contract, Player, Script, few, make_pool, play, scripts, snapshot
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 
 class EngineConformance(Contract):

@@ -15,9 +15,9 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
-from rollwise.outcome import Outcome, RewardSpec
 from rollwise.pool import PromptPool
-from rollwise.ticket import Ticket, plain_id
+from rollwise.tickets.outcome import Outcome, RewardSpec
+from rollwise.tickets.ticket import Ticket, plain_id
 
 Script = list[tuple[str, int]]
 

@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
-from rollwise.outcome import Outcome
 from rollwise.testing.play import Contract, Script, few, make_pool, play, scripts, snapshot
+from rollwise.tickets.outcome import Outcome
 
 
 class ProbeConformance(Contract):

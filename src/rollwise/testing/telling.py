@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import RewardError, TicketError
-from rollwise.outcome import Outcome
 from rollwise.testing.play import Contract, Script, few, make_pool, play, scripts, signed, snapshot
+from rollwise.tickets.outcome import Outcome
 
 
 class TellConformance(Contract):

@@ -9,7 +9,7 @@ import rollwise as rw
 from rollwise.curricula.families.arms import ARMS_SHOWN, draw_arms, pay_of
 from rollwise.curricula.families.members import ArmMembers
 from rollwise.draws import SumTree
-from rollwise.evidence import Evidence
+from rollwise.tickets.evidence import Evidence
 
 
 def test_draws_are_those_of_one_tree_for_each_arm() -> None:

@@ -14,7 +14,7 @@ import rollwise as rw
 from rollwise.curricula import CURRICULA
 from rollwise.curricula.seam.rails import Rails
 from rollwise.testing import untagged
-from rollwise.ticket import plain_id
+from rollwise.tickets.ticket import plain_id
 
 
 class Stubborn(rw.Curriculum):

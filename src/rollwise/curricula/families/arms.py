@@ -13,7 +13,7 @@ from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.saving import rows_by_name
 from rollwise.errors import ConfigError
-from rollwise.evidence import Evidence
+from rollwise.tickets.evidence import Evidence
 
 ARMS_SHOWN = 50
 """How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""

@@ -13,10 +13,10 @@ import numpy as np
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError, PoolError, StateError
-from rollwise.evidence import Evidence
 from rollwise.judges import Answer, Lesson, Question
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import RewardSpec
 
 
 class Composite(Curriculum):

@@ -13,11 +13,11 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, StateError
-from rollwise.evidence import Evidence
 from rollwise.judges import Judge, Prompts
 from rollwise.judges.base import highest, middle_of
 from rollwise.options import Count, Share, check_number
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 IDLE, WAITS, JUDGED = 0, 1, 2
 

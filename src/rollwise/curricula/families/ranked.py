@@ -18,7 +18,7 @@ from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.estimators import Belief
-from rollwise.evidence import Evidence
+from rollwise.tickets.evidence import Evidence
 
 Draw = Literal["top", "proportional", "softmax"]
 

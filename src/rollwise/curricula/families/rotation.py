@@ -15,8 +15,8 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, ties
 from rollwise.errors import PoolError
-from rollwise.outcome import LearnsFrom
 from rollwise.pool import PromptPool
+from rollwise.tickets.outcome import LearnsFrom
 
 
 class _Rotation(Curriculum):

@@ -11,7 +11,7 @@ from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.curricula.seam.flow import Flow
 from rollwise.errors import ConfigError, ShortError
 from rollwise.options import check_ids, check_whole
-from rollwise.ticket import Ticket
+from rollwise.tickets.ticket import Ticket
 
 _NOBODY = np.empty(0, dtype=np.int64)
 

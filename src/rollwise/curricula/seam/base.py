@@ -19,10 +19,10 @@ from rollwise.curricula.seam.rails import Rails, describe
 from rollwise.curricula.seam.telling import Telling
 from rollwise.errors import ConfigError, PoolError, UnboundError
 from rollwise.options import check_whole, checked
-from rollwise.outcome import RewardSpec
 from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
+from rollwise.tickets.outcome import RewardSpec
 
 logger = logging.getLogger(__name__)
 

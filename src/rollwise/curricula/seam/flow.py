@@ -16,13 +16,13 @@ from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.draws import ties
-from rollwise.evidence import Evidence
-from rollwise.ledger import Ledger
 from rollwise.options import check_whole
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
-from rollwise.ticket import Purpose, Ticket
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.ledger import Ledger
+from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.ticket import Purpose, Ticket
 
 logger = logging.getLogger(__name__)
 

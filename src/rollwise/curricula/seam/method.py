@@ -13,10 +13,10 @@ import numpy as np
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
-from rollwise.evidence import Evidence
-from rollwise.outcome import LearnsFrom
 from rollwise.rng import RngStreams
-from rollwise.ticket import Purpose
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import LearnsFrom
+from rollwise.tickets.ticket import Purpose
 
 
 class Method(ABC):

@@ -18,11 +18,11 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.saving import restore_by_name
 from rollwise.draws import GroupedMaxTree, MaxTree, pack, rank_of_fewest
 from rollwise.errors import ConfigError
-from rollwise.evidence import Evidence
 from rollwise.options import check_number, check_whole
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import RewardSpec
 
 OTHER, SOLVED, UNSOLVED = 0, 1, 2
 _COLUMNS = {

@@ -17,9 +17,9 @@ from rollwise.curricula.seam.method import Method
 from rollwise.curricula.seam.picks import JoinReport
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.errors import PoolError, StateError
-from rollwise.ledger import Ledger
-from rollwise.outcome import RewardSpec
 from rollwise.pool import PromptPool
+from rollwise.tickets.ledger import Ledger
+from rollwise.tickets.outcome import RewardSpec
 
 logger = logging.getLogger(__name__)
 

@@ -9,11 +9,11 @@ import numpy as np
 
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
-from rollwise.evidence import Evidence
-from rollwise.ledger import Checked
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket, TicketStatus
-from rollwise.told import Learner, TellReport
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.ledger import Checked
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket, TicketStatus
+from rollwise.tickets.told import Learner, TellReport
 
 logger = logging.getLogger(__name__)
 

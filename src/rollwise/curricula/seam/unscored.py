@@ -16,9 +16,9 @@ import numpy as np
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.saving import restore_by_name
-from rollwise.evidence import Evidence
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
+from rollwise.tickets.evidence import Evidence
 
 logger = logging.getLogger(__name__)
 

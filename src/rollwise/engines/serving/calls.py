@@ -7,9 +7,9 @@ from concurrent.futures import Future
 from dataclasses import dataclass, field
 from typing import Any
 
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
-from rollwise.told import Refused
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
+from rollwise.tickets.told import Refused
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,9 +11,9 @@ from rollwise.engines.serving.calls import Ask, Call, Tell, Told, settle
 from rollwise.engines.serving.in_flight import InFlight
 from rollwise.engines.serving.meter import Meter
 from rollwise.engines.serving.silence import Silence
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
-from rollwise.told import Refused
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
+from rollwise.tickets.told import Refused
 
 logger = logging.getLogger(__name__)
 

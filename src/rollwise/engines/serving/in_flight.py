@@ -9,7 +9,7 @@ from typing import Any
 
 from rollwise.errors import StateError
 from rollwise.options import check_number, check_whole
-from rollwise.ticket import Ticket
+from rollwise.tickets.ticket import Ticket
 
 Held = tuple[dict[str, str], list[tuple[str | None, str, list[str]]]]
 """Ticket id -> worker; and worker, request and ticket ids of answered asks."""

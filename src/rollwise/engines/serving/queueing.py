@@ -12,8 +12,8 @@ from rollwise.engines.serving.calls import Ask, Call, Tell, Told
 from rollwise.engines.serving.desk import Desk
 from rollwise.errors import TicketError
 from rollwise.options import check_number, check_text, check_whole
-from rollwise.outcome import Outcome, shown
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.ticket import Ticket
 
 T = TypeVar("T")
 

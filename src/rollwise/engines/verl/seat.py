@@ -13,9 +13,9 @@ from typing import Any
 from rollwise.curricula import Curriculum
 from rollwise.engines.run_log import LoggedGroup, RunLog
 from rollwise.errors import PoolError, ShortError, SilentNoOpError, StateError
-from rollwise.outcome import Outcome
 from rollwise.runs.folder import Totals
-from rollwise.ticket import Ticket
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from typing import Any
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.options import check_options, check_whole
-from rollwise.outcome import RewardSpec
+from rollwise.tickets.outcome import RewardSpec
 
 PATH = "pkg://rollwise.engines.verl"
 TOLD = "rollwise_told"

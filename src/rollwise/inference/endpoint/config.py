@@ -9,7 +9,7 @@ from typing import Any, Literal
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
 from rollwise.options import check_number, check_whole
-from rollwise.outcome import RewardSpec
+from rollwise.tickets.outcome import RewardSpec
 
 ROUTES = ("chat", "completions")
 SAME = ("text", "math")

@@ -9,9 +9,9 @@ from rollwise.answers import check_math, recorded_answer
 from rollwise.inference.endpoint.answers import same_by
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.samples import Line
-from rollwise.outcome import RewardSpec
 from rollwise.sampling.rewards import load_reward
 from rollwise.sampling.scoring import Scorer
+from rollwise.tickets.outcome import RewardSpec
 
 
 class Right:

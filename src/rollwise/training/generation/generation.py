@@ -13,8 +13,8 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.outcome import RewardSpec
-from rollwise.ticket import Ticket, rollouts_to_make
+from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.ticket import Ticket, rollouts_to_make
 from rollwise.training.generation.groups import Groups, Probe, join_evidence
 from rollwise.training.generation.messages import Call, Inquiry, Judgment, Kept, Order, share_of
 from rollwise.training.generation.rounds import Round, ToldAdvantages, outcome_of

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.evidence import Evidence
-from rollwise.ticket import Ticket
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.ticket import Ticket
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 
 from rollwise.judges import Answer, Question
-from rollwise.ticket import Purpose
+from rollwise.tickets.ticket import Purpose
 
 
 @dataclass(frozen=True, slots=True)

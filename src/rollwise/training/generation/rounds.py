@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula import Curriculum
-from rollwise.evidence import Evidence
-from rollwise.outcome import Outcome
-from rollwise.ticket import Ticket
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.ticket import Ticket
 from rollwise.training.generation.groups import Screening
 from rollwise.training.generation.messages import Call, Kept
 

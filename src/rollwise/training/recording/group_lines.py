@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.ticket import Ticket, plain_id
+from rollwise.tickets.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
 
 _NUMBERS = ("reference_pass_rates", "difficulty", "embedding")

@@ -13,9 +13,9 @@ from transformers import TrainerCallback
 
 from rollwise.errors import ConfigError
 from rollwise.models.identity import made_by
-from rollwise.outcome import RewardSpec
 from rollwise.runs.folder import RunFolder, Totals
 from rollwise.runs.log_ends import read_record
+from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.group_lines import group_lines
 from rollwise.training.recording.prompt_log import PromptLog

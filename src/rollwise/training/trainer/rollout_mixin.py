@@ -15,7 +15,7 @@ from accelerate.utils import gather_object
 
 from rollwise.errors import SilentNoOpError
 from rollwise.gates import DynamicSampling
-from rollwise.ticket import Purpose
+from rollwise.tickets.ticket import Purpose
 from rollwise.training.generation.advantages import AdvantageKind, AdvantageScale, group_advantages, scale_advantages
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows

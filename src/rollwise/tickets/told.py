@@ -9,9 +9,9 @@ from typing import Any, Literal
 import numpy as np
 
 from rollwise.errors import RewardError
-from rollwise.evidence import Evidence
-from rollwise.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
-from rollwise.ticket import Ticket, TicketStatus
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
+from rollwise.tickets.ticket import Ticket, TicketStatus
 
 _MOST = 2**53
 """The greatest step or count that is taken: beyond it float64 skips numbers."""

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import RewardError, StateError, TicketError
-from rollwise.evidence import Evidence
-from rollwise.outcome import Outcome, shown
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
-from rollwise.ticket import Incarnations, Purpose, Ticket, TicketStatus, parse
-from rollwise.told import Learner, Refused, Told, read_outcome
+from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, parse
+from rollwise.tickets.told import Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""

@@ -1,0 +1,1 @@
+"""Tickets and what came of them: outcomes, evidence, and the book that joins the two."""
