@@ -7,7 +7,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from engines.worlds import over_stand_in
+from engines.worlds import Rollouts, over_stand_in
 
 collect_ignore_glob = ["stand_ins/*"]
 
@@ -39,17 +39,8 @@ def tinker_group(tinker: ModuleType) -> Any:
     """A group whose rollouts give the rewards and stop reasons named; and what rolls it out."""
     types = importlib.import_module("tinker_cookbook.rl.types")
 
-    class Group(types.EnvGroupBuilder):  # type: ignore[misc, name-defined]
-        def __init__(self, rollouts: list[tuple[float, str | None]], extra: float = 0.0) -> None:
-            self.rollouts, self.extra = rollouts, extra
-
-        async def make_envs(self) -> list[Any]:
-            if not self.rollouts:
-                raise RuntimeError("the sandbox is down")
-            return self.rollouts
-
-        async def compute_group_rewards(self, trajectory_group: list[Any], env_group: Any) -> list[Any]:
-            return [(self.extra, {}) for _ in trajectory_group]
+    class Group(Rollouts, types.EnvGroupBuilder):  # type: ignore[misc, name-defined]
+        pass
 
     async def policy(rollout: tuple[float, str | None]) -> Any:
         return types.Trajectory([types.Transition(rollout[0])], rollout[1])

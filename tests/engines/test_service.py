@@ -295,7 +295,7 @@ def test_refused_outcomes_are_no_feedback() -> None:
 
 
 def test_a_clock_that_stands_still_is_said(caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rollwise.engines.silence.CLOCK_ALARM", 20)
+    monkeypatch.setattr("rollwise.engines.serving.silence.CLOCK_ALARM", 20)
     service = make()
     with caplog.at_level(logging.WARNING):
         for _ in range(10):

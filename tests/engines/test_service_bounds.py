@@ -8,7 +8,7 @@ import pytest
 from service_parts import Clock, make, outcomes
 
 import rollwise as rw
-from rollwise.engines import in_flight
+from rollwise.engines.serving import in_flight
 
 
 def test_beyond_the_bound_fewer_are_given() -> None:

@@ -11,7 +11,8 @@ import pytest
 from service_parts import credited, make, make_pool, outcomes
 
 import rollwise as rw
-from rollwise.engines import CurriculumService, state_files
+from rollwise.engines import CurriculumService
+from rollwise.engines.serving import state_files
 
 
 def play(service: CurriculumService, first: int, last: int) -> list[list[str]]:

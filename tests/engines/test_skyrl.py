@@ -197,7 +197,7 @@ def test_the_entry_point_puts_data_and_trainer_in_place(
     assert settings == {"curriculum": "bots", "fully_async": fully_async}
     cfg = SimpleNamespace(
         data=SimpleNamespace(train_data=ROWS, dataloader=SimpleNamespace(num_workers=0)),
-        trainer=SimpleNamespace(max_prompt_length=64),
+        trainer=SimpleNamespace(max_prompt_length=64, ckpt_path="/checkpoints"),
         generator=SimpleNamespace(n_samples_per_prompt=4),
     )
     experiment = entry.experiment(cfg, settings)
@@ -207,6 +207,9 @@ def test_the_entry_point_puts_data_and_trainer_in_place(
     made = make_prompts(ROWS)
     monkeypatch.setattr(skyrl.CurriculumPrompts, "__init__", lambda self, **named: self.__dict__.update(vars(made)))
     assert len(experiment.get_train_dataset().__getitems__([0, 1])) == 2
+    cfg.trainer.ckpt_path = "s3://bucket/run"
+    with pytest.raises(ConfigError, match=r"trainer\.ckpt_path must be a folder"):
+        entry.experiment(cfg, settings)
     cfg.data.dataloader.num_workers = 8
     with pytest.raises(ConfigError, match=r"data\.dataloader\.num_workers must be 0, got 8"):
         entry.experiment(cfg, settings)

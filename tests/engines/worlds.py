@@ -7,6 +7,7 @@ import importlib.util
 import sys
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -40,6 +41,21 @@ def over_engine(name: str) -> ModuleType:
         return importlib.import_module(f"rollwise.engines.{name}")
     except ImportError as error:
         pytest.skip(f"{PACKAGES[name]} is not installed here: {error}")
+
+
+class Rollouts:
+    """A group of the cookbook's: the reward and the stop reason of each rollout; with none of them it fails."""
+
+    def __init__(self, rollouts: list[tuple[float, str | None]]) -> None:
+        self.rollouts = rollouts
+
+    async def make_envs(self) -> list[Any]:
+        if not self.rollouts:
+            raise RuntimeError("the sandbox is down")
+        return [self.env(*rollout) for rollout in self.rollouts]
+
+    def env(self, reward: float, stop_reason: str | None) -> Any:
+        return reward, stop_reason
 
 
 def other_signature(nothing: object) -> None:

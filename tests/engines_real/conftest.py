@@ -17,7 +17,7 @@ from types import ModuleType, SimpleNamespace
 from typing import Any
 
 import pytest
-from engines.worlds import over_engine
+from engines.worlds import Rollouts, over_engine
 
 collect_ignore_glob = ["verl_cpu/*"] if os.environ.get("ROLLWISE_ENGINES") else ["*"]
 
@@ -80,17 +80,8 @@ def tinker_group(tinker: ModuleType) -> Any:
                 reward=self.reward, episode_done=True, next_observation=end, next_stop_condition=[], metrics=metrics
             )
 
-    class Group(types.EnvGroupBuilder):  # type: ignore[misc, name-defined]
-        def __init__(self, rollouts: list[tuple[float, str | None]], extra: float = 0.0) -> None:
-            self.rollouts, self.extra = rollouts, extra
-
-        async def make_envs(self) -> list[Any]:
-            if not self.rollouts:
-                raise RuntimeError("the sandbox is down")
-            return [One(*rollout) for rollout in self.rollouts]
-
-        async def compute_group_rewards(self, trajectory_group: list[Any], env_group: Any) -> list[Any]:
-            return [(self.extra, {}) for _ in trajectory_group]
+    class Group(Rollouts, types.EnvGroupBuilder):  # type: ignore[misc, name-defined]
+        env = One
 
     class Policy(completers.TokenCompleter):  # type: ignore[misc, name-defined]
         async def __call__(self, model_input: Any, stop: Any, **options: Any) -> Any:

@@ -54,7 +54,7 @@ def train(out: Path, name: str, processes: int, resume: bool) -> Any:
     )
     trainer.train(resume_from_checkpoint=f"{out}/straight/checkpoint-{SAVED}" if resume else None)
     mine = {
-        "trace": trainer.curriculum.trace,
+        "trace": getattr(trainer.curriculum, "trace", []),  # rank 0 alone has a bound curriculum
         "kept": sorted(trainer._screened.groups),
         "parameters": digest(trainer),
         "scores": [line["eval_pass@1"] for line in trainer.state.log_history if "eval_pass@1" in line],

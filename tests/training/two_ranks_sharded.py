@@ -35,7 +35,7 @@ def train(out: Path, state: str, resume: bool, processes: int = 2) -> Any:
         "shards": [list(w.to_local().shape) for w in weights],
         "parameters": [w.full_tensor().detach().double().abs().sum().item() for w in weights],
         "step": trainer.state.global_step,
-        "curriculum": trainer.curriculum.metrics(),
+        "curriculum": trainer.curriculum.metrics() if trainer.accelerator.is_main_process else {},
         "trace": getattr(trainer.curriculum, "trace", []),
         "judge_loss": [line["judge/loss"] for line in trainer.state.log_history if "judge/loss" in line],
     }

@@ -10,8 +10,8 @@ from concurrent.futures import Future
 from typing import Any
 
 from rollwise.curricula import Curriculum
-from rollwise.engines.calls import Told
 from rollwise.engines.service import CurriculumService
+from rollwise.engines.serving.calls import Told
 from rollwise.errors import StateFileError
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket

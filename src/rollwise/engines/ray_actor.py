@@ -9,8 +9,8 @@ from typing import Any, Concatenate, ParamSpec, TypeVar
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.engines.actor import Actor
-from rollwise.engines.calls import Told
 from rollwise.engines.service import CurriculumService
+from rollwise.engines.serving.calls import Told
 from rollwise.errors import ConfigError, RollwiseError, check_installed
 from rollwise.judges import Answer, Lesson, Question
 from rollwise.outcome import Outcome

@@ -8,11 +8,11 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rollwise.curricula import Curriculum
-from rollwise.engines.calls import Told
-from rollwise.engines.desk import Desk
-from rollwise.engines.in_flight import InFlight
-from rollwise.engines.saving import Saving
-from rollwise.engines.silence import Silence
+from rollwise.engines.serving.calls import Told
+from rollwise.engines.serving.desk import Desk
+from rollwise.engines.serving.in_flight import InFlight
+from rollwise.engines.serving.saving import Saving
+from rollwise.engines.serving.silence import Silence
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer, Lesson, Question
 from rollwise.outcome import Outcome, shown

@@ -46,7 +46,7 @@ class CurriculumPrompts(PromptDataset):
         """Make the curriculum, of the settings of `make_service` and `pool_of`; returns the data set."""
         check_hooks(RELEASE, DATA_HOOKS)
         rows, options = split(settings)
-        self.pool = pool_of(self.dataframe, **{"prompt": self.prompt_key, **rows})
+        self.pool = pool_of(self.dataframe, **rows)
         self.service, self.n_rollouts = make_service(options, self.pool), n_rollouts
         return self
 

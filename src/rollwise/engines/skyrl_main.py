@@ -33,7 +33,7 @@ def experiment(cfg: Any, settings: dict[str, Any]) -> Any:
     """SkyRL's experiment with the curriculum's data set and trainer.
 
     Raises:
-        ConfigError: workers in the data loader.
+        ConfigError: workers in the data loader, or checkpoints in a bucket.
         SilentNoOpError: a hook of SkyRL's has moved.
     """
     from skyrl.train.entrypoints.main_base import BasePPOExp
@@ -47,6 +47,8 @@ def experiment(cfg: Any, settings: dict[str, Any]) -> Any:
     base = FullyAsyncRayPPOTrainer if settings.pop("fully_async", False) else RayPPOTrainer
     if cfg.data.dataloader.num_workers:
         raise ConfigError(f"data.dataloader.num_workers must be 0, got {cfg.data.dataloader.num_workers}")
+    if "://" in str(cfg.trainer.ckpt_path):
+        raise ConfigError(f"trainer.ckpt_path must be a folder on a file system, got {cfg.trainer.ckpt_path!r}")
 
     class Experiment(BasePPOExp):
         def get_train_dataset(self) -> CurriculumPrompts:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NoReturn
 
-from rollwise.engines.calls import Told
 from rollwise.engines.service import CurriculumService
+from rollwise.engines.serving.calls import Told
 from rollwise.engines.settings import advance_one, ask_all
 from rollwise.errors import ConfigError
 from rollwise.outcome import Outcome

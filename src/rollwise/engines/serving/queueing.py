@@ -8,8 +8,8 @@ from concurrent.futures import Future
 from math import inf
 from typing import TypeVar
 
-from rollwise.engines.calls import Ask, Call, Tell, Told
-from rollwise.engines.desk import Desk
+from rollwise.engines.serving.calls import Ask, Call, Tell, Told
+from rollwise.engines.serving.desk import Desk
 from rollwise.errors import TicketError
 from rollwise.options import check_number, check_text, check_whole
 from rollwise.outcome import Outcome, shown

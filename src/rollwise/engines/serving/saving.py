@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.curricula import JoinReport
-from rollwise.engines.desk import Desk
-from rollwise.engines.serving import Serving
-from rollwise.engines.state_files import StateFiles
+from rollwise.engines.serving.desk import Desk
+from rollwise.engines.serving.queueing import Serving
+from rollwise.engines.serving.state_files import StateFiles
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.snapshot import Snapshot

@@ -7,10 +7,10 @@ from collections import Counter, deque
 from collections.abc import Callable
 
 from rollwise.curricula import Curriculum
-from rollwise.engines.calls import Ask, Call, Tell, Told, settle
-from rollwise.engines.in_flight import InFlight
-from rollwise.engines.meter import Meter
-from rollwise.engines.silence import Silence
+from rollwise.engines.serving.calls import Ask, Call, Tell, Told, settle
+from rollwise.engines.serving.in_flight import InFlight
+from rollwise.engines.serving.meter import Meter
+from rollwise.engines.serving.silence import Silence
 from rollwise.outcome import Outcome
 from rollwise.ticket import Ticket
 from rollwise.told import Refused

@@ -1,0 +1,90 @@
+"""What adapters share: settings, pools of an engine's rows, batches that can't be filled, hooks that moved."""
+
+import pytest
+
+import rollwise as rw
+from rollwise.engines.hooks import check_hooks
+from rollwise.engines.settings import ask_all, make_service, pool_of, split
+from rollwise.errors import ConfigError, MissingColumnError, PoolError, ShortError, SilentNoOpError
+
+POOL = rw.PromptPool(ids=["a", "b", "c"])
+
+
+def test_a_service_is_made_of_an_engines_settings() -> None:
+    settings = {
+        "curriculum": "prioritized",
+        "curriculum_options": {"seed": 5, "exploration": 0.25},
+        "reward_spec": {"low": -1, "high": 1},
+        "silent_after": 2,
+        "columns": {"difficulty": "level"},
+    }
+    rows, options = split(settings)
+    assert rows == {"columns": {"difficulty": "level"}}
+    service = make_service(options, POOL)
+    (ticket,) = service.ask(1)
+    assert service.tell(rw.Outcome(ticket.id, [-1, 1])).taken == 1
+    service.ask(1)
+    service.ask(1)
+    with pytest.raises(SilentNoOpError):
+        service.ask(1)
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"curiculum": "bots"}, "did you mean 'curriculum'"),
+        ({"curriculum": "botz"}, "did you mean 'bots'"),
+        ({"curriculum": "bots", "curriculum_options": {"sed": 1}}, "did you mean 'seed'"),
+        ({"curriculum_options": "seed=1"}, "must be a mapping"),
+        ({"reward_spec": {"lo": 0}}, "did you mean 'low'"),
+        ({"silent_after": 0}, "silent_after"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings: dict, message: str) -> None:
+    with pytest.raises(ConfigError, match=message):
+        make_service(settings, POOL)
+
+
+def test_the_same_rows_have_the_same_ids_in_any_order() -> None:
+    rows = [{"q": f"{i}", "info": {"level": i}} for i in range(5)]
+    pool, other = (pool_of(list(way), columns={"difficulty": "info.level"}) for way in (rows, rows[::-1]))
+    assert pool.ids == other.ids[::-1]
+    assert pool.columns["difficulty"].tolist() == [0, 1, 2, 3, 4]
+    assert pool_of([{"id": 7}, {"id": 8}]).ids == ["7", "8"]
+    with pytest.raises(PoolError, match="duplicate id '7'"):
+        pool_of([{"id": 7}, {"id": 7}])
+
+
+def test_a_column_that_is_not_there_is_said_when_a_method_needs_it() -> None:
+    pool = pool_of([{"q": "1", "level": 1}, {"q": "2"}], columns={"difficulty": "level"})
+    with pytest.raises(MissingColumnError, match="difficulty"):
+        make_service({"curriculum": "adarft"}, pool)
+
+
+def test_a_batch_that_can_not_be_filled_says_why() -> None:
+    service = make_service({"curriculum": "uniform"}, POOL)
+    (ticket, *_) = ask_all(service, 2)
+    with pytest.raises(SilentNoOpError, match="look at the operator"):
+        ask_all(service, 2, hint="look at the operator")
+    service.tell(rw.Outcome(ticket.id, [1, 0]))
+    with pytest.raises(ShortError, match="a batch needs 3 prompts, 1 are free and 2 are in flight"):
+        ask_all(service, 3)
+
+
+@pytest.mark.parametrize(
+    ("hooks", "message"),
+    [
+        (
+            {"rollwise.pool:PromptPool.slot": ("self", "prompt_id"), "rollwise.pool:PromptPool.slots": None},
+            "slots is not",
+        ),
+        ({"rollwise.no_such_module:PromptPool": None}, "no_such_module:PromptPool is not there"),
+        (
+            {"rollwise.pool:PromptPool.slot": ("self", "row")},
+            r"slot takes \['self', 'prompt_id'\] where \['self', 'row'\]",
+        ),
+    ],
+)
+def test_a_hook_that_moved_is_named(hooks: dict, message: str) -> None:
+    with pytest.raises(SilentNoOpError, match=message):
+        check_hooks("engine 1.2", hooks)
