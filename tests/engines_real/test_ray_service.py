@@ -20,6 +20,7 @@ import rollwise as rw
 from rollwise.engines import ray_actor
 
 ray = pytest.importorskip("ray")
+ray.cloudpickle.register_pickle_by_value(sys.modules[__name__])  # actors can't import the tests
 SOURCE = str(Path(rw.__file__).parents[1])
 
 
