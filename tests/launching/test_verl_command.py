@@ -11,10 +11,12 @@ import pytest
 import rollwise as rw
 from rollwise.launching.command import Command, Extra, Machines
 from rollwise.launching.hydra import flattened, override
+from rollwise.launching.launch import Launch
 from rollwise.launching.prepared import splits, verl_rows, verl_task
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
 from rollwise.training.config import TrainConfig
+from rollwise.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -143,15 +145,35 @@ def test_values_are_written_in_hydras_grammar() -> None:
     assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
 
 
-def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> None:
-    from rollwise.yaml_file import read_yaml
+def recipe(path: Path, data: Path) -> tuple[TrainConfig, Extra]:
+    """A recipe with data that are there: its options, and the engine's own."""
+    values = {**read_yaml(path), "eval_prompts": 8}
+    if "data" in values:
+        values |= {"data": str(data), "reward": "exact" if ".py:" in values["reward"] else values["reward"]}
+    elif values["task"] == "countdown":
+        values["task_options"] = {"style": "tinyzero-chat", "levels": [6]}
+    extra = Extra(values.pop("engine_options", {}))
+    return TrainConfig.from_dict(values), extra
 
+
+def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> None:
     recipes = sorted((ROOT / "examples/launch").glob("*.yaml"))
-    assert len(recipes) == 4
+    assert len(recipes) == 8
     for path in recipes:
-        values = {**read_yaml(path), "data": str(data), "eval_prompts": 8}
-        extra = Extra(values.pop("engine_options"))
-        own = TrainConfig.from_dict(values)
+        own, extra = recipe(path, data)
         own.check_parts()
-        made = keys(command(own, extra))
-        assert made["data.train_batch_size"] == str(own.prompts_per_step)
+        if "--engine trl" in path.read_text():
+            assert not extra.options
+            assert own.batch(8)
+        else:
+            made = keys(command(own, extra))
+            assert made["data.train_batch_size"] == str(own.prompts_per_step)
+
+
+def test_embeddings_reach_verl_by_name(data: Path) -> None:
+    own, _ = recipe(ROOT / "examples/launch/frontier-0.5b-countdown.yaml", data)
+    own.num_prompts = 12
+    made = keys(Launch("verl", own, Machines(1), Extra()).command(write=False))
+    assert made["+data.rollwise.columns"] == "{embedding:embedding}"
+    train, _ = splits(own, verl_task(own))
+    assert len(train[0]["embedding"]) == 14

@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.launching.command import Command, Extra, Machines
-from rollwise.launching.prepared import splits, verl_task, write_verl_data
+from rollwise.launching.prepared import LISTS, splits, verl_task, write_verl_data
 from rollwise.launching.trl import trl_command
 from rollwise.launching.verl import verl_command
 from rollwise.renamed import with_new_names
@@ -65,7 +65,7 @@ class Launch:
             return self._trl(folder, write=write)
         task = verl_task(self.config)
         train, held_out = splits(self.config, task)
-        columns = [name for name in ("reference_pass_rates",) if name in train[0]]
+        columns = [name for name in LISTS if name in train[0]]
         command = verl_command(self.config, task, self.machines, self.extra, columns=columns, resume=self.resume)
         if write and not self.resume:
             write_verl_data(folder, train=train, eval=held_out)

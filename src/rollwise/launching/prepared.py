@@ -13,7 +13,9 @@ from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 
 DATA_FOLDER = "data"
-_FOR_POOL = ("id", "category", "difficulty", "pass_rate", "reference_pass_rates")
+LISTS = ("reference_pass_rates", "embedding")
+"""Columns that curricula read and that are lists, which verl's adapter takes where they are named."""
+_FOR_POOL = ("id", "category", "difficulty", "pass_rate", *LISTS)
 """Columns that curricula read."""
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from dataclasses import fields
 from pathlib import Path
@@ -18,6 +19,8 @@ from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 from rollwise.training.trainer.environments import environment_options
 from rollwise.training.trainer.trainers import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+
+logger = logging.getLogger(__name__)
 
 TRAINERS: dict[str, tuple[type, type]] = {
     "grpo": (CurriculumGRPOTrainer, GRPOConfig),
@@ -68,9 +71,16 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: b
         implied["normalize_advantages"] = config.advantages == "std"
     kind = TRAINERS[config.trainer][1]
     try:
-        return kind(**{**implied, **config.trainer_options})
+        made = kind(**{**implied, **config.trainer_options})
     except (TypeError, ValueError) as error:
         raise ConfigError(f"{kind.__name__} refuses these options (trainer_options): {error}") from error
+    if (asked := made.generation_batch_size // made.num_generations) != config.prompts_per_step:
+        trained = asked * made.gradient_accumulation_steps // made.steps_per_generation
+        logger.warning(
+            f"trainer_options make a generation of {asked} prompts and an optimiser step of {trained}, where "
+            f"prompts_per_step is {config.prompts_per_step}; the curriculum is asked for {asked} at a time"
+        )
+    return made
 
 
 def _implied(config: TrainConfig, task: Task, folder: Path) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window
     if client is None:
         raise ConfigError(
             "no client of the rollout servers; set "
-            "actor_rollout_ref.rollout.agent.agent_loop_manager_class=rollwise.engines.verl.JudgingManager"
+            "+actor_rollout_ref.rollout.agent.agent_loop_manager_class=rollwise.engines.verl.JudgingManager"
         )
     longest = questions[0].format.max_tokens
     encoder = QuestionEncoder(tokenizer, window=window - longest)

@@ -145,7 +145,7 @@ def check_judging(config: Mapping[str, Any], curriculum: Curriculum) -> None:
     if curriculum.wants_answers and not _at(config, _MANAGER):
         raise ConfigError(
             f"{type(curriculum).__name__} asks the live policy before it chooses; set "
-            f"{_MANAGER}=rollwise.engines.verl.JudgingManager"
+            f"+{_MANAGER}=rollwise.engines.verl.JudgingManager"
         )
 
 

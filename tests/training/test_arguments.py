@@ -1,0 +1,37 @@
+"""What the options of a run make of TRL's arguments."""
+
+from __future__ import annotations
+
+import logging
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import rollwise.training.run  # noqa: F401  (before its part, which imports it)
+from rollwise.tasks import make_task
+from rollwise.training.arguments import trainer_arguments
+from rollwise.training.config import TrainConfig
+
+
+@pytest.mark.parametrize(
+    ("trainer", "options", "said"),
+    [
+        ("grpo", {}, ""),
+        ("grpo", {"num_iterations": 2}, ""),
+        ("grpo", {"steps_per_generation": 4}, "a generation of 16 prompts and an optimiser step of 4"),
+        ("rloo", {"steps_per_generation": 2}, "a generation of 8 prompts and an optimiser step of 4"),
+        ("grpo", {"gradient_accumulation_steps": 2}, "a generation of 8 prompts and an optimiser step of 8"),
+    ],
+)
+def test_a_generation_of_another_size_than_prompts_per_step_is_said(
+    trainer: Any, options: dict[str, Any], said: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    config = TrainConfig(
+        task="reversal", prompts_per_step=4, num_generations=2, trainer=trainer, trainer_options=options
+    )
+    with caplog.at_level(logging.WARNING, "rollwise"):
+        trainer_arguments(config, make_task("reversal"), tmp_path, begun=False)
+    messages = [record.getMessage() for record in caplog.records if "a generation of" in record.getMessage()]
+    assert bool(messages) == bool(said)
+    assert all(said in message for message in messages)
