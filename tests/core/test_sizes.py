@@ -36,7 +36,8 @@ MANY_IMPORTS = {
     "training/trainer/curriculum_mixin.py": 24,
     "training/trainer/rollout_mixin.py": 18,
 }
-FULL_FOLDERS = {"cli": 25, "curricula": 22}
+# A method is one file of curricula: this number rises with each new one.
+FULL_FOLDERS = {"cli": 25, "curricula": 23}
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

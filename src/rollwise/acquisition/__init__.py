@@ -41,6 +41,23 @@ def nearness(rates: np.ndarray, target: float) -> np.ndarray:
     return np.maximum(1.0 - np.abs(rates - target), 0.0)
 
 
+def mixed_probability(alpha: np.ndarray, beta: np.ndarray, rollouts: int) -> np.ndarray:
+    """V = 1 - B(a+G, b) / B(a, b) - B(a, b+G) / B(a, b), (K,): that G rollouts are mixed, if p ~ Beta(a, b); MaPP.
+
+    The ratios are products, B(a+G, b) / B(a, b) = prod (a+i) / (a+b+i) over i < G, and are summed as logarithms.
+
+    >>> mixed_probability(np.array([1.0, 3.0]), np.array([1.0, 1.0]), 2).round(12).tolist()  # 2 E[p(1-p)]: 1/3, 3/10
+    [0.333333333333, 0.3]
+    """
+    all_right, all_wrong = np.zeros(len(alpha)), np.zeros(len(alpha))
+    with np.errstate(divide="ignore"):  # of a rate that is 0 or 1 to the last digit: log 0
+        for size in (alpha + beta + i for i in range(rollouts)):  # log (a+i) / (a+b+i) = log1p(-b / (a+b+i))
+            all_right += np.log1p(-beta / size)
+            all_wrong += np.log1p(-alpha / size)
+    likely, unlikely = np.maximum(all_right, all_wrong), np.minimum(all_right, all_wrong)
+    return np.asarray(np.maximum(-np.expm1(likely) - np.exp(unlikely), 0.0))
+
+
 def _target(mean: np.ndarray, uncertainty: np.ndarray, variance: np.ndarray) -> np.ndarray:
     return nearness(mean, 0.5)
 
@@ -60,4 +77,4 @@ ACQUISITIONS: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarra
 }
 """Name -> a function of a belief's mean, its uncertainty and the variance expected of a rollout, (N,) each."""
 
-__all__ = ["ACQUISITIONS", "bernoulli_variance", "moment_variance", "nearness", "success_bias"]
+__all__ = ["ACQUISITIONS", "bernoulli_variance", "mixed_probability", "moment_variance", "nearness", "success_bias"]

@@ -21,6 +21,7 @@ from rollwise.curricula.families.judged import Judged
 from rollwise.curricula.families.rotation import Ordered, Uniform
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.greso import GRESO
+from rollwise.curricula.mapp import MaPP
 from rollwise.curricula.metis import METIS
 from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.mopps import MoPPS
@@ -126,6 +127,7 @@ __all__ = [
     "FrontierReplay",
     "JoinReport",
     "Judged",
+    "MaPP",
     "Mixture",
     "MoPPS",
     "Nested",

@@ -36,6 +36,7 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("bots", "levels"): {"levels": (0.0, 0.5, 1.0), "belief": "dirichlet"},
     ("bots", "reward_sd"): {"reward_sd": 0.3, "belief": "gaussian"},
     ("mopps", "prior"): {"prior": (2.0, 1.0)},
+    ("mapp", "prior"): {"prior": (2.0, 1.0)},
     ("selector", "estimator_options"): {"estimator_options": {"prior": (2.0, 1.0)}, "estimator": "beta"},
     ("selector", "acquisition"): {"acquisition": "target"},
     ("metis", "format"): {"format": "boxed"},

@@ -93,6 +93,10 @@ class Composite(Curriculum):
         for child in self.children.values():
             child.set_reward_spec(spec)
 
+    def set_rollouts(self, n: int) -> None:
+        for child in self.children.values():
+            child.set_rollouts(n)
+
     @property
     def wants_probes(self) -> bool:
         return self.prober is not None

@@ -56,6 +56,8 @@ class Asking(Flow):
             self._check_enough(n, aside[aside >= 0], max(self._step_of(step), self.step))
         step = self._begin(step)
         self.step_begun = False
+        if n_rollouts is not None:
+            self.set_rollouts(n_rollouts)
         aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
         self._hold(aside)
         try:

@@ -62,6 +62,9 @@ class Method(ABC):
     next_ask: int | None = None
     """How many prompts the next `ask` will want, while `select_probes` chooses; None if the caller did not say."""
 
+    def set_rollouts(self, n: int) -> None:  # noqa: B027 - optional
+        """The groups of the `ask` that begins have `n` rollouts each; not called where `ask` is not told."""
+
     @abstractmethod
     def select(self, k: int) -> Picks:
         """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""

@@ -1,0 +1,92 @@
+"""MaPP: draws prompts by the posterior probability that their group is mixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.acquisition import mixed_probability
+from rollwise.curricula.bots import BOTS
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.options import Count, CountFromTwo, Share
+from rollwise.pool import PromptPool
+
+
+class MaPP(
+    BOTS,
+    name="mapp",
+    paper="arXiv 2609.34990: its selection, not its posterior advantages",
+    needs="nothing",
+):
+    """Draws prompts with probability proportional to that of a mixed group, by each prompt's own Beta belief.
+
+    From arXiv 2609.34990. The belief is MoPPS's: only the prompts rolled out are updated,
+
+        alpha <- lambda alpha + (1 - lambda) alpha_0 + successes,   beta likewise with failures,
+
+    and the score of a prompt is V = 1 - B(alpha + G, beta) / B(alpha, beta) - B(alpha, beta + G) / B(alpha, beta). G is
+    the `n_rollouts` of `ask`. The batch is drawn without replacement. The paper's advantages are not here.
+
+    The source was read as a summary with the equations, without its table of settings. The defaults of `forgetting`,
+    `prior` and `candidate_multiplier` are ours: MoPPS's for mathematics, and the whole pool.
+
+    Args:
+        pool: any prompts.
+        forgetting: 1 - lambda.
+        candidate_multiplier: candidates a prompt asked for, as in `MoPPS`; None: the whole pool.
+        prior: alpha_0 and beta_0.
+        group_size: G until an `ask` says `n_rollouts`.
+
+    >>> pool = PromptPool(ids=["a", "b"])
+    >>> mapp = MaPP(pool, group_size=2)
+    >>> from rollwise.tickets.outcome import Outcome
+    >>> _ = mapp.tell([Outcome(mapp.ask(1)[0].id, [1, 1])])
+    >>> _ = mapp.ask(1)                                              # Beta(3, 1) and Beta(1, 1), G = 2
+    >>> sorted(mapp.scores(None).round(12).tolist())
+    [0.3, 0.333333333333]
+    """
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        forgetting: Share = 0.0,
+        candidate_multiplier: Count | None = None,
+        prior: tuple[float, float] = (1.0, 1.0),
+        group_size: CountFromTwo = 8,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.rollouts = group_size
+        super().__init__(
+            pool,
+            forgetting=forgetting,
+            implicit_weight=0.0,
+            implicit="none",
+            sampling="mean",
+            candidate_multiplier=candidate_multiplier,
+            prior=prior,
+            draw="proportional",
+            update="told",
+            **core,
+        )
+
+    def set_rollouts(self, n: int) -> None:
+        if n != self.rollouts:
+            self.rollouts, self.scored = n, False
+
+    def scores(self, slots: np.ndarray | None) -> np.ndarray:
+        some = slice(None) if slots is None else slots
+        alpha, beta = (parameter[some] for parameter in self.belief.parameters)
+        return mixed_probability(alpha, beta, self.rollouts)
+
+    def own_metrics(self) -> dict[str, float]:
+        return {**super().own_metrics(), "mixed_probability": float(self.scores(None).mean())}
+
+    def own_state(self) -> dict[str, Any]:
+        return {**super().own_state(), "rollouts": self.rollouts}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.rollouts = int(state["rollouts"])
+        super().load_own_state(state, added)
