@@ -27,6 +27,7 @@ from rollwise.curricula.mixture import Mixture
 from rollwise.curricula.mopps import MoPPS
 from rollwise.curricula.nested import Nested
 from rollwise.curricula.oracle import Oracle
+from rollwise.curricula.pac import PAC
 from rollwise.curricula.pcl import PCL
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.seam.base import CURRICULA, CoreOptions, Curriculum
@@ -114,6 +115,7 @@ __all__ = [
     "GRESO",
     "LILO",
     "METIS",
+    "PAC",
     "PCL",
     "SEC",
     "SFL",

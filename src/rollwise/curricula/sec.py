@@ -14,6 +14,8 @@ from rollwise.curricula.families.arms import (
     boltzmann_among,
     check_category,
     draw_arms,
+    draw_greatest,
+    exact,
     pay_of,
     upper_bounds,
 )
@@ -28,8 +30,6 @@ from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weigh
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 from rollwise.tickets.evidence import Evidence
-
-_DRAWS = 1 << 20  # normal numbers held at a time
 
 
 class SEC(
@@ -236,19 +236,15 @@ class SEC(
     def _thompson(self, k: int, left: np.ndarray) -> np.ndarray:
         """K arms, each the greatest of one draw from every arm's belief."""
         sd = belief_sd(self.past[0], self.past[1], self.past[2], prior_sd=self.prior_sd)
-        mean = np.where(left > 0, self.q, -np.inf)
-        rows = max(1, _DRAWS // len(mean))
-        normal = self.rng["category"].standard_normal
-        sizes = [min(rows, k - start) for start in range(0, k, rows)]
-        return np.concatenate([np.argmax(mean + sd * normal((size, len(mean))), axis=1) for size in sizes])
+        return draw_greatest(self.rng["category"], self.q, sd, left, k)
 
     # ---- tell: lines 9 to 15 ----
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        pay = _exact(pay_of(judged, self.advantage))
+        pay = exact(pay_of(judged, self.advantage))
         arms = self.arm_of[judged.slots]
-        for row, numbers in zip(self.new, (np.ones(len(pay)), pay, _exact(pay * pay)), strict=True):
+        for row, numbers in zip(self.new, (np.ones(len(pay)), pay, exact(pay * pay)), strict=True):
             np.add.at(row, arms, numbers)
 
     def end_step(self) -> None:
@@ -292,8 +288,3 @@ class SEC(
         rows, arms = self.rows_of(decode_strings(state["arms"]))
         numbers = decode_array(state["numbers"])[:, rows]
         self.q[arms], self.new[:, arms], self.past[:, arms] = numbers[0], numbers[1:4], numbers[4:7]
-
-
-def _exact(numbers: np.ndarray) -> np.ndarray:
-    """In units of 2^-32, so that sums are exact and do not depend on the order in which outcomes come in."""
-    return np.asarray(np.round(numbers * 2.0**32) / 2.0**32)

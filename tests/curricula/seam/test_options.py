@@ -24,6 +24,7 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("sec", "category"): {"category": "kind"},
     ("sec", "within"): {"within": "exhaust"},
     ("dump", "category"): {"category": "kind"},
+    ("pac", "category"): {"category": "kind"},
     ("frontier", "embedding"): {"embedding": "vectors"},
     ("frontier", "key_column"): {"key_column": "kind"},
     ("frontier", "goldilocks_range"): {"goldilocks_range": (0.3, 0.7)},

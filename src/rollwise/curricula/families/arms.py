@@ -19,6 +19,9 @@ ARMS_SHOWN = 50
 """How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""
 
 
+_DRAWS = 1 << 20  # normal numbers held at a time
+
+
 def boltzmann(values: np.ndarray, temperature: float) -> np.ndarray:
     """p(c) = exp(Q(c) / tau) / sum of the same, (C,); SEC, section 2.3.
 
@@ -42,6 +45,19 @@ def draw_arms(rng: np.random.Generator, share: np.ndarray, k: int) -> np.ndarray
     ends = np.cumsum(share)
     arms = np.searchsorted(ends, rng.random(k) * ends[-1], side="right")
     return np.asarray(np.minimum(arms, np.flatnonzero(share)[-1]))
+
+
+def draw_greatest(rng: np.random.Generator, mean: np.ndarray, sd: np.ndarray, left: np.ndarray, k: int) -> np.ndarray:
+    """K arms, each the greatest of one normal draw for every arm that has a prompt left: Thompson sampling."""
+    mean = np.where(left > 0, mean, -np.inf)
+    rows = max(1, _DRAWS // len(mean))
+    sizes = [min(rows, k - start) for start in range(0, k, rows)]
+    return np.concatenate([np.argmax(mean + sd * rng.standard_normal((size, len(mean))), axis=1) for size in sizes])
+
+
+def exact(numbers: np.ndarray) -> np.ndarray:
+    """In units of 2^-32, so that sums are exact and do not depend on the order in which outcomes come in."""
+    return np.asarray(np.round(numbers * 2.0**32) / 2.0**32)
 
 
 def upper_bounds(values: np.ndarray, counts: np.ndarray, scale: float, total: float) -> np.ndarray:
