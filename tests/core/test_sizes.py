@@ -37,7 +37,7 @@ MANY_IMPORTS = {
     "training/trainer/rollout_mixin.py": 18,
 }
 # A method is one file of curricula: this number rises with each new one.
-FULL_FOLDERS = {"cli": 25, "curricula": 24}
+FULL_FOLDERS = {"cli": 25, "curricula": 25}
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

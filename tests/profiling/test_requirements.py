@@ -24,7 +24,18 @@ def test_every_method_has_a_line() -> None:
     bare = found({}, {})
     assert set(bare) == set(CURRICULA) - {"oracle"}
     lacking = {name for name, line in bare.items() if line.verdict == "lacks a column"}
-    assert lacking == {"adarft", "dots", "dump", "embedding-judge", "frontier", "nested", "ordered", "pac", "sec"}
+    assert lacking == {
+        "adarft",
+        "dots",
+        "dump",
+        "embedding-judge",
+        "frontier",
+        "gaussian-target",
+        "nested",
+        "ordered",
+        "pac",
+        "sec",
+    }
     assert bare["frontier"].detail.startswith("needs embedding: add a vector")
     assert bare["sec"].detail.startswith("needs category: add it")
     assert bare["uniform"].detail == ""
@@ -46,7 +57,7 @@ def test_columns_of_the_data_and_of_the_profile() -> None:
     lines = found({"category": ["a", "b"] * 8, "embedding": np.eye(N)}, added)
     assert {line.verdict for line in lines.values()} == {"usable", "usable with this profile"}
     with_profile = {name for name, line in lines.items() if line.verdict == "usable with this profile"}
-    assert with_profile == {"adarft", "ordered"}
+    assert with_profile == {"adarft", "gaussian-target", "ordered"}
     assert lines["ordered"].detail == "needs difficulty, which its table has"
     assert lines["bots"].detail == "would also use reference_pass_rates (this profile's table has it)"
 

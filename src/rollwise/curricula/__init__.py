@@ -20,6 +20,7 @@ from rollwise.curricula.empirical_bayes import EmpiricalBayes, Recommended
 from rollwise.curricula.families.judged import Judged
 from rollwise.curricula.families.rotation import Ordered, Uniform
 from rollwise.curricula.frontier import FrontierReplay
+from rollwise.curricula.gaussian_target import GaussianTarget
 from rollwise.curricula.greso import GRESO
 from rollwise.curricula.mapp import MaPP
 from rollwise.curricula.metis import METIS
@@ -127,6 +128,7 @@ __all__ = [
     "EmbeddingJudged",
     "EmpiricalBayes",
     "FrontierReplay",
+    "GaussianTarget",
     "JoinReport",
     "Judged",
     "MaPP",

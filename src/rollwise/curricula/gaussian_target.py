@@ -1,0 +1,196 @@
+"""Gaussian target: batches of fixed domain shares whose pass rates follow a Gaussian that moves from easy to hard."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import numpy as np
+
+from rollwise.curricula.families.arms import ArmBandit
+from rollwise.curricula.families.members import ArmMembers, ArmRounds
+from rollwise.curricula.families.strata import check_columns
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.errors import ConfigError, PoolError
+from rollwise.options import Count, Positive, PositiveShare, Share, check_mapping, check_number
+from rollwise.pool import PromptPool
+
+
+def target_mean(step: int, steps: int, start: float, end: float) -> float:
+    """The target's mean at a step: from `start` at step 1 linearly to `end` at step `steps`, and `end` from then on.
+
+    >>> [round(target_mean(step, 5, 0.75, 0.25), 3) for step in (1, 2, 5, 9)]
+    [0.75, 0.625, 0.25, 0.25]
+    """
+    return start + (end - start) * min(max((step - 1) / max(steps - 1, 1), 0.0), 1.0)
+
+
+def level_shares(levels: np.ndarray, mean: float, width: float) -> np.ndarray:
+    """Shares (C,) of levels of the pass rate, in proportion to exp(-(level - mean)^2 / (2 width^2)).
+
+    >>> level_shares(np.array([0.25, 0.5, 0.75]), 0.5, 0.25).round(4).tolist()             # e^-.5 = .6065, 1, .6065
+    [0.2741, 0.4519, 0.2741]
+    """
+    exponents = -0.5 * ((levels - mean) / width) ** 2
+    weights = np.exp(exponents - exponents.max())
+    return np.asarray(weights / weights.sum())
+
+
+class GaussianTarget(
+    ArmBandit,
+    name="gaussian-target",
+    paper="Nemotron 3 Nano, arXiv 2512.20848, section 3.2.2",
+    needs="a column of pass rates or difficulties (`rollwise profile` makes both); uses `category` if there",
+):
+    """Fixed domain shares in every batch; in each domain, pass rates around a target that falls with the steps.
+
+    Nemotron 3 Nano (arXiv 2512.20848, section 3.2.2). The pass rates are those of a profile before training and are not
+    updated. The target of a domain is a Gaussian over pass rates, whose mean falls linearly over the training steps.
+    Prompts that the profile solved always are left out while there are others.
+
+    The report says neither the Gaussian's mean nor its width. The defaults are ours, and so is how a batch follows
+    it: pass rates are rounded to levels; the level of each place is drawn with a probability in proportion to the
+    Gaussian there, among those that have a prompt left; then a prompt of the level uniformly, each once before any
+    comes again. The report profiles again when progress stops: write the new pass rates into the data, and load the
+    state; set `start` anew with `strict=False`.
+
+    Args:
+        pool: needs `pass_rate`, or `difficulty`: one minus the pass rate.
+        category: the columns whose values are the domains; None: `category` if there, else one domain; []: one.
+        column: the column of pass rates; None: `pass_rate` if there, else one minus `difficulty`.
+        shares: domain -> its share of every batch, a weight; None: its share of the pool. Those left out have none.
+        start: mean of the Gaussian at the first step.
+        end: its mean from the last step on.
+        steps: training steps from `start` to `end`.
+        width: its standard deviation.
+        levels: pass rates are rounded to multiples of one over this.
+        solved_at: prompts of this pass rate or more are left out.
+
+    >>> columns = {"category": ["code", "math", "math", "math"], "pass_rate": [0.5, 0.0, 0.75, 1.0]}
+    >>> curriculum = GaussianTarget(PromptPool(ids=["c", "hard", "easy", "solved"], columns=columns), width=0.1)
+    >>> sorted(t.prompt_id for t in curriculum.ask(2))                         # a quarter code; math at the start: .75
+    ['c', 'easy']
+    """
+
+    lane = "target"
+    learns_from = "means"
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        category: str | Sequence[str] | None = None,
+        column: str | None = None,
+        shares: Mapping[str, Any] | None = None,
+        start: Share = 0.75,
+        end: Share = 0.25,
+        steps: Count = 100,
+        width: Positive = 0.15,
+        levels: Count = 16,
+        solved_at: PositiveShare = 1.0,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        named = check_columns(category)
+        self.category, self.column = named, column
+        self.start, self.end, self.steps, self.width, self.n_levels = start, end, steps, width, levels
+        self.solved_at = solved_at
+        self.given_shares = None if shares is None else _checked(shares)
+        self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
+        kept = {"category": None if named is None else list(named), "shares": self.given_shares}
+        super().__init__(pool, options=kept, **core)
+
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        if self.category is not None:
+            return self.category
+        return ("category",) if "category" in self.pool.columns else ()
+
+    # ---- the arms: a level of a domain each ----
+
+    def divide(self) -> tuple[list[str], np.ndarray]:
+        rates = self._pass_rates()
+        names, domain_of = self._domains()
+        level_of = np.round(rates * self.n_levels).astype(np.int64)
+        solved = rates >= self.solved_at
+        arms, arm_of = np.unique(np.stack([domain_of, level_of, solved]), axis=1, return_inverse=True)
+        self.domains, self.shares = names, self._shares_of(names, domain_of)
+        self.owed = np.zeros(len(names))
+        self.domain_of_arm, self.level, self.solved = arms[0], arms[1] / self.n_levels, arms[2] > 0
+        labels = [
+            f"{names[domain]} {level / self.n_levels:g}{' solved' if solved else ''}".strip()
+            for domain, level, solved in arms.T.tolist()
+        ]
+        return labels, arm_of.reshape(-1)
+
+    def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
+        return ArmRounds(arm_of, n_arms, self.columns["drawn"])
+
+    def _domains(self) -> tuple[list[str], np.ndarray]:
+        if not self.grouped_by:
+            return [""], np.zeros(len(self.pool), dtype=np.int64)
+        return self.arms_in_columns(self.grouped_by, "add it, or name another with category=...")
+
+    def _pass_rates(self) -> np.ndarray:
+        name = self.column or ("pass_rate" if "pass_rate" in self.pool.columns else "difficulty")
+        values = self.pool.require(name, "GaussianTarget", "add it by `rollwise profile`, or name another column")
+        if values.dtype.kind not in "biuf" or values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
+            raise PoolError(f"GaussianTarget needs one number in [0, 1] for each prompt in column {name!r}")
+        rates = values.astype(np.float64)
+        return rates if self.column or name == "pass_rate" else 1.0 - rates
+
+    def _shares_of(self, names: Sequence[str], domain_of: np.ndarray) -> np.ndarray:
+        """The weight of each domain, (D,)."""
+        if self.given_shares is None:
+            return np.bincount(domain_of, minlength=len(names)).astype(np.float64)
+        if unknown := sorted(set(self.given_shares) - set(names)):
+            raise PoolError(f"shares has {unknown[0]!r}, which is no domain of the pool; it has {', '.join(names)}")
+        return np.array([self.given_shares.get(name, 0.0) for name in names])
+
+    # ---- ask ----
+
+    def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        left, mean = left.copy(), target_mean(self.step, self.steps, self.start, self.end)
+        arms, chances = np.empty(k, dtype=np.int64), np.empty(k)
+        for i, at in enumerate(self.rng["level"].random(k)):
+            inside = np.flatnonzero((left > 0) & (self.domain_of_arm == self._next_domain(left)))
+            if not self.solved[inside].all():
+                inside = inside[~self.solved[inside]]
+            share = level_shares(self.level[inside], mean, self.width)
+            drawn = min(int(np.searchsorted(np.cumsum(share), at, side="right")), len(share) - 1)
+            arms[i], chances[i] = inside[drawn], share[drawn]
+            left[arms[i]] -= 1
+        return arms, chances
+
+    def _next_domain(self, left: np.ndarray) -> int:
+        """The domain that is owed most among those that have prompts left; solved ones only if no other is left."""
+        can = left > 0
+        if (can & ~self.solved).any():
+            can &= ~self.solved
+        there = np.bincount(self.domain_of_arm[can], minlength=len(self.domains)) > 0
+        weights = np.where(there, self.shares, 0.0)
+        weights = weights if weights.any() else there.astype(np.float64)
+        self.owed += weights / weights.sum()
+        domain = int(np.argmax(np.where(there & (weights > 0), self.owed, -np.inf)))
+        self.owed[domain] -= 1.0
+        return domain
+
+    # ---- looking inside, saving ----
+
+    def own_metrics(self) -> dict[str, float]:
+        return {"target_pass_rate": target_mean(self.step, self.steps, self.start, self.end)}
+
+    def own_state(self) -> dict[str, Any]:
+        return {"owed": dict(zip(self.domains, self.owed.tolist(), strict=True))}
+
+    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        self.owed = np.array([float(state["owed"].get(name, 0.0)) for name in self.domains])
+
+
+def _checked(shares: Mapping[str, Any]) -> dict[str, float]:
+    checked = {
+        str(name): check_number(f"share of {name!r}", x, low=0.0, high=1e12)
+        for name, x in check_mapping("shares", shares).items()
+    }
+    if not any(checked.values()):
+        raise ConfigError(f"shares must give some domain more than 0, got {dict(shares)!r}")
+    return checked

@@ -1,0 +1,160 @@
+"""The Gaussian target against numbers worked out by hand."""
+
+import json
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.curricula.gaussian_target import GaussianTarget, level_shares, target_mean
+from rollwise.testing import CurriculumConformance
+
+
+def pool_of(n: int, rates: list[float], domains: tuple[str, ...] = ("a",)) -> rw.PromptPool:
+    """N prompts of each domain and rate; the ids are domain, rate and number."""
+    rows = [(domain, rate, i) for domain in domains for rate in rates for i in range(n)]
+    columns = {"category": [row[0] for row in rows], "pass_rate": [row[1] for row in rows]}
+    return rw.PromptPool(ids=[f"{domain} {rate:g} {i}" for domain, rate, i in rows], columns=columns)
+
+
+def rate_of(ticket: rw.Ticket) -> float:
+    return float(ticket.prompt_id.split()[1])
+
+
+def test_the_mean_falls_linearly() -> None:
+    """From .8 to .2 in 4 steps: .2 a step; it stays there. One step: the start."""
+    assert [target_mean(step, 4, 0.8, 0.2) for step in range(1, 7)] == pytest.approx([0.8, 0.6, 0.4, 0.2, 0.2, 0.2])
+    assert target_mean(0, 4, 0.8, 0.2) == target_mean(1, 1, 0.8, 0.2) == 0.8
+
+
+def test_the_shares_of_levels_by_hand() -> None:
+    """Width .25 around .5: e^-2 = .1353, e^-.5 = .6065, 1, .6065, .1353; sum 2.4836."""
+    shares = level_shares(np.array([0.0, 0.25, 0.5, 0.75, 1.0]), 0.5, 0.25)
+    assert shares.tolist() == pytest.approx([0.0545, 0.2442, 0.4026, 0.2442, 0.0545], abs=1e-4)
+    assert level_shares(np.array([0.0, 0.5]), 1.0, 1e-3).tolist() == [0.0, 1.0]  # too narrow for either
+
+
+def test_a_batch_follows_the_gaussian_whatever_the_pool_has() -> None:
+    """Ten times as many prompts at 0 as at .25, .5 and .75: their shares are those of the Gaussian at .5 all the same.
+
+    .1353, .6065, 1, .6065 over 2.3483: .0576, .2583, .4258, .2583.
+    """
+    rates = [0.0] * 10 + [0.25, 0.5, 0.75]
+    ids = [f"a {rate:g} {i}" for i, rate in enumerate(rates * 1000)]
+    pool = rw.PromptPool(ids=ids, columns={"pass_rate": rates * 1000})
+    curriculum = GaussianTarget(pool, start=0.5, end=0.5, width=0.25, rails=None)
+    tickets = curriculum.ask(2000)
+    drawn = Counter(rate_of(t) for t in tickets)
+    for rate, share, size in ((0.0, 0.0576, 10_000), (0.25, 0.2583, 1000), (0.5, 0.4258, 1000), (0.75, 0.2583, 1000)):
+        assert drawn[rate] / 2000 == pytest.approx(share, abs=0.04)
+        first = next(t for t in tickets if rate_of(t) == rate)
+        assert first.propensity == pytest.approx(share / size, rel=1e-2)
+
+
+def test_it_moves_from_easy_to_hard() -> None:
+    curriculum = GaussianTarget(pool_of(200, [k / 8 for k in range(9)]), steps=11, width=0.1, rails=None, seed=3)
+    means = [float(np.mean([rate_of(t) for t in curriculum.ask(64, step=step)])) for step in (1, 6, 11)]
+    assert means == pytest.approx([0.75, 0.5, 0.25], abs=0.06)
+    assert curriculum.metrics()["target_pass_rate"] == 0.25
+
+
+@pytest.mark.parametrize("batch", [1, 3, 8])
+def test_domain_shares_are_exact_over_time(batch: int) -> None:
+    """Weights 5, 2, 1: of 24 places 15, 6 and 3, whatever the size of an ask."""
+    shares = {"a": 5, "b": 2, "c": 1}
+    curriculum = GaussianTarget(pool_of(50, [0.25, 0.5, 0.75], ("a", "b", "c")), shares=shares, rails=None)
+    drawn: list[str] = []
+    while len(drawn) < 24:
+        tickets = curriculum.ask(batch)
+        curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+        drawn += [t.prompt_id[0] for t in tickets]
+    assert Counter(drawn) == {"a": 15, "b": 6, "c": 3}
+
+
+def test_by_default_a_domain_has_its_share_of_the_pool() -> None:
+    pool = rw.PromptPool(
+        ids=[f"p{i}" for i in range(40)], columns={"category": ["a"] * 30 + ["b"] * 10, "pass_rate": [0.5] * 40}
+    )
+    lanes = Counter(t.lane for t in GaussianTarget(pool, rails=None).ask(8))
+    assert lanes == {"target:a 0.5": 6, "target:b 0.5": 2}
+
+
+def test_the_places_of_a_domain_without_prompts_go_to_the_others() -> None:
+    curriculum = GaussianTarget(pool_of(4, [0.5], ("a", "b")), shares={"a": 3, "b": 1}, rails=None)
+    assert Counter(t.prompt_id[0] for t in curriculum.ask(8)) == {"a": 4, "b": 4}
+
+
+def test_a_domain_without_a_share_comes_last() -> None:
+    curriculum = GaussianTarget(pool_of(4, [0.5], ("a", "b")), shares={"a": 1}, rails=None)
+    assert {t.prompt_id[0] for t in curriculum.ask(4)} == {"a"}
+    assert {t.prompt_id[0] for t in curriculum.ask(4)} == {"b"}
+
+
+def test_solved_prompts_come_last() -> None:
+    curriculum = GaussianTarget(pool_of(3, [0.25, 0.75, 0.875, 1.0]), start=1.0, end=1.0, solved_at=0.8, rails=None)
+    assert {rate_of(t) for t in curriculum.ask(6)} == {0.25, 0.75}
+    assert {rate_of(t) for t in curriculum.ask(6)} == {0.875, 1.0}
+
+
+def test_every_prompt_of_a_level_comes_once_before_any_comes_again() -> None:
+    curriculum = GaussianTarget(pool_of(12, [0.5]), rails=None)
+    seen: list[str] = []
+    for _ in range(4):
+        tickets = curriculum.ask(3)
+        curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+        seen += [t.prompt_id for t in tickets]
+    assert len(set(seen)) == 12
+
+
+def test_difficulty_is_one_minus_the_pass_rate() -> None:
+    pool = rw.PromptPool(ids=["hard", "easy"], columns={"difficulty": [0.75, 0.25]})
+    assert GaussianTarget(pool, width=0.01, rails=None).ask(1)[0].prompt_id == "easy"
+    given = GaussianTarget(pool, column="difficulty", width=0.01, rails=None)  # a column that is named has pass rates
+    assert given.ask(1)[0].prompt_id == "hard"
+
+
+def test_a_new_profile_is_taken_by_loading_the_state() -> None:
+    """The second pool has other pass rates for the same prompts; what each domain is owed goes on."""
+    first = GaussianTarget(pool_of(10, [0.25, 0.75], ("a", "b")), seed=1, end=0.75, width=0.05, rails=None)
+    first.tell([rw.Outcome(t.id, [1, 0]) for t in first.ask(3)])
+    profiled = rw.PromptPool(
+        ids=list(first.pool.ids),
+        columns={
+            "category": [id_[0] for id_ in first.pool.ids],
+            "pass_rate": [1 - float(id_.split()[1]) for id_ in first.pool.ids],
+        },
+    )
+    second = GaussianTarget(profiled, seed=1, end=0.75, width=0.05, rails=None)
+    second.load_state_dict(json.loads(json.dumps(first.state_dict())))
+    assert second.owed.tolist() == first.owed.tolist()
+    assert {rate_of(t) for t in second.ask(8)} == {0.25}  # .75 by the new profile
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        ({"shares": {"a": -1}}, "share of 'a'"),
+        ({"shares": {"a": 0}}, "shares must give some domain more than 0"),
+        ({"width": 0.0}, "width"),
+        ({"steps": 0}, "steps"),
+    ],
+)
+def test_wrong_options_are_refused(wrong: dict[str, Any], message: str) -> None:
+    with pytest.raises(rw.ConfigError, match=message):
+        GaussianTarget(**wrong)
+
+
+def test_wrong_pools_are_refused() -> None:
+    with pytest.raises(rw.MissingColumnError, match="difficulty"):
+        GaussianTarget(rw.PromptPool(ids=["a"]))
+    with pytest.raises(rw.PoolError, match=r"one number in \[0, 1\]"):
+        GaussianTarget(rw.PromptPool(ids=["a"], columns={"difficulty": [50.0]}))
+    with pytest.raises(rw.PoolError, match="'maths', which is no domain of the pool; it has a"):
+        GaussianTarget(pool_of(1, [0.5]), shares={"maths": 1})
+
+
+class TestGaussianTarget(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.GaussianTarget(pool, steps=5, **core)
