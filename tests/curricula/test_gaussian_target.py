@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
-from rollwise.curricula.gaussian_target import GaussianTarget, level_shares, target_mean
+from rollwise.curricula.gaussian_target import GaussianTarget, level_shares, rates_of, target_mean
 from rollwise.testing import CurriculumConformance
 
 
@@ -132,6 +132,13 @@ def test_a_new_profile_is_taken_by_loading_the_state() -> None:
     assert {rate_of(t) for t in second.ask(8)} == {0.25}  # .75 by the new profile
 
 
+def test_of_difficulties_on_another_scale_the_quantiles_count() -> None:
+    """Lengths 3, 9, 9, 12: the middles of their ranks are .5, 2, 2, 3.5 of 4."""
+    assert rates_of(np.array([3, 9, 9, 12])).tolist() == [0.875, 0.5, 0.5, 0.125]
+    pool = rw.PromptPool(ids=["long", "short"], columns={"difficulty": [12, 3]})
+    assert GaussianTarget(pool, rails=None).ask(1)[0].lane == "target:0.75"
+
+
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
@@ -150,7 +157,7 @@ def test_wrong_pools_are_refused() -> None:
     with pytest.raises(rw.MissingColumnError, match="difficulty"):
         GaussianTarget(rw.PromptPool(ids=["a"]))
     with pytest.raises(rw.PoolError, match=r"one number in \[0, 1\]"):
-        GaussianTarget(rw.PromptPool(ids=["a"], columns={"difficulty": [50.0]}))
+        GaussianTarget(rw.PromptPool(ids=["a"], columns={"pass_rate": [50.0]}))
     with pytest.raises(rw.PoolError, match="'maths', which is no domain of the pool; it has a"):
         GaussianTarget(pool_of(1, [0.5]), shares={"maths": 1})
 

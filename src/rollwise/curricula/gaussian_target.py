@@ -36,6 +36,18 @@ def level_shares(levels: np.ndarray, mean: float, width: float) -> np.ndarray:
     return np.asarray(weights / weights.sum())
 
 
+def rates_of(difficulty: np.ndarray) -> np.ndarray:
+    """One minus the difficulties, (N,); where these are not all in [0, 1], one minus the quantile of each.
+
+    >>> rates_of(np.array([0.25, 1.0])).tolist(), rates_of(np.array([3, 9, 9, 12])).tolist()
+    ([0.75, 0.0], [0.875, 0.5, 0.5, 0.125])
+    """
+    if difficulty.min() >= 0.0 and difficulty.max() <= 1.0:
+        return np.asarray(1.0 - difficulty)
+    _, at, counts = np.unique(difficulty, return_inverse=True, return_counts=True)
+    return np.asarray(1.0 - (np.cumsum(counts) - counts / 2.0)[at] / len(difficulty))
+
+
 class GaussianTarget(
     ArmBandit,
     name="gaussian-target",
@@ -55,7 +67,7 @@ class GaussianTarget(
     state; set `start` anew with `strict=False`.
 
     Args:
-        pool: needs `pass_rate`, or `difficulty`: one minus the pass rate.
+        pool: needs `pass_rate`, or `difficulty`: one minus the pass rate, or any numbers, whose quantiles count then.
         category: the columns whose values are the domains; None: `category` if there, else one domain; []: one.
         column: the column of pass rates; None: `pass_rate` if there, else one minus `difficulty`.
         shares: domain -> its share of every batch, a weight; None: its share of the pool. Those left out have none.
@@ -133,10 +145,11 @@ class GaussianTarget(
     def _pass_rates(self) -> np.ndarray:
         name = self.column or ("pass_rate" if "pass_rate" in self.pool.columns else "difficulty")
         values = self.pool.require(name, "GaussianTarget", "add it by `rollwise profile`, or name another column")
+        if name == "difficulty" and not self.column:
+            return rates_of(values)
         if values.dtype.kind not in "biuf" or values.ndim != 1 or not ((values >= 0) & (values <= 1)).all():
             raise PoolError(f"GaussianTarget needs one number in [0, 1] for each prompt in column {name!r}")
-        rates = values.astype(np.float64)
-        return rates if self.column or name == "pass_rate" else 1.0 - rates
+        return values.astype(np.float64)
 
     def _shares_of(self, names: Sequence[str], domain_of: np.ndarray) -> np.ndarray:
         """The weight of each domain, (D,)."""

@@ -25,7 +25,7 @@ _BATCH = 16  # the release's, until the first batch is known
 class SPEED(
     Uniform,
     name="speed",
-    paper="Zhang et al., arXiv 2506.09016; withdrawn by its first author (v3, March 2026)",
+    paper="Zhang et al., arXiv 2506.09016; withdrawn by its first author (v3, 4 March 2026)",
     needs="probes",
 ):
     """Screens the next prompts of an epoch until a batch of them has a middling pass rate, and trains on those.
