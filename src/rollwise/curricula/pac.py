@@ -108,13 +108,6 @@ class PAC(
         self.learns_from = "advantages" if advantage == "told" else "rewards"
         super().__init__(pool, options={"category": list(self.arm_columns)}, **core)
 
-    @property
-    def grouped_by(self) -> tuple[str, ...]:
-        return self.arm_columns
-
-    def divide(self) -> tuple[list[str], np.ndarray]:
-        return self.arms_in_columns(self.arm_columns, "add it, or name another with category=...")
-
     def build(self) -> None:
         super().build()
         n = len(self.arms)

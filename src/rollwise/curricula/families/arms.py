@@ -116,17 +116,25 @@ def check_category(category: str | Sequence[str]) -> tuple[str, ...]:
 
 
 class ArmBandit(Curriculum):
-    """Chooses arms by the method's rule, then prompts uniformly within each. A method gives `divide` and `choose`."""
+    """Chooses arms by the method's rule, `choose`, then prompts uniformly within each.
+
+    The arms are what the columns `arm_columns` make; a method with others overrides `divide`.
+    """
 
     lane = "category"
+    arm_columns: tuple[str, ...] = ()
     pool_multiplier: int | None = None
     one_category = False
 
     # ---- what a method implements ----
 
-    @abstractmethod
     def divide(self) -> tuple[list[str], np.ndarray]:
         """The arms' names and each prompt's arm (N,)."""
+        return self.arms_in_columns(self.arm_columns, "add it, or name another with category=...")
+
+    @property
+    def grouped_by(self) -> tuple[str, ...]:
+        return self.arm_columns
 
     @abstractmethod
     def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
