@@ -81,9 +81,6 @@ class MaPP(
         alpha, beta = (parameter[some] for parameter in self.belief.parameters)
         return mixed_probability(alpha, beta, self.rollouts)
 
-    def own_metrics(self) -> dict[str, float]:
-        return {**super().own_metrics(), "mixed_probability": float(self.scores(None).mean())}
-
     def own_state(self) -> dict[str, Any]:
         return {**super().own_state(), "rollouts": self.rollouts}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import torch
@@ -27,6 +28,34 @@ def group_advantages(kind: AdvantageKind, rewards: torch.Tensor, group: int) -> 
         if kind == "std":
             advantages = advantages / (_nanstd(grouped, dim=1) + 1e-4)
     return torch.nan_to_num(advantages, nan=0.0).reshape(-1)
+
+
+def posterior_advantages(rewards: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor, group: int) -> torch.Tensor:
+    """What GRPO's advantages (N,) are expected to be by a Beta belief about the prompt; MaPP, arXiv 2609.34990.
+
+    A right rollout of a group with S right ones has sqrt((G-S) / S). How many of its peers are right is not taken from
+    the group, but is Beta-binomial, by the belief without the rollout itself: a' = a - r, b' = b - 1 + r. For a wrong
+    one right and wrong change places, and the sign. No trainer of rollwise uses this yet.
+
+    Args:
+        rewards: (N,), each 0 or 1; NaN where unscorable, which gets 0.
+        alpha: (P,) of each prompt's belief, this group included.
+        beta: (P,) likewise.
+        group: G, rollouts of one prompt, which stand together.
+    """
+    right = rewards.view(-1, group, 1).double()
+    a, b = alpha.view(-1, 1, 1) - right, beta.view(-1, 1, 1) - 1.0 + right
+    own, other = torch.where(right == 1.0, a, b), torch.where(right == 1.0, b, a)
+    size = torch.arange(1, group, dtype=torch.float64)  # S: the rollout and its peers of the same kind
+    ways = math.lgamma(group) - torch.lgamma(size) - torch.lgamma(group - size + 1.0)
+    chance = torch.exp(ways + _log_beta(own + size - 1.0, other + group - size) - _log_beta(own, other))
+    expected = (chance * torch.sqrt((group - size) / size)).sum(dim=2)
+    signed = torch.where(right[:, :, 0] == 1.0, expected, -expected)
+    return torch.nan_to_num(signed, nan=0.0).reshape(-1)
+
+
+def _log_beta(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+    return torch.lgamma(a) + torch.lgamma(b) - torch.lgamma(a + b)
 
 
 def scale_advantages(
