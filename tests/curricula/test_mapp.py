@@ -84,6 +84,14 @@ def test_the_group_size_is_that_of_ask() -> None:
         assert mapp.scores(None).tolist() == pytest.approx([1 - 2 / (rollouts + 1)] * 4)
 
 
+def test_scores_that_are_kept_are_those_of_the_beliefs() -> None:
+    mapp, rng = rw.MaPP(plain(30), forgetting=0.3), np.random.default_rng(0)
+    for _ in range(6):
+        mapp.tell([rw.Outcome(t.id, rng.integers(0, 2, 4)) for t in mapp.ask(5, n_rollouts=4)])
+    mapp.ask(1)
+    assert mapp.scores(None).tolist() == mixed_probability(*mapp.belief.parameters, 4).tolist()
+
+
 def test_a_lane_of_a_mixture_knows_the_group_size() -> None:
     mixture = rw.Mixture(plain(4), lanes={"mapp": (1.0, rw.MaPP())}, rails=None)
     mixture.ask(1, n_rollouts=3)

@@ -72,14 +72,30 @@ class MaPP(
             **core,
         )
 
+    def build(self) -> None:
+        super().build()
+        self.of_pool: np.ndarray | None = None  # the scores of all prompts, once they were needed
+
     def set_rollouts(self, n: int) -> None:
         if n != self.rollouts:
-            self.rollouts, self.scored = n, False
+            self.rollouts, self.scored, self.of_pool = n, False, None
 
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
-        some = slice(None) if slots is None else slots
-        alpha, beta = (parameter[some] for parameter in self.belief.parameters)
+        if slots is not None:
+            return self._mixed(slots)
+        if self.of_pool is None:
+            self.of_pool = self._mixed(slice(None))
+        return self.of_pool
+
+    def _mixed(self, slots: np.ndarray | slice) -> np.ndarray:
+        alpha, beta = (parameter[slots] for parameter in self.belief.parameters)
         return mixed_probability(alpha, beta, self.rollouts)
+
+    def end_step(self) -> None:
+        told = self.belief.heard()[0]
+        super().end_step()
+        if self.of_pool is not None:
+            self.of_pool[told] = self._mixed(told)  # no other belief has changed
 
     def own_state(self) -> dict[str, Any]:
         return {**super().own_state(), "rollouts": self.rollouts}
