@@ -132,6 +132,8 @@ VERL: Mapping[str, Option] = {
     "log": Option(refused="verl's tracker gets every number"),
 }
 """Option of `rollwise train` -> how verl takes it."""
+NOTHING = Option(refused="verl has nothing for it")
+"""Of an option that has no row."""
 
 
 def verl_keys(config: TrainConfig) -> dict[str, Any]:
@@ -143,7 +145,7 @@ def verl_keys(config: TrainConfig) -> dict[str, Any]:
     defaults = TrainConfig()
     keys: dict[str, Any] = {}
     for name in [field.name for field in fields(TrainConfig)]:
-        option, value = VERL[name], getattr(config, name)
+        option, value = VERL.get(name, NOTHING), getattr(config, name)
         if option.refused and value != getattr(defaults, name):
             raise ConfigError(f"--engine verl can't honour {name} {value!r}: {option.refused}; leave it out")
         if option.make is not None:
@@ -157,7 +159,7 @@ def option_table() -> str:
     """The options and what verl makes of them, as a table in Markdown."""
     rows = ["| option | verl |", "|---|---|"]
     for name in [field.name for field in fields(TrainConfig)]:
-        option = VERL[name]
+        option = VERL.get(name, NOTHING)
         keys = ", ".join(f"`{key.lstrip('+')}`" for key in option.keys)
         rows.append(f"| `{name}` | {keys or option.by or f'refused: {option.refused}'} |")
     return "\n".join(rows)
