@@ -87,7 +87,7 @@ def test_compare_on_own_data(own: Path) -> None:
     plan.write_text(
         f"""
 name: own
-seeds: [0]
+seeds: [0, 1]
 baseline: uniform
 base:
   data: {own / "maths.jsonl"}
@@ -107,7 +107,7 @@ methods:
 """
     )
     assert main(["compare", str(plan), "--out", str(own / "comparison")]) == 0
-    assert len(list((own / "comparison").rglob("rollouts.jsonl"))) == 2
+    assert len(list((own / "comparison").rglob("rollouts.jsonl"))) == 4
 
 
 def test_lora_from_the_command(own: Path) -> None:
