@@ -25,6 +25,7 @@ from rollwise.training.config import TrainConfig
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLANS = sorted(EXAMPLES.glob("compare/*.yaml")) + sorted(EXAMPLES.glob("compare/judging/*.yaml"))
+LAUNCHES = sorted(EXAMPLES.glob("launch/*.yaml")) + sorted(EXAMPLES.glob("engines/trl/train*.yaml"))
 SIMULATIONS = sorted(path for path in EXAMPLES.glob("simulate/*.yaml") if path.stem != "methods")
 NAMES = [one for one in COMMANDS if one != "head"] + [f"head {one}" for one in SUBCOMMANDS]
 REPLAY = Path(__file__).parent.parent / "simulation/data/uniform-run"
@@ -125,6 +126,13 @@ def test_a_printed_simulation_is_the_same(
     assert printed(capsys, "simulate", str(path)) == path.read_text()
 
 
+def test_a_launched_file_printed_and_fed_back_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ("launch", str(EXAMPLES / "launch/metis-math.yaml"), "--engine", "verl")
+    (tmp_path / "my.yaml").write_text(printed(capsys, *words))
+    assert "ppo_mini_batch_size: 64" in (tmp_path / "my.yaml").read_text()
+    assert printed(capsys, "launch", str(tmp_path / "my.yaml")) == (tmp_path / "my.yaml").read_text()
+
+
 @pytest.mark.parametrize("command", NAMES)
 def test_the_schema_has_every_option_with_its_meaning(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema", *command.split()]) == 0
@@ -135,14 +143,14 @@ def test_the_schema_has_every_option_with_its_meaning(command: str, capsys: pyte
         assert set(schema["properties"]) == set(options_in(parser_of(command)))
 
 
-@pytest.mark.parametrize("path", [*PLANS, *SIMULATIONS], ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", [*PLANS, *SIMULATIONS, *LAUNCHES], ids=lambda path: path.stem)
 def test_the_schema_takes_what_is_shipped_and_refuses_a_misspelt_key(path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
-    simulated = path in SIMULATIONS
-    check = jsonschema.Draft202012Validator(schema_of("simulate" if simulated else "compare"))
+    command = "simulate" if path in SIMULATIONS else "launch" if path in LAUNCHES else "compare"
+    check = jsonschema.Draft202012Validator(schema_of(command))
     values: dict[str, Any] = yaml.safe_load(path.read_text())
     check.validate(values)
-    place = values if simulated else values["base"]
+    place = values["base"] if command == "compare" else values
     place["stepz"] = 5
     (error,) = check.iter_errors(values)
     assert "stepz" in error.message

@@ -59,6 +59,27 @@ def build_parser() -> ArgumentParser:
     return parser
 
 
+def resolve(options: Namespace) -> dict[str, Any]:
+    """All options of the file, as a file of its own."""
+    from rollwise.launching.command import Machines
+    from rollwise.launching.launch import new_launch
+
+    if options.as_dict().get("file") is None:
+        raise ConfigError("--print_config is for a new run: give its CONFIG")
+    launch = new_launch(str(options.file), "trl", Machines(), [])
+    return {**launch.config.to_dict(), "engine_options": dict(launch.extra.options)}
+
+
+def schema() -> dict[str, Any]:
+    """The JSON Schema of the file: that of `train`, and the engine's own options."""
+    from rollwise.cli.schema import schema_of
+
+    train = schema_of("train")
+    options = {name: value for name, value in train["properties"].items() if name not in ("resume", "dry_run")}
+    own = {"type": ["object", "null"], "description": "The engine's own keys, nested or dotted; of trl, torchrun's."}
+    return {**train, "properties": {**options, "engine_options": own}}
+
+
 def run(options: Namespace) -> int:
     """Print the engine's command, and run it."""
     from rollwise.launching.command import Machines
