@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -21,6 +22,7 @@ _CONTEXT.set_forkserver_preload(["rollwise.training.run", "rollwise.cli.train", 
 def _run(
     arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str], site: Path | None, log: Path
 ) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
     os.chdir(folder)
     os.environ.update(environment)
     if site is not None:
@@ -65,10 +67,10 @@ class Command:
         """What it has written to standard output and, after that, to standard error."""
         return "".join((self._log / name).read_text() for name in ("out", "err") if (self._log / name).exists())
 
-    def send(self, signal: int) -> None:
+    def send(self, number: int) -> None:
         """Send it a signal."""
         assert self._process.pid is not None
-        os.kill(self._process.pid, signal)
+        os.kill(self._process.pid, number)
 
     def wait(self, timeout: float = 300.0) -> int:
         """Wait until it has ended; the exit status."""

@@ -16,7 +16,7 @@ def override(key: str, value: Any) -> str:
     >>> override("trainer.logger", ["console", "wandb"]), override("++data.rollwise.options", {"uniform": 0.5})
     ('trainer.logger=[console,wandb]', '++data.rollwise.options={uniform:0.5}')
     >>> override("model", "it's 1, 2")
-    "model='it\\\\'s 1, 2'"
+    "model='it\\'s 1, 2'"
     """
     return f"{key}={_value(value)}"
 
