@@ -5,19 +5,18 @@ from pathlib import Path
 
 import pytest
 import verl_toy
+from recipes import RECIPES, recipe
 from verl_job import Job
 from verl_toy import groups
 
-from rollwise.launching.command import Extra, Machines
+from rollwise.launching.command import Machines
 from rollwise.launching.launch import new_launch, resumed_launch
 from rollwise.launching.prepared import verl_task
 from rollwise.launching.verl import check_keys, verl_command
 from rollwise.reports.run.report import write_report
-from rollwise.training.config import TrainConfig
-from rollwise.yaml_file import read_yaml
 
 pytest.importorskip("verl")
-RECIPES = sorted((Path(__file__).parents[2] / "examples/launch").glob("*.yaml"))
+OF_VERL = [path for path in RECIPES if "--engine verl" in path.read_text()]
 REWARDS = """
 def short(completions, **_):
     return [1.0 / (1 + len(c[0]["content"])) for c in completions]
@@ -29,16 +28,14 @@ def lucky(completions, answer, **_):
 
 def _data(folder: Path) -> Path:
     path = folder / "sums.jsonl"
-    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "type": f"kind-{i % 3}"} for i in range(30)]
+    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "type": f"kind-{i % 3}", "level": i % 5} for i in range(30)]
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return path
 
 
-@pytest.mark.parametrize("recipe", RECIPES, ids=lambda path: path.stem)
-def test_verl_reads_every_key_of_a_recipe(recipe: Path, tmp_path: Path) -> None:
-    values = {**read_yaml(recipe), "data": str(_data(tmp_path)), "reward": "exact", "eval_prompts": 4}
-    extra = Extra(values.pop("engine_options", {}))
-    config = TrainConfig.from_dict(values)
+@pytest.mark.parametrize("path", OF_VERL, ids=lambda path: path.stem)
+def test_verl_reads_every_key_of_a_recipe(path: Path, tmp_path: Path) -> None:
+    config, extra = recipe(path, _data(tmp_path))
     check_keys(verl_command(config, verl_task(config), Machines(8), extra, resume=False))
 
 

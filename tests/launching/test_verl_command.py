@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from recipes import RECIPES, recipe
 
 import rollwise as rw
 from rollwise.launching.command import Command, Extra, Machines
@@ -16,7 +17,6 @@ from rollwise.launching.prepared import splits, verl_rows, verl_task
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
 from rollwise.training.config import TrainConfig
-from rollwise.yaml_file import read_yaml
 
 ROOT = Path(__file__).parents[2]
 
@@ -148,21 +148,9 @@ def test_values_are_written_in_hydras_grammar() -> None:
     assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
 
 
-def recipe(path: Path, data: Path) -> tuple[TrainConfig, Extra]:
-    """A recipe with data that are there: its options, and the engine's own."""
-    values = {**read_yaml(path), "eval_prompts": 8}
-    if "data" in values:
-        values |= {"data": str(data), "reward": "exact" if ".py:" in values["reward"] else values["reward"]}
-    elif values["task"] == "countdown":
-        values["task_options"] = {"style": "tinyzero-chat", "levels": [6]}
-    extra = Extra(values.pop("engine_options", {}))
-    return TrainConfig.from_dict(values), extra
-
-
 def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> None:
-    recipes = sorted((ROOT / "examples/launch").glob("*.yaml"))
-    assert len(recipes) == 8
-    for path in recipes:
+    assert len(RECIPES) == 8
+    for path in RECIPES:
         own, extra = recipe(path, data)
         own.check_parts()
         if "--engine trl" in path.read_text():
