@@ -66,7 +66,7 @@ def streaks(actor: ray_actor.Actor) -> dict[str, int]:
 
 
 def call(service: ray_actor.RayService, name: str, tickets: int) -> list[rw.Ticket]:
-    """A caller: asks until so many of its outcomes were taken; every ticket that it had."""
+    """Ask and tell until a number of outcomes are taken; return every ticket that was issued."""
     had: list[rw.Ticket] = []
     taken = turn = 0
     while taken < tickets:

@@ -1,4 +1,4 @@
-"""`rollwise launch --engine trl`: the command, a run on two ranks, and the same run gone on with."""
+"""`rollwise launch --engine trl`: the command, a run on two ranks, and its resume."""
 
 import json
 import os

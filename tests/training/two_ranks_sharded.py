@@ -1,4 +1,4 @@
-"""FSDP2 on two processes, gone on with on two and three; what each rank saw goes to JSON files."""
+"""FSDP2 on two processes, resumed on two and three; each rank writes what it saw to a JSON file."""
 
 from pathlib import Path
 from typing import Any

@@ -9,8 +9,9 @@ from typing import Any
 from rollwise.engines.verl.settings import TOLD
 from rollwise.models import task_for
 from rollwise.runs.folder import RunFolder
-from rollwise.sampling.rewards import awaited, reward_functions
-from rollwise.sampling.scoring import call_reward
+from rollwise.sampling.own_task import task_rewards
+from rollwise.sampling.rewards import reward_functions
+from rollwise.sampling.scoring import scores_by_name
 from rollwise.tasks.base import TaskRewards
 from rollwise.training.config import TrainConfig
 
@@ -39,12 +40,11 @@ def compute_score(
     """
     rewards = _rewards(folder)
     row = {"prompt": "", "answer": ground_truth, **(extra_info or {})}
-    scores = [call_reward(awaited(function), row, [solution_str], [[]])[0] for function in rewards.functions]
-    names = [getattr(function, "__name__", "reward") for function in rewards.functions]
+    scores = scores_by_name(rewards.functions, row, solution_str)
     weights = rewards.weights or [1.0] * len(scores)
-    unscored = all(score is None for score in scores)
-    total = math.nan if unscored else sum(w * (s or 0.0) for w, s in zip(weights, scores, strict=True))
-    by_name = {name: math.nan if score is None else score for name, score in zip(names, scores, strict=True)}
+    unscored = all(score is None for score in scores.values())
+    total = math.nan if unscored else sum(w * (s or 0.0) for w, s in zip(weights, scores.values(), strict=True))
+    by_name = {name: math.nan if score is None else score for name, score in scores.items()}
     told = total if rewards.success is None else by_name[rewards.success]
     return {"score": 0.0 if unscored else total, TOLD: told, **(by_name if len(scores) > 1 else {})}
 
@@ -54,7 +54,4 @@ def _rewards(folder: str) -> TaskRewards:
     config = TrainConfig.from_dict(RunFolder(folder).read_config())
     if not config.rewards:
         return task_for(config.model, str(config.task), config.task_options, own_prompts=not config.data).rewards
-    found = reward_functions(config)
-    weights = None if config.reward_weights is None else found.weights
-    success = None if found.success is None else found.names[found.success]
-    return TaskRewards(found.functions, weights, success, found.spec, found.declared)
+    return task_rewards(config, reward_functions(config))

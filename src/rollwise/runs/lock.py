@@ -25,7 +25,7 @@ def lock_file(folder: str | os.PathLike[str], taken: str) -> IO[bytes]:
     Raises:
         StateFileError: another process holds it.
     """
-    file = open(Path(folder) / LOCK_FILE, "ab")  # noqa: SIM115 - whoever holds the lock closes it
+    file = open(Path(folder) / LOCK_FILE, "ab")  # noqa: SIM115 - the caller closes it
     if sys.platform != "win32":
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB)  # not flock, which forked children would go on holding

@@ -11,7 +11,7 @@ from rollwise.errors import ConfigError, PoolError
 from rollwise.models import is_embedded, task_for
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.data import PromptData, load_data, sampling_order
-from rollwise.sampling.rewards import check_columns, reward_functions
+from rollwise.sampling.rewards import RewardFunctions, check_columns, reward_functions
 from rollwise.sampling.scoring import task_scorer
 from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
 from rollwise.tasks import Task
@@ -63,10 +63,8 @@ class OwnTask(Task):
         found = reward_functions(config)
         if found.why:
             logger.warning("%s; name another with --success", found.why)
-        weights = None if config.reward_weights is None else found.weights
-        success = None if found.success is None else found.names[found.success]
         self.reward_hash = found.digest
-        return TaskRewards(found.functions, weights, success, found.spec, found.declared)
+        return task_rewards(config, found)
 
     @property
     def rewards(self) -> TaskRewards:
@@ -111,6 +109,13 @@ class OwnTask(Task):
         """Hashes of the data that are trained on, of those held out, and of the reward functions' files."""
         held_out = "" if self.held_out is None else self.held_out.fingerprint()
         return {"data": self.data.fingerprint(), "eval_data": held_out, "reward": self.reward_hash}
+
+
+def task_rewards(config: OwnData, found: RewardFunctions) -> TaskRewards:
+    """The rewards that `config` names, as a trainer needs them."""
+    weights = None if config.reward_weights is None else found.weights
+    success = None if found.success is None else found.names[found.success]
+    return TaskRewards(found.functions, weights, success, found.spec, found.declared)
 
 
 def task_of(config: Any) -> Task:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
-from rollwise.sampling.rewards import check_columns, numbers
+from rollwise.sampling.rewards import awaited, check_columns, numbers
 from rollwise.tasks import Task
 from rollwise.tickets.outcome import RewardSpec
 
@@ -108,6 +108,16 @@ def call_reward(
         completions=_completions(row, texts),
         **{**columns, "completion_ids": list(token_ids)},
     )
+
+
+def scores_by_name(
+    functions: Sequence[Callable[..., Any]], row: Mapping[str, Any], text: str
+) -> dict[str, float | None]:
+    """What each reward function, by its name, gives for one completion of a row; asynchronous ones are awaited."""
+    return {
+        getattr(function, "__name__", "reward"): call_reward(awaited(function), row, [text], [[]])[0]
+        for function in functions
+    }
 
 
 def task_scorer(task: Task) -> Scorer:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,8 +16,7 @@ from rollwise.models.prompt_check import check_prompts
 from rollwise.models.sampler import encode
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask, task_of
-from rollwise.sampling.rewards import awaited
-from rollwise.sampling.scoring import call_reward
+from rollwise.sampling.scoring import scores_by_name
 from rollwise.tasks import Task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
@@ -129,17 +128,13 @@ def _show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Co
     if row.get("answer") is not None:
         answers = {f"the recorded answer {str(row['answer'])[:60]!r}": str(row["answer"]), **answers}
     for words, answer in answers.items():
-        scores = {name: call_reward(function, row, [answer], [[]])[0] for name, function in _named(task)}
+        scores = scores_by_name(task.rewards.functions, row, answer)
         rewards = task.rewards
         told = scores.get(rewards.success or "") if len(scores) > 1 else next(iter(scores.values()))
         if rewards.declared and told is not None:
             rewards.spec.check([told], "dry-run")
         said = ", ".join(f"{name} {value}" for name, value in scores.items())
         console.print(f"  {escape(words)}: {escape(said)}", highlight=False, soft_wrap=True)
-
-
-def _named(task: Task) -> list[tuple[str, Callable[..., Any]]]:
-    return [(getattr(function, "__name__", "reward"), awaited(function)) for function in task.rewards.functions]
 
 
 def _show_tokens(prompts: Sequence[Any], tokenizer: Any, limit: int, console: Console) -> float:

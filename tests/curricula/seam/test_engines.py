@@ -224,7 +224,7 @@ def test_threads_that_share_a_synchronized_curriculum_never_meet(name: str) -> N
 
 
 def test_threads_without_a_lock_fail_or_wait_but_never_meet() -> None:
-    """Each call works alone or raises `ConcurrentUseError`, so whoever tries again gets through."""
+    """Each call works alone or raises `ConcurrentUseError`, so a caller that tries again succeeds."""
     curriculum = bound("prioritized", 200)
     ids: list[str] = []
     errors: list[BaseException] = []

@@ -91,7 +91,7 @@ class Ask:
 
 
 def settle(future: Future[Any], result: Any = None, *, error: BaseException | None = None) -> None:
-    """Give a future its result, unless whoever waited for it has cancelled it."""
+    """Set a future's result, unless the caller has cancelled it."""
     if not future.set_running_or_notify_cancel():
         return
     if error is None:
