@@ -73,30 +73,62 @@ class Evidence:
 
         `known` (M,) is all True by default; a group that is not has its mean in place of each score.
         """
-        count = np.array([len(s) for s in scores], dtype=np.int64)
-        flat = np.concatenate([*scores, np.empty(0)])
-        reduce = _Groups(count)
-        mean = reduce.means(flat)
-        centred = np.abs(flat - np.repeat(mean, count))
+        return cls.from_flat(
+            slots=slots,
+            count=[len(s) for s in scores],
+            scores=np.concatenate([np.empty(0), *scores]),
+            solved=np.concatenate([np.empty(0), *solved]),
+            advantages=advantages,
+            failed=failed,
+            step=step,
+            late=late,
+            probe=probe,
+            labels=labels,
+            known=known,
+        )
+
+    @classmethod
+    def from_flat(
+        cls,
+        *,
+        slots: Sequence[int],
+        count: Sequence[int],
+        scores: np.ndarray,
+        solved: np.ndarray,
+        advantages: Sequence[np.ndarray | None],
+        failed: Sequence[int],
+        step: Sequence[int],
+        late: Sequence[bool],
+        probe: Sequence[bool],
+        labels: Sequence[tuple[str, ...] | None] | None = None,
+        known: Sequence[bool] | None = None,
+    ) -> Evidence:
+        """The same with `scores` and `solved` of all groups one after another, (sum of `count`,)."""
+        sizes = np.array(count, dtype=np.int64)
+        reduce = _Groups(sizes)
+        mean = reduce.means(scores)
+        centred = np.abs(scores - np.repeat(mean, sizes))
         told = np.array([a is not None for a in advantages], dtype=bool)
-        sizes = np.concatenate([np.empty(0), *(np.abs(a) for a in advantages if a is not None)])
-        centred[np.repeat(told, count)] = sizes
-        low, high = reduce(np.minimum, flat), reduce(np.maximum, flat)
+        if told.any():
+            given = np.concatenate([a for a in advantages if a is not None])
+            centred[np.repeat(told, sizes)] = np.abs(given)
+        low, high = reduce(np.minimum, scores), reduce(np.maximum, scores)
+        ends = np.cumsum(sizes).tolist()
         whole = cls(
             slots=np.array(slots, dtype=np.int64),
-            count=count,
+            count=sizes,
             failed=np.array(failed, dtype=np.int64),
             mean=mean,
-            square=reduce.means(flat * flat),
-            solved=reduce.means(np.concatenate([*solved, np.empty(0)])),
+            square=reduce.means(scores * scores),
+            solved=reduce.means(solved.astype(np.float64)),
             mixed=high - low > MIXED_TOLERANCE,  # not so where they are NaN
             abs_advantage=reduce.means(centred),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
-            scores=tuple(scores),
-            labels=(None,) * len(count) if labels is None else tuple(labels),
-            known=np.ones(len(count), dtype=bool) if known is None else np.array(known, dtype=bool),
+            scores=tuple(scores[end - k : end] for end, k in zip(ends, count, strict=True)),
+            labels=(None,) * len(sizes) if labels is None else tuple(labels),
+            known=np.ones(len(sizes), dtype=bool) if known is None else np.array(known, dtype=bool),
         )
         return whole if whole.known.all() else whole._with_unknown(told)
 
