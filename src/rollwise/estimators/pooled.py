@@ -77,6 +77,10 @@ class PooledBelief(Belief):
     def use(self, columns: Any) -> None:
         """Keep the belief in these columns; until `divide` all prompts are one group."""
         self.columns: dict[str, np.ndarray] = {name: columns[name] for name in self.columns_spec}
+        # Slots, ascending: with evidence of their own, with weight for their group; told since the last step, unsorted.
+        self._tried: np.ndarray
+        self._weighty: np.ndarray
+        self._told: list[np.ndarray]
         self.divide(np.zeros(len(self.columns["weight"]), dtype=np.int64), 1)
 
     def divide(self, group: np.ndarray, n_groups: int) -> None:
@@ -100,7 +104,7 @@ class PooledBelief(Belief):
         c = self.columns
         own = self.forgetting if forgetting is None else forgetting
         tried = _fade([c[name] for name in ("rollouts", "successes", "inside")], self._tried, np.array([1.0 - own]))
-        told = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *self._told]))
+        told: np.ndarray = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *self._told]))
         news = np.bincount(self.group[told], minlength=self.n_groups)
         kept = (1.0 - self.drift) * np.exp(-news / self.memory)
         weighty = _fade([c["weight"]], self._weighty, kept, self.group)
@@ -221,7 +225,7 @@ def _fade(
     share = np.where(left, share, 0.0)
     for array in arrays:
         array[some] *= share
-    return some[left]
+    return np.asarray(some[left])
 
 
 def _joined(slots: np.ndarray, new: np.ndarray) -> np.ndarray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import numpy as np
@@ -66,5 +66,4 @@ def _flat(rows: list[Any]) -> tuple[np.ndarray, list[int]] | None:
 
 
 def _parts(flat: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-    ends = np.cumsum(sizes).tolist()
-    return [flat[end - k : end] for end, k in zip(ends, sizes, strict=True)]
+    return [flat[end - k : end] for end, k in zip(accumulate(sizes), sizes, strict=True)]
