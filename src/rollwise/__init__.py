@@ -13,6 +13,7 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from rollwise import curricula as _curricula
+from rollwise.allocators import Allocator, HitUtility, Knapsack, VarianceInformed
 from rollwise.curricula import *  # noqa: F403
 from rollwise.curricula.seam.exclusive import Synchronized
 from rollwise.errors import (
@@ -63,6 +64,7 @@ def load_run(path: "str | PathLike[str]") -> "LoadedRun":
 __all__ = [
     *_curricula.__all__,
     "AllOf",
+    "Allocator",
     "Answer",
     "ConcurrentUseError",
     "ConfigError",
@@ -71,8 +73,10 @@ __all__ = [
     "Everything",
     "Evidence",
     "Gate",
+    "HitUtility",
     "InContextJudge",
     "Judge",
+    "Knapsack",
     "Lesson",
     "MissingColumnError",
     "MissingExtraError",
@@ -99,6 +103,7 @@ __all__ = [
     "Ticket",
     "TicketError",
     "UnboundError",
+    "VarianceInformed",
     "VarianceThreshold",
     "load_run",
     "load_state",

@@ -55,7 +55,7 @@ def curriculum_options(name: str) -> dict[str, Any]:
     """The options of the curriculum `name` with their defaults (`inspect.Parameter.empty` where one must be given)."""
     kind = _find(name)
     preset = {"preset": None} if issubclass(kind, Presets) else {}
-    return keyword_options(kind) | preset | {"expire_after": 100, "rails": "default"}
+    return keyword_options(kind) | preset | {"expire_after": 100, "rails": "default", "allocator": None}
 
 
 def make_curriculum(name: str, **options: Any) -> Curriculum:

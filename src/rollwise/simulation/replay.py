@@ -16,6 +16,7 @@ The policy gets better by steps of the log, whatever the curriculum asks for.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -131,7 +132,7 @@ class ReplayWorld:
         """As the logged run made them, (K, G)."""
         return advantages(rewards_KG, advantage=self.log.advantage)
 
-    def train(self, slots: np.ndarray, rewards_KG: np.ndarray) -> None:
+    def train(self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray, weight: str = "rollout") -> None:
         """Go on to the next step of the log; nothing is learnt."""
         self.step += 1
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
@@ -14,6 +14,7 @@ from rollwise.errors import PoolError, UnboundError
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
+from rollwise.simulation.items import by_size
 from rollwise.simulation.log import Recorder, SimulationLog
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome
@@ -35,7 +36,9 @@ class AnyWorld(Protocol):
 
     def advantages(self, rewards_KG: np.ndarray) -> np.ndarray: ...
 
-    def train(self, slots: np.ndarray, rewards_KG: np.ndarray) -> None: ...
+    def train(
+        self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray, weight: Literal["rollout", "prompt"] = ...
+    ) -> None: ...
 
     def scores(self) -> tuple[float, np.ndarray]: ...
 
@@ -123,24 +126,26 @@ class _Groups:
     Attributes:
         tickets: K of them.
         slots: (K,).
-        rewards: (K, G) of whole groups, in which the rollouts of a screening come first.
-        advantages: (K, G).
+        rewards: K arrays (G,) of whole groups, in which the rollouts of a screening come first.
+        advantages: K arrays (G,).
     """
 
     tickets: list[Ticket]
     slots: np.ndarray
-    rewards: np.ndarray
-    advantages: np.ndarray
+    rewards: list[np.ndarray]
+    advantages: list[np.ndarray]
 
     def at(self, rows: list[int]) -> _Groups:
-        return _Groups([self.tickets[i] for i in rows], self.slots[rows], self.rewards[rows], self.advantages[rows])
+        tickets, rewards, advantages = ([of[i] for i in rows] for of in (self.tickets, self.rewards, self.advantages))
+        return _Groups(tickets, self.slots[rows], rewards, advantages)  # type: ignore[arg-type]
 
     @classmethod
     def join(cls, rounds: list[_Groups]) -> _Groups:
-        tickets = [ticket for groups in rounds for ticket in groups.tickets]
         return cls(
-            tickets,
-            *(np.concatenate([getattr(g, name) for g in rounds]) for name in ("slots", "rewards", "advantages")),
+            [ticket for groups in rounds for ticket in groups.tickets],
+            np.concatenate([groups.slots for groups in rounds]),
+            [rewards for groups in rounds for rewards in groups.rewards],
+            [advantages for groups in rounds for advantages in groups.advantages],
         )
 
 
@@ -176,12 +181,22 @@ class _Trainer(Generic[W]):
         slots = self._slots(tickets)
         made = [self._to_make(ticket) for ticket in tickets]
         self.record.asked(row, tickets, slots, self.world.success_rates(slots))
-        rewards = self.world.rollout(slots, self.group_size)
+        screened = [ticket.prompt_id in self.screened for ticket in tickets]
+        sizes = np.where(np.array(screened, dtype=bool), self.group_size, np.array(made, dtype=np.int64))
+        rewards: list[np.ndarray] = [np.empty(0)] * len(tickets)
+        for size in dict.fromkeys(sizes.tolist()):
+            rows = np.flatnonzero(sizes == size)
+            for i, group in zip(rows.tolist(), self.world.rollout(slots[rows], size), strict=True):
+                rewards[i] = group
         for i, (ticket, n) in enumerate(zip(tickets, made, strict=True)):
-            if n < self.group_size:
-                rewards[i, :-n] = self.screened.pop(ticket.prompt_id)
+            if n < sizes[i]:
+                rewards[i][:-n] = self.screened.pop(ticket.prompt_id)
         self.record.spent(row, sum(made))
-        return _Groups(tickets, slots, rewards, self.world.advantages(rewards))
+        advantages = list(rewards)
+        for rows, part in by_size(rewards):
+            for i, own in zip(rows.tolist(), self.world.advantages(part), strict=True):
+                advantages[i] = own
+        return _Groups(tickets, slots, rewards, advantages)
 
     def refill(self, row: int, gate: DynamicSampling, batch: int) -> _Groups:
         """The groups of a batch that the gate admits, or fills it with; all of its rounds are told and noted."""
@@ -202,7 +217,10 @@ class _Trainer(Generic[W]):
         if not told:
             self._tell(groups)
             self.record.came(row, self._evidence(groups), self.world.category[groups.slots])
-        self.world.train(groups.slots, groups.rewards)
+        allocator, rewards = self.curriculum.allocator, groups.rewards
+        one_size = len(set(map(len, rewards))) == 1
+        weight = () if allocator is None else (allocator.weight,)
+        self.world.train(groups.slots, np.stack(rewards) if one_size else rewards, *weight)
 
     def _to_make(self, ticket: Ticket) -> int:
         """Rollouts to make of a ticket: the whole group, where its screening was made before this simulation."""
@@ -232,9 +250,9 @@ class _Trainer(Generic[W]):
         k = len(groups.tickets)
         return Evidence.from_groups(
             slots=groups.slots.tolist(),
-            scores=list(groups.rewards),
-            solved=list(groups.rewards >= self.curriculum.reward_spec.threshold),
-            advantages=list(groups.advantages),
+            scores=groups.rewards,
+            solved=[rewards >= self.curriculum.reward_spec.threshold for rewards in groups.rewards],
+            advantages=groups.advantages,
             failed=[0] * k,
             step=[t.step for t in groups.tickets],
             late=[False] * k,

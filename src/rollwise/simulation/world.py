@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,12 +17,15 @@ from rollwise.simulation.items import (
     Items,
     ability_gain,
     advantages,
+    by_size,
     generality,
     group_signal,
     sigmoid,
     unlearnt,
 )
 
+Weight = Literal["rollout", "prompt"]
+"""How groups of different size weigh: by their rollouts, or each the same."""
 Rewards = Literal["binary", "graded", "continuous"]
 FORMAT_REWARD = 0.1
 """Reward of a failed but well-formed rollout where rewards are graded (SEC, section 3.1)."""
@@ -103,7 +107,7 @@ class World:
     >>> world = World(pool, items, items, ability=np.zeros(1), learner=Learner(learning_rate=2.0, memorisation=0.0))
     >>> world.success_rates(np.array([0, 1])).tolist(), world.score()
     ([0.5, 0.0], 0.25)
-    >>> world.train(np.array([0, 1]), np.array([[1.0, 0.0], [0.0, 0.0]]))      # gains 2 * (0.25 + 0) / 2
+    >>> world.train(np.array([0, 1]), [np.array([1.0, 0.0]), np.zeros(2)])      # gains 2 * (0.25 + 0) / 2
     >>> world.ability.tolist()
     [0.25]
     """
@@ -204,22 +208,26 @@ class World:
         """What the learner makes of rewards, and a trainer tells, (K, G)."""
         return advantages(rewards_KG, advantage=self.learner.advantage)
 
-    def train(self, slots: np.ndarray, rewards_KG: np.ndarray) -> None:
-        """One step of training on K groups of distinct prompts."""
+    def train(self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray, weight: Weight = "rollout") -> None:
+        """One step of training on K groups of distinct prompts, which weigh by their rollouts or each the same."""
         learner = self.learner
-        success = rewards_KG if learner.rewards == "continuous" else (rewards_KG >= 1.0).astype(np.float64)
-        advantages_KG = self.advantages(rewards_KG)
-        signal = group_signal(advantages_KG, success)
+        signal, contrast = np.zeros(len(slots)), np.zeros(len(slots), dtype=bool)
+        for rows, rewards_MG in by_size(rewards):
+            success = rewards_MG if learner.rewards == "continuous" else (rewards_MG >= 1.0).astype(np.float64)
+            advantages_MG = self.advantages(rewards_MG)
+            signal[rows], contrast[rows] = group_signal(advantages_MG, success), advantages_MG.any(axis=1)
         batch = self.items.at(slots)
-        general = signal * generality(self.exposure(slots), learner.overfitting)
+        sizes = np.array([len(group) for group in rewards])
+        weights = sizes / sizes.mean() if weight == "rollout" and len(sizes) else np.ones(len(sizes))
+        general = weights * signal * generality(self.exposure(slots), learner.overfitting)
         if learner.interference:
             self.ability -= unlearnt(batch, signal, learner.interference) * (self.ability - self.start)
         self.ability += ability_gain(batch, general, learning_rate=learner.learning_rate, transfer=learner.transfer)
         self.ability += learner.noise * self._noise.standard_normal(len(self.ability))
         self.step += 1
-        learnt, kept = learner.memorisation * signal, self._kept(slots)
+        learnt, kept = learner.memorisation * weights * signal, self._kept(slots)
         self._memory[slots] = self._memory[slots] * kept + learnt
-        self._exposure[slots] = self._exposure[slots] * kept + advantages_KG.any(axis=1)
+        self._exposure[slots] = self._exposure[slots] * kept + contrast
         self._trained[slots] = self.step
         self._of_kind *= 1.0 - learner.forgetting
         if learner.kinship and batch.kind is not None:

@@ -54,34 +54,37 @@ class Ticket:
 
 
 def rollouts_to_make(ticket: Ticket, group_size: int, *, kept: int | None, screens: bool) -> int:
-    """How many rollouts to make of a "train" ticket, so that its group has `group_size`; other sizes are refused.
+    """How many rollouts to make of a "train" ticket: what it says.
 
-    A ticket for fewer than the group goes on with the kept rollouts of its screening. Where those were lost (resumed
-    without them), or some of them had no reward, the whole group is made. What a lost screening held is not known, so
-    a curriculum that screens may then ask for any smaller number; of one that does not, it is refused.
+    Of a curriculum that screens, a ticket for fewer than `group_size` goes on with the kept rollouts of its screening.
+    Where those were lost (resumed without them), or some of them had no reward, the whole group is made.
 
     Args:
         ticket: what the curriculum asked for.
-        group_size: G, the rollouts of every group that is trained on.
+        group_size: G, the rollouts of a group whose ticket does not say, and of one that was screened.
         kept: rollouts of the prompt's screening that are still there; None without any.
         screens: whether the curriculum's probes are screenings, see `Ticket.purpose`.
 
     Raises:
-        ConfigError: the ticket's own `n_rollouts` can't be trained on with this group size.
+        ConfigError: the ticket's own `n_rollouts` is less than 1, or does not fit its screening.
 
     >>> ticket = Ticket("t0", "a", "1+1", "continue", step=1, n_rollouts=5)
     >>> [rollouts_to_make(ticket, 8, kept=kept, screens=True) for kept in (3, None)]
     [5, 8]
+    >>> rollouts_to_make(ticket, 8, kept=None, screens=False)
+    5
     """
     wanted = group_size if ticket.n_rollouts is None else ticket.n_rollouts
     if wanted == group_size or (kept is not None and wanted > 0 and wanted + kept == group_size):
         return wanted
     if screens and 0 < wanted < group_size and (kept is None or wanted + kept > group_size):
         return group_size
-    made = f", of which {kept} were screened" if kept is not None else ""
+    if kept is None and not screens and wanted > 0:
+        return wanted
+    made = f", and {kept} were screened" if kept is not None else ""
     raise ConfigError(
-        f"ticket {ticket.id!r} asks for n_rollouts={ticket.n_rollouts}, but every group here has {group_size} "
-        f"rollouts{made}: groups of different sizes are not supported; have `ask` give the n_rollouts that it is given"
+        f"ticket {ticket.id!r} asks for n_rollouts={ticket.n_rollouts}{made}, of groups of {group_size}: give at least "
+        "1, and after a screening what is left of the group; have `ask` give the n_rollouts that it is given"
     )
 
 

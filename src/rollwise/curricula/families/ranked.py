@@ -273,6 +273,9 @@ class Believing(Ranked):
     def expected(self, slots: np.ndarray) -> np.ndarray:
         return self.belief.mean(slots)
 
+    def believed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        return self.belief.mean(slots), self.belief.uncertainty(slots)
+
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
         self.belief.add(judged.slots, judged.filled_scores)

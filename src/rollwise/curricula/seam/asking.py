@@ -51,6 +51,10 @@ class Asking(Flow):
         n, n_rollouts = check_whole("n", n, least=1), _check_rollouts(n_rollouts)
         if short not in ("allow", "raise"):
             raise ConfigError(f"short must be 'allow' or 'raise', got {short!r}")
+        if self.allocator is not None:
+            if n_rollouts is None:
+                raise ConfigError("an allocator divides rollouts among prompts; say how many: ask(n, n_rollouts=8)")
+            self.allocator.bounds(n_rollouts)
         aside = np.unique(self.pool.slots_of(given)) if (given := check_ids("exclude", exclude)) else _NOBODY
         if short == "raise":
             self._check_enough(n, aside[aside >= 0], max(self._step_of(step), self.step))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar, TypedDict
 
 import numpy as np
 
+from rollwise.curricula.seam.allotment import AllocatorOption, describe_allocator, read_allocator
 from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.rails import Rails, describe
 from rollwise.curricula.seam.telling import Telling
@@ -40,12 +41,15 @@ class CoreOptions(TypedDict, total=False):
         rails: what every batch guarantees, whatever the method believes: "on" (`Rails()`), "off" or None, a `Rails`, or
             a mapping of its attributes. By default on for `EmpiricalBayes`, `Recommended`, `Selector`, `Mixture` and
             `Nested`, off for all others, as the papers have none.
+        allocator: gives each ticket its own number of rollouts, `n_rollouts` on the average: a name in `ALLOCATORS`, a
+            mapping with `name` and its options, or an `Allocator`; None: all have `n_rollouts`.
     """
 
     seed: int
     reward_spec: RewardSpec
     expire_after: int | None
     rails: Rails | Mapping[str, Any] | str | bool | None
+    allocator: AllocatorOption
 
 
 class Curriculum(Telling):
@@ -93,6 +97,7 @@ class Curriculum(Telling):
         reward_spec: RewardSpec | None = None,
         expire_after: int | None = 100,
         rails: Rails | Mapping[str, Any] | str | bool | None = "default",
+        allocator: AllocatorOption = None,
     ) -> None:
         self.seed = check_seed(seed)
         self.range_declared = reward_spec is not None
@@ -101,12 +106,19 @@ class Curriculum(Telling):
             raise ConfigError(f"reward_spec must be a RewardSpec, got {reward_spec!r}")
         self.expire_after = None if expire_after is None else check_whole("expire_after", expire_after, least=1)
         self.rails = Rails.read(rails, self.default_rails)
+        self.allocator = read_allocator(allocator)
+        if self.allocator is not None and self.probe_purpose == "screen":
+            raise ConfigError(
+                f"{type(self).__name__} makes each group in two parts, a screening and the rest, so an allocator can't "
+                "give it another size; leave the allocator out"
+            )
         self.options: dict[str, Any] = {
             **{k: v for k, v in self.__dict__.pop("given_options", {}).items() if k not in self.unsaved},
             **(options or {}),
             "reward_spec": describe(self.reward_spec),
             "expire_after": expire_after,
             "rails": describe(self.rails),
+            **({} if self.allocator is None else {"allocator": describe_allocator(self.allocator)}),
         }
         self._pool: PromptPool | None = None
         self.busy = Busy()

@@ -6,12 +6,13 @@ Curricula of curricula call these parts of their children.
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from rollwise.columns import Columns
+from rollwise.curricula.seam.allotment import ALLOTTED, allot, note
 from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
@@ -104,18 +105,27 @@ class Flow(Consulting):
             propensity=picks.propensity,
             step=step,
             clock=self.step,
-            n_rollouts=[
-                None if n_rollouts is None else n_rollouts - have if have < n_rollouts else n_rollouts
-                for have in picks.have.tolist()
-            ],
+            n_rollouts=self._sizes(picks, n_rollouts, purpose),
             variance=picks.variance,
             purpose=purpose,
         )
+
+    def _sizes(self, picks: Picks, n_rollouts: int | None, purpose: Purpose) -> list[int] | list[None]:
+        """Rollouts to make for each of the picks."""
+        if n_rollouts is None:
+            return [None] * len(picks)
+        if self.allocator is not None and purpose == "train":
+            belief = self.believed(picks.slots)
+            sizes: list[int] = allot(self.allocator, picks, n_rollouts, self.columns, belief).tolist()
+            return sizes
+        return [n_rollouts - have if have < n_rollouts else n_rollouts for have in picks.have.tolist()]
 
     def _learn(self, evidence: Evidence) -> None:
         """From groups of distinct prompts, of either purpose."""
         judged = evidence.where(evidence.judged)
         self.columns["streak"][judged.slots] = judged.streaks(self.columns["streak"][judged.slots])
+        if self.allocator is not None:
+            note(self.columns, judged)
         if evidence.probe.any():
             self.observe_probes(evidence.where(evidence.probe))
         trained = evidence.where(~evidence.probe)
@@ -131,7 +141,8 @@ class Flow(Consulting):
         """
         parts: list[Picks] = []
         if self.guard is not None and k:
-            parts.append(self.guard.choose(k, self.step))
+            railed_picks = self.guard.choose(k, self.step)
+            parts.append(replace(railed_picks, railed=np.ones(len(railed_picks), dtype=bool)))
             self._hold(parts[0].slots)
         railed = sum(map(len, parts))
         if self.unscored is not None:
@@ -199,7 +210,8 @@ class Flow(Consulting):
         """Begin with this pool, every prompt on hold; a child shares the `ledger` of the curriculum it is in."""
         self._pool = pool
         self.ledger = Ledger(pool, expire_after=self.expire_after) if ledger is None else ledger
-        self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **self.columns_spec})
+        allotted = {} if self.allocator is None else ALLOTTED
+        self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **allotted, **self.columns_spec})
         self.rng = RngStreams(self.seed)
         self.id_hashes = pool.id_hashes
         self.step = 0

@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from rollwise.allocators import Allocator
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
@@ -33,6 +34,9 @@ class Method(ABC):
 
     rails: Rails | None
     """The safety rails in force."""
+
+    allocator: Allocator | None
+    """What gives each ticket its own number of rollouts; None: all have the same."""
 
     default_rails: ClassVar[Rails | None] = None
     """The safety rails of a method that adapts; None for one that visits every prompt anyhow."""
@@ -108,6 +112,10 @@ class Method(ABC):
     def expected(self, slots: np.ndarray) -> np.ndarray:
         """The mean score believed of each of the slots, (K,); NaN where there is no belief."""
         return np.full(len(slots), np.nan)
+
+    def believed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        """The believed mean score of each of the slots and its standard deviation, (K,) each; None without a belief."""
+        return None
 
     def own_metrics(self) -> dict[str, float]:
         """Numbers of the method's own, for `metrics`."""

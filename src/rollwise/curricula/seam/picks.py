@@ -19,6 +19,7 @@ class Picks:
         propensity: (K,) probabilities with which they were drawn, NaN where unknown.
         have: (K,) int64, rollouts of the group that a screening made already.
         variance: (K,) predicted variances of the scores, NaN where unknown.
+        railed: (K,) bool, whether the rails chose it.
     """
 
     slots: np.ndarray
@@ -27,6 +28,7 @@ class Picks:
     propensity: np.ndarray
     have: np.ndarray
     variance: np.ndarray
+    railed: np.ndarray
 
     @classmethod
     def of(
@@ -48,6 +50,7 @@ class Picks:
             propensity=unknown if propensity is None else propensity,
             have=np.full(len(slots), have, dtype=np.int64),
             variance=unknown if variance is None else variance,
+            railed=np.zeros(len(slots), dtype=bool),
         )
 
     @classmethod
@@ -65,6 +68,7 @@ class Picks:
             propensity=np.concatenate([p.propensity for p in parts]),
             have=np.concatenate([p.have for p in parts]),
             variance=np.concatenate([p.variance for p in parts]),
+            railed=np.concatenate([p.railed for p in parts]),
         )
 
     def __len__(self) -> int:

@@ -152,7 +152,14 @@ class Generation:
             return ticket.n_rollouts or self.group
         kept = self.kept.get(ticket.prompt_id)
         screens = self.curriculum.probe_purpose == "screen"
-        return rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
+        made = rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
+        if made + (0 if kept is None or made == self.group else kept.call.n) != self.group:
+            raise ConfigError(
+                f"ticket {ticket.id!r} asks for n_rollouts={ticket.n_rollouts}, but every group here has {self.group} "
+                "rollouts: groups of different sizes can be simulated, and not trained on; leave the allocator out, or "
+                "have `ask` give the n_rollouts that it is given"
+            )
+        return made
 
     # ---- what came of it ----
 

@@ -1,0 +1,34 @@
+"""How many rollouts each prompt of a batch gets, of a budget for all of them. Needs numpy alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rollwise.allocators.base import Allocator, Rates
+from rollwise.allocators.hit_utility import HitUtility
+from rollwise.allocators.knapsack import Knapsack
+from rollwise.allocators.variance_informed import VarianceInformed
+from rollwise.options import make_named
+from rollwise.plugins import Registry
+
+ALLOCATORS: Registry[type[Allocator]] = Registry(
+    "allocator",
+    "allocators",
+    {"hit-utility": HitUtility, "knapsack": Knapsack, "variance-informed": VarianceInformed},
+)
+ALLOCATORS.base = Allocator
+
+
+def make_allocator(name: str, **options: Any) -> Allocator:
+    """An allocator by its name: built in, installed, or `file.py:Name` or `package.module:Name`.
+
+    Raises:
+        ConfigError: an unknown name or option, or a value out of range.
+
+    >>> make_allocator("knapsack", max_rollouts=32).max_rollouts
+    32
+    """
+    return make_named("allocator", {name: ALLOCATORS.find(name)}, name, options)
+
+
+__all__ = ["ALLOCATORS", "Allocator", "HitUtility", "Knapsack", "Rates", "VarianceInformed", "make_allocator"]

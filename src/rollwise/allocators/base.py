@@ -1,0 +1,99 @@
+"""An allocator: it says how many rollouts each prompt of a batch gets, of a budget for all of them."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from rollwise.allocators.greedy import most_valuable
+from rollwise.errors import ConfigError
+from rollwise.options import Count, Declared
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """What is believed of the success rates of K prompts.
+
+    Attributes:
+        alpha: (K,) of a Beta distribution with the belief's mean and standard deviation.
+        beta: (K,) likewise.
+        last: (K,) the share of solved rollouts when each was last visited; NaN where it never was.
+    """
+
+    alpha: np.ndarray
+    beta: np.ndarray
+    last: np.ndarray
+
+    @property
+    def mean(self) -> np.ndarray:
+        """(K,)."""
+        return np.asarray(self.alpha / (self.alpha + self.beta))
+
+    @property
+    def unseen(self) -> np.ndarray:
+        """(K,) bool."""
+        return np.asarray(np.isnan(self.last))
+
+
+class Allocator(Declared, ABC):
+    """Divides a step's rollouts among its prompts; the sum is always the budget, so steps keep their size.
+
+    An allocator of your own is a subclass with `values`, the worth of each prompt's next rollout. Its options are
+    keyword-only arguments of `__init__`: checked, listed, and compared when a state is loaded.
+
+    Args:
+        min_rollouts: every prompt gets at least this many.
+        max_rollouts: none gets more; None: four times the mean.
+        belief: whose success rates: "method", the curriculum's own belief where it has one; "last", each prompt's last
+            group, with a uniform prior.
+    """
+
+    weight: Literal["rollout", "prompt"] = "rollout"
+    """How groups of different size weigh in the loss: by their rollouts, or each the same, as the paper has it."""
+
+    def __init__(
+        self,
+        *,
+        min_rollouts: Count = 2,
+        max_rollouts: Count | None = None,
+        belief: Literal["method", "last"] = "method",
+    ) -> None:
+        if max_rollouts is not None and max_rollouts < min_rollouts:
+            raise ConfigError(f"max_rollouts must be at least min_rollouts={min_rollouts}, got {max_rollouts}")
+        self.min_rollouts, self.max_rollouts, self.belief = min_rollouts, max_rollouts, belief
+
+    @abstractmethod
+    def values(self, rates: Rates, sizes: np.ndarray) -> np.ndarray:
+        """What one more rollout is worth to K prompts, (K, S), where they have `sizes` (S,) already.
+
+        A row may not rise: then taking the greatest of all values is the best division.
+        """
+
+    def bounds(self, mean: int) -> tuple[int, int]:
+        """The least and the greatest number of rollouts of a prompt, where `mean` is their mean.
+
+        Raises:
+            ConfigError: the mean is outside.
+        """
+        low, high = self.min_rollouts, 4 * mean if self.max_rollouts is None else self.max_rollouts
+        if not low <= mean <= high:
+            raise ConfigError(
+                f"{type(self).__name__} gives each prompt {low} to {high} rollouts, and the mean is to be {mean}; "
+                "change min_rollouts, max_rollouts or num_generations"
+            )
+        return low, high
+
+    def allocate(self, rates: Rates, mean: int) -> np.ndarray:
+        """Rollouts of each of K prompts, (K,) int64; their sum is K * `mean`.
+
+        Raises:
+            ConfigError: `mean` is outside the bounds.
+        """
+        low, high = self.bounds(mean)
+        sizes = np.full(len(rates.alpha), low, dtype=np.int64)
+        room = np.full(len(sizes), high - low, dtype=np.int64)
+        values = self.values(rates, np.arange(low, high))
+        return np.asarray(sizes + most_valuable(values, room, len(sizes) * (mean - low)))

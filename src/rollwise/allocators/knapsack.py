@@ -1,0 +1,88 @@
+"""Knapsack RL (arXiv 2509.25849): rollouts where a mixed group is likely to come of them, and worth the most."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.allocators.base import Allocator, Rates
+from rollwise.allocators.greedy import equally, most_valuable
+from rollwise.options import InnerShare
+
+
+class Knapsack(Allocator):
+    """Maximises the sum of (1 - p^N - (1-p)^N) p (1-p)^2: the chance of a mixed group of N, times what it is worth.
+
+    Li et al. 2025, *Knapsack RL* (arXiv 2509.25849). A rollout more adds (p^N (1-p) + (1-p)^N p) p (1-p)^2, which falls
+    in N, so that the greatest increments are the paper's best division; it finds the same by dynamic programming.
+
+    - Prompts never visited get the mean, those with p = 0 or p = 1 `min_rollouts`.
+    - Nobody needs more than ln(1 - `sureness`) / ln max(p, 1-p) rollouts, with which a group is mixed for all but sure.
+      What is left then goes to the prompts with p = 0, equally; what still is left, to all others.
+
+    Args:
+        sureness: how sure a mixed group must be for a prompt to need no more rollouts (the paper's alpha, 0.9).
+        estimate: "last": p is the share solved when the prompt was last visited, as in the paper; "posterior": the
+            expectation of each increment over the belief, by Beta functions, for which nobody has p = 0 or p = 1. Ours.
+        **bounds: see `Allocator`; the paper's `max_rollouts` is 128.
+    """
+
+    def __init__(
+        self, *, sureness: InnerShare = 0.9, estimate: Literal["last", "posterior"] = "last", **bounds: Any
+    ) -> None:
+        super().__init__(**bounds)
+        self.sureness, self.estimate = sureness, estimate
+
+    def values(self, rates: Rates, sizes: np.ndarray) -> np.ndarray:
+        if self.estimate == "posterior":
+            a, b = rates.alpha[:, None], rates.beta[:, None]
+            return np.asarray(beta_moment(a, b, sizes + 1, 3) + beta_moment(a, b, 2, sizes + 2))
+        p = np.nan_to_num(rates.last, nan=0.0)[:, None]
+        return np.asarray((p**sizes * (1.0 - p) + (1.0 - p) ** sizes * p) * p * (1.0 - p) ** 2)
+
+    def allocate(self, rates: Rates, mean: int) -> np.ndarray:
+        if self.estimate == "posterior":
+            return super().allocate(rates, mean)
+        low, high = self.bounds(mean)
+        last, unseen = rates.last, rates.unseen
+        sizes = np.where(unseen, mean, low).astype(np.int64)
+        mixed = ~unseen & (last > 0.0) & (last < 1.0)
+        enough = np.full(len(sizes), low)
+        enough[mixed] = needed(last[mixed], self.sureness)
+        room = np.where(mixed, np.clip(enough, low, high) - low, 0)
+        left = len(sizes) * mean - int(sizes.sum())
+        given = most_valuable(self.values(rates, np.arange(low, high)), room, left)
+        sizes += given
+        for rows in (last == 0.0, np.ones(len(sizes), dtype=bool)):
+            left = len(sizes) * mean - int(sizes.sum())
+            sizes += equally(np.where(rows, high - sizes, 0), left)
+        return sizes
+
+
+def needed(p: np.ndarray, sureness: float) -> np.ndarray:
+    """ln(1 - sureness) / ln max(p, 1-p), rounded up, (K,) int64: rollouts after which a mixed group is that sure.
+
+    >>> needed(np.array([0.5, 0.9]), 0.9).tolist()  # 2^-4 < 0.1; 0.9^22 < 0.1
+    [4, 22]
+    """
+    alike = np.minimum(np.maximum(p, 1.0 - p), 1.0 - 1e-12)
+    return np.asarray(np.ceil(np.log(1.0 - sureness) / np.log(alike)).astype(np.int64))
+
+
+def beta_moment(alpha: np.ndarray, beta: np.ndarray, i: np.ndarray | int, j: np.ndarray | int) -> np.ndarray:
+    """E[p^i (1-p)^j] = B(a+i, b+j) / B(a, b) of p ~ Beta(a, b), for whole i and j; the shapes are broadcast.
+
+    >>> beta_moment(np.array([1.0]), np.array([1.0]), 1, 1).round(12).tolist()  # of the uniform distribution, 1/6
+    [0.166666666667]
+    """
+    shape = np.broadcast_shapes(*(np.shape(x) for x in (alpha, beta, i, j)))
+    i, j = np.broadcast_to(i, shape), np.broadcast_to(j, shape)
+    log = np.zeros(shape)
+    for k in range(int(i.max(initial=0))):
+        log += np.where(k < i, np.log(alpha + k), 0.0)
+    for k in range(int(j.max(initial=0))):
+        log += np.where(k < j, np.log(beta + k), 0.0)
+    for k in range(int((i + j).max(initial=0))):
+        log -= np.where(k < i + j, np.log(alpha + beta + k), 0.0)
+    return np.asarray(np.exp(log))

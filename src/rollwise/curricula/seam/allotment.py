@@ -1,0 +1,76 @@
+"""How many rollouts the tickets of an `ask` get: those of an allocator, where the curriculum has one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from rollwise.allocators import ALLOCATORS, Allocator, Rates, make_allocator
+from rollwise.columns import Columns
+from rollwise.curricula.seam.picks import Picks
+from rollwise.errors import ConfigError
+from rollwise.tickets import Evidence
+
+ALLOTTED = {"last_solved": (np.float64, np.nan), "last_count": (np.int64, 0)}
+"""What is remembered of each prompt for an allocator: the solved share of its last group, and its size."""
+
+AllocatorOption = Allocator | Mapping[str, Any] | str | None
+_EDGE = 1e-9
+
+
+def read_allocator(value: Any) -> Allocator | None:
+    """The allocator that an option names: None, a name, a mapping with `name` and its options, or an `Allocator`.
+
+    Raises:
+        ConfigError: it is none of these, or an option is wrong.
+    """
+    if value is None or isinstance(value, Allocator):
+        return value
+    if isinstance(value, str):
+        return make_allocator(value)
+    if isinstance(value, Mapping) and isinstance(value.get("name"), str):
+        return make_allocator(**{str(name): option for name, option in value.items()})
+    raise ConfigError(
+        f"allocator must be a name ({', '.join(sorted(ALLOCATORS))}), a mapping with a name and its options, or an "
+        f"Allocator, got {value!r}"
+    )
+
+
+def describe_allocator(allocator: Allocator) -> dict[str, Any]:
+    """Its class and options, JSON-safe, for the saved state."""
+    return {"allocator": type(allocator).__name__, **allocator.saved_options()}
+
+
+def note(columns: Columns, judged: Evidence) -> None:
+    """Remember the groups, each of which has a reward."""
+    columns["last_solved"][judged.slots] = np.where(judged.known, judged.solved, judged.mean)
+    columns["last_count"][judged.slots] = judged.count
+
+
+def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.ndarray] | None) -> Rates:
+    """What is believed of slots (K,): the mean and standard deviation (K,) of `belief`, or each one's last group."""
+    last, count = columns["last_solved"][slots], columns["last_count"][slots]
+    if belief is None:
+        solved = np.where(count > 0, last, 0.0) * count
+        return Rates(1.0 + solved, 1.0 + count - solved, last)
+    mean = np.clip(belief[0], _EDGE, 1.0 - _EDGE)
+    size = np.maximum(mean * (1.0 - mean) / np.maximum(belief[1], _EDGE) ** 2 - 1.0, _EDGE)
+    return Rates(mean * size, (1.0 - mean) * size, last)
+
+
+def allot(
+    allocator: Allocator, picks: Picks, mean: int, columns: Columns, belief: tuple[np.ndarray, np.ndarray] | None
+) -> np.ndarray:
+    """The group of each pick, (K,) int64, `mean` on the average.
+
+    What the rails chose, and the groups that a screening has begun, have `mean`, so that guarantees hold for rollouts
+    as they do for prompts.
+    """
+    sizes = np.full(len(picks), mean, dtype=np.int64)
+    free = np.flatnonzero(~picks.railed & (picks.have == 0))
+    if len(free):
+        rates = rates_of(columns, picks.slots, belief if allocator.belief == "method" else None)
+        sizes[free] = allocator.allocate(Rates(rates.alpha[free], rates.beta[free], rates.last[free]), mean)
+    return sizes
