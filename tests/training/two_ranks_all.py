@@ -9,6 +9,7 @@ from typing import Any
 import other_ranks
 import ranks_of_command
 import two_ranks
+import two_ranks_allocated
 import two_ranks_gated
 import two_ranks_judging
 import two_ranks_probing
@@ -18,6 +19,7 @@ from ranks import end
 
 RESUMED = {
     "plain": two_ranks.train,
+    "allocated": two_ranks_allocated.train,
     "gate-4": partial(two_ranks_gated.train, group=4),
     "gate-3": partial(two_ranks_gated.train, group=3),
     "lilo": partial(two_ranks_probing.train, name="lilo"),

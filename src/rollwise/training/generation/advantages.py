@@ -3,23 +3,35 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Sequence
 from typing import Literal
 
+import numpy as np
 import torch
 
 AdvantageKind = Literal["centred", "std", "leave-one-out"]
 AdvantageScale = Literal["", "batch-std", "batch-normalised"]
+Sizes = int | Sequence[int]
+"""Rollouts of each prompt, which stand together: one number for all, or M numbers."""
 
 
-def group_advantages(kind: AdvantageKind, rewards: torch.Tensor, group: int) -> torch.Tensor:
+def group_advantages(kind: AdvantageKind, rewards: torch.Tensor, sizes: Sizes) -> torch.Tensor:
     """Advantages (N,) within groups, in TRL's own way; 0 for what has no reward, or nothing to be compared with.
+
+    A group of one has nothing to be compared with.
 
     Args:
         kind: "centred" and "std" for GRPO's `scale_rewards` "none" and "group"; "leave-one-out" for RLOO.
         rewards: (N,), NaN where unscorable.
-        group: rollouts of one prompt, which stand together.
+        sizes: of the groups.
     """
-    grouped = rewards.view(-1, group)
+    advantages = torch.zeros_like(rewards)
+    for size, rows in _by_size(sizes, len(rewards), rewards.device):
+        advantages[rows] = _of_one_size(kind, rewards[rows].view(-1, size)).reshape(-1)
+    return advantages
+
+
+def _of_one_size(kind: AdvantageKind, grouped: torch.Tensor) -> torch.Tensor:
     if kind == "leave-one-out":
         others = (~torch.isnan(grouped)).sum(dim=1, keepdim=True) - 1
         advantages = grouped - (torch.nansum(grouped, dim=1, keepdim=True) - grouped) / others
@@ -27,7 +39,7 @@ def group_advantages(kind: AdvantageKind, rewards: torch.Tensor, group: int) -> 
         advantages = grouped - torch.nanmean(grouped, dim=1, keepdim=True)
         if kind == "std":
             advantages = advantages / (_nanstd(grouped, dim=1) + 1e-4)
-    return torch.nan_to_num(advantages, nan=0.0).reshape(-1)
+    return torch.nan_to_num(advantages, nan=0.0)
 
 
 def posterior_advantages(rewards: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor, group: int) -> torch.Tensor:
@@ -59,7 +71,7 @@ def _log_beta(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
 
 
 def scale_advantages(
-    scale: AdvantageScale, advantages: torch.Tensor, rewards: torch.Tensor, group: int
+    scale: AdvantageScale, advantages: torch.Tensor, rewards: torch.Tensor, sizes: Sizes
 ) -> torch.Tensor:
     """Advantages (N,) divided by a spread over the whole batch, in TRL's own way; unchanged where none is asked for.
 
@@ -67,16 +79,38 @@ def scale_advantages(
         scale: "batch-std" for GRPO's `scale_rewards="batch"`, "batch-normalised" for RLOO's `normalize_advantages`.
         advantages: as the trainer gives them without that scaling; 0 where there is none.
         rewards: (N,), NaN where unscorable.
-        group: rollouts of one prompt, which stand together.
+        sizes: of the groups.
     """
     if scale == "batch-std":
         return advantages / (_nanstd(rewards) + 1e-4)
     if scale == "batch-normalised":
         scored = ~torch.isnan(rewards)
-        enough = (scored.view(-1, group).sum(dim=1) > 1).repeat_interleave(group)  # else it has no baseline
+        enough = torch.zeros_like(scored)
+        for size, rows in _by_size(sizes, len(rewards), rewards.device):  # else it has no baseline
+            enough[rows] = (scored[rows].view(-1, size).sum(dim=1) > 1).repeat_interleave(size)
         known = torch.where(scored & enough, advantages, torch.nan)
         return torch.nan_to_num((known - torch.nanmean(known)) / (_nanstd(known) + 1e-4), nan=0.0)
     return advantages
+
+
+def prompt_weights(sizes: Sequence[int]) -> np.ndarray:
+    """What each rollout's advantage is multiplied by so that every prompt weighs the same, (N,); 1 on the average.
+
+    >>> prompt_weights([1, 3]).round(3).tolist()  # 2 rollouts a prompt on the average
+    [2.0, 0.667, 0.667, 0.667]
+    """
+    n = np.asarray(sizes, dtype=np.float64)
+    return np.repeat(n.mean() / n, sizes)
+
+
+def _by_size(sizes: Sizes, n: int, device: torch.device) -> Iterator[tuple[int, torch.Tensor | slice]]:
+    """Each size, and the rows of all rollouts of groups of that size, group by group."""
+    if isinstance(sizes, int) or len(set(sizes)) == 1:
+        yield sizes if isinstance(sizes, int) else sizes[0], slice(0, n)
+        return
+    of_rollout = np.repeat(sizes, sizes)
+    for size in sorted(set(sizes)):
+        yield size, torch.tensor(np.flatnonzero(of_rollout == size), device=device)
 
 
 def _nanstd(values: torch.Tensor, dim: int | None = None) -> torch.Tensor:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -13,13 +12,10 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.tickets.outcome import RewardSpec
 from rollwise.tickets.ticket import Ticket, rollouts_to_make
 from rollwise.training.generation.groups import Groups, Probe, join_evidence
 from rollwise.training.generation.messages import Call, Inquiry, Judgment, Kept, Order, share_of
-from rollwise.training.generation.rounds import Round, ToldAdvantages, outcome_of
-
-logger = logging.getLogger(__name__)
+from rollwise.training.generation.rounds import Round, ToldAdvantages, check_sizes, outcome_of, widen_rewards
 
 
 class Generation:
@@ -40,8 +36,8 @@ class Generation:
         clock: how many steps the curriculum had seen when this training began.
         probe_batch: most rollouts of one call that only measures or screens; by default as many as are trained on.
         advantages: of whole groups, by the rewards (N,) that are trained on, the trainer's own advantages (N,), and the
-            group's size.
-        told_advantages: by the rewards (N,) that the curriculum is told, and the group's size, the advantages to tell
+            groups' sizes.
+        told_advantages: by the rewards (N,) that the curriculum is told, and the groups' sizes, the advantages to tell
             with them; None where these rewards are what is trained on.
     """
 
@@ -58,7 +54,7 @@ class Generation:
         step: int,
         clock: int = 0,
         probe_batch: int | None = None,
-        advantages: Callable[[np.ndarray, np.ndarray, int], Any],
+        advantages: Callable[[np.ndarray, np.ndarray, list[int]], Any],
         told_advantages: ToldAdvantages | None = None,
     ) -> None:
         self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
@@ -110,7 +106,7 @@ class Generation:
         return Order(
             purpose=tickets[0].purpose,
             parts=[(n, rows[a:b]) for n, a, b in zip(parts, cuts[:-1], cuts[1:], strict=True)],
-            screened=[t.prompt_id for t in in_order if train and self._to_make(t) < self.group],
+            screened=[t.prompt_id for t in in_order if train and self._goes_on(t)],
             tickets=[(t.id, t.prompt_id) for t in in_order if t.purpose == "screen"],
         )
 
@@ -143,6 +139,10 @@ class Generation:
                 f"the curriculum gave {len(asked)} prompts where a step needs {self.n_prompts}: "
                 f"{self.curriculum.ledger.n_open - len(asked)} of {len(self.curriculum.pool)} are in flight"
             )
+        if self.curriculum.probe_purpose != "screen":
+            check_sizes(
+                asked, list(map(self._to_make, asked)), self.group, allocated=self.curriculum.allocator is not None
+            )
         self.tickets += asked
         return asked
 
@@ -152,14 +152,11 @@ class Generation:
             return ticket.n_rollouts or self.group
         kept = self.kept.get(ticket.prompt_id)
         screens = self.curriculum.probe_purpose == "screen"
-        made = rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
-        if made + (0 if kept is None or made == self.group else kept.call.n) != self.group:
-            raise ConfigError(
-                f"ticket {ticket.id!r} asks for n_rollouts={ticket.n_rollouts}, but every group here has {self.group} "
-                "rollouts: groups of different sizes can be simulated, and not trained on; leave the allocator out, or "
-                "have `ask` give the n_rollouts that it is given"
-            )
-        return made
+        return rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
+
+    def _goes_on(self, ticket: Ticket) -> bool:
+        """Whether its group begins with kept rollouts of a screening."""
+        return ticket.prompt_id in self.kept and self._to_make(ticket) < self.group
 
     # ---- what came of it ----
 
@@ -202,7 +199,7 @@ class Generation:
                 f"none of the {sum(len(call.rewards) for call in calls)} rollouts of the first step could be scored: "
                 "every reward function returned None or NaN, so the curriculum would never learn"
             )
-        self._widen(calls)
+        widen_rewards(self.curriculum, calls, self.step)
         purpose = self._parts[0][1][0].purpose
         if purpose == "oracle":
             lengths = np.concatenate([call.lengths for call in calls])
@@ -217,21 +214,6 @@ class Generation:
         else:
             self._tell_probes(calls, shown=purpose != "oracle")
         self.tell_seconds += time.perf_counter() - started
-
-    def _widen(self, calls: list[Call]) -> None:
-        """Let the curriculum take rewards outside its range, where nobody declared that."""
-        rewards = np.concatenate([call.rewards[np.isfinite(call.rewards)] for call in calls])
-        before, spec = self.curriculum.reward_spec, RewardSpec()
-        if not rewards.size or not self.curriculum.widen_rewards(float(rewards.min()), float(rewards.max())):
-            return
-        now = self.curriculum.reward_spec
-        say = logger.warning if (before.low, before.high) == (spec.low, spec.high) else logger.info
-        say(
-            "step %d: a reward lies outside [%g, %g], the range that holds where none is declared; from now on it is "
-            "[%g, %g], and %g or more counts as solved. Declare the range to have it right from the start: "
-            "RewardSpec(low, high, solved_at) for the curriculum, or --reward_low, --reward_high, --solved_at",
-            *(self.step, before.low, before.high, now.low, now.high, now.threshold),
-        )
 
     def _tell_round(self, told: Round) -> None:
         self._size += told.size
@@ -258,10 +240,11 @@ class Generation:
 
     # ---- at the end ----
 
-    def rows(self) -> list[int]:
-        """The rollouts that are trained on, counted through the kept ones and the calls of every round."""
-        index = np.concatenate([r.index for r in self._rounds])
-        return [int(row) for row in index[self.batch.groups].ravel()]
+    def rows(self) -> tuple[list[int], list[int]]:
+        """The rollouts that are trained on, counted through the kept ones and the calls of every round; group sizes."""
+        index = [own[:n].tolist() for r in self._rounds for own, n in zip(r.index, r.sizes.tolist(), strict=True)]
+        chosen = [index[group] for group in self.batch.groups]
+        return [row for group in chosen for row in group], list(map(len, chosen))
 
     def awaited(self) -> list[str]:
         """The prompts whose screened rollouts are to be kept."""
@@ -279,6 +262,7 @@ class Generation:
         return Groups(
             step=self.step,
             tickets=self.tickets,
+            sizes=np.concatenate([r.sizes for r in parts]),
             rewards=np.concatenate([r.rewards for r in parts]),
             advantages=np.concatenate([r.advantages for r in parts]),
             lengths=np.concatenate([r.lengths for r in parts]),

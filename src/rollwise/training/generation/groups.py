@@ -44,16 +44,19 @@ class Screening:
 
 @dataclass(frozen=True, slots=True)
 class Groups:
-    """P groups of G rollouts, in the order asked. With a gate that refills, P is more than are trained on.
+    """P groups of up to G rollouts, in the order asked. With a gate that refills, P is more than are trained on.
+
+    Where an allocator makes groups of different size, a smaller one fills the first of its G places in each array.
 
     Attributes:
         step: the training step they are for (the first, where several steps train on them).
         tickets: P tickets.
-        rewards: (P, G) raw rewards summed over reward functions; NaN for a rollout that could not be scored.
+        sizes: (P,) rollouts of each group.
+        rewards: (P, G) raw rewards summed over reward functions; NaN where unscorable or not there.
         advantages: (P, G) as the trainer computed them, among the groups of their round.
         lengths: (P, G) generated tokens.
-        texts: P lists of G completions (text or messages).
-        labels: P lists of G kinds of failure; None if nobody names them.
+        texts: P lists of completions (text or messages).
+        labels: P lists of kinds of failure; None if nobody names them.
         rows: P rows of the data set.
         evidence: what these groups say.
         round: (P,) int, the round of rollouts each came from, 1 for the first.
@@ -74,6 +77,7 @@ class Groups:
 
     step: int
     tickets: list[Ticket]
+    sizes: np.ndarray
     rewards: np.ndarray
     advantages: np.ndarray
     lengths: np.ndarray
@@ -94,11 +98,16 @@ class Groups:
     ask_seconds: float
     tell_seconds: float
 
+    @property
+    def there(self) -> np.ndarray:
+        """(P, G) bool, which places hold a rollout."""
+        return np.asarray(np.arange(self.rewards.shape[1]) < self.sizes[:, None])
+
     def spent(self) -> tuple[int, int]:
         """Rollouts made by this generation, of whatever kind, and their tokens, those of judgments included."""
         before = [0 if s is None else s.rollouts for s in self.screenings]
         tokens = sum(int(own[n:].sum()) for n, own in zip(before, self.lengths, strict=True))
-        rollouts, probed = self.rewards.size - sum(before), self.probed()
+        rollouts, probed = int(self.sizes.sum()) - sum(before), self.probed()
         judged = int(self.judging.get("tokens", 0.0))
         return rollouts + probed[0] + self.padding[0], tokens + probed[1] + self.padding[1] + judged
 
@@ -117,10 +126,22 @@ class Groups:
             "frac_all_good": float(evidence.all_good.sum() / n),
             "frac_all_bad": float(evidence.all_bad.sum() / n),
             "success": float(np.nansum(evidence.solved * evidence.count) / max(1, evidence.count.sum())),
-            "abs_advantage": float(np.abs(self.advantages).mean()),
+            "abs_advantage": float(np.abs(self.advantages[self.there]).mean()),
             "ask_s": self.ask_seconds,
             "tell_s": self.tell_seconds,
             **continued,
+            **self._of_sizes(),
+        }
+
+    def _of_sizes(self) -> dict[str, float]:
+        """Where groups differ in size, their numbers; shares of groups of 2 and of 90 are not one number."""
+        if len(set(self.sizes.tolist())) < 2:
+            return {}
+        return {
+            "group_size_min": float(self.sizes.min()),
+            "group_size_max": float(self.sizes.max()),
+            "group_size_sd": float(self.sizes.std()),
+            "zero_advantage": float((self.advantages[self.there] == 0.0).mean()),
         }
 
 

@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from rollwise.curricula import Curriculum
+from rollwise.errors import ConfigError
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import Outcome
+from rollwise.tickets.outcome import Outcome, RewardSpec
 from rollwise.tickets.ticket import Ticket
 from rollwise.training.generation.groups import Screening
 from rollwise.training.generation.messages import Call, Kept
 
-ToldAdvantages = Callable[[np.ndarray, int], np.ndarray]
+logger = logging.getLogger(__name__)
+
+_TRAINED_ON = ("totals", "advantages")
+ToldAdvantages = Callable[[np.ndarray, list[int]], np.ndarray]
 
 
 class Round:
-    """M whole groups of G rollouts that were told together, made by several calls, perhaps on top of screened ones.
+    """M whole groups that were told together, made by several calls, perhaps on top of screened ones.
+
+    G is the greatest size of them. In arrays (M, G) a smaller group is filled up, with NaN for rewards.
 
     Args:
         parts: (rollouts made, tickets) of each call.
         kept: the screened groups, in the order of the tickets that go on with them.
         calls: the calls.
-        group: G.
+        group: rollouts of a group that goes on from a screening.
         offset: how many rollouts the rounds before had.
         advantages_of: see `Generation`.
         told_advantages: see `Generation`.
@@ -40,7 +47,7 @@ class Round:
         calls: list[Call],
         group: int,
         offset: int,
-        advantages_of: Callable[[np.ndarray, np.ndarray, int], Any],
+        advantages_of: Callable[[np.ndarray, np.ndarray, list[int]], Any],
         told_advantages: ToldAdvantages | None,
     ) -> None:
         every = [*(one.call for one in kept), *calls]
@@ -48,44 +55,51 @@ class Round:
         self.size = int(starts[-1])
         self.tickets = [ticket for _, tickets in parts for ticket in tickets]
         local = self._whole_groups(parts, kept, starts, group)
-        self.index = local + offset
-        self.rewards = np.concatenate([call.rewards for call in every])[local]
-        totals = np.concatenate([call.totals for call in every])[local]
-        self.lengths = np.concatenate([call.lengths for call in every])[local]
-        given = np.concatenate([call.advantages for call in every])[local]
-        scaled = advantages_of(totals.ravel(), given.ravel(), group)
-        self.advantages = scaled.float().cpu().numpy().reshape(-1, group)
+        there = local >= 0
+        self.sizes: np.ndarray = there.sum(axis=1)
+        sizes = self.sizes.tolist()
+        self.index = np.where(there, local + offset, -1)
+        self.rewards = np.where(there, np.concatenate([call.rewards for call in every])[local], np.nan)
+        self.lengths = np.where(there, np.concatenate([call.lengths for call in every])[local], 0)
+        totals, given = (np.concatenate([getattr(call, of) for call in every])[local[there]] for of in _TRAINED_ON)
+        self.advantages = np.zeros(local.shape, dtype=np.float32)
+        self.advantages[there] = advantages_of(totals, given, sizes).float().cpu().numpy()
         self.told = self.advantages
         if told_advantages is not None:
-            self.told = told_advantages(self.rewards.ravel(), group).reshape(-1, group)
+            self.told = np.zeros(local.shape, dtype=np.float32)
+            self.told[there] = told_advantages(self.rewards[there], sizes)
         texts = [text for call in every for text in call.texts]
-        self.texts = [[texts[i] for i in own] for own in local]
+        self.texts = [[texts[i] for i in own[:n]] for own, n in zip(local, sizes, strict=True)]
         named = [label for call in every for label in call.labels or []]
-        self.labels = [[named[i] for i in own] for own in local] if len(named) == self.size else []
+        labelled = len(named) == self.size
+        self.labels = [[named[i] for i in own[:n]] for own, n in zip(local, sizes, strict=True)] if labelled else []
 
     def _whole_groups(
         self, parts: list[tuple[int, list[Ticket]]], kept: list[Kept], starts: np.ndarray, group: int
     ) -> np.ndarray:
-        """Rows (M, G) of each group's rollouts, screened ones first, among those of `kept` and the calls; `starts`."""
+        """Rows (M, G) of each group's rollouts, screened ones first, among those of `kept` and the calls; -1 behind."""
         self.screenings: list[Screening | None] = []
         index, waiting = [], iter(enumerate(kept))
+        going_on = [ticket for n, tickets in parts for ticket in tickets if n < group] if kept else []
+        screened = {ticket.id for ticket in going_on}
         for (n, tickets), start in zip(parts, starts[len(kept) :], strict=False):
             for i in range(len(tickets)):
                 own = start + np.arange(i * n, (i + 1) * n)
                 screening = None
-                if n < group:
+                if tickets[i].id in screened:
                     number, before = next(waiting)
                     own = np.concatenate([np.arange(starts[number], starts[number + 1]), own])
                     screening = Screening(before.ticket, before.step, before.call.n)
                 self.screenings.append(screening)
                 index.append(own)
-        return np.array(index)
+        width = max(map(len, index))
+        return np.array([np.pad(own, (0, width - len(own)), constant_values=-1) for own in index])
 
     def reorder(self, order: list[int]) -> None:
         """From the order of the calls to the order of the tickets."""
         if order == list(range(len(order))):
             return
-        for name in ("index", "rewards", "lengths", "advantages", "told"):
+        for name in ("sizes", "index", "rewards", "lengths", "advantages", "told"):
             setattr(self, name, getattr(self, name)[order])
         for name in ("tickets", "screenings", "texts", "labels"):
             values = getattr(self, name)
@@ -95,14 +109,13 @@ class Round:
         """What a group's ticket is told: of its own rollouts, as many as it asked for."""
         ticket, screening = self.tickets[i], self.screenings[i]
         start = 0 if screening is None else screening.rollouts
-        own = slice(start, None if ticket.n_rollouts is None else start + ticket.n_rollouts)
+        own = slice(start, int(self.sizes[i]) if ticket.n_rollouts is None else start + ticket.n_rollouts)
         labels = self.labels[i][own] if self.labels else None
         return outcome_of(ticket, self.rewards[i, own], labels, self.told[i, own])
 
     def whole_evidence(self, curriculum: Curriculum, evidence: Evidence) -> Evidence:
         """The evidence of the whole groups: what was told, unless some had been screened."""
-        group = self.rewards.shape[1]
-        if all(ticket.n_rollouts in (None, group) for ticket in self.tickets):
+        if all(ticket.n_rollouts in (None, n) for ticket, n in zip(self.tickets, self.sizes.tolist(), strict=True)):
             return evidence
         spec, scored = curriculum.reward_spec, ~np.isnan(self.rewards)
         kept = [rewards[s] for rewards, s in zip(self.rewards, scored, strict=True)]
@@ -111,7 +124,7 @@ class Round:
             scores=[spec.scores(spec.check(rewards, t.id)) for t, rewards in zip(self.tickets, kept, strict=True)],
             solved=[rewards >= spec.threshold for rewards in kept],
             advantages=[a[s] for a, s in zip(self.told, scored, strict=True)],
-            failed=(~scored).sum(axis=1).tolist(),
+            failed=(self.sizes - scored.sum(axis=1)).tolist(),
             step=evidence.step.tolist(),
             late=evidence.late.tolist(),
             probe=evidence.probe.tolist(),
@@ -129,4 +142,39 @@ def outcome_of(
         advantages=None if advantages is None else advantages[scored],
         failed=int((~scored).sum()),
         labels=None if labels is None else [label for label, s in zip(labels, scored, strict=True) if s],
+    )
+
+
+def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool) -> None:
+    """Refuse the `sizes` (K,) of K tickets that a step of as many groups of `group` can't be made of.
+
+    Raises:
+        ConfigError: sizes differ and no allocator gave them, or their sum is not that of the step.
+    """
+    odd = next((ticket for ticket, n in zip(tickets, sizes, strict=True) if n != group), None)
+    if odd is not None and not allocated:
+        raise ConfigError(
+            f"ticket {odd.id!r} asks for n_rollouts={odd.n_rollouts}, but every group here has {group} rollouts; give "
+            "the curriculum an allocator, or have `ask` give the n_rollouts that it is given"
+        )
+    if sum(sizes) != len(tickets) * group:
+        raise ConfigError(
+            f"the tickets of a step ask for {sum(sizes)} rollouts, but a step trains on {len(tickets) * group}: an "
+            "allocator must give away the budget, all of it and no more"
+        )
+
+
+def widen_rewards(curriculum: Curriculum, calls: list[Call], step: int) -> None:
+    """Let the curriculum take rewards outside its range, where nobody declared that."""
+    rewards = np.concatenate([call.rewards[np.isfinite(call.rewards)] for call in calls])
+    before, spec = curriculum.reward_spec, RewardSpec()
+    if not rewards.size or not curriculum.widen_rewards(float(rewards.min()), float(rewards.max())):
+        return
+    now = curriculum.reward_spec
+    say = logger.warning if (before.low, before.high) == (spec.low, spec.high) else logger.info
+    say(
+        "step %d: a reward lies outside [%g, %g], the range that holds where none is declared; from now on it is "
+        "[%g, %g], and %g or more counts as solved. Declare the range to have it right from the start: "
+        "RewardSpec(low, high, solved_at) for the curriculum, or --reward_low, --reward_high, --solved_at",
+        *(step, before.low, before.high, now.low, now.high, now.threshold),
     )

@@ -29,7 +29,7 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
     for i, ticket in enumerate(groups.tickets):
         screening = groups.screenings[i]
         before = 0 if screening is None else screening.rollouts
-        own = slice(before, None)
+        own = slice(before, int(groups.sizes[i]))
         labels = None if groups.labels is None else groups.labels[i][own]
         advantages = groups.advantages[i].round(6).tolist()
         line = _line(

@@ -102,7 +102,7 @@ class Recorder(TrainerCallback):
         self.totals.tokens += tokens
         scored = groups.rewards[~np.isnan(groups.rewards)]
         mean = {"reward": float(scored.mean())} if scored.size else {}
-        means = {**mean, **groups.metrics(), "completion_length": float(groups.lengths.mean())}
+        means = {**mean, **groups.metrics(), "completion_length": float(groups.lengths[groups.there].mean())}
         counts = {name: means.pop(name) for name in _COUNTS if name in means}
         if groups.curriculum.get("probed"):
             counts |= dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))

@@ -31,6 +31,7 @@ from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
 from rollwise.training.trainer.refusals import (
+    check_allocator,
     check_enough,
     check_hooks,
     check_launch,
@@ -127,8 +128,12 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         if curriculum.wants_answers:
             self._check_judging()
         self._screens = curriculum.probe_purpose == "screen"
+        self._allocates = curriculum.allocator is not None
+        self._weighs_prompts = curriculum.allocator is not None and curriculum.allocator.weight == "prompt"
         if self._screens:
             check_screening(self)
+        if curriculum.allocator is not None:
+            check_allocator(self, curriculum.allocator)
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
         self._check_enough(self._on_main(self._bind))
@@ -160,7 +165,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             clock=self._clock,
             probe_batch=self.probe_batch,
             advantages=self._advantages,
-            told_advantages=None if self.success is None else self._told_advantages,
+            told_advantages=None if self.success is None and not self._weighs_prompts else self._told_advantages,
         )
         trainable: list[Call] = []
         judgments: dict[str, Judgment] = {}
@@ -171,10 +176,10 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
                 trainable += self._fulfil(order, generation)
         if self.curriculum.wants_answers:
             self._prepare_lessons(self._on_main(generation.lessons), judgments)
-        chosen, awaited = self._on_main(lambda: (generation.rows(), generation.awaited()))
+        chosen, sizes, awaited = self._on_main(lambda: (*generation.rows(), generation.awaited()))
         self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
-        return self._merged(trainable, chosen)
+        return self._merged(trainable, chosen, sizes)
 
     def _answer(self, inquiry: Inquiry, generation: Generation) -> dict[str, Judgment]:
         """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
@@ -188,7 +193,8 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         """Roll out an order and tell what came of it; what of it may be trained on now."""
         kept = [self._screened.take(prompt_id) for prompt_id in order.screened]
         started = time.perf_counter()
-        calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
+        with self._as_one_call([n * len(rows) for n, rows in order.parts]):
+            calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
         seconds = time.perf_counter() - started
         self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0, seconds=seconds))
         self._generations += 1
@@ -196,8 +202,8 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             self._screened.add(order, generation.step, calls)
         return [*(one.call for one in kept), *calls] if order.purpose == "train" else []
 
-    def _merged(self, calls: list[Call], rows: list[int]) -> dict[str, Any]:
-        """What this rank trains on: its share of the chosen `rows` of all calls and ranks."""
+    def _merged(self, calls: list[Call], rows: list[int], sizes: list[int]) -> dict[str, Any]:
+        """What this rank trains on: its share of the chosen `rows` of all calls and ranks, in groups of `sizes`."""
         if len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards))):
             return calls[0].output
         n = len(rows) // self.accelerator.num_processes
@@ -217,7 +223,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             multiple_of=getattr(self, "pad_to_multiple_of", None),
         )
         totals, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
-        merged["advantages"] = self._advantages(totals, advantages, self.num_generations)[share]
+        merged["advantages"] = self._advantages(totals, advantages, sizes)[share]
         return merged
 
     def _observe(self, generation: Generation) -> None:

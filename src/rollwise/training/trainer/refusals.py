@@ -10,6 +10,7 @@ from typing import Any
 import trl
 from transformers import TrainingArguments
 
+from rollwise.allocators import Allocator
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Gate
@@ -98,23 +99,24 @@ def gate_of(trainer: Any, gate: DynamicSampling | Gate | None) -> DynamicSamplin
     return gate if gate is None or isinstance(gate, DynamicSampling) else DynamicSampling(gate)
 
 
+def check_allocator(trainer: Any, allocator: Allocator) -> None:
+    """Groups of different size come of several calls, and can't have every feature of one."""
+    allocator.bounds(trainer.num_generations)
+    gated = "a gate refills by groups of one size: train without a gate, or without the allocator"
+    what = f"{type(trainer.curriculum).__name__} gives groups different sizes, by {type(allocator).__name__}"
+    _refuse(what, {gated: trainer.gate is not None, **_not_by_several_calls(trainer)})
+
+
 def check_screening(trainer: Any) -> None:
     """A group of screened and later rollouts can't have every feature of one that was rolled out at once."""
     rollouts = trainer.curriculum.probe_rollouts or trainer.num_generations
-    rloo, vllm = not hasattr(trainer, "scale_rewards"), getattr(trainer, "use_vllm", False)
+    vllm = getattr(trainer, "use_vllm", False)
     reasons = {
         f"{rollouts} screening rollouts leave none of a group of {trainer.num_generations} to be made: lower "
         "screen_rollouts, or raise num_generations": rollouts >= trainer.num_generations,
         "a gate would roll out further prompts in place of those that the screening has qualified: train without "
         "a gate": trainer.gate is not None,
-        "RLOO with beta other than 0 has the divergence in its rewards, which can't be redone for a group of two "
-        "calls: use beta=0.0, or GRPO": rloo and trainer.beta != 0.0,
-        "reward_clip_range is not applied to a group of two calls: clip in the reward function": bool(
-            getattr(trainer, "reward_clip_range", None)
-        ),
-        'multi_objective_aggregation="normalize_then_sum" scales each reward over its call, which can\'t be redone '
-        'for a group of two calls: use "sum_then_normalize"': getattr(trainer, "multi_objective_aggregation", "")
-        == "normalize_then_sum",
+        **_not_by_several_calls(trainer),
         "vLLM's importance sampling correction has not been tried with rollouts that wait for a step: use "
         "vllm_importance_sampling_correction=False": vllm
         and getattr(trainer, "vllm_importance_sampling_correction", False),
@@ -122,6 +124,24 @@ def check_screening(trainer: Any) -> None:
             getattr(trainer.args, "sync_ref_model", False)
         ),
     }
+    _refuse(f"{type(trainer.curriculum).__name__} trains on what it screened", reasons)
+
+
+def _not_by_several_calls(trainer: Any) -> dict[str, bool]:
+    """What is computed over one call to the generation, and can't be done again for groups of several."""
+    return {
+        "RLOO with beta other than 0 has the divergence in its rewards, which can't be redone for groups of several "
+        "calls: use beta=0.0, or GRPO": not hasattr(trainer, "scale_rewards") and trainer.beta != 0.0,
+        "reward_clip_range is not applied to groups of several calls: clip in the reward function": bool(
+            getattr(trainer, "reward_clip_range", None)
+        ),
+        'multi_objective_aggregation="normalize_then_sum" scales each reward over its call, which can\'t be redone '
+        'for groups of several calls: use "sum_then_normalize"': getattr(trainer, "multi_objective_aggregation", "")
+        == "normalize_then_sum",
+    }
+
+
+def _refuse(what: str, reasons: Mapping[str, bool]) -> None:
     wrong = next((reason for reason, applies in reasons.items() if applies), None)
     if wrong is not None:
-        raise ConfigError(f"{type(trainer.curriculum).__name__} trains on what it screened, but {wrong}")
+        raise ConfigError(f"{what}, but {wrong}")

@@ -16,7 +16,13 @@ from accelerate.utils import gather_object
 from rollwise.errors import SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.tickets.ticket import Purpose
-from rollwise.training.generation.advantages import AdvantageKind, AdvantageScale, group_advantages, scale_advantages
+from rollwise.training.generation.advantages import (
+    AdvantageKind,
+    AdvantageScale,
+    group_advantages,
+    prompt_weights,
+    scale_advantages,
+)
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows
 from rollwise.training.generation.messages import Call, share_of
@@ -38,6 +44,10 @@ class RolloutMixin(TrlTrainer):
     success: int | None
     """Which reward function's rewards the curriculum is told; None for the weighted sum that is trained on."""
     _screens: bool
+    _allocates: bool
+    """Whether groups may differ in size."""
+    _weighs_prompts: bool
+    """Whether every prompt weighs the same in the loss, whatever its number of rollouts."""
     _captured: dict[str, Any] | None
 
     def _roll_out(self, rows: list[int], n: int, purpose: Purpose) -> Call:
@@ -56,7 +66,7 @@ class RolloutMixin(TrlTrainer):
         with attributes_set(self, **self._settings(n, purpose)), self._quiet(purpose != "train"):
             output: dict[str, Any] = super()._generate_and_score_completions(bound)
         captured = self._require_feedback(bound_prompts)
-        if self.gate is not None or self._screens:
+        if self.gate is not None or self._screens or self._allocates:
             check_mergeable(output)
         labels = None
         if self.failure_of is not None:
@@ -101,25 +111,41 @@ class RolloutMixin(TrlTrainer):
         with attributes_set(self, _metrics=nowhere, _logs=copy.deepcopy(self._logs)):
             yield
 
+    @contextmanager
+    def _as_one_call(self, weights: list[int]) -> Iterator[None]:
+        """Inside, where groups may differ in size, several calls note their metrics as one: means by rollouts."""
+        noted = self._metrics["train"]
+        before = {name: len(values) for name, values in noted.items()}
+        yield
+        if not self._allocates:
+            return
+        for name, values in noted.items():
+            first = before.get(name, 0)
+            if len(values) - first == len(weights) > 1:
+                extreme = {"min": min, "max": max}.get(name.rsplit("/", 1)[-1].split("_")[0])
+                own = values[first:]
+                values[first:] = [extreme(own) if extreme else float(np.average(own, weights=weights))]
+
     # ---- advantages ----
 
     @property
     def _batch_scale(self) -> AdvantageScale:
         """How advantages are scaled over the groups that are trained on, where these are not what one call gave."""
-        if self.gate is None and not self._screens:
+        if self.gate is None and not self._screens and not self._allocates:
             return ""  # TRL scales them itself
         if getattr(self, "scale_rewards", None) == "batch":
             return "batch-std"
         return "batch-normalised" if getattr(self, "normalize_advantages", False) else ""
 
-    def _advantages(self, rewards: np.ndarray, advantages: np.ndarray, group: int) -> torch.Tensor:
-        """The advantages (N,) of whole groups: from what the trainer gave or, with screened ones, by rewards (N,)."""
+    def _advantages(self, rewards: np.ndarray, advantages: np.ndarray, sizes: list[int]) -> torch.Tensor:
+        """The advantages (N,) of whole groups: as the trainer gave them or, of merged calls, by rewards (N,)."""
         device = self.accelerator.device
         numbers = torch.tensor(rewards, dtype=torch.float32, device=device)
         given = torch.tensor(advantages, device=device)
-        if self._screens:
-            given = group_advantages(self._advantage_kind, numbers, group)
-        return scale_advantages(self._batch_scale, given, numbers, group)
+        if self._screens or self._allocates:
+            given = group_advantages(self._advantage_kind, numbers, sizes)
+        scaled = scale_advantages(self._batch_scale, given, numbers, sizes)
+        return scaled * torch.tensor(prompt_weights(sizes), device=device) if self._weighs_prompts else scaled
 
     @property
     def _advantage_kind(self) -> AdvantageKind:
@@ -127,10 +153,10 @@ class RolloutMixin(TrlTrainer):
             return "leave-one-out"
         return "std" if self.scale_rewards == "group" else "centred"
 
-    def _told_advantages(self, rewards: np.ndarray, group: int) -> np.ndarray:
+    def _told_advantages(self, rewards: np.ndarray, sizes: list[int]) -> np.ndarray:
         """The advantages (N,) that the rewards (N,) would have, were they what is trained on."""
         numbers = torch.tensor(rewards, dtype=torch.float32)
-        return np.asarray(group_advantages(self._advantage_kind, numbers, group).numpy())
+        return np.asarray(group_advantages(self._advantage_kind, numbers, sizes).numpy())
 
     # ---- what came of the rollouts ----
 

@@ -1,0 +1,19 @@
+"""Groups of different size on two processes."""
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from allocated import SIZES
+
+
+@pytest.mark.slow
+def test_two_ranks_train_on_groups_of_different_size_and_resume(two_processes: Callable[[str], Path]) -> None:
+    folder = two_processes("allocated")
+    straight, resumed = (json.loads((folder / f"{name}.json").read_text()) for name in ("straight", "resumed"))
+    assert straight[0]["sizes"] == [list(SIZES)] * 4
+    assert resumed[0]["sizes"] == [list(SIZES)] * 2
+    assert straight[0]["told"] == resumed[0]["told"] == 4 * sum(SIZES)
+    assert straight[1]["told"] is None
+    assert len({rank["parameters"] for rank in (*straight, *resumed)}) == 1
