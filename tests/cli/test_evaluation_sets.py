@@ -90,7 +90,7 @@ def test_a_killed_run_has_the_evaluations_of_one_that_was_not(files: Path, polic
 def test_a_dry_run_names_the_sets(files: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main([*words(files, policy), "--dry_run", "true", "--out", str(files / "run")]) == 0
     said = capsys.readouterr().out
-    counts = {kind: 0 for kind in CATEGORIES}
+    counts = dict.fromkeys(CATEGORIES, 0)
     for line in (files / "ood.jsonl").read_text().splitlines():
         counts[json.loads(line)["category"]] += 1
     shown = ", ".join(f"{kind} {count}" for kind, count in sorted(counts.items()) if count)

@@ -109,7 +109,9 @@ def test_another_set_leaves_the_results_of_the_runs_own_alone(tmp_path: Path) ->
 
 
 def test_an_evaluation_before_training_is_the_runs_first(tmp_path: Path) -> None:
-    trainer = make_trainer(tmp_path / "out", eval_dataset=known(6, 3), reward=reward, dataset=known(24, 12), max_steps=1)
+    trainer = make_trainer(
+        tmp_path / "out", eval_dataset=known(6, 3), reward=reward, dataset=known(24, 12), max_steps=1
+    )
     Recorder(tmp_path / "run").attach(trainer)
     trainer.evaluate()
     trainer.train()

@@ -34,7 +34,9 @@ def trainer_of(tmp_path: Path, *, best: int = 2, score: str = "pass@1", **option
         "eval_dataset": held_out(), "eval_strategy": "steps", "eval_steps": 1, "num_generations_eval": 2,
         "save_strategy": "steps", "save_steps": 1, "save_total_limit": 1, "max_steps": 5,
     }  # fmt: skip
-    trainer = make_trainer(tmp_path / "out", reward=best_at(best), extra={"keep_best": score}, **{**defaults, **options})
+    trainer = make_trainer(
+        tmp_path / "out", reward=best_at(best), extra={"keep_best": score}, **{**defaults, **options}
+    )
     Recorder(tmp_path / "run").attach(trainer)
     return trainer
 
@@ -87,7 +89,9 @@ def test_a_course_that_is_given_up_takes_its_best_along(tmp_path: Path) -> None:
     """Going on from step 1 knows nothing of the best of step 2."""
     out = tmp_path / "out"
     trainer_of(tmp_path, save_total_limit=5).train()
-    trainer_of(tmp_path, best=9, max_steps=2, save_total_limit=5).train(resume_from_checkpoint=str(out / "checkpoint-1"))
+    trainer_of(tmp_path, best=9, max_steps=2, save_total_limit=5).train(
+        resume_from_checkpoint=str(out / "checkpoint-1")
+    )
     assert json.loads((out / "best.json").read_text())["step"] == 1
 
 
