@@ -1,5 +1,6 @@
 """Several evaluation sets: their scores, what they are together, and each prompt's results."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from datasets import Dataset
+from rich.console import Console
 from toys import make_trainer, toy_dataset
 
 import rollwise as rw
@@ -14,6 +16,7 @@ from rollwise.runs.evaluations import read_evaluations, read_sets, scores_by_cat
 from rollwise.sampling.eval_sets import aggregate, eval_sources
 from rollwise.training import CurriculumRLOOTrainer, Recorder, RunFolder
 from rollwise.training.config import TrainConfig
+from rollwise.training.display import Display
 
 
 def known(n: int, solved: int, kinds: tuple[str, ...] = ("x", "y", "z")) -> Dataset:
@@ -82,6 +85,17 @@ def test_the_trackers_get_each_set_by_its_name(tmp_path: Path) -> None:
     logged = [line for line in trainer.state.log_history if any("pass@1" in key for key in line)]
     assert all("eval_pass@1" not in line for line in logged)
     assert [line["eval_id_pass@1"] for line in logged if "eval_id_pass@1" in line] == [0.5, 0.5, 0.5]
+
+
+def test_the_display_says_each_score(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, eval_dataset={"id": known(4, 2), "ood": known(4, 1)}, reward=reward)
+    console = Console(file=io.StringIO(), width=200)
+    Display(console).attach(trainer)
+    trainer.evaluate()
+    said = console.file.getvalue()  # type: ignore[attr-defined]
+    assert "evaluation at step 0: pass@1 0.500  pass@2 0.500" in said
+    assert "on held-out prompts ood\n" in said
+    assert "together (mean): pass@1 0.375\n" in said
 
 
 def test_one_set_has_no_name(tmp_path: Path) -> None:
