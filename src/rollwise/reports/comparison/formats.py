@@ -107,7 +107,7 @@ def format_markdown(comparison: Comparison) -> str:
         lines.append("|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|")
         lines += [_markdown_row(["<br>".join(_escape(p) for p in (c.text, c.below) if p) for c in row])
                   for row in table.rows]  # fmt: skip
-        parts += [f"## {table.title}", "\n".join(lines), _escape(table.note)]
+        parts += [f"## {_escape(table.title)}", "\n".join(lines), _escape(table.note)]
     if comparison.problems:
         parts += ["## Problems", "\n".join(f"- {_escape(str(problem))}" for problem in comparison.problems)]
     return "\n\n".join(parts) + "\n"
