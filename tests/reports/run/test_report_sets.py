@@ -44,11 +44,14 @@ def test_each_set_has_its_curve_beside_the_named_aggregate(run_folder: Path) -> 
     evaluated = np.isfinite(run.column("eval/pass@1"))
     assert drawn == {label: run.column(column)[evaluated].tolist() for label, column in columns.items()}
     assert spec.tabs == ("steps", "rollouts", "tokens", "wall-clock")
+    wide = built(run_folder)["pass_at_k_by_set"]
+    assert wide.title == "pass@8 on each set"
+    assert lines_of(wide)["ood"] == run.column("eval/ood/pass@8")[evaluated].tolist()
 
 
 def test_the_headlines_name_sets_and_aggregate(run_folder: Path) -> None:
     labels = [row.label for row in headlines(read_run(run_folder), RolloutDigest())]
-    assert labels[:3] == ["pass@1 (mean of sets)", "id/pass@1", "ood/pass@1"]
+    assert labels[:4] == ["pass@1 (mean of sets)", "pass@8 (mean of sets)", "id/pass@1", "ood/pass@1"]
 
 
 def test_categories_of_each_set(run_folder: Path, page_alone: None) -> None:
