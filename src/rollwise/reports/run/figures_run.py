@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.phases import step_seconds
 from rollwise.reports.drawing import (
     BLUE,
     GREEN,
@@ -186,11 +187,7 @@ def rewards_figure(run: RunData) -> FigureSpec | None:
 
 def overhead_shares(run: RunData) -> FloatArray:
     """The time in `ask` and `tell` as a share of the step's training time, (S,); NaN where a step's time is unknown."""
-    steps, wall = run.metrics["step"], run.column("wall_s")
-    wall = np.where((steps == 0) & ~np.isfinite(wall), 0.0, wall)  # no time had been spent before training
-    before = np.concatenate([[0.0 if steps.size and steps[0] == 1 else np.nan], wall[:-1]])[: len(wall)]
-    follows = np.concatenate([[True], np.diff(steps) == 1])[: len(wall)]  # else a line is missing: two steps' time
-    took = np.where(follows, wall - before, np.nan)
+    took = step_seconds(run)
     spent = np.nan_to_num(run.column("ask_s")) + np.nan_to_num(run.column("tell_s"))
     known = np.isfinite(run.column("ask_s")) | np.isfinite(run.column("tell_s"))
     return np.where(known & (took > 0), spent / np.where(took > 0, took, 1.0), np.nan)
