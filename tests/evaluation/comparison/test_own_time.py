@@ -19,8 +19,8 @@ from rollwise.reports.comparison.tables import relative_table
 def test_the_time_of_ones_own_best(tmp_path: Path) -> None:
     """Uniform's best is at step 4 of 4, the method's at step 2 (seeds 0 and 1), and at step 0 where it never rises.
 
-    Averaged, the method is .1, .7/3, 1.1/3, .9/3, .7/3: its best is at step 2, so half of uniform's time on every axis. Of
-    the 27 resamples those of the third seed alone have their best at the start: the interval's lower end is 0.
+    Averaged, the method is .1, .7/3, 1.1/3, .9/3, .7/3: its best is at step 2, so half of uniform's time on every axis.
+    Of the 27 resamples those of the third seed alone have their best at the start: the interval's lower end is 0.
     """
     up, flat = (0.1, 0.3, 0.5, 0.4, 0.3), (0.1, 0.1, 0.1, 0.1, 0.1)
     uniform = (0.1, 0.2, 0.3, 0.4, 0.5)
