@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rollwise.watching.calibration import Calibration
+from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
 
@@ -85,6 +86,7 @@ class Snapshot:
         alarms: what is worth a look, one line each.
         groups: the newest groups, newest first.
         judge: None where no judge chose.
+        held_out: None where the evaluations' prompts have no categories.
     """
 
     name: str
@@ -104,6 +106,7 @@ class Snapshot:
     alarms: tuple[str, ...]
     groups: tuple[GroupLine, ...]
     judge: JudgeState | None = None
+    held_out: HeldOut | None = None
 
     @property
     def done(self) -> float | None:

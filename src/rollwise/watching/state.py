@@ -56,6 +56,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         alarms=_alarms(history, trained, categories, status, quiet_s),
         groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
         judge=judge_state(history.latest),
+        held_out=history.held_out,
     )
 
 

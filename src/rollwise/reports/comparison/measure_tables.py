@@ -32,7 +32,7 @@ def measure_tables(comparison: Comparison) -> list[Table]:
     shown = [key for key in comparison.measures if key not in _OFTEN_ZERO or any_spent(comparison, key)]
     scores = [key for key in shown if comparison.measures[key].kind == "score"]
     apart = {*scores, *SPEED_MEASURES, *PHASE_MEASURES}
-    spent = [key for key in shown if key not in apart]
+    spent = [key for key in shown if key not in apart and comparison.measures[key].kind != "category"]
     reached = [key for key in scores if key not in _left_to_the_figure(comparison)]
     note = f"Mean ± standard deviation over seeds; below, the paired difference from {comparison.baseline}"
     charged = (
