@@ -11,16 +11,18 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import CATEGORIES, lines, write_runs, write_sets_comparison, write_sets_run
+from made_runs import CATEGORIES, lines, write_run, write_runs, write_sets_comparison, write_sets_run
 from rich.console import Console
 
 from rollwise.evaluation import read_run
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.formats import format_markdown, format_table
+from rollwise.reports.comparison.page_tables import runs_section
 from rollwise.reports.comparison.report import compare_set, write_comparison
 from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.comparison.set_tables import MOST_CATEGORIES, category_tables, set_relative_tables, set_tables
+from rollwise.reports.comparison.tables import all_tables
 from rollwise.runs.evaluations import read_evaluations
 from rollwise.runs.sets import read_comparison
 
@@ -176,6 +178,37 @@ def test_damaged_evaluations_are_named_and_the_rest_is_compared(tmp_path: Path) 
     found = compare_runs({"uniform": {0: read_run(run)}}, baseline="uniform")
     assert ["evaluations.jsonl: line 1" in str(problem) for problem in found.problems] == [True]
     assert len(found.categories) == 6
+
+
+def test_a_best_score_whose_weights_are_gone_is_named(tmp_path: Path) -> None:
+    """Of four runs one keeps the step of its best, .3 at step 1; the best of one is at step 0, where it began."""
+    ways = {"uniform": (0.1, 0.2, 0.3), "fast": (0.1, 0.3, 0.2)}
+    paths = {}
+    for method, scores in ways.items():
+        for seed in range(2):
+            paths[method, seed] = tmp_path / method / f"seed{seed}"
+            write_run(paths[method, seed], lines(scores if method == "fast" or seed else (0.4, 0.2, 0.3)))
+    (paths["fast", 0] / "checkpoints/checkpoint-1").mkdir(parents=True)
+    (paths["fast", 1] / "checkpoints/checkpoint-2").mkdir(parents=True)
+    runs = {m: {s: read_run(paths[m, s]) for s in range(2)} for m in ways}
+    found = compare_runs(runs, baseline="uniform")
+    assert {(run.method, run.seed): run.best_kept for run in found.runs} == {
+        ("uniform", 0): True, ("uniform", 1): False, ("fast", 0): True, ("fast", 1): False,
+    }  # fmt: skip
+    reached = next(table for table in all_tables(found) if table.title == "What whole runs reached")
+    assert "in 2 of 4 runs its weights are gone" in reached.note
+    assert "Train with --keep_best pass@1 to keep them." in reached.note
+    page = runs_section(found, tmp_path)
+    assert page.count("<small>weights gone</small>") == 2
+
+
+def test_where_all_are_kept_nothing_is_said(tmp_path: Path) -> None:
+    """A script's checkpoints are where its trainer put them."""
+    (tmp_path / "out/checkpoint-2").mkdir(parents=True)
+    run = write_run(tmp_path / "run", lines((0.1, 0.2, 0.3)), checkpoints=str(tmp_path / "out"))
+    found = compare_runs({"uniform": {0: run}}, baseline="uniform")
+    assert [run.best_kept for run in found.runs] == [True]
+    assert "gone" not in format_markdown(found) + runs_section(found, tmp_path)
 
 
 def test_runs_without_sets_have_nothing_of_them(tmp_path: Path) -> None:

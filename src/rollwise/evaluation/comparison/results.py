@@ -93,8 +93,7 @@ class AxisResult:
         bsf: Best so far by percent of `cut`.
         time_of_best: Where the curve averaged over the paired seeds first has its own best score, up to `cut`; METIS,
             Table 1. NaN without a seed in common.
-        time_of_best_ratio: The same over the baseline's. Optimistic: it depends on a noisy maximum, and a method that
-            never rises has a short time.
+        time_of_best_ratio: The same over the baseline's; optimistic, see `relative_times_of_best`.
         curve: The mean score, as far as all of the method's runs came by the headline's budget.
         ratio: The mean effective task ratio, likewise; None where it was not recorded.
     """
@@ -168,13 +167,12 @@ class RunResult:
     """One run.
 
     Attributes:
-        method: Its method.
-        seed: Its seed.
-        path: Its folder.
+        method, seed, path: Its method, seed and folder.
         status: "compared", "unfinished" or "not evaluated".
         step: Its last step.
         planned: How many steps it is to have; None where its config does not say.
         measures: Whole-run measures by name.
+        best_kept: Whether the run has the weights of its best score still; None without an evaluation.
         axes: Axis to "score", "area", "ttb_50", "time_of_best", ...; infinity where a score is never reached.
     """
 
@@ -185,6 +183,7 @@ class RunResult:
     step: int
     planned: int | None
     measures: dict[str, float]
+    best_kept: bool | None
     axes: dict[str, dict[str, float]]
 
     def value(self, key: str, axis: str | None = None) -> float:
