@@ -9,11 +9,17 @@ from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison.cells import Cell, Table, measure_cell, name_cell
 from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, with_spread
-from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.reports.comparison.tables import all_tables, relative_table, result_table
 from rollwise.reports.words import count
 
 # Of more categories the largest have a column.
 MOST_CATEGORIES = 12
+
+
+def every_table(comparison: Comparison) -> list[Table]:
+    """All tables: of the whole, and of the sets."""
+    of_sets = [*set_tables(comparison), *category_tables(comparison), *set_relative_tables(comparison)]
+    return [*all_tables(comparison), *of_sets]
 
 
 def set_tables(comparison: Comparison) -> list[Table]:
