@@ -183,10 +183,12 @@ class Recorder(TrainerCallback):
         self._since, self._evaluated, self._spared = now, evaluated, 0.0
         line = self._open(state.global_step)
         seconds = self._trainer.phases.take()
-        line |= {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
-        line |= {column: line[name] for name, column in _TIMES.items() if name in line}
-        for name in ("rollouts", "tokens", "wall_s"):  # for the trackers that TRL logs to
-            self._trainer._metrics["train"][f"spent/{name}"].append(float(getattr(self.totals, name)))
+        times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
+        times |= {column: line[name] for name, column in _TIMES.items() if name in line}
+        line |= times
+        spent = {f"spent/{name}": getattr(self.totals, name) for name in ("rollouts", "tokens", "wall_s")}
+        for name, value in {**spent, **(times if self._trainer._logs_all else {})}.items():  # for TRL's trackers
+            self._trainer._metrics["train"][name].append(float(value))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Take the trainer's own numbers."""
