@@ -19,7 +19,6 @@ from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.evaluation_log import EvaluationLog
 from rollwise.training.recording.group_lines import group_lines
-from rollwise.training.recording.phases import EVALUATION
 from rollwise.training.recording.prompt_log import PromptLog
 from rollwise.training.recording.script import script_config
 from rollwise.training.recording.trackers import ReportArtifact, takers
@@ -224,8 +223,7 @@ class Recorder(TrainerCallback):
         """Take the score of all sets together, and the time that the evaluation took."""
         line = self._scores(self._trainer.state.global_step)
         line |= {f"eval/{k}": v for k, v in self._trainer.together.items()}
-        seconds = self._trainer.phases.take().get(EVALUATION, 0.0)
-        line["time/evaluation"] = line.get("time/evaluation", 0.0) + seconds
+        line["time/evaluation"] = line.get("time/evaluation", 0.0) + self._trainer.phases.take_evaluation()
         if not self._training:
             self.flush()
 
