@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rollwise.watching.glyphs import Glyphs, sparkline
-from rollwise.watching.history import GroupLine
+from rollwise.watching.held_out import HeldOut
+from rollwise.watching.history import GroupLine, one_line
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
 from rollwise.watching.snapshot import Signal, Snapshot
@@ -21,7 +22,7 @@ from rollwise.watching.state import RECENT_STEPS
 # Lines of a snapshot that no screen bounds.
 TALL = 44
 STATUS_STYLES = {"running": "green", "complete": "bold green", "quiet": "bold yellow"}
-_LABEL, _NUMBER = 11, 7
+_LABEL, _LONGEST_LABEL, _NUMBER = 11, 20, 7
 _WIDEST_SPARKLINE = 120
 _FEWEST_ROWS, _MOST_ROWS = 3, 12
 _MOST_ALARMS = 3
@@ -85,6 +86,12 @@ def render_run(snapshot: Snapshot, canvas: Canvas) -> RenderableType:
     if rows > 0:
         blocks.append(_shares(snapshot, canvas, rows))
         free -= blocks[-1].height
+    if (
+        snapshot.held_out is not None
+        and (rows := min(len(snapshot.held_out.rows), _MOST_ROWS, free - 1)) >= _FEWEST_ROWS
+    ):
+        blocks.append(_held_out(snapshot.held_out, canvas, rows))
+        free -= blocks[-1].height
     spaced = free - len(blocks) >= _FEWEST_ROWS + 1
     groups = min(len(snapshot.groups), free - 1 - (len(blocks) if spaced else 0))
     if groups > 0:
@@ -123,14 +130,15 @@ def _progress(snapshot: Snapshot, canvas: Canvas) -> Text:
 
 
 def _signals(signals: Sequence[Signal], canvas: Canvas) -> Block:
-    room = min(_WIDEST_SPARKLINE, canvas.width - _LABEL - 2 - 4 * (_NUMBER + 2))
+    label = max(_LABEL, *(min(_LONGEST_LABEL, cell_len(signal.name)) for signal in signals))
+    room = min(_WIDEST_SPARKLINE, canvas.width - label - 2 - 4 * (_NUMBER + 2))
     numbers = [(name, _NUMBER) for name in (">last", ">first", ">low", ">high")]
-    table = canvas.table(("", _LABEL), *numbers, ("first step to last", None))
+    table = canvas.table(("", label), *numbers, ("first step to last", None))
     for signal in signals:
         values = signal.values
         last, *others = [number(value) for value in (values[-1], values[0], min(values), max(values))]
         line = sparkline(values, max(1, room), canvas.glyphs, low=signal.low, high=signal.high)
-        table.add_row(signal.name, Text(last, style="bold"), *others, Text(line, style="cyan"))
+        table.add_row(Text(signal.name), Text(last, style="bold"), *others, Text(line, style="cyan"))
     return Block(table, len(signals) + 1)
 
 
@@ -205,6 +213,23 @@ def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:
     side = Table.grid(padding=(0, 4, 0, 0))
     side.add_row(lanes, categories)
     return Block(side, rows + 1)
+
+
+def _held_out(held_out: HeldOut, canvas: Canvas, rows: int) -> Block:
+    """The last pass@1 of each category on each evaluation set; categories beyond `rows` are counted."""
+    header = f"held out, step {held_out.step}"
+    names = [name for name, _ in held_out.rows]
+    width = min(max(map(cell_len, [header, *names])), canvas.width // 3)
+    sets = [(f">{one_line(name)}", min(max(_NUMBER, cell_len(name)), 12)) for name in held_out.sets]
+    sets = sets[: max(1, (canvas.width - width) // (12 + 2))]
+    table = canvas.table((header, width), *sets)
+    kept = held_out.rows if len(held_out.rows) <= rows else held_out.rows[: rows - 1]
+    for name, scores in kept:
+        cells = ["" if math.isnan(score) else number(score) for score in scores[: len(sets)]]
+        table.add_row(Text(one_line(name)), *cells)
+    if more := len(held_out.rows) - len(kept):
+        table.add_row(f"{more} others")
+    return Block(table, rows + 1)
 
 
 def _rooms(longest: Sequence[int], room: int) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rollwise.watching.calibration import Calibration
+from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
 
@@ -19,12 +20,14 @@ class Signal:
         values: (S,), oldest first; not empty.
         low: the value at a sparkline's foot; None for the lowest.
         high: the value at its top; None for the highest.
+        key: its column in `metrics.jsonl`.
     """
 
     name: str
     values: tuple[float, ...]
     low: float | None = None
     high: float | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +86,7 @@ class Snapshot:
         alarms: what is worth a look, one line each.
         groups: the newest groups, newest first.
         judge: None where no judge chose.
+        held_out: None where the evaluations' prompts have no categories.
     """
 
     name: str
@@ -102,6 +106,7 @@ class Snapshot:
     alarms: tuple[str, ...]
     groups: tuple[GroupLine, ...]
     judge: JudgeState | None = None
+    held_out: HeldOut | None = None
 
     @property
     def done(self) -> float | None:

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rollwise.evaluation.named_sets import AGGREGATE, aggregate_words, set_column, set_of
 from rollwise.runs.names import SCRIPT
 from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import calibrate
@@ -23,6 +24,8 @@ QUIET_TIMES = 10.0
 # A category counts as starved when the last steps, at the rate of those before, would have asked for it this often.
 STARVED_AFTER = 5.0
 NEWEST_GROUPS = 40
+# Evaluation sets that have a row.
+MOST_SETS = 8
 POOLS = ("heap", "solved", "unsolved", "unseen")
 
 
@@ -53,20 +56,25 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         alarms=_alarms(history, trained, categories, status, quiet_s),
         groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
         judge=judge_state(history.latest),
+        held_out=history.held_out,
     )
 
 
 def steps_to_do(config: Mapping[str, object], history: History) -> int | None:
-    """The steps that a run will take: as many as are configured, or until its budget of tokens is used up.
+    """The steps that a run will take: as many as are configured, or until its budget of tokens or hours is used up.
 
-    How many the budget is enough for is estimated from the tokens a step so far. None where nothing is configured.
+    How many a budget is enough for is estimated from what a step took so far. None where nothing is configured.
     """
-    steps, budget = _whole(config.get("steps")), _whole(config.get("token_budget"))
-    tokens, step = history.latest.get("tokens", 0.0), history.step
-    if steps is None or budget is None or not step or not tokens:
-        return steps
-    enough = step if tokens >= budget else max(step + 1, math.ceil(step * budget / tokens))
-    return min(steps, enough)
+    steps, step, hours = _whole(config.get("steps")), history.step, config.get("max_hours")
+    budgets: dict[str, float | None] = {
+        "tokens": _whole(config.get("token_budget")),
+        "wall_s": 3600 * hours if isinstance(hours, int | float) else None,
+    }
+    for name, budget in budgets.items():
+        spent = history.latest.get(name, 0.0)
+        if steps is not None and budget is not None and step and spent:
+            steps = min(steps, step if spent >= budget else max(step + 1, math.ceil(step * budget / spent)))
+    return steps
 
 
 def recent_groups(groups: Sequence[GroupLine], steps: int = RECENT_STEPS) -> list[GroupLine]:
@@ -129,8 +137,11 @@ def _status(history: History, steps: int | None, quiet_s: float) -> str:
 def _signals(history: History) -> tuple[Signal, ...]:
     names = [name for name in history.series if name.startswith("eval/pass@")]
     k = sorted((name for name in names if name != "eval/pass@1"), key=lambda name: (len(name), name))[-1:]
+    sets = evaluation_sets(history)
+    made = f", {aggregate_words(history.config.get(AGGREGATE))}" if sets else ""
     rows: list[tuple[str, str, float | None, float | None]] = [
-        ("eval/pass@1", "pass@1", None, None),
+        ("eval/pass@1", f"pass@1{made}", None, None),
+        *((column, f"  {one_line(name)}", None, None) for name, column in sets.items()),
         *((name, name.removeprefix("eval/"), None, None) for name in k),
         ("frac_mixed", "mixed", 0.0, 1.0),
         ("frac_all_good", "all solved", 0.0, 1.0),
@@ -138,8 +149,17 @@ def _signals(history: History) -> tuple[Signal, ...]:
         ("abs_advantage", "mean |A|", None, None),
         ("reward", "reward", None, None),
     ]
-    found = [Signal(shown, tuple(history.signal(name).values), low, high) for name, shown, low, high in rows]
+    found = [Signal(shown, tuple(history.signal(key).values), low, high, key) for key, shown, low, high in rows]
     return tuple(signal for signal in found if signal.values)
+
+
+def evaluation_sets(history: History) -> dict[str, str]:
+    """The named evaluation sets and the series of each one's score, in the order in which they were logged."""
+    scores: dict[str, str] = {}
+    for column in history.series:
+        if (name := set_of(column)) and column == set_column(name, "pass@1"):
+            scores[name] = column
+    return dict(list(scores.items())[:MOST_SETS])
 
 
 def _spent(history: History) -> Spent:

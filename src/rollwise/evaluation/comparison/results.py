@@ -7,12 +7,13 @@ import dataclasses
 import io
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rollwise.evaluation.bootstrap import Interval
-from rollwise.evaluation.run_measures import Measure
+from rollwise.evaluation.categories import Category
+from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
 
 NEVER = "never"
@@ -49,7 +50,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Relative:
-    """TTB or BSF of a method: of the curves averaged over seeds, and of each seed by itself.
+    """TTB, BSF or another ratio of a method: of the curves averaged over seeds, and of each seed by itself.
 
     Attributes:
         value: Of the averaged curves, over the seeds that method and baseline both have; infinity where the method
@@ -90,6 +91,9 @@ class AxisResult:
             budget, so on the headline's axis that budget itself. NaN without a seed in common.
         ttb: Time to baseline by percent of the baseline's rise.
         bsf: Best so far by percent of `cut`.
+        time_of_best: Where the curve averaged over the paired seeds first has its own best score, up to `cut`; METIS,
+            Table 1. NaN without a seed in common.
+        time_of_best_ratio: The same over the baseline's; optimistic, see `relative_times_of_best`.
         curve: The mean score, as far as all of the method's runs came by the headline's budget.
         ratio: The mean effective task ratio, likewise; None where it was not recorded.
     """
@@ -100,6 +104,8 @@ class AxisResult:
     cut: float
     ttb: dict[int, Relative]
     bsf: dict[int, Relative]
+    time_of_best: float
+    time_of_best_ratio: Relative
     curve: MeanCurve
     ratio: MeanCurve | None
 
@@ -161,14 +167,13 @@ class RunResult:
     """One run.
 
     Attributes:
-        method: Its method.
-        seed: Its seed.
-        path: Its folder.
+        method, seed, path: Its method, seed and folder.
         status: "compared", "unfinished" or "not evaluated".
         step: Its last step.
         planned: How many steps it is to have; None where its config does not say.
         measures: Whole-run measures by name.
-        axes: Axis to "score", "area", "ttb_50", "bsf_25", ...; infinity where a score is never reached.
+        best_kept: Whether the run has the weights of its best score still; None without an evaluation.
+        axes: Axis to "score", "area", "ttb_50", "time_of_best", ...; infinity where a score is never reached.
     """
 
     method: str
@@ -178,6 +183,7 @@ class RunResult:
     step: int
     planned: int | None
     measures: dict[str, float]
+    best_kept: bool | None
     axes: dict[str, dict[str, float]]
 
     def value(self, key: str, axis: str | None = None) -> float:
@@ -205,6 +211,9 @@ class Comparison:
         problems: What is wrong with some of the runs.
         provisional: No run has finished, so those that have begun are compared as far as they got.
         resamples: Random resamples for more than five seeds; up to five all n^n are used.
+        aggregate: How the score is made from named evaluation sets, as "mean of sets"; "" without sets.
+        sets: Of each named evaluation set the same comparison by its own score.
+        categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
     """
 
     name: str
@@ -220,6 +229,15 @@ class Comparison:
     problems: tuple[Problem, ...]
     provisional: bool
     resamples: int
+    aggregate: str = ""
+    sets: dict[str, Comparison] = field(default_factory=dict)
+    categories: tuple[Category, ...] = ()
+
+    @property
+    def score_name(self) -> str:
+        """The score in words, as `pass@1`, or `pass@1 (mean of sets)`."""
+        short = short_name(self.score or "score")
+        return f"{short} ({self.aggregate})" if self.aggregate else short
 
     @property
     def pass_at_ks(self) -> list[int]:
@@ -249,22 +267,24 @@ class Comparison:
 
     def to_csv(self, root: str | Path | None = None) -> str:
         """One line a run, with all its measures; empty for what is not known, "never" for an infinite time."""
-        names = list(self.measures)
-        places = [(axis, key) for axis in self.budgets for key in _axis_keys(self.runs, axis)]
-        head = ["method", "seed", "status", "step", *names, *(f"{key}/{axis}" for axis, key in places), "path"]
+        columns = self._columns() | {k: v for name, own in self.sets.items() for k, v in own._columns(name).items()}
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(head)
-        for run in self.runs:
-            values = [run.value(name) for name in names] + [run.value(key, axis) for axis, key in places]
+        writer.writerow(["method", "seed", "status", "step", *columns, "path"])
+        for i, run in enumerate(self.runs):
             path = run.path if root is None else os.path.relpath(run.path, root)
-            cells = ["" if (cell := _plain(v)) is None else cell for v in values]
+            cells = ["" if (cell := _plain(values[i])) is None else cell for values in columns.values()]
             writer.writerow([run.method, run.seed, run.status, run.step, *cells, path])
         return buffer.getvalue()
 
-
-def _axis_keys(runs: tuple[RunResult, ...], axis: str) -> list[str]:
-    return list(dict.fromkeys(key for run in runs for key in run.axes.get(axis, {})))
+    def _columns(self, name: str = "") -> dict[str, list[float]]:
+        """Each run's measures, and those on each axis as `score/tokens`; of a set as `NAME/score/tokens`."""
+        found = {measure: [run.value(measure) for run in self.runs] for measure in self.measures}
+        for axis in self.budgets:
+            for key in dict.fromkeys(key for run in self.runs for key in run.axes.get(axis, {})):
+                if not name or key != "effective_task_ratio":  # which is no set's
+                    found["/".join(filter(None, (name, key, axis)))] = [run.value(key, axis) for run in self.runs]
+        return found
 
 
 def _plain(value: Any) -> Any:

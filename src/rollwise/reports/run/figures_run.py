@@ -9,6 +9,8 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.named_sets import aggregate_name
+from rollwise.evaluation.phases import EVALUATION, phase_seconds, phase_table, recorded_phases, step_seconds
 from rollwise.reports.drawing import (
     BLUE,
     GREEN,
@@ -26,18 +28,21 @@ from rollwise.reports.drawing import (
     finish_axes,
     from_zero,
 )
+from rollwise.reports.phases import PHASE_COLOURS, phase_label
 from rollwise.reports.run.budgets import (
     Budget,
     any_finite,
+    budget_names,
+    budget_tabs,
     budgets,
     complete,
     evaluation_columns,
     smoothing,
     stack_smoothing,
+    time_unit,
 )
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair
-from rollwise.runs.lines import enumeration
 
 # With fewer k than this pass@k is no curve.
 FEWEST_KS = 3
@@ -70,12 +75,13 @@ def score_figure(run: RunData) -> FigureSpec | None:
         finish_axes(ax, budget.label, "score", legend=True)
 
     axes = budgets(run)
-    points = f"points are the evaluations ({', '.join(shown)}), " if shown else ""
+    made = f"; {aggregate}" if (aggregate := aggregate_name(run)) else ""
+    points = f"points are the evaluations ({', '.join(shown)}{made}), " if shown else ""
     caption = (
-        f"Score against {_names(axes)}: {points}lines are the mean over the step's training rollouts, "
+        f"Score against {budget_names(axes)}: {points}lines are the mean over the step's training rollouts, "
         f"whose prompts the curriculum chose, so that they also show how hard those were{smoothing(success, reward)}."
     )
-    return FigureSpec("score", "Score", caption, tuple(partial(draw, budget=b) for b in axes), WIDE, _tabs(axes))
+    return FigureSpec("score", "Score", caption, tuple(partial(draw, budget=b) for b in axes), WIDE, budget_tabs(axes))
 
 
 def has_pass_at_curve(run: RunData) -> bool:
@@ -117,11 +123,11 @@ def ratio_figure(run: RunData) -> FigureSpec | None:
 
     axes = budgets(run)
     caption = (
-        f"Effective task ratio against {_names(axes)}: the share of a step's rollout groups whose rewards differ, so "
-        f"that they teach something (frac_mixed){smoothing(ratio)}."
+        f"Effective task ratio against {budget_names(axes)}: the share of a step's rollout groups whose rewards "
+        f"differ, so that they teach something (frac_mixed){smoothing(ratio)}."
     )
     panels = tuple(partial(draw, budget=budget) for budget in axes)
-    return FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels, WIDE, _tabs(axes))
+    return FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels, WIDE, budget_tabs(axes))
 
 
 @figure(50, "parts of the ratio (needs frac_all_good, frac_mixed, frac_all_bad)")
@@ -186,11 +192,7 @@ def rewards_figure(run: RunData) -> FigureSpec | None:
 
 def overhead_shares(run: RunData) -> FloatArray:
     """The time in `ask` and `tell` as a share of the step's training time, (S,); NaN where a step's time is unknown."""
-    steps, wall = run.metrics["step"], run.column("wall_s")
-    wall = np.where((steps == 0) & ~np.isfinite(wall), 0.0, wall)  # no time had been spent before training
-    before = np.concatenate([[0.0 if steps.size and steps[0] == 1 else np.nan], wall[:-1]])[: len(wall)]
-    follows = np.concatenate([[True], np.diff(steps) == 1])[: len(wall)]  # else a line is missing: two steps' time
-    took = np.where(follows, wall - before, np.nan)
+    took = step_seconds(run)
     spent = np.nan_to_num(run.column("ask_s")) + np.nan_to_num(run.column("tell_s"))
     known = np.isfinite(run.column("ask_s")) | np.isfinite(run.column("tell_s"))
     return np.where(known & (took > 0), spent / np.where(took > 0, took, 1.0), np.nan)
@@ -215,11 +217,38 @@ def overhead_figure(run: RunData) -> FigureSpec | None:
     return FigureSpec("overhead", "Overhead", caption, (draw,), WIDE)
 
 
-def _names(axes: list[Budget]) -> str:
-    return enumeration([budget.short for budget in axes])
+def has_phases(run: RunData) -> bool:
+    """Whether its lines tell the phases of a step apart, as older runs' don't."""
+    return bool(recorded_phases(run))
 
 
-def _tabs(axes: list[Budget]) -> tuple[str, ...]:
-    """Names of the buttons, where there is anything to choose."""
-    names = {"training steps": "steps", "generated tokens": "tokens"}
-    return tuple(names.get(budget.short, budget.short) for budget in axes) if len(axes) > 1 else ()
+@figure(165, "time by phase", when=has_phases)
+def phases_figure(run: RunData) -> FigureSpec | None:
+    """Stacked by step, and summed over the run beside the time for evaluations."""
+    phases, steps, seconds = phase_table(run)
+    if not len(steps):
+        return None
+    colours = [PHASE_COLOURS[phase] for phase in phases]
+
+    def by_step(ax: Axes) -> None:
+        draw_stack(ax, steps, seconds, labels=phases, colors=colours)
+        finish_axes(ax, "training step", "seconds")  # the other panel names the colours: a legend of eight hides this
+
+    totals = dict(zip(phases, seconds.sum(axis=0).tolist(), strict=True))
+    evaluation = phase_seconds(run)[EVALUATION]
+    totals |= {EVALUATION: evaluation} if np.isfinite(evaluation) else {}
+
+    def whole(ax: Axes) -> None:
+        unit, scale = time_unit(max(totals.values()))
+        ax.barh(range(len(totals)), [s / scale for s in totals.values()], color=[PHASE_COLOURS[p] for p in totals])
+        ax.set_yticks(range(len(totals)), [phase_label(phase) for phase in totals])
+        ax.set_ylim(len(totals) - 0.4, -0.6)
+        ax.grid(visible=False, axis="y")
+        ax.set_xlabel(f"whole run ({unit})")
+
+    caption = (
+        f"Time by phase (time/...): each step's training time{stack_smoothing(steps)}, and in the same colours the sum "
+        "over the run, with the time for evaluations, which is not training time. The rest is what the phases leave of "
+        "it: data, logs, checkpoints, and what could not be told apart."
+    )
+    return FigureSpec("time_by_phase", "Time by phase", caption, (by_step, whole), WIDE)

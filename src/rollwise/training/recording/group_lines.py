@@ -21,7 +21,7 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
     `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
     `category` holds what the data set's columns `grouped_by` say, else its column `category`.
     """
-    named = [column for column in grouped_by if column not in _NUMBERS] or ["category"]
+    named = category_columns(grouped_by)
     lines = [
         _line(groups.step, p.ticket, p.row, named, p.rewards, p.lengths, p.texts, p.labels, trained=False)
         for p in groups.probes
@@ -71,8 +71,7 @@ def _line(
     *,
     trained: bool,
 ) -> dict[str, Any]:
-    kinds = [row.get(column) for column in named]
-    category = {"category": " | ".join(map(str, kinds))} if all(isinstance(k, str | int) for k in kinds) else {}
+    category = category_of(row, named)
     return {
         "step": step,
         "ticket": plain_id(ticket.id),
@@ -88,5 +87,20 @@ def _line(
         "prompt": ticket.prompt,
         "texts": texts,
         **({} if labels is None else {"failures": labels}),
-        **category,
+        **({} if category is None else {"category": category}),
     }
+
+
+def category_columns(grouped_by: Sequence[str]) -> list[str]:
+    """The columns that name a prompt's category: those that the method groups by, else `category`."""
+    return [column for column in grouped_by if column not in _NUMBERS] or ["category"]
+
+
+def category_of(row: Mapping[str, Any], named: Sequence[str]) -> str | None:
+    """A row's category; None where it has none.
+
+    >>> category_of({"type": "algebra", "level": 3}, ["type", "level"])
+    'algebra | 3'
+    """
+    kinds = [row.get(column) for column in named]
+    return " | ".join(map(str, kinds)) if all(isinstance(kind, str | int) for kind in kinds) else None
