@@ -91,7 +91,7 @@ class CheckpointMixin(TrlTrainer):
         sets = self.eval_dataset if isinstance(self.eval_dataset, Mapping) else [""]
         check_score(score, sets, self.num_generations_eval)
         self.args.metric_for_best_model, self.args.greater_is_better = metric_name(score), True
-        self.keep_best = KeepBest(score)
+        self.keep_best = KeepBest(score, self._on_main)
         self.add_callback(self.keep_best)
 
     def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -55,14 +55,15 @@ class KeepBest(TrainerCallback):
 
     Args:
         score: its name, as `check_score` takes it.
+        on_main: calls a function on rank 0, and gives its result to all, so that no two ranks disagree on what is best.
     """
 
-    def __init__(self, score: str) -> None:
-        self.score = score
+    def __init__(self, score: str, on_main: Callable[[Callable[[], bool]], bool]) -> None:
+        self.score, self._on_main = score, on_main
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """On a resume the best is that of the checkpoint; where its folder is gone, a later one becomes it."""
-        if state.best_global_step and not (Path(args.output_dir) / _name(state)).is_dir():
+        if state.best_global_step and not self._on_main(lambda: (Path(args.output_dir) / _name(state)).is_dir()):
             logger.warning(
                 "%s had the best %s so far, and is gone: the best of the evaluations to come is kept",
                 *(_name(state), self.score),
