@@ -299,11 +299,24 @@ def test_priors_go_with_their_ids_into_a_grown_and_reordered_pool() -> None:
     assert bots.posterior()[0].tolist() == pytest.approx([3.0, 5.0, 4.0])  # new: 1 + 4 * .5; p0: 2 + 2
 
 
+def test_difficulties_of_any_scale_keep_their_limits_as_the_pool_grows() -> None:
+    """1 to 5: pass rates 1 and 0, alpha 1 + 4 and 1. Then 3 is one half, and 9 lies beyond 5: rate 0."""
+    bots = rw.BOTS(pool_of(difficulty=[1.0, 5.0]), prior="difficulty", implicit="none")
+    assert bots.posterior()[0].tolist() == pytest.approx([5.0, 1.0])
+    grown = rw.PromptPool(ids=["p1", "p0", "new", "harder"], columns={"difficulty": [5.0, 1.0, 3.0, 9.0]})
+    bots.rebind(grown)
+    assert bots.posterior()[0].tolist() == pytest.approx([1.0, 5.0, 3.0, 1.0])
+    again = rw.BOTS(grown, prior="difficulty", implicit="none")
+    again.load_state_dict(json.loads(snapshot(bots)), new_incarnation=False)
+    assert snapshot(again) == snapshot(bots)
+
+
 @pytest.mark.parametrize(
     ("options", "columns", "reason"),
     [
-        ({"prior": "difficulty"}, {"difficulty": [1.0, 5.0]}, "pass rate is taken as 1 - difficulty"),
-        ({"prior": "past"}, {"past": ["a", "b"]}, "numbers in"),
+        ({"prior": "difficulty"}, {}, "difficulty"),
+        ({"prior": "past"}, {"past": ["a", "b"]}, "pass rates in"),
+        ({"prior": "past"}, {"past": [1.0, 7.0]}, "pass rates in"),
         ({"prior": "counts"}, {"counts": [[1, 0], [1, 1]]}, "2 numbers > 0"),
         ({"prior": "counts", "belief": "gaussian"}, {"counts": [[1, 0], [1, 1]]}, "sigma_0 > 0"),
         ({"prior": "elsewhere"}, {}, "elsewhere"),

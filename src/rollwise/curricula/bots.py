@@ -25,6 +25,7 @@ from rollwise.estimators import (
     Conjugate,
     Features,
     References,
+    difficulty_limits,
     make_conjugate,
     prior_from_pool,
 )
@@ -138,18 +139,12 @@ class BOTS(
     def build(self) -> None:
         super().build()
         self.adaptation = copy.deepcopy(self.adaptation)
-        references = self.options.get("references")
         placed = [name for name in ("references", "capability_by") if self.options.get(name) is not None]
         if placed and self.prior_column != "references" and not interpolates(self.evidence_maker):
-            raise ConfigError(
-                f"{placed[0]} is of the interpolation, which implicit={self.options['implicit']!r} has not"
-            )
-        if self.prior_column is not None:
-            self.belief.begin_with(
-                prior_from_pool(
-                    *(self.belief, self.pool, self.prior_column), strength=self.prior_strength, references=references
-                )
-            )
+            implicit = self.options["implicit"]
+            raise ConfigError(f"{placed[0]} is of the interpolation, and there is none with implicit={implicit!r}")
+        self.limits = difficulty_limits(self.pool) if self.prior_column == "difficulty" else (0.0, 1.0)
+        self._begin_priors(np.arange(len(self.pool)))
         self.evidence_source = bind_evidence(
             self.evidence_maker,
             self.pool,
@@ -157,6 +152,17 @@ class BOTS(
             weight=self.adaptation.implicit_weight,
             seed=lambda: int(self.rng["implicit"].integers(2**63)),
         )
+
+    def _begin_priors(self, slots: np.ndarray) -> None:
+        """Each prompt's own prior, if it has one; the beliefs of `slots` are that alone."""
+        if self.prior_column is not None:
+            priors = prior_from_pool(
+                *(self.belief, self.pool, self.prior_column),
+                strength=self.prior_strength,
+                references=self.options.get("references"),
+                limits=self.limits,
+            )
+            self.belief.begin_with(priors, slots)
 
     # ---- tell: equations 1 to 5. `observe` adds the counts of equation 2 ----
 
@@ -227,11 +233,15 @@ class BOTS(
     def own_state(self) -> dict[str, Any]:
         kept = {} if self.evidence_source is None else dict(self.evidence_source.state_dict())
         own = {"capability": kept.pop("capability", None), "adaptation": self.adaptation.state_dict()}
-        return {**super().own_state(), **own, **({"implicit": kept} if kept else {})}
+        limits = {"difficulty_limits": list(self.limits)} if self.prior_column == "difficulty" else {}
+        return {**super().own_state(), **own, **({"implicit": kept} if kept else {}), **limits}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         kept, source = {"capability": state["capability"], **state.get("implicit", {})}, self.evidence_source
         if source is not None and source.state_dict().keys() <= kept.keys():  # else it begins anew, of other options
             source.load_state_dict(kept)
+        if "difficulty_limits" in state and self.prior_column == "difficulty":  # new prompts by the same measure
+            self.limits = (float(state["difficulty_limits"][0]), float(state["difficulty_limits"][1]))
+            self._begin_priors(added)
         self.adaptation.load_state_dict(state["adaptation"])
         super().load_own_state(state, added)

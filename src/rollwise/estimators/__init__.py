@@ -18,7 +18,7 @@ from rollwise.estimators.implicit import (
 from rollwise.estimators.interpolation import Interpolation, shrunk_capability
 from rollwise.estimators.kernel import Features, Kernel
 from rollwise.estimators.pooled import PooledBelief
-from rollwise.estimators.priors import prior_from_pool, prior_from_rates
+from rollwise.estimators.priors import difficulty_limits, prior_from_pool, prior_from_rates
 from rollwise.estimators.references import References, check_references, reference_rates
 from rollwise.plugins import Registry
 
@@ -49,6 +49,7 @@ __all__ = [
     "capability",
     "capability_by_least_squares",
     "check_references",
+    "difficulty_limits",
     "drift_share",
     "ema",
     "fitted_temperature",

@@ -62,11 +62,11 @@ class Conjugate(Belief):
         self.told: list[np.ndarray] = [columns[f"told_{name}"] for name in self.names]
         self.priors: list[float | np.ndarray] = list(self.prior)
 
-    def begin_with(self, priors: Sequence[np.ndarray]) -> None:
-        """A prior for each prompt, P arrays (N,), from now on: a belief is that of its prompt's prior alone."""
+    def begin_with(self, priors: Sequence[np.ndarray], slots: np.ndarray | slice = slice(None)) -> None:
+        """A prior for each prompt, P arrays (N,), from now on; the beliefs of `slots` are their priors alone."""
         self.priors = list(priors)
         for parameter, prior in zip(self.parameters, priors, strict=True):
-            parameter[:] = prior
+            parameter[slots] = prior[slots]
 
     def natural(self, values: np.ndarray, what: str) -> list[np.ndarray]:
         """Parameters, P arrays (N,), of priors (N, A) that are written as the option `prior` is.
