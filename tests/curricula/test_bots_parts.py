@@ -118,6 +118,7 @@ def test_own_evidence_by_hand() -> None:
         {"implicit": Remembered(fading=0.25)},
         {"implicit": Remembered(), "adaptive": True},
         {"implicit": "judge:frozen"},
+        {"implicit": "judge:text"},
         {"implicit": ["kernel", Remembered(), "interpolation"], "implicit_shares": [1, 2, 3]},
         {"implicit": "interpolation", "capability_by": "category"},
         {"belief": HalfCounted(worth=0.25)},
@@ -418,6 +419,19 @@ def test_a_capability_for_each_category_by_hand() -> None:
     assert metrics["capability"] == pytest.approx(0.675)
     expected = [(0.225 + 0.675) / (0.95 + 1), (0.5 + 0.675) / 1.5, 0.675]
     assert [metrics[f"capability/{name}"] for name in "abc"] == pytest.approx(expected)
+
+
+def test_references_the_wrong_way_round_in_a_category_leave_it_the_common_coefficient() -> None:
+    """Gaps .5, .5, -.25: mean .25, k g = .5. c: G = -.25 after one batch, just as much as half of what is borrowed."""
+    references = [[0.25, 0.75], [0.25, 0.75], [0.5, 0.25]]
+    pool = pool_of(3, reference_pass_rates=references, category=["a", "b", "c"])
+    bots = rw.BOTS(pool, implicit=Interpolation(category="category", borrowed=2.0))
+    one_step(bots, {"p0": [1, 1, 0, 0], "p1": [1, 1, 1, 0], "p2": [1, 1, 0, 0]})
+    bots.ask(1)
+    metrics = bots.metrics()
+    assert metrics["capability/c"] == metrics["capability"]
+    with pytest.raises(rw.ConfigError, match="name the weak one first"):
+        rw.BOTS(pool_of(reference_pass_rates=[[0.8, 0.2]] * 2, category=["a", "b"]), capability_by="category")
 
 
 def test_categories_of_a_state_are_joined_by_name() -> None:

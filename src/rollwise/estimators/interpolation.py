@@ -37,8 +37,8 @@ class Interpolation(ImplicitEvidence):
 
     With `category`, each value of that column has a coefficient of its own, shrunk to the common one by
     `shrunk_capability`. In a step with prompts of a category in its batch, what the category's earlier batches add up
-    to is multiplied by `momentum`; in the others it stays. Categories whose references differ by less than `least_gap`
-    on the mean have the common coefficient.
+    to is multiplied by `momentum`; in the others it stays. A category in which the references turn out the wrong way
+    round (G_c < -k g / 2) has the common coefficient.
 
     Args:
         momentum: gamma of the capability coefficient.
@@ -106,7 +106,7 @@ class Interpolation(ImplicitEvidence):
         """The coefficient of each category, (C,)."""
         above, gap = sums
         found = shrunk_capability(above, gap, common, borrowed=self.borrowed, mean_gap=self.mean_gap)
-        return np.where(gap + self.borrowed * self.mean_gap > 0.5 * self.borrowed * self.mean_gap, found, common)
+        return np.where(gap > -0.5 * self.borrowed * self.mean_gap, found, common)
 
     # ---- the protocol ----
 
