@@ -34,8 +34,8 @@ class PromptPool:
             it is: a column on disk is not read before a prompt is asked for.
         columns: name -> N values. Numbers become numpy arrays, everything else object arrays. Columns with a known
             meaning are checked: `difficulty` (N,) finite, `reference_pass_rates` (N, 2) weak and strong in [0, 1] (or
-            more than two, of which `references` chooses),
-            `embedding` (N, d) finite, `category` (N,) text, or a tuple of texts where a prompt has several.
+            more than two, of which BOTS's `references` chooses), `embedding` (N, d) finite, `category` (N,) text, or a
+            tuple of texts where a prompt has several.
         left_out: columns that the data have and the pool can't, with the reason; said when a method needs one.
 
     Raises:
