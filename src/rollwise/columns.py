@@ -93,7 +93,7 @@ def _check_known(name: str, column: np.ndarray) -> None:
         if column.dtype.kind != "f" or column.ndim != dimensions or not np.isfinite(column).all():
             shape = "one finite number" if dimensions == 1 else "finite numbers, equally many"
             raise PoolError(f"column {name!r} must hold {shape} for each prompt")
-        if name == "reference_pass_rates" and (column.shape[1] != 2 or column.min() < 0 or column.max() > 1):
+        if name == "reference_pass_rates" and (column.shape[1] < 2 or column.min() < 0 or column.max() > 1):
             raise PoolError("column 'reference_pass_rates' must hold two rates in [0, 1] for each prompt: weak, strong")
     if name == "category":
         for row, value in enumerate(column):

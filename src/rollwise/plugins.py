@@ -5,7 +5,7 @@ A package installs names by entry points, for example in its pyproject.toml:
     [project.entry-points."rollwise.tasks"]
     maths = "my_package.tasks:Maths"
 
-The groups are `rollwise.tasks`, `.curricula`, `.gates`, `.judges` and `.rewards`.
+The groups are `rollwise.tasks`, `.curricula`, `.gates`, `.judges`, `.rewards`, `.beliefs` and `.implicit`.
 """
 
 from __future__ import annotations

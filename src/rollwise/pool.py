@@ -33,8 +33,9 @@ class PromptPool:
         prompts: N prompts (text or chat messages), handed back on tickets. Defaults to the ids. Any sequence is kept as
             it is: a column on disk is not read before a prompt is asked for.
         columns: name -> N values. Numbers become numpy arrays, everything else object arrays. Columns with a known
-            meaning are checked: `difficulty` (N,) finite, `reference_pass_rates` (N, 2) weak and strong in [0, 1],
-            `embedding` (N, d) finite, `category` (N,) text, or a tuple of texts where a prompt has several.
+            meaning are checked: `difficulty` (N,) finite, `reference_pass_rates` (N, 2) weak and strong in [0, 1] (or
+            more than two, of which BOTS's `references` chooses), `embedding` (N, d) finite, `category` (N,) text, or a
+            tuple of texts where a prompt has several.
         left_out: columns that the data have and the pool can't, with the reason; said when a method needs one.
 
     Raises:

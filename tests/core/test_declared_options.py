@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
-from rollwise.estimators import BELIEFS, PooledBelief
+from rollwise.estimators import BELIEFS, IMPLICIT, PooledBelief
 from rollwise.gates import GATES, DynamicSampling, Gate, make_dynamic_sampling
 from rollwise.inference.judge import SuccessHeadJudge
 from rollwise.inference.policies import POLICIES, make_policy
@@ -29,6 +29,7 @@ KINDS: dict[str, Any] = {
         *TASKS.values(),
         *JUDGES,
         *BELIEFS.values(),
+        *IMPLICIT.values(),
         PooledBelief,
         *POLICIES.values(),
         *RULES.values(),
@@ -36,7 +37,7 @@ KINDS: dict[str, Any] = {
 }
 CASES = [(name, option) for name, kind in KINDS.items() for option in options_of(kind)]
 WRONG = (-1.5, "nonsense", 5, object(), [])
-UNCHECKED = {"format"}  # a name in a registry or an object: `make_format` checks it
+UNCHECKED = {"format", "references"}  # names or objects: `make_format` and `check_references` check them
 
 
 @pytest.mark.parametrize(("kind", "name"), CASES)

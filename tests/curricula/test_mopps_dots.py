@@ -122,7 +122,7 @@ def test_the_defaults_of_dots_are_its_release_in_the_setting_of_bots() -> None:
     """tau 1e-3, alpha .5, softmax, layer-normed; in BOTS lambda = rho = 1 and no sampling (its section 4.4)."""
     dots = rw.DOTS()
     assert (dots.temperature, dots.target, dots.draw, dots.sampling) == (1e-3, 0.5, "softmax", "mean")
-    assert (dots.implicit, dots.features) == ("kernel", "layer-norm")
+    assert (dots.options["implicit"], dots.options["features"]) == ("kernel", "layer-norm")
     adaptation = dots.adaptation
     assert (adaptation.forgetting, adaptation.implicit_weight) == (1.0, 1.0)
 
@@ -131,7 +131,8 @@ def test_the_preset_bots_is_appendix_b_6() -> None:
     """lambda = rho = 1, no posterior sampling, evidence by interpolation, the nearest to one half."""
     for dots in (rw.DOTS.bots(), make_curriculum("dots", preset="bots")):
         assert isinstance(dots, rw.DOTS)
-        assert (dots.implicit, dots.draw, dots.sampling, dots.target) == ("interpolation", "top", "mean", 0.5)
+        assert (dots.draw, dots.sampling, dots.target) == ("top", "mean", 0.5)
+        assert dots.options["implicit"] == "interpolation"
         adaptation = dots.adaptation
         assert (adaptation.forgetting, adaptation.implicit_weight) == (1.0, 1.0)
     assert rw.DOTS.bots(target=0.7).target == 0.7

@@ -1,5 +1,7 @@
 """What a batch implies of other prompts: BOTS, section 3.3 and appendix E.2."""
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -17,6 +19,16 @@ from rollwise.estimators import (
     layer_norm,
     unit_norm,
 )
+
+
+def pool_with(**columns: Any) -> rw.PromptPool:
+    return rw.PromptPool(ids=list(map(str, range(len(next(iter(columns.values())))))), columns=columns)
+
+
+def kernel_of(embedding: np.ndarray, **options: Any) -> Kernel:
+    kernel = Kernel(**{"features": "given", **options})
+    kernel.bind(pool_with(embedding=embedding), 0)
+    return kernel
 
 
 def test_least_squares_by_hand() -> None:
@@ -58,18 +70,17 @@ def test_a_policy_on_the_line_is_found_by_both(mu: float, n: int, seed: int) -> 
 
 def test_the_capability_has_momentum_and_the_first_batch_starts_it() -> None:
     """mu = .5, then 1 with gamma .9: .55. A batch without a gap leaves it."""
-    source = Interpolation(
-        np.array([[0.2, 0.8], [0.4, 0.4], [0.1, 0.5]]), momentum=0.9, least_gap=0.01, least_squares=False
-    )
+    source = Interpolation()
+    source.bind(pool_with(reference_pass_rates=[[0.2, 0.8], [0.4, 0.4], [0.1, 0.5]]), 0)
     first = np.array([0])
     assert source.before(first) is None
     assert source.rates(np.array([1]), np.array([0.9])) is None
-    source.settle(first, np.array([0.5]))
+    source.settle(first, np.array([0.5]), np.array([4]))
     assert source.capability == pytest.approx(0.5)
     assert source.rates(first, np.array([0.8])) == pytest.approx([0.2 + 0.55 * 0.6, 0.4, 0.1 + 0.55 * 0.4])
     assert source.before(np.array([2])) == pytest.approx([0.3])  # without the batch now under way
-    source.settle(first, np.array([0.8]))
-    source.settle(np.array([1]), np.array([0.9]))
+    source.settle(first, np.array([0.8]), np.array([4]))
+    source.settle(np.array([1]), np.array([0.9]), np.array([4]))
     assert source.capability == pytest.approx(0.55)
 
 
@@ -91,17 +102,17 @@ def test_the_kernel_does_not_overflow_and_does_not_mind_its_chunks() -> None:
     for chunk in (1, 7, 1000):
         found = kernel_rates(rates, embedding, batch, temperature=0.001, chunk=chunk)
         assert found == pytest.approx(expected)
-    assert Kernel(embedding, temperature=1.0).before(batch) is None
+    assert kernel_of(embedding, temperature=1.0).before(batch) is None
 
 
 def test_a_kernel_over_many_prompts_takes_fewer_references() -> None:
     """1000 evaluations over 100 prompts leave 10 of the 100 references: every tenth in the order of rates."""
     embedding = np.zeros((100, 2))
     rates = np.arange(100) / 100.0
-    few = Kernel(embedding, temperature=1.0, most=1000)  # 1000 / 100 prompts
+    few = kernel_of(embedding, temperature=1.0, most=1000)  # 1000 / 100 prompts
     assert few.references == 10
     assert few.rates(np.arange(100), rates).tolist() == pytest.approx([0.45] * 100)  # 0, .1, ..., .9
-    all_of_them = Kernel(embedding, temperature=1.0)
+    all_of_them = kernel_of(embedding, temperature=1.0)
     assert all_of_them.rates(np.arange(100), rates).tolist() == pytest.approx([0.495] * 100)
 
 
@@ -127,7 +138,7 @@ def test_layer_norm_and_the_root_of_d_by_hand() -> None:
     So the rate 1 beside the rate 0 is implied e^1.414 / (e^1.414 + e^-1.414) = .9442 of its like.
     """
     embedding = np.array([[5.0, 1.0], [1.0, 5.0], [0.3, 0.1]])
-    kernel = Kernel(embedding, temperature=1.0, features="layer-norm")
+    kernel = kernel_of(embedding, temperature=1.0, features="layer-norm")
     found = kernel.rates(np.array([0, 1]), np.array([1.0, 0.0]))
     assert found is not None
     assert found.tolist() == pytest.approx([0.9442, 0.0558, 0.9442], abs=1e-4)
@@ -151,19 +162,21 @@ def test_the_fitted_temperature_by_hand() -> None:
 def test_the_scale_of_the_embeddings_does_not_matter(scale: float, features: Features, seed: int) -> None:
     rng = np.random.default_rng(seed)
     embedding, batch, rates = rng.standard_normal((30, 16)), np.arange(10), rng.random(10)
-    one, other = (Kernel(e, temperature=None, features=features) for e in (embedding, scale * embedding))
+    one, other = (kernel_of(e, temperature="fit", features=features) for e in (embedding, scale * embedding))
     assert one.rates(batch, rates) == pytest.approx(other.rates(batch, rates), abs=1e-3)
 
 
 @pytest.mark.parametrize("features", ["unit", "layer-norm", "given"])
-@pytest.mark.parametrize("temperature", [1.0, None])
+@pytest.mark.parametrize("temperature", [1.0, "fit"])
 @pytest.mark.parametrize(
     "embedding", [np.ones((6, 1)), np.zeros((6, 3)), np.full((6, 4), 0.1), np.arange(6.0)[:, None]]
 )
 def test_degenerate_embeddings_imply_rates_within_the_batchs(
-    embedding: np.ndarray, temperature: float | None, features: Features
+    embedding: np.ndarray, temperature: Any, features: Features
 ) -> None:
-    found = Kernel(embedding, temperature=temperature, features=features).rates(np.arange(4), np.array([0, 0.5, 1, 1]))
+    found = kernel_of(embedding, temperature=temperature, features=features).rates(
+        np.arange(4), np.array([0, 0.5, 1, 1])
+    )
     assert found is not None
     assert np.isfinite(found).all()
     assert 0.0 <= found.min() <= found.max() <= 1.0
@@ -184,13 +197,13 @@ def clusters(d: int, seed: int, *, shared: float = 0.0) -> tuple[np.ndarray, np.
 @pytest.mark.parametrize(
     ("d", "shared", "options"),
     [
-        (64, 0.0, {"features": "unit", "temperature": None}),  # BOTS's default
-        (64, 0.0, {"features": "layer-norm", "temperature": None}),  # DOTS's
+        (64, 0.0, {"features": "unit", "temperature": "fit"}),  # BOTS's default
+        (64, 0.0, {"features": "layer-norm", "temperature": "fit"}),  # DOTS's
         (64, 0.0, {"features": "layer-norm", "temperature": 1.0}),  # the tau of DOTS's release
-        (64, 3.0, {"features": "unit", "temperature": None}),  # a direction shared by all, as language models' have
-        (64, 3.0, {"features": "layer-norm", "temperature": None}),
-        (896, 3.0, {"features": "layer-norm", "temperature": None}),
-        (3, 0.0, {"features": "unit", "temperature": None}),
+        (64, 3.0, {"features": "unit", "temperature": "fit"}),  # a direction shared by all, as language models' have
+        (64, 3.0, {"features": "layer-norm", "temperature": "fit"}),
+        (896, 3.0, {"features": "layer-norm", "temperature": "fit"}),
+        (3, 0.0, {"features": "unit", "temperature": "fit"}),
     ],
 )
 def test_the_implied_rates_are_those_of_the_clusters(d: int, shared: float, options: dict, form: str) -> None:  # type: ignore[type-arg]
@@ -205,7 +218,7 @@ def test_the_implied_rates_are_those_of_the_clusters(d: int, shared: float, opti
             form == "layer-normed" and d > 3
         ):  # three dimensions less their mean are a circle, which holds no six clusters
             embedding = layer_norm(embedding)
-        found = Kernel(embedding, **options).rates(batch, rates)
+        found = kernel_of(embedding, **options).rates(batch, rates)
         assert found is not None
         measured.append((found.std(), np.corrcoef(found, truth)[0, 1]))
     sd, correlation = np.mean(measured, axis=0)
@@ -217,6 +230,6 @@ def test_the_given_unit_vectors_at_tau_1_are_flat() -> None:
     """What was the default: equation 9 on vectors of length 1 varies by e^1 at most."""
     embedding, truth = clusters(64, 0)
     batch = np.random.default_rng(0).permutation(1500)[:64]
-    found = Kernel(embedding, temperature=1.0, features="given").rates(batch, truth[batch])
+    found = kernel_of(embedding, temperature=1.0, features="given").rates(batch, truth[batch])
     assert found is not None
     assert found.std() < 0.15 < truth.std()

@@ -13,7 +13,7 @@ import rollwise as rw
 from rollwise.launching.command import Command, Extra, Machines
 from rollwise.launching.hydra import flattened, override
 from rollwise.launching.launch import Launch
-from rollwise.launching.prepared import splits, verl_rows, verl_task
+from rollwise.launching.prepared import named_columns, splits, verl_rows, verl_task
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
 from rollwise.training.config import TrainConfig
@@ -132,6 +132,14 @@ def test_the_rows_are_those_of_verl(data: Path) -> None:
 def test_prompts_of_text_name_the_remedy() -> None:
     with pytest.raises(rw.ConfigError, match="system"):
         verl_rows([{"id": "a", "prompt": "1+1"}], "sums")
+
+
+def test_columns_that_the_method_is_told_of_reach_verl() -> None:
+    records = [{"id": "a", "prompt": [{"role": "user", "content": "1+1"}], "weak": 0.25, "strong": 0.75, "other": 1}]
+    named = named_columns({"references": ["weak", "strong"], "momentum": 0.9})
+    (row,) = verl_rows(records, "sums", named)
+    assert (row["weak"], row["strong"]) == (0.25, 0.75)
+    assert "other" not in row
 
 
 def test_the_embedded_policy_is_refused() -> None:

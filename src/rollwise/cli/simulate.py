@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import asdict, fields
 from pathlib import Path
 from typing import Any
 
@@ -24,8 +24,11 @@ examples:
   rollwise simulate examples/simulate/revisit.yaml --out runs/revisit --jobs 2
   rollwise simulate --replay runs/uniform                 a finished run with --curriculum uniform as the world
   rollwise simulate --replay past.jsonl --reward_column score    past rollouts, as `rollwise profile --rollouts` reads
+  rollwise simulate --replay runs/uniform --shadow        how well estimators predict each step of that run
 
-OUT gets results.json, results.csv, curves.png, and a file a run under runs/. All of it is SIMULATED, and says so.
+OUT gets results.json, results.csv, curves.png, and a file a run under runs/. All of it is SIMULATED, and says so. With
+--shadow it gets shadow.json, shadow.csv and shadow.png; CONFIG's methods are the estimators, and each must keep a
+belief about every prompt.
 """
 
 
@@ -46,6 +49,11 @@ def build_parser() -> ArgumentParser:
         help="the world: folder of a uniform run, or past rollouts in a file or folder; CONFIG is optional",
     )
     parser.add_class_arguments(Columns, as_group=False)
+    parser.add_argument(
+        "--shadow",
+        action="store_true",
+        help="with --replay: estimators follow the run and predict each step; Pearson, ROC AUC, ms and memory",
+    )
     parser.add_argument("--template", action="store_true", help="print a commented config with every default")
     return parser
 
@@ -92,7 +100,7 @@ def _schema_of(kind: type, meanings: dict[str, str], skip: set[str] | None = Non
 
 
 def _config(options: Namespace) -> Any:
-    from rollwise.simulation.config import SimulateConfig
+    from rollwise.simulation import config, shadow
 
     path, replay = options.get("config"), options.get("replay")
     if path is None and replay is None:
@@ -103,22 +111,33 @@ def _config(options: Namespace) -> Any:
         raise ConfigError(f"--{next(iter(columns))} names a column of past rollouts; give them with --replay FILE")
     if columns:
         more["replay"] = {"run": replay, "columns": columns}
-    return SimulateConfig.from_dict(more) if path is None else SimulateConfig.from_file(path, **more)
+    if options.get("shadow") and path is None:
+        methods = {name: asdict(method) for name, method in shadow.ESTIMATORS.items()}
+        more |= {"methods": methods, "seeds": 1}
+    made = config.SimulateConfig.from_dict(more) if path is None else config.SimulateConfig.from_file(path, **more)
+    if options.get("shadow") and made.replay is None:
+        raise ConfigError("--shadow follows the log of a uniform run; give it with --replay RUN, or replay in CONFIG")
+    return made
 
 
 def run(options: Namespace) -> int:
     """Simulate what is not there yet, and show the table."""
-    if options.get("template"):
-        from rollwise.simulation.template import template
+    from rollwise.simulation import shadow, template
 
-        say(template())
+    if options.get("template"):
+        say(template.template())
         return 0
-    config = _config(options)
-    out = Path(options.get("out") or f"runs/simulate-{Path(options.get('config') or options.replay).stem}")
+    config, follows = _config(options), bool(options.get("shadow"))
+    name = f"{'shadow' if follows else 'simulate'}-{Path(options.get('config') or options.replay).stem}"
+    out = Path(options.get("out") or f"runs/{name}")
     try:
-        _simulate(config, out)
+        if follows:
+            _shadow(config, out, shadow)
+        else:
+            _simulate(config, out)
     except KeyboardInterrupt:
-        say("rollwise: interrupted; finished runs are kept, and the same command goes on\n", error=True)
+        kept = "" if follows else "; finished runs are kept, and the same command goes on"
+        say(f"rollwise: interrupted{kept}\n", error=True)
         return 130
     return 0
 
@@ -126,31 +145,47 @@ def run(options: Namespace) -> int:
 def _simulate(config: Any, out: Path) -> None:
     from rollwise.simulation import runs, table
 
+    def draw() -> Path:
+        from rollwise.simulation.curves import draw_curves
+
+        return draw_curves(config, found, out)
+
     with _Progress(len(config.methods) * len(config.seeds)) as progress:
         found = runs.run_all(config, out, on_run=progress.done)
     table.write_results(config, found, out)
+    _show(table.make_table(config, found), f"SIMULATED: {out}/results.json, results.csv", draw)
+
+
+def _shadow(config: Any, out: Path, shadow: Any) -> None:
+    with _Progress(len(config.methods) * len(config.seeds), "shadow") as progress:
+        followed, left_out = shadow.follow_all(config, on_run=progress.done)
+    shadow.write_shadow(config, followed, left_out, out)
+    table = shadow.shadow_table(followed, left_out)
+    _show(table, f"{out}/shadow.json, shadow.csv", lambda: shadow.draw_shadow(followed, out))
+
+
+def _show(table: Any, files: str, draw: Any) -> None:
+    """The table, and where the files are; with the figure's, if it can be drawn."""
     console = make_console()
     if not console.is_terminal:
         console = make_console(width=200)  # a log file has no width of its own
-    console.print(table.make_table(config, found))
+    console.print(table)
     try:
-        from rollwise.simulation.curves import draw_curves
-
-        drawn = f" and {draw_curves(config, found, out).name}"
+        drawn = f" and {draw().name}"
     except ImportError:
         drawn = '; for curves: pip install "rollwise[report]"'
-    console.print(f"SIMULATED: {out}/results.json, results.csv{drawn}", highlight=False, soft_wrap=True)
+    console.print(f"{files}{drawn}", highlight=False, soft_wrap=True)
 
 
 class _Progress:
     """A bar over runs on a terminal; elsewhere a line a run."""
 
-    def __init__(self, total: int) -> None:
+    def __init__(self, total: int, title: str = "SIMULATED") -> None:
         from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-        self.console, self.total, self.count = make_console(stderr=True), total, 0
+        self.console, self.total, self.count, self.title = make_console(stderr=True), total, 0, title
         columns = (
-            TextColumn("SIMULATED"),
+            TextColumn(title),
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
@@ -173,5 +208,5 @@ class _Progress:
         self.bar.update(self.task, completed=self.count, last=last)
         if not self.console.is_terminal:
             self.console.print(
-                f"SIMULATED {self.count}/{self.total}: {last}", markup=False, highlight=False, soft_wrap=True
+                f"{self.title} {self.count}/{self.total}: {last}", markup=False, highlight=False, soft_wrap=True
             )

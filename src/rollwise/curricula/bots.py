@@ -9,11 +9,30 @@ from typing import Any, Literal, Unpack
 import numpy as np
 
 from rollwise.acquisition import ACQUISITIONS, nearness
+from rollwise.curricula.families.implied import (
+    Implicit,
+    bind_evidence,
+    checked_rates,
+    described,
+    interpolates,
+    make_evidence,
+)
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.estimators import Adaptation, Conjugate, Features, Implicit, implicit_evidence, make_conjugate
-from rollwise.options import Count, Positive, PositiveShare, Share
+from rollwise.errors import ConfigError
+from rollwise.estimators import (
+    Adaptation,
+    Conjugate,
+    Features,
+    References,
+    difficulty_limits,
+    make_conjugate,
+    prior_from_pool,
+)
+from rollwise.options import Count, Positive, PositiveShare, Share, Weight
 from rollwise.pool import PromptPool
+
+_STRENGTH = 4.0  # rollouts that a prompt's own prior stands for, besides the family's
 
 
 class BOTS(
@@ -33,13 +52,22 @@ class BOTS(
         sampling: "thompson" draws a rate from each belief; "mean" takes the belief's mean.
         target: p*, the success rate sought (section 3.4: 0.5).
         acquisition: "target", or the greatest "variance" of a score or "uncertainty" of the belief, as in `Selector`.
-        implicit: "interpolation" (section 3.3), "kernel" (E.2), "none"; "auto" interpolates if there are references.
-        belief: "beta"; "gaussian" for continuous rewards and "dirichlet" for graded ones (appendix E.4.1).
+        implicit: "interpolation" (section 3.3), "kernel" (E.2), "none"; "auto" interpolates if there are references;
+            "judge:NAME", a name in `rollwise.estimators.IMPLICIT`, an `ImplicitEvidence` or a `Judge`; or a list.
+        implicit_shares: of a list of sources, the share of the pseudo-rollouts that each has; equal by default.
+        references: the columns with the pass rates of the weak and of the strong reference, as in ["weak", "strong"];
+            or two positions in `reference_pass_rates`, where it has more. By default that column is the pair.
+        belief: "beta"; "gaussian" for continuous rewards and "dirichlet" for graded ones (appendix E.4.1); a name in
+            `rollwise.estimators.BELIEFS`, or a `Conjugate`.
         prior: alpha_0, beta_0 (1, 1); of a Gaussian mu_0, sigma_0 (0.5, 0.5); a count a level of a Dirichlet (1 each).
+            One for each prompt (table 5): "references", "difficulty" or a column; see `prior_from_pool`.
+        prior_strength: rollouts that a rate stands for in a prior for each prompt (default 4).
         levels: of a Dirichlet: the scores that rewards take (default 0, 0.1, 1).
         reward_sd: of a Gaussian: sigma, the standard deviation of a rollout's score (default 0.25).
         adaptive: lambda and rho follow the outcomes from the given values on (appendix E.4.2); see `Adaptation`.
         capability: mu_t of a batch: "ratio" of means (section 3.3), or "least-squares" over its prompts.
+        capability_by: a column of domains, as "category": each has a coefficient, shrunk to the common one; None: one
+            for all (the paper's); see `Interpolation`.
         momentum: gamma of the capability coefficient (section 3.3; no number there, 0.9 in the authors' release).
         least_gap: a batch whose references differ by less leaves the coefficient unchanged; see `capability`.
         kernel_temperature: tau of equation 9, or "fit": fitted to each batch (the paper gives none).
@@ -51,6 +79,7 @@ class BOTS(
     """
 
     belief: Conjugate
+    unsaved_if_none = frozenset({"implicit_shares", "references", "prior_strength", "capability_by"})
 
     def __init__(
         self,
@@ -62,12 +91,16 @@ class BOTS(
         target: Share = 0.5,
         acquisition: Literal["target", "variance", "uncertainty"] = "target",
         implicit: Implicit = "auto",
-        belief: Literal["beta", "gaussian", "dirichlet"] = "beta",
-        prior: tuple[float, ...] | None = None,
+        implicit_shares: tuple[Weight, ...] | None = None,
+        references: References = None,
+        belief: Literal["beta", "gaussian", "dirichlet"] | str | Conjugate = "beta",
+        prior: tuple[float, ...] | str | None = None,
+        prior_strength: Positive | None = None,
         levels: tuple[float, ...] | None = None,
         reward_sd: float | None = None,
         adaptive: bool = False,
         capability: Literal["ratio", "least-squares"] = "ratio",
+        capability_by: str | None = None,
         momentum: Share = 0.9,
         least_gap: PositiveShare = 0.01,
         kernel_temperature: Positive | Literal["fit"] = "fit",
@@ -79,29 +112,57 @@ class BOTS(
         **core: Unpack[CoreOptions],
     ) -> None:
         self.adaptation = Adaptation(forgetting=forgetting, implicit_weight=implicit_weight, adaptive=adaptive)
-        self.target, self.acquisition, self.update = target, acquisition, update
-        self.implicit, self.capability, self.momentum, self.least_gap = implicit, capability, momentum, least_gap
-        self.kernel_temperature, self.features = kernel_temperature, features
+        self.target, self.acquisition, self.update, self.lane = target, acquisition, update, sampling
+        kernel = {"temperature": kernel_temperature, "features": features}
+        domains = {"references": references, "category": capability_by}
+        interpolation = {"momentum": momentum, "least_gap": least_gap, "capability": capability, **domains}
+        self.evidence_maker = make_evidence(implicit, implicit_shares, interpolation=interpolation, kernel=kernel)
         self.sample_by(sampling)
-        self.lane = sampling
-        self.belief = make_conjugate(belief, {"prior": prior, "levels": levels, "reward_sd": reward_sd})
-        self.columns_spec = self.belief.columns_spec
+        self.believe(belief, prior, prior_strength, levels=levels, reward_sd=reward_sd)
         self.draw_by(draw, temperature, candidate_multiplier)
-        super().__init__(pool, **core)
+        super().__init__(pool, options=described(implicit=implicit, belief=belief), **core)
+
+    def believe(
+        self, family: str | Conjugate, prior: tuple[float, ...] | str | None, strength: float | None, **options: Any
+    ) -> None:
+        """Keep the family of beliefs, and where their priors come from."""
+        by_prompt = isinstance(prior, str)
+        if strength is not None and not by_prompt:
+            raise ConfigError(
+                f"prior_strength is of a prior for each prompt, as prior='difficulty', got prior={prior!r}"
+            )
+        self.prior_column = prior if isinstance(prior, str) else None
+        self.prior_strength = _STRENGTH if strength is None else strength
+        self.belief = make_conjugate(family, {"prior": None if by_prompt else prior, **options})
+        self.columns_spec = self.belief.columns_spec
 
     def build(self) -> None:
         super().build()
         self.adaptation = copy.deepcopy(self.adaptation)
-        self.evidence_source = implicit_evidence(
+        placed = [name for name in ("references", "capability_by") if self.options.get(name) is not None]
+        if placed and self.prior_column != "references" and not interpolates(self.evidence_maker):
+            implicit = self.options["implicit"]
+            raise ConfigError(f"{placed[0]} is of the interpolation, and there is none with implicit={implicit!r}")
+        self.limits = difficulty_limits(self.pool) if self.prior_column == "difficulty" else (0.0, 1.0)
+        self._begin_priors(np.arange(len(self.pool)))
+        self.evidence_source = bind_evidence(
+            self.evidence_maker,
             self.pool,
-            self.implicit,
+            auto=self.options["implicit"] == "auto",
             weight=self.adaptation.implicit_weight,
-            momentum=self.momentum,
-            least_gap=self.least_gap,
-            least_squares=self.capability == "least-squares",
-            temperature=None if self.kernel_temperature == "fit" else float(self.kernel_temperature),
-            features=self.features,
+            seed=lambda: int(self.rng["implicit"].integers(2**63)),
         )
+
+    def _begin_priors(self, slots: np.ndarray) -> None:
+        """Each prompt's own prior, if it has one; the beliefs of `slots` are that alone."""
+        if self.prior_column is not None:
+            priors = prior_from_pool(
+                *(self.belief, self.pool, self.prior_column),
+                strength=self.prior_strength,
+                references=self.options.get("references"),
+                limits=self.limits,
+            )
+            self.belief.begin_with(priors, slots)
 
     # ---- tell: equations 1 to 5. `observe` adds the counts of equation 2 ----
 
@@ -111,8 +172,8 @@ class BOTS(
         if not len(slots):
             return [p.copy() for p in self.belief.parameters]
         source, rho = self.evidence_source, self.adaptation.implicit_weight
-        implied = source.rates(slots, rates) if source is not None and rho else None  # equation 5
-        return self.belief.updated(  # equations 1 and 3; by equation 4, a Beta stays a Beta
+        implied = checked_rates(source, slots, rates, len(self.pool)) if source is not None and rho else None
+        return self.belief.updated(  # equations 1 and 3 (5 is the interpolation's); by equation 4, a Beta stays a Beta
             forgetting=self.adaptation.forgetting,
             implicit_weight=rho,
             implied=implied,
@@ -124,6 +185,7 @@ class BOTS(
         slots, count, rates = self.belief.heard()
         updated, source = self._updated(), self.evidence_source
         implied = None if source is None else source.before(slots)
+        implied = None if implied is None or np.isnan(implied).any() else implied
         if len(slots):  # else every outcome is of a prompt that has left the pool since
             self.adaptation.learn(
                 rates,
@@ -134,7 +196,7 @@ class BOTS(
                 implied=implied,
             )
             if source is not None:
-                source.settle(slots, rates)  # after the beliefs, which use the coefficient of the step before
+                source.settle(slots, rates, count)  # after the beliefs, which use the coefficient of the step before
         self.belief.settle(updated)
         self.new_round()
 
@@ -161,20 +223,25 @@ class BOTS(
     # ---- metrics, saving ----
 
     def own_metrics(self) -> dict[str, float]:
-        coefficient = None if self.evidence_source is None else self.evidence_source.capability
         return {
             "belief_mean": float(self.belief.mean().mean()),
             "belief_size": float(self.belief.effective_size().mean()),
-            **({} if coefficient is None else {"capability": coefficient}),
+            **({} if self.evidence_source is None else self.evidence_source.metrics()),
             **self.adaptation.metrics(),
         }
 
     def own_state(self) -> dict[str, Any]:
-        coefficient = None if self.evidence_source is None else self.evidence_source.capability
-        return {**super().own_state(), "capability": coefficient, "adaptation": self.adaptation.state_dict()}
+        kept = {} if self.evidence_source is None else dict(self.evidence_source.state_dict())
+        own = {"capability": kept.pop("capability", None), "adaptation": self.adaptation.state_dict()}
+        limits = {"difficulty_limits": list(self.limits)} if self.prior_column == "difficulty" else {}
+        return {**super().own_state(), **own, **({"implicit": kept} if kept else {}), **limits}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        if self.evidence_source is not None and state["capability"] is not None:
-            self.evidence_source.capability = float(state["capability"])
+        kept, source = {"capability": state["capability"], **state.get("implicit", {})}, self.evidence_source
+        if source is not None and source.state_dict().keys() <= kept.keys():  # else it begins anew, of other options
+            source.load_state_dict(kept)
+        if "difficulty_limits" in state and self.prior_column == "difficulty":  # new prompts by the same measure
+            self.limits = (float(state["difficulty_limits"][0]), float(state["difficulty_limits"][1]))
+            self._begin_priors(added)
         self.adaptation.load_state_dict(state["adaptation"])
         super().load_own_state(state, added)

@@ -6,10 +6,11 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self, Unpack
 
 from rollwise.curricula.bots import BOTS
+from rollwise.curricula.families.implied import Implicit
 from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
-from rollwise.estimators import Features, Implicit
+from rollwise.estimators import Features, References
 from rollwise.options import Positive, Share
 from rollwise.pool import PromptPool
 
@@ -43,7 +44,8 @@ class DOTS(
 
     Args:
         pool: needs `embedding`, or `reference_pass_rates` for "interpolation".
-        implicit: "kernel" (DOTS) or "interpolation".
+        implicit: "kernel" (DOTS), "interpolation", or any other that BOTS takes.
+        references: of "interpolation"; see `BOTS`.
         target: alpha = 0.5.
         draw: "softmax" (DOTS), or "top": the nearest.
         temperature: tau of the selection (release: 1e-3).
@@ -58,6 +60,7 @@ class DOTS(
         pool: PromptPool | None = None,
         *,
         implicit: Implicit = "kernel",
+        references: References = None,
         target: Share = 0.5,
         draw: Draw = "softmax",
         temperature: Positive = 1e-3,
@@ -71,6 +74,7 @@ class DOTS(
             implicit_weight=1.0,
             sampling="mean",
             implicit=implicit,
+            references=references,
             target=target,
             draw=draw,
             temperature=temperature,

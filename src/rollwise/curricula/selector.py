@@ -31,7 +31,7 @@ class Selector(
     Args:
         pool: any prompts.
         estimator: what is believed: "average" (moving averages of the score and its square), "beta", "gaussian" or
-            "dirichlet" (BOTS's beliefs, without implicit evidence).
+            "dirichlet" (BOTS's beliefs, without implicit evidence), or a name in `rollwise.estimators.BELIEFS`.
         estimator_options: of the estimator: `prior`, `levels`, `reward_sd`; see `BOTS`.
         forgetting: of a belief, how much of it is given up a step; of an average, the weight of the new observation.
         acquisition: what is sought: "variance" (of a rollout's score: what a group is expected to teach), "target" (a
@@ -61,7 +61,7 @@ class Selector(
         self,
         pool: PromptPool | None = None,
         *,
-        estimator: Literal["average", "beta", "gaussian", "dirichlet"] = "average",
+        estimator: Literal["average", "beta", "gaussian", "dirichlet"] | str = "average",
         estimator_options: Mapping[str, Any] | None = None,
         forgetting: Share = 0.5,
         acquisition: str | Acquisition = "variance",

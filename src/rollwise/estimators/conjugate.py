@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.errors import ConfigError
 from rollwise.estimators.belief import Belief
 from rollwise.options import Positive
 
@@ -23,7 +24,7 @@ from rollwise.options import Positive
 def bots_update(
     parameter: np.ndarray,
     *,
-    prior: float,
+    prior: float | np.ndarray,
     explicit: np.ndarray,
     implicit: np.ndarray,
     forgetting: float,
@@ -59,6 +60,25 @@ class Conjugate(Belief):
     def use(self, columns: Any) -> None:
         self.parameters: list[np.ndarray] = [columns[name] for name in self.names]
         self.told: list[np.ndarray] = [columns[f"told_{name}"] for name in self.names]
+        self.priors: list[float | np.ndarray] = list(self.prior)
+
+    def begin_with(self, priors: Sequence[np.ndarray], slots: np.ndarray | slice = slice(None)) -> None:
+        """A prior for each prompt, P arrays (N,), from now on; the beliefs of `slots` are their priors alone."""
+        self.priors = list(priors)
+        for parameter, prior in zip(self.parameters, priors, strict=True):
+            parameter[slots] = prior[slots]
+
+    def natural(self, values: np.ndarray, what: str) -> list[np.ndarray]:
+        """Parameters, P arrays (N,), of priors (N, A) that are written as the option `prior` is.
+
+        Raises:
+            ConfigError: another number of values than the family has, or values that are no prior.
+        """
+        if values.shape[1] != len(self.names) or not (np.isfinite(values) & (values > 0)).all():
+            raise ConfigError(
+                f"{what} must hold {len(self.names)} numbers > 0 for each prompt: {', '.join(self.names)}"
+            )
+        return list(values.T)
 
     def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
         for told, statistic in zip(self.told, self.statistics(scores), strict=True):
@@ -79,21 +99,30 @@ class Conjugate(Belief):
         Args:
             forgetting: lambda.
             implicit_weight: rho.
-            implied: p~ (N,), the mean score that the other outcomes imply; None: there is no implicit evidence.
+            implied: p~ (N,), the mean score that the other outcomes imply, NaN where they imply nothing; None: there is
+                no implicit evidence.
             n: the size of the pseudo-rollouts.
             told_only: prompts without rollouts of their own stay as they are.
         """
         rho = 0.0 if implied is None else implicit_weight
-        pseudo = self.told if implied is None else self.implied_statistics(implied, n)
+        pseudo = self.told if implied is None else self._pseudo(implied, n)
         elsewhere = self.size(self.told) == 0.0
         new = []
-        for parameter, prior, told, other in zip(self.parameters, self.prior, self.told, pseudo, strict=True):
+        for parameter, prior, told, other in zip(self.parameters, self.priors, self.told, pseudo, strict=True):
             implicit = np.where(elsewhere, other, told)
             moved = bots_update(
                 parameter, prior=prior, explicit=told, implicit=implicit, forgetting=forgetting, implicit_weight=rho
             )
             new.append(np.where(elsewhere, parameter, moved) if told_only else moved)
         return new
+
+    def _pseudo(self, implied: np.ndarray, n: float) -> list[np.ndarray]:
+        """Statistics of n pseudo-rollouts of every prompt; 0 where nothing is implied."""
+        unknown = np.isnan(implied)
+        if not unknown.any():
+            return self.implied_statistics(implied, n)
+        known = self.implied_statistics(np.where(unknown, 0.0, implied), n)
+        return [np.where(unknown, 0.0, statistic) for statistic in known]
 
     def settle(self, parameters: Sequence[np.ndarray]) -> None:
         """Store the updated parameters, which hold the outcomes now."""

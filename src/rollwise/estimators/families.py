@@ -11,7 +11,8 @@ from rollwise.errors import ConfigError
 from rollwise.estimators.average import AverageBelief
 from rollwise.estimators.belief import Belief
 from rollwise.estimators.conjugate import BetaBelief, Conjugate, count_and_sum, ratio
-from rollwise.options import Positive, Range, Share, make_named
+from rollwise.options import Positive, Range, Share, make
+from rollwise.plugins import Registry
 
 _Finite = Annotated[float, Range(-1e12, 1e12)]
 
@@ -41,6 +42,13 @@ class GaussianBelief(Conjugate):
         self.reward_sd = reward_sd
         nu = (reward_sd / sd) ** 2
         self.prior = (mean * nu, nu)
+
+    def natural(self, values: np.ndarray, what: str) -> list[np.ndarray]:
+        """Chi and nu, (N,) each, of mu_0 and sigma_0 (N, 2)."""
+        if values.shape[1] != 2 or not np.isfinite(values).all() or not (values[:, 1] > 0).all():
+            raise ConfigError(f"{what} must hold two numbers for each prompt: mu_0, sigma_0 > 0")
+        nu = (self.reward_sd / values[:, 1]) ** 2
+        return [values[:, 0] * nu, nu]
 
     def statistics(self, scores: Sequence[np.ndarray]) -> list[np.ndarray]:
         count, total = count_and_sum(scores)
@@ -133,12 +141,13 @@ class DirichletBelief(Conjugate):
         return np.asarray(np.maximum(variance, 0.0))  # rounding can take it below
 
 
-CONJUGATE: dict[str, type[Conjugate]] = {
-    "beta": BetaBelief,
-    "dirichlet": DirichletBelief,
-    "gaussian": GaussianBelief,
-}
-BELIEFS: dict[str, type[Belief]] = {"average": AverageBelief, **CONJUGATE}
+BELIEFS: Registry[type[Belief]] = Registry(
+    "belief",
+    "beliefs",
+    {"average": AverageBelief, "beta": BetaBelief, "dirichlet": DirichletBelief, "gaussian": GaussianBelief},
+)
+"""Beliefs by name. Put a family of your own in, or name it as `file.py:Name`; BOTS takes those that are `Conjugate`."""
+BELIEFS.base = Belief
 
 
 def make_belief(family: str, options: Mapping[str, Any]) -> Belief:
@@ -147,12 +156,27 @@ def make_belief(family: str, options: Mapping[str, Any]) -> Belief:
     Raises:
         ConfigError: an unknown name, or an option that the family does not take.
     """
-    return make_named("belief", BELIEFS, family, _given(options))
+    return make(f"belief {family!r}", BELIEFS.find(family), _given(options))
 
 
-def make_conjugate(family: str, options: Mapping[str, Any]) -> Conjugate:
-    """The same for the exponential families of BOTS."""
-    return make_named("belief", CONJUGATE, family, _given(options))
+def make_conjugate(family: str | Conjugate, options: Mapping[str, Any]) -> Conjugate:
+    """The same for a family that BOTS can update; or a belief of such a family, as it is.
+
+    Raises:
+        ConfigError: besides, a belief that is not conjugate, or options for one that is made already.
+    """
+    if isinstance(family, str):
+        made = make_belief(family, options)
+    else:
+        made = family
+        if given := _given(options):
+            raise ConfigError(
+                f"{next(iter(given))} is of a belief given by name; give yours its options when you make it"
+            )
+    if not isinstance(made, Conjugate):
+        names = ", ".join(name for name, kind in BELIEFS.items() if issubclass(kind, Conjugate))
+        raise ConfigError(f"belief must be a rollwise.estimators.Conjugate or one of {names}, got {family!r}")
+    return made
 
 
 def _given(options: Mapping[str, Any]) -> dict[str, Any]:

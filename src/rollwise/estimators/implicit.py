@@ -1,20 +1,9 @@
-"""What a batch says about prompts outside it: BOTS, section 3.3 and appendix E.2."""
+"""What a batch says about prompts outside it, as functions: BOTS, section 3.3 and appendix E.2."""
 
 from __future__ import annotations
 
-import logging
-from typing import Literal
-
 import numpy as np
 
-from rollwise.pool import PromptPool
-
-logger = logging.getLogger(__name__)
-
-Implicit = Literal["auto", "interpolation", "kernel", "none"]
-Features = Literal["unit", "layer-norm", "given"]
-
-_FITTED_ON = 512  # prompts of a batch that a kernel's temperature is fitted to, at most
 _TEMPERATURES = 2.0 ** np.arange(3.0, -6.5, -0.5)  # 8 to 1/64 of the scores' standard deviation, the flattest first
 
 
@@ -51,8 +40,10 @@ def capability_by_least_squares(
     return float(gap @ (rates - weak)) / square if square >= least_gap**2 * len(gap) else None
 
 
-def interpolate(capability: float, reference_pass_rates: np.ndarray) -> np.ndarray:
+def interpolate(capability: float | np.ndarray, reference_pass_rates: np.ndarray) -> np.ndarray:
     """BOTS, equation 5: the success rates (N,) that a capability implies, from references (N, 2) weak and strong.
+
+    The capability is one number, or one for each prompt (N,).
 
     >>> interpolate(0.5, np.array([[0.2, 0.6], [0.0, 1.0]])).tolist()
     [0.4, 0.5]
@@ -136,128 +127,3 @@ def fitted_temperature(rates: np.ndarray, scores: np.ndarray) -> float:
         errors[i] = np.mean((rates @ weights / weights.sum(axis=0) - rates) ** 2)
     best = int(np.argmax(errors <= errors.min() + 1e-9))
     return spread * float(_TEMPERATURES[best])
-
-
-class Interpolation:
-    """Places the policy between a weak and a strong reference model, with momentum (section 3.3).
-
-    Args:
-        reference_pass_rates: (N, 2) weak and strong.
-        momentum: gamma of the capability coefficient.
-        least_gap: references that differ by less on a batch leave the coefficient as it is.
-        least_squares: fit the coefficient to the batch's prompts, instead of dividing means.
-    """
-
-    def __init__(
-        self, reference_pass_rates: np.ndarray, *, momentum: float, least_gap: float, least_squares: bool
-    ) -> None:
-        self.references, self.momentum, self.least_gap = reference_pass_rates, momentum, least_gap
-        self.least_squares = least_squares
-        self.capability: float | None = None
-
-    def moved(self, slots: np.ndarray, rates: np.ndarray) -> float | None:
-        """mu~_t with a batch (B,) of outcomes (B,); the first one starts the average."""
-        if self.least_squares:
-            now = capability_by_least_squares(rates, self.references[slots], least_gap=self.least_gap)
-        else:
-            weak, strong = self.references[slots].mean(axis=0)
-            now = capability(float(rates.mean()), float(weak), float(strong), least_gap=self.least_gap)
-        if now is None or self.capability is None:
-            return self.capability if now is None else now
-        return self.momentum * self.capability + (1.0 - self.momentum) * now
-
-    def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
-        """p~(k, B_t) of every prompt, (N,); None before any batch gave a coefficient."""
-        coefficient = self.moved(slots, rates)
-        return None if coefficient is None else interpolate(coefficient, self.references)
-
-    def before(self, slots: np.ndarray) -> np.ndarray | None:
-        """The rates implied for `slots` before this step's batch, (B,)."""
-        return None if self.capability is None else interpolate(self.capability, self.references[slots])
-
-    def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
-        """End the step: keep the coefficient."""
-        self.capability = self.moved(slots, rates)
-
-
-class Kernel:
-    """Similar prompts have similar rates (appendix E.2).
-
-    A batch of B costs N B evaluations of the kernel, in single precision: over a second for a million prompts and 256
-    references. Where there would be more than `most`, a part of the batch, even in its rates, stands for all of it.
-
-    Args:
-        embedding: (N, d).
-        temperature: tau of equation 9; None fits it to each batch, see `fitted_temperature`.
-        features: what equation 9 is given. "unit": vectors of length 1. "layer-norm": DOTS's release, vectors
-            standardised one by one, and their inner products over sqrt(d); of three dimensions it leaves a circle.
-            "given": the embedding as it is.
-        most: evaluations of the kernel a step.
-    """
-
-    def __init__(
-        self,
-        embedding: np.ndarray,
-        *,
-        temperature: float | None,
-        features: Features = "given",
-        most: int = 20_000_000,
-    ) -> None:
-        self.embedding: np.ndarray = embedding.astype(np.float32)
-        self.temperature = temperature
-        if features == "unit":
-            self.embedding = unit_norm(self.embedding)
-        elif features == "layer-norm":  # the fourth root on both sides of the product
-            self.embedding = layer_norm(self.embedding) / np.float32(max(1, embedding.shape[1]) ** 0.25)
-        self.references = max(8, most // len(embedding))
-        self.capability: float | None = None
-
-    def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
-        """p~(k, B_t) of every prompt, (N,)."""
-        if len(slots) > self.references:  # evenly through the batch in the order of rates, which keeps their spread
-            order = np.argsort(rates, kind="stable")
-            some = order[(np.arange(self.references) * len(order)) // self.references]
-            slots, rates = slots[some], rates[some]
-        temperature = self._fitted(slots, rates) if self.temperature is None else self.temperature
-        return kernel_rates(rates, self.embedding, slots, temperature=temperature)
-
-    def _fitted(self, slots: np.ndarray, rates: np.ndarray) -> float:
-        some = (np.arange(min(len(slots), _FITTED_ON)) * len(slots)) // min(len(slots), _FITTED_ON)
-        points = self.embedding[slots[some]]
-        return fitted_temperature(rates[some], points @ points.T)
-
-    def before(self, slots: np.ndarray) -> np.ndarray | None:
-        """The kernel keeps nothing from one step to the next."""
-        return None
-
-    def settle(self, slots: np.ndarray, rates: np.ndarray) -> None:
-        """Nothing to keep."""
-
-
-def implicit_evidence(
-    pool: PromptPool,
-    kind: Implicit,
-    *,
-    weight: float,
-    momentum: float,
-    least_gap: float,
-    least_squares: bool,
-    temperature: float | None,
-    features: Features,
-) -> Interpolation | Kernel | None:
-    """The source of BOTS's implicit evidence for a pool; None without one. For the options see the two classes.
-
-    Raises:
-        MissingColumnError: the pool lacks the column that `kind` needs.
-    """
-    if kind == "auto":
-        kind = "interpolation" if "reference_pass_rates" in pool.columns else "none"
-        if kind == "none" and weight:
-            logger.info("BOTS: no column 'reference_pass_rates', so beliefs rest on each prompt's own rollouts")
-    what, remedy = f"BOTS with implicit={kind!r}", "add it, or pass implicit='none'"
-    if kind == "interpolation":
-        references = pool.require("reference_pass_rates", what, remedy)
-        return Interpolation(references, momentum=momentum, least_gap=least_gap, least_squares=least_squares)
-    if kind == "kernel":
-        return Kernel(pool.require("embedding", what, remedy), temperature=temperature, features=features)
-    return None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -30,12 +30,13 @@ def verl_task(config: TrainConfig) -> Task:
     return task_of(config)
 
 
-def verl_rows(records: Sequence[Mapping[str, Any]], source: str) -> list[dict[str, Any]]:
+def verl_rows(records: Sequence[Mapping[str, Any]], source: str, columns: Collection[str] = ()) -> list[dict[str, Any]]:
     """Records of a task as verl's rows: all of their columns stand in `extra_info`, where the reward finds them.
 
     Args:
         records: with `id`, `prompt` (chat messages) and the columns that the reward needs.
         source: verl's `data_source`.
+        columns: more that the curriculum reads, as its options name them.
 
     Raises:
         ConfigError: prompts of text, where verl takes chat messages alone.
@@ -49,7 +50,7 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str) -> list[dict[st
             )
         rows.append(
             {
-                **{name: record[name] for name in _FOR_POOL if name in record},
+                **{name: record[name] for name in (*_FOR_POOL, *columns) if name in record},
                 "data_source": source,
                 "prompt": [dict(message) for message in record["prompt"]],
                 "reward_model": {"style": "rule", "ground_truth": str(record.get("answer", ""))},
@@ -57,6 +58,16 @@ def verl_rows(records: Sequence[Mapping[str, Any]], source: str) -> list[dict[st
             }
         )
     return rows
+
+
+def named_columns(options: Mapping[str, Any]) -> list[str]:
+    """The texts in a method's options: whichever is the name of a column, the method reads it.
+
+    >>> named_columns({"references": ["weak", "strong"], "prior": "past", "momentum": 0.9})
+    ['weak', 'strong', 'past']
+    """
+    listed = [value if isinstance(value, list | tuple) else [value] for value in options.values()]
+    return [name for names in listed for name in names if isinstance(name, str)]
 
 
 def write_verl_data(folder: Path, **rows: list[dict[str, Any]]) -> None:
@@ -82,6 +93,7 @@ def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[
         from rollwise.profiling import add_pass_rates
 
         records = list(add_pass_rates(Dataset.from_list(records), config.profile))
+    named = named_columns(config.curriculum_options)
     sets = task.eval_sets(config.eval_prompts, config.seed) if config.eval_prompts else {}
-    held_out = [row for name, rows in sets.items() for row in verl_rows(rows, f"{task.name}/{name}".rstrip("/"))]
-    return verl_rows(records, task.name), held_out or verl_rows(records[:1], task.name)
+    held_out = [row for name, rows in sets.items() for row in verl_rows(rows, f"{task.name}/{name}".rstrip("/"), named)]
+    return verl_rows(records, task.name, named), held_out or verl_rows(records[:1], task.name, named)

@@ -66,6 +66,8 @@ class Curriculum(Telling):
 
     unsaved: ClassVar[frozenset[str]] = frozenset()
     """Options that the saved state holds in another form."""
+    unsaved_if_none: ClassVar[frozenset[str]] = frozenset()
+    """Options that a saved state holds only where they are given; states from before they were there go on."""
 
     method_name: ClassVar[str | None] = None
     """Its name in `CURRICULA`, for commands and configuration files; None of a base."""
@@ -112,8 +114,10 @@ class Curriculum(Telling):
                 f"{type(self).__name__} makes each group in two parts, a screening and the rest, so an allocator can't "
                 "give it another size; leave the allocator out"
             )
+        given = self.__dict__.pop("given_options", {})
+        absent = {name for name in self.unsaved_if_none if given.get(name) is None}
         self.options: dict[str, Any] = {
-            **{k: v for k, v in self.__dict__.pop("given_options", {}).items() if k not in self.unsaved},
+            **{k: v for k, v in given.items() if k not in self.unsaved | absent},
             **(options or {}),
             "reward_spec": describe(self.reward_spec),
             "expire_after": expire_after,

@@ -1,0 +1,188 @@
+"""Implicit evidence for a curriculum: by name, as an object, by a judge, or several at once."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+from rollwise.estimators import IMPLICIT, Blend, ImplicitEvidence, Interpolation, Kernel
+from rollwise.estimators.references import pass_rate_columns
+from rollwise.judges import Judge, Prompts, make_judge
+from rollwise.options import Declared
+from rollwise.pool import PromptPool
+
+logger = logging.getLogger(__name__)
+
+Source = Literal["auto", "interpolation", "kernel", "none"] | str | ImplicitEvidence | Judge
+Implicit = Source | Sequence[Source]
+"""A name in `IMPLICIT`, "judge:NAME", an object of your own, a judge, or a list of these; "auto" and "none"."""
+
+_JUDGE = "judge:"
+_ROUNDING = 1e-5  # of rates in single precision
+_FOLLOWS = ("starting_from", "follow", "save_files")
+
+
+class JudgeEvidence(ImplicitEvidence):
+    """A judge's predictions as implicit evidence. It learns from a step's outcomes when the step ends.
+
+    So what it says of the other prompts comes from the steps before, and in the first step it says nothing. It predicts
+    the whole pool once a step.
+
+    Args:
+        judge: predicts pass rates. One that reads the policy or has files of its own can't be used here.
+
+    Raises:
+        ConfigError: a judge of variances, or one that reads the policy.
+    """
+
+    def __init__(self, *, judge: Judge) -> None:
+        if judge.predicts != "pass-rate":
+            raise ConfigError(f"implicit evidence wants a judge of pass rates, {type(judge).__name__} has variances")
+        if any(getattr(type(judge), name) is not getattr(Judge, name) for name in _FOLLOWS):
+            raise ConfigError(
+                f"{type(judge).__name__} reads the policy or has files of its own, which implicit evidence can't give "
+                "it; use the curriculum PCL with it, or the judge 'frozen' or 'text'"
+            )
+        self.maker = judge
+
+    def bind(self, pool: PromptPool, seed: int) -> None:
+        self.judge = self.maker.fresh()
+        self.judge.bind(pool, seed)
+        self.everyone = Prompts(pool, np.arange(len(pool)))
+        self.predicted: np.ndarray | None = None
+
+    def _predictions(self) -> np.ndarray:
+        """(N,) in [0, 1], NaN where there is none; made once a step."""
+        if self.predicted is None:
+            self.predicted = np.clip(np.asarray(self.judge.predict(self.everyone), dtype=np.float64), 0.0, 1.0)
+        return self.predicted
+
+    def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        return self._predictions()
+
+    def before(self, slots: np.ndarray) -> np.ndarray | None:
+        return np.asarray(self._predictions()[slots])
+
+    def settle(self, slots: np.ndarray, rates: np.ndarray, count: np.ndarray) -> None:
+        told = Prompts(self.everyone.pool, slots)
+        self.judge.learn(told, rates, rates * (1.0 - rates), count.astype(np.int64))
+        self.predicted = None
+
+    def metrics(self) -> dict[str, float]:
+        return self.judge.metrics()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"judge": self.judge.state_dict()}
+
+    def load_state_dict(self, state: Mapping[str, Any]) -> None:
+        self.judge.load_state_dict(state["judge"])
+        self.predicted = None
+
+
+def make_evidence(
+    implicit: Implicit, shares: Sequence[float] | None, **options: Mapping[str, Any]
+) -> ImplicitEvidence | None:
+    """The source of implicit evidence, unbound; None for "none".
+
+    Args:
+        implicit: which.
+        shares: of the sources of a list.
+        **options: by name, the options that a source given by that name is made with.
+
+    Raises:
+        ConfigError: an unknown name, something that is no evidence, or wrong shares.
+    """
+    if isinstance(implicit, list | tuple):
+        made = [make_evidence(one, None, **options) for one in implicit]
+        if not made or any(source is None or one == "auto" for one, source in zip(implicit, made, strict=True)):
+            raise ConfigError(f"implicit as a list must name sources, not 'auto' or 'none', got {implicit!r}")
+        return Blend([source for source in made if source is not None], shares=shares)
+    if shares is not None:
+        raise ConfigError(f"implicit_shares {list(shares)!r} are of a list of sources, got implicit={implicit!r}")
+    if isinstance(implicit, ImplicitEvidence):
+        return implicit
+    if isinstance(implicit, Judge):
+        return JudgeEvidence(judge=implicit)
+    if not isinstance(implicit, str):
+        raise ConfigError(
+            f"implicit must be a name, an ImplicitEvidence, a Judge or a list of these, got {implicit!r:.80}"
+        )
+    if implicit == "none":
+        return None
+    if implicit.startswith(_JUDGE):
+        return JudgeEvidence(judge=make_judge(implicit.removeprefix(_JUDGE)))
+    name = "interpolation" if implicit == "auto" else implicit
+    return IMPLICIT.find(name)(**options.get(name, {}))
+
+
+def interpolates(source: ImplicitEvidence | None) -> bool:
+    """Whether references are used, alone or with others."""
+    return isinstance(source, Interpolation) or (isinstance(source, Blend) and any(map(interpolates, source.sources)))
+
+
+def described(**given: Any) -> dict[str, Any]:
+    """What a saved state holds of options that may be objects: names as they are, else kind and options; JSON-safe."""
+    return {name: _described(value) for name, value in given.items()}
+
+
+def _described(value: Any) -> Any:
+    if isinstance(value, list | tuple):
+        return [_described(one) for one in value]
+    if isinstance(value, Judge):
+        return {"kind": type(value).__name__, "options": dict(value.options)}
+    return {"kind": type(value).__name__, "options": value.saved_options()} if isinstance(value, Declared) else value
+
+
+def bind_evidence(
+    source: ImplicitEvidence | None, pool: PromptPool, *, auto: bool, weight: float, seed: Callable[[], int]
+) -> ImplicitEvidence | None:
+    """A fresh source that is bound to the pool; None without one.
+
+    Args:
+        source: from `make_evidence`.
+        pool: the prompts.
+        auto: whether to do without, where the pool has no references.
+        weight: rho; 0 leaves nothing to say of what is missing.
+        seed: gives the seed of random numbers; not called for the sources of the paper.
+
+    Raises:
+        MissingColumnError: the pool lacks a column that the source needs.
+    """
+    if source is None:
+        return None
+    if (
+        auto
+        and isinstance(source, Interpolation)
+        and source.columns is None
+        and "reference_pass_rates" not in pool.columns
+    ):
+        looks = pass_rate_columns(pool)
+        if weight and len(looks) > 1:
+            logger.warning(
+                "BOTS: %s look like pass rates of reference models, and are not used; name the weak and the strong "
+                "one, as in references=%r",
+                *(", ".join(map(repr, looks[:4])), looks[:2]),
+            )
+        elif weight:
+            logger.info("BOTS: no column 'reference_pass_rates', so beliefs rest on each prompt's own rollouts")
+        return None
+    bound = source.fresh()
+    bound.bind(pool, 0 if type(source) in (Interpolation, Kernel) else seed())
+    return bound
+
+
+def checked_rates(source: ImplicitEvidence, slots: np.ndarray, rates: np.ndarray, n: int) -> np.ndarray | None:
+    """What a batch (B,) implies of all n prompts, (n,) or None; `ConfigError` for numbers that are no rates."""
+    found = source.rates(slots, rates)
+    if found is None:
+        return None
+    implied, low, high = np.asarray(found, dtype=np.float64), -_ROUNDING, 1.0 + _ROUNDING
+    if implied.shape != (n,) or np.nanmin(implied, initial=0.0) < low or np.nanmax(implied, initial=1.0) > high:
+        raise ConfigError(
+            f"{type(source).__name__}.rates must give {n} numbers in [0, 1] (NaN: nothing is known), got {found!r:.80}"
+        )
+    return implied
