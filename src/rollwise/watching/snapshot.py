@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from rollwise.watching.calibration import Calibration
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
+from rollwise.watching.replay import ReplayState
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +84,7 @@ class Snapshot:
         alarms: what is worth a look, one line each.
         groups: the newest groups, newest first.
         judge: None where no judge chose.
+        replay: None where there is no prioritized replay.
     """
 
     name: str
@@ -102,6 +104,7 @@ class Snapshot:
     alarms: tuple[str, ...]
     groups: tuple[GroupLine, ...]
     judge: JudgeState | None = None
+    replay: ReplayState | None = None
 
     @property
     def done(self) -> float | None:

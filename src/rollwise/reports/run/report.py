@@ -6,6 +6,7 @@ from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
+from rollwise.reports.run.alarms import find_alarms
 from rollwise.reports.run.digest import digest_lines, headlines
 from rollwise.reports.run.judgments import judgment_headline
 from rollwise.reports.run.problems import find_problems
@@ -52,6 +53,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         figures=[(spec, inline_panels(spec)) for spec in specs],
         lacking=lacking,
         problems=find_problems(run, digest.table, faults),
+        alarms=find_alarms(run, digest.table),
         details=details,
         sections=sections,
         sample=sample,
