@@ -72,7 +72,7 @@ def has_flips(run: RunData) -> bool:
 
 @figure(85, "rates, priorities and flips of prioritized replay", when=has_flips)
 def replay_figure(run: RunData) -> FigureSpec | None:
-    """Deviation of the success rates, mean priority, and prompts that came back from the pools: PR's Figure 3, row 2."""
+    """Deviation of the success rates, mean priority, and what came back from the pools: PR's Figure 3, row 2."""
     prefix = str(_pools_prefix(run))
     spread, priority = run.column(f"{prefix}score_std"), run.column(f"{prefix}mean_priority")
     flips = {name: run.column(f"{prefix}flips_{name}") for name in ("solved", "unsolved")}
