@@ -1,11 +1,11 @@
 """A run's folder: options, the model it began with, logs and checkpoints.
 
-`config.yaml`, `model.json`, `rewards.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `checkpoints/`,
-`report.html`. Logs are only appended to while a run goes on. When it resumes from step s they are rolled back to s
-first, so that they hold each step once however often the run was killed; an evaluation after training has a line of
-its own. Logs of another run that began in the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course
-that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`. The logs are on disk before a
-checkpoint counts, and a resume checks that they still reach it.
+`config.yaml`, `model.json`, `rewards.json`, `pool.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`,
+`checkpoints/`, `report.html`. Logs are only appended to while a run goes on. When it resumes from step s they are
+rolled back to s first, so that they hold each step once however often the run was killed; an evaluation after training
+has a line of its own. Logs of another run that began in the same folder are in `before-1/`, `before-2/`, ...;
+checkpoints of a course that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`. The
+logs are on disk before a checkpoint counts, and a resume checks that they still reach it.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
+from rollwise.pool import PromptPool
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import end_of, holds, read_record
@@ -31,11 +32,13 @@ from rollwise.runs.names import (
     LOCK_FILE,
     METRICS_FILE,
     MODEL_FILE,
+    POOL_FILE,
     PROMPTS_FILE,
     REWARDS_FILE,
     ROLLOUTS_FILE,
     SCRIPT,
 )
+from rollwise.runs.pool_file import pool_facts
 from rollwise.state import make_folder, naming, sync_folder, write_atomically
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import read_yaml, write_yaml
@@ -64,6 +67,7 @@ class RunFolder:
         self.config = self.path / CONFIG_FILE
         self.model = self.path / MODEL_FILE
         self.rewards = self.path / REWARDS_FILE
+        self.pool = self.path / POOL_FILE
         self.metrics = self.path / METRICS_FILE
         self.rollouts = self.path / ROLLOUTS_FILE
         self.prompts = self.path / PROMPTS_FILE
@@ -105,7 +109,7 @@ class RunFolder:
             raise
         except Exception:
             if not self.metrics.exists() and not self.rollouts.exists():
-                for path in (self.config, self.model, self.rewards, self.path / DATA_FILE):
+                for path in (self.config, self.model, self.rewards, self.pool, self.path / DATA_FILE):
                     path.unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: another run's
                     self.checkpoints.rmdir()
@@ -132,6 +136,10 @@ class RunFolder:
             "solved_at": spec.high if spec.solved_at is None else spec.solved_at,
         }
         write_atomically(self.rewards, json.dumps({name: float(value) for name, value in facts.items()}).encode())
+
+    def write_pool(self, pool: PromptPool, grouped_by: Sequence[str] = ()) -> None:
+        """Write `pool.json`: the data set in numbers, with categories by these columns, atomically."""
+        write_atomically(self.pool, json.dumps(asdict(pool_facts(pool, grouped_by))).encode())
 
     def read_config(self) -> dict[str, Any]:
         """Read the `config.yaml` of `rollwise train`.
@@ -200,7 +208,7 @@ class RunFolder:
             return
         number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
         aside = make_folder(self.path / f"before-{number}")
-        for path in [*logs, self.rewards, self.config, self.model]:
+        for path in [*logs, self.rewards, self.pool, self.config, self.model]:
             if path.exists():
                 path.rename(aside / path.name)
         logger.warning("the logs of an earlier run are in %s now", aside)

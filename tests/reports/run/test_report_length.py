@@ -12,7 +12,7 @@ import pytest
 
 from rollwise.evaluation.lengths import lengths_by_step
 from rollwise.reports.run.digest import digest_rollouts
-from rollwise.reports.run.figures_length import length_figure
+from rollwise.reports.run.figures_run import length_figure
 from rollwise.runs.group_table import group_table
 from rollwise.runs.solved import SolvedRule
 from rollwise.tickets.outcome import RewardSpec

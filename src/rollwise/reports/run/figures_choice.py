@@ -8,25 +8,30 @@ from collections.abc import Sequence
 import numpy as np
 from matplotlib.axes import Axes
 
+from rollwise.evaluation import RunData
+from rollwise.evaluation.difficulty import Difficulty, sampled_difficulty
 from rollwise.evaluation.dynamics import success_rate_heatmap, sums_by_step
 from rollwise.reports.drawing import (
     BLUE,
     FEW_POINTS,
+    GREEN,
     INK,
     PALETTE,
     WIDE,
     FigureSpec,
     draw_heatmap,
     draw_stack,
+    draw_trend,
     finish_axes,
     heatmap_legend,
     legend_label,
 )
-from rollwise.reports.run.budgets import stack_smoothing
+from rollwise.reports.run.budgets import any_finite, smoothing, stack_smoothing
 from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
-from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
+from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable, is_real
+from rollwise.runs.lines import Faults
 
 # Most columns of steps in a heatmap, and most success rates besides 0.
 MOST_COLUMNS = 80
@@ -141,10 +146,42 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
 
     caption = (
         "First each category's share of the step's groups, then the mean pass rate of its groups (share of rollouts "
-        f"with {groups.rule.words} or more){stack_smoothing(at)}. SEC's Figure 3 draws the same shift as the "
-        "mean difficulty of what was sampled; a run's files hold categories, which need not be numbers."
+        f"with {groups.rule.words} or more){stack_smoothing(at)}."
     )
     return FigureSpec("categories", "Categories", caption, (draw_shares, draw_rates), WIDE)
+
+
+def difficulty_of(run: RunData, groups: GroupTable) -> Difficulty | None:
+    """How difficult the sampled prompts were, by their levels or by the column `difficulty`."""
+    numbers = {id_: columns.get("difficulty") for id_, columns in run.prompt_columns(Faults()).items()}
+    return sampled_difficulty(groups, run.pool, {id_: float(n) for id_, n in numbers.items() if is_real(n)})
+
+
+@figure(115, "mean difficulty", when=difficulty_of)
+def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+    """Mean difficulty of the step's prompts, beside the data set's: SEC's Figure 3."""
+    found = difficulty_of(run, groups)
+    kept = groups.train & (groups.step != NO_STEP)
+    if found is None or not any_finite(found.sampled[kept]):
+        return None
+    kept &= np.isfinite(found.sampled)
+    whole = np.zeros(np.count_nonzero(kept), dtype=np.int64)
+    steps, sums = sums_by_step(groups.step[kept], whole, 1, found.sampled[kept])
+    means = sums[:, 0] / sums_by_step(groups.step[kept], whole, 1)[1][:, 0]
+
+    def draw(ax: Axes) -> None:
+        draw_trend(ax, steps.astype(np.float64), means, color=BLUE, label="sampled")
+        if np.isfinite(found.mean):
+            ax.axhline(found.mean, color=GREEN, linestyle="--", linewidth=1.2, label="data set")
+        finish_axes(ax, "training step", f"mean {found.of}", legend=True)
+
+    data = "dashed, the mean of the whole data set" if np.isfinite(found.mean) else "the folder does not say the data's"
+    words = "level, the number in the category's name" if found.of == "level" else "difficulty, the column of that name"
+    caption = (
+        f"As SEC's Figure 3: the mean {words}, of the step's prompts; {data}. Above the dashed line the curriculum "
+        f"samples harder prompts than uniform sampling would{smoothing(means)}."
+    )
+    return FigureSpec("difficulty", "Difficulty of the sampled prompts", caption, (draw,), WIDE)
 
 
 def pooled_names(names: list[str], kinds: FloatArray) -> tuple[list[str], FloatArray]:

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
-from rollwise.reports.run.alarms import find_alarms
 from rollwise.reports.run.digest import digest_lines, headlines
 from rollwise.reports.run.judgments import judgment_headline
-from rollwise.reports.run.problems import find_problems
+from rollwise.reports.run.problems import find_alarms, find_problems
 from rollwise.reports.run.rollouts_section import rollouts_parts
 from rollwise.runs.lines import Faults
 from rollwise.runs.names import REPORT_FILE

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.runs.pool_file import naming_columns
 from rollwise.tickets.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
-
-_NUMBERS = ("reference_pass_rates", "difficulty", "embedding")
-"""Columns that make groups of prompts without naming them."""
 
 
 def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -21,7 +19,7 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
     `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
     `category` holds what the data set's columns `grouped_by` say, else its column `category`.
     """
-    named = [column for column in grouped_by if column not in _NUMBERS] or ["category"]
+    named = naming_columns(grouped_by)
     lines = [
         _line(groups.step, p.ticket, p.row, named, p.rewards, p.lengths, p.texts, p.labels, trained=False)
         for p in groups.probes

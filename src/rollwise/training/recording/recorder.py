@@ -39,7 +39,8 @@ class Recorder(TrainerCallback):
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
     when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. `rewards.json` has
-    the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved. `config.yaml` and
+    the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved, `pool.json` the data set in
+    numbers. `config.yaml` and
     `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there
     (`rollwise train` does). On ranks other than 0 it does nothing.
 
@@ -64,6 +65,7 @@ class Recorder(TrainerCallback):
         self._trainer: Any = None
         self._model: dict[str, Any] = {}  # `made_by`, of a model that is whole no more once it is trained
         self._rewards: RewardSpec | None = None  # as they stand in the folder
+        self._pool: Any = None  # likewise
         self._since = 0.0
         self._evaluated = 0.0
         self._spared = 0.0  # seconds of this step that are not charged to the run
@@ -118,14 +120,17 @@ class Recorder(TrainerCallback):
         line |= {name: line.get(name, own) + (own - line.get(name, own)) * new / all_ for name, own in means.items()}
         line |= {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         self._groups = all_
-        self._write_rewards()
+        self._write_facts()
 
-    def _write_rewards(self) -> None:
-        """Say in the folder what counts as solved; again where the trainer has widened the range."""
-        spec = self._trainer.curriculum.reward_spec
-        if spec != self._rewards:
-            self.folder.write_rewards(spec)
-            self._rewards = spec
+    def _write_facts(self) -> None:
+        """Say in the folder what counts as solved, and what the data set holds; again where either has changed."""
+        curriculum = self._trainer.curriculum
+        if curriculum.reward_spec != self._rewards:
+            self._rewards = curriculum.reward_spec
+            self.folder.write_rewards(self._rewards)
+        if curriculum.pool is not self._pool:
+            self._pool = curriculum.pool
+            self.folder.write_pool(self._pool, curriculum.grouped_by or ())
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
@@ -136,8 +141,8 @@ class Recorder(TrainerCallback):
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             if self._trainer.resumed_from is not None:
                 self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
-            self._rewards = None  # what the folder had may be put aside
-            self._write_rewards()
+            self._rewards = self._pool = None  # what the folder had may be put aside
+            self._write_facts()
             if not self.same_run and self.folder.takes_script:
                 self._describe(state)
             self.prompts.resume()
