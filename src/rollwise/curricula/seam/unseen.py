@@ -51,7 +51,7 @@ class Unseen:
 
     def __init__(self, columns: Columns, *, railed: bool, before: Unseen | None = None) -> None:
         self.columns, self.railed = columns, railed
-        self.warned = before is not None and before.warned
+        self.warned: bool = before is not None and before.warned
         self.left: int | None = None  # prompts to be asked for before it looks again; None: it has not looked yet
 
     def look(self, asked: int, step: int) -> None:
