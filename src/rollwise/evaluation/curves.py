@@ -14,6 +14,9 @@ from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
 
+# An average of equal scores may differ by this much from one place to the next.
+ROUNDING = 1e-12
+
 # What a run spends: the column of its metrics, and its name in words.
 AXES = {
     "steps": "training steps",
@@ -152,6 +155,30 @@ def relative_times(
     rises = baseline_y.max(axis=1) > baseline_y[:, 0]
     found = np.divide(own, baseline, out=np.full(len(y), np.nan), where=rises & (baseline > 0))
     return np.asarray(found, dtype=np.float64)
+
+
+def time_of_best(x: FloatArray, y: FloatArray) -> FloatArray:
+    """Where each of R curves first has its own greatest score, (R,). METIS, Table 1 and appendix A.4.
+
+    Args:
+        x: (G,), increasing, G >= 1.
+        y: (R, G), finite.
+
+    >>> time_of_best(np.array([0.0, 10, 20]), np.array([[0.1, 0.5, 0.5], [0.3, 0.2, 0.1]])).tolist()
+    [10.0, 0.0]
+    """
+    best = y.max(axis=1, keepdims=True) - ROUNDING
+    return np.asarray(x[np.argmax(y >= best, axis=1)], dtype=np.float64)
+
+
+def relative_times_of_best(x: FloatArray, y: FloatArray, baseline_x: FloatArray, baseline_y: FloatArray) -> FloatArray:
+    """`time_of_best` of R pairs of curves, a curve's over its baseline's, (R,); NaN where the latter is 0.
+
+    Optimistic: a maximum of noisy scores comes early or late by chance, and a curve that never rises has its best at
+    the start.
+    """
+    own, baseline = time_of_best(x, y), time_of_best(baseline_x, baseline_y)
+    return np.asarray(np.divide(own, baseline, out=np.full(len(y), np.nan), where=baseline > 0), dtype=np.float64)
 
 
 def best_by(x: FloatArray, y: FloatArray, until: float, *, between: bool) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 
 from rollwise.evaluation.curves import FloatArray
 from rollwise.evaluation.judgments import judgment_costs, prediction_scores, predictions_of
+from rollwise.evaluation.phases import PHASES, phase_seconds
 from rollwise.runs.group_table import group_table
 from rollwise.runs.lines import Faults
 from rollwise.runs.reading import RunData
@@ -17,7 +18,6 @@ from rollwise.runs.reading import RunData
 # The column that counts as the score: the first that any run has.
 REWARD = "eval/reward"
 SCORES = ("eval/pass@1", REWARD)
-_PASS_AT = "eval/pass@"
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class Measure:
     Attributes:
         label: Its name in words.
         better: 1 where more is better, -1 where less is, 0 where neither is.
-        kind: How it is written: "score", "percent", "count" or "seconds".
+        kind: How it is written: "score", "ratio", "percent", "count" or "seconds".
     """
 
     label: str
@@ -44,6 +44,16 @@ _SUMS = {
     "uncharged_tokens": "uncharged_tokens",
     "uncharged_s": "uncharged_s",
 }
+
+# What a step costs beside the baseline's, of the same seed; METIS, Figure 5.
+SPEED_MEASURES = {
+    "step_time": Measure("seconds a step", -1, "seconds"),
+    "step_time_ratio": Measure("seconds a step, over the baseline's", -1, "ratio"),
+    "throughput": Measure("generated tokens a second", 1, "count"),
+    "throughput_ratio": Measure("tokens a second, over the baseline's", 1, "ratio"),
+}
+# Mean seconds of a step in each phase; BOTS, appendix F.1.
+PHASE_MEASURES = {f"time/{phase}": Measure(f"{label}, a step", -1, "seconds") for phase, label in PHASES.items()}
 
 COST_MEASURES = {
     "effective_task_ratio": Measure("effective task ratio", 1, "score"),
@@ -64,6 +74,8 @@ COST_MEASURES = {
     "uncharged_rollouts": Measure("uncharged rollouts", 0, "count"),
     "uncharged_tokens": Measure("uncharged tokens", 0, "count"),
     "uncharged_s": Measure("uncharged time", 0, "seconds"),
+    **SPEED_MEASURES,
+    **PHASE_MEASURES,
 }
 
 
@@ -73,17 +85,17 @@ def score_column(runs: Iterable[RunData]) -> str | None:
     return next((column for column in SCORES if column in columns), None)
 
 
-def pass_at_columns(runs: Iterable[RunData]) -> list[str]:
-    """The `eval/pass@k` with k > 1 that all the runs have, by k."""
-    shared: set[int] | None = None
+def pass_at_columns(runs: Iterable[RunData], prefix: str = "eval/") -> list[str]:
+    """The `eval/pass@k` with k > 1 that all the runs have, by k; of a set those with its prefix, `eval/NAME/`."""
+    start, shared = f"{prefix}pass@", None
     for run in runs:
         ks = {
-            int(name.removeprefix(_PASS_AT))
+            int(name.removeprefix(start))
             for name, values in run.metrics.items()
-            if name.startswith(_PASS_AT) and name.removeprefix(_PASS_AT).isdigit() and np.isfinite(values).any()
+            if name.startswith(start) and name.removeprefix(start).isdigit() and np.isfinite(values).any()
         }
         shared = ks if shared is None else shared & ks
-    return [f"{_PASS_AT}{k}" for k in sorted((shared or set()) - {1})]
+    return [f"{start}{k}" for k in sorted((shared or set()) - {1})]
 
 
 def short_name(column: str) -> str:
@@ -100,30 +112,43 @@ def score_measures(columns: Iterable[str]) -> dict[str, Measure]:
     }
 
 
-def measure_run(run: RunData, columns: Iterable[str]) -> dict[str, float]:
-    """A whole run's measures by name, NaN where its files lack the columns.
-
-    Args:
-        run: The run.
-        columns: The evaluated columns, such as `eval/pass@1`.
-    """
+def measure_scores(run: RunData, columns: Iterable[str]) -> dict[str, float]:
+    """The best and the last score of each of the evaluated columns, by the names of `score_measures`; else NaN."""
     found: dict[str, float] = {}
     for column in columns:
         scores = _finite(run.column(column))
         found[f"best_{short_name(column)}"] = float(scores.max()) if scores.size else math.nan
         found[f"final_{short_name(column)}"] = float(scores[-1]) if scores.size else math.nan
-    found["effective_task_ratio"] = _mean(run.column("frac_mixed"))
-    found["effective_task_ratio_late"] = _mean(second_half(run, run.column("frac_mixed")))
-    found["abs_advantage"] = _mean(run.column("abs_advantage"))
-    found["steps"] = float(run.metrics["step"].max(initial=0.0))
-    for total in ("rollouts", "tokens", "wall_s"):
-        amounts = _finite(run.column(total))
-        found[total] = float(amounts[-1]) if amounts.size else math.nan
-    found["overhead"] = overhead(run)
-    found |= judgment_measures(run)
-    for column, name in _SUMS.items():
-        found[name] = float(_finite(run.column(column)).sum())
     return found
+
+
+def measure_costs(run: RunData, baseline: RunData | None) -> dict[str, float]:
+    """A whole run's measures by the names of `COST_MEASURES`, NaN where its files lack the columns.
+
+    Args:
+        run: The run.
+        baseline: The baseline's run of the same seed; None where there is none.
+    """
+    found = {
+        "effective_task_ratio": _mean(run.column("frac_mixed")),
+        "effective_task_ratio_late": _mean(second_half(run, run.column("frac_mixed"))),
+        "abs_advantage": _mean(run.column("abs_advantage")),
+        "steps": _steps(run),
+        **{total: _last(run, total) for total in ("rollouts", "tokens", "wall_s")},
+        "overhead": overhead(run),
+        **judgment_measures(run),
+        **{name: float(_finite(run.column(column)).sum()) for column, name in _SUMS.items()},
+    }
+    for key, value in speed(run).items():
+        base = math.nan if baseline is None else speed(baseline)[key]
+        found |= {key: value, f"{key}_ratio": _over(value, base)}
+    return found | {f"time/{phase}": _over(seconds, _steps(run)) for phase, seconds in phase_seconds(run).items()}
+
+
+def speed(run: RunData) -> dict[str, float]:
+    """Seconds of training a step, and generated tokens a second of training; NaN where these were not recorded."""
+    seconds = _last(run, "wall_s")
+    return {"step_time": _over(seconds, _steps(run)), "throughput": _over(_last(run, "tokens"), seconds)}
 
 
 def overhead(run: RunData) -> float:
@@ -132,8 +157,7 @@ def overhead(run: RunData) -> float:
     BOTS, section 4.1 and appendix F.1, report it in percent.
     """
     seconds = np.concatenate([_finite(run.column("ask_s")), _finite(run.column("tell_s"))])
-    wall = _finite(run.column("wall_s"))
-    return float(seconds.sum() / wall[-1]) if seconds.size and wall.size and wall[-1] > 0 else math.nan
+    return _over(float(seconds.sum()), _last(run, "wall_s")) if seconds.size else math.nan
 
 
 def judgment_measures(run: RunData) -> dict[str, float]:
@@ -160,6 +184,19 @@ def second_half(run: RunData, values: FloatArray) -> FloatArray:
 
 def _finite(values: FloatArray) -> FloatArray:
     return values[np.isfinite(values)]
+
+
+def _steps(run: RunData) -> float:
+    return float(run.metrics["step"].max(initial=0.0))
+
+
+def _last(run: RunData, total: str) -> float:
+    amounts = _finite(run.column(total))
+    return float(amounts[-1]) if amounts.size else math.nan
+
+
+def _over(part: float, whole: float) -> float:
+    return part / whole if whole > 0 else math.nan
 
 
 def _mean(values: FloatArray) -> float:

@@ -1,11 +1,12 @@
 """A run's folder: options, the model it began with, logs and checkpoints.
 
 `config.yaml`, `model.json`, `rewards.json`, `pool.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`,
-`checkpoints/`, `report.html`. Logs are only appended to while a run goes on. When it resumes from step s they are
-rolled back to s first, so that they hold each step once however often the run was killed; an evaluation after training
-has a line of its own. Logs of another run that began in the same folder are in `before-1/`, `before-2/`, ...;
-checkpoints of a course that was given up, by going on from an older one, are called `given-up-checkpoint-STEP`. The
-logs are on disk before a checkpoint counts, and a resume checks that they still reach it.
+`evaluations.jsonl`, `evaluation_sets.json`, `checkpoints/`, `report.html`. Logs are only appended to while a run goes
+on. When it resumes from step s they are rolled back to s first, so that they hold each step once however often the run
+was killed; an evaluation after training has a line of its own. Logs of another run that began in the same folder are in
+`before-1/`, `before-2/`, ...; checkpoints of a course that was given up, by going on from an older one, are called
+`given-up-checkpoint-STEP`. The logs are on disk before a checkpoint counts, and a resume checks that they still reach
+it.
 """
 
 from __future__ import annotations
@@ -29,6 +30,8 @@ from rollwise.runs.names import (
     CHECKPOINTS,
     CONFIG_FILE,
     DATA_FILE,
+    EVALUATION_SETS_FILE,
+    EVALUATIONS_FILE,
     LOCK_FILE,
     METRICS_FILE,
     MODEL_FILE,
@@ -71,6 +74,8 @@ class RunFolder:
         self.metrics = self.path / METRICS_FILE
         self.rollouts = self.path / ROLLOUTS_FILE
         self.prompts = self.path / PROMPTS_FILE
+        self.evaluations = self.path / EVALUATIONS_FILE
+        self.evaluation_sets = self.path / EVALUATION_SETS_FILE
         self.checkpoints = self.path / CHECKPOINTS
         self.ends: dict[str, dict[str, Any]] = {}
         """The last line of each log (`end_of`), from `roll_back` on."""
@@ -109,7 +114,8 @@ class RunFolder:
             raise
         except Exception:
             if not self.metrics.exists() and not self.rollouts.exists():
-                for path in (self.config, self.model, self.rewards, self.pool, self.path / DATA_FILE):
+                made = (self.config, self.model, self.rewards, self.pool, self.evaluation_sets, self.path / DATA_FILE)
+                for path in made:
                     path.unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: another run's
                     self.checkpoints.rmdir()
@@ -199,7 +205,7 @@ class RunFolder:
         return _totals(last)
 
     def _logs(self) -> tuple[Path, ...]:
-        return self.prompts, self.rollouts, self.metrics
+        return self.prompts, self.rollouts, self.evaluations, self.metrics
 
     def put_aside(self) -> None:
         """Move logs that are there, and what says of which run they are, into a folder: another run begins."""
@@ -208,7 +214,7 @@ class RunFolder:
             return
         number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
         aside = make_folder(self.path / f"before-{number}")
-        for path in [*logs, self.rewards, self.pool, self.config, self.model]:
+        for path in [*logs, self.rewards, self.pool, self.evaluation_sets, self.config, self.model]:
             if path.exists():
                 path.rename(aside / path.name)
         logger.warning("the logs of an earlier run are in %s now", aside)

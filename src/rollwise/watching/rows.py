@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rich.cells import cell_len
 from rich.console import Group, RenderableType
 from rich.text import Text
 
+from rollwise.evaluation.named_sets import set_of
 from rollwise.watching.glyphs import sparkline
 from rollwise.watching.pace import clock
 from rollwise.watching.screen import STATUS_STYLES, Canvas, bar
@@ -16,6 +18,7 @@ _BAR = 10
 _BAR_FROM_WIDTH = 100
 _LONGEST_NAME = 40
 _SHORTEST_NAME = 12
+_WIDEST_SET = 8
 _FEWEST_SPARKS, _MOST_SPARKS = 6, 40
 _NUMBERS = ((">step", 7), (">left", 7), (">pass@1", 6), (">best", 5), (">mixed", 5), (">tokens", 6), ("status", 8))
 _ORDER = {"running": 0, "quiet": 1, "starting": 2, "complete": 3, "waiting": 4}
@@ -33,8 +36,9 @@ def render_rows(snapshots: Sequence[Snapshot], canvas: Canvas) -> RenderableType
     bars = _BAR if canvas.width >= _BAR_FROM_WIDTH else 0
     free = canvas.width - sum(width + 1 for _, width in _NUMBERS) - (bars + 1 if bars else 0) - 1
     name = min(_LONGEST_NAME, max(3, *(len(s.name) for s in shown)), max(_SHORTEST_NAME, free))
-    sparks = min(_MOST_SPARKS, free - name)
-    columns: list[tuple[str, int | None]] = [("run", name), *([("", bars)] if bars else []), *_NUMBERS]
+    sets = _sets(shown, free - name)
+    sparks = min(_MOST_SPARKS, free - name - sum(width + 1 for _, width in sets.values()))
+    columns: list[tuple[str, int | None]] = [("run", name), *([("", bars)] if bars else []), *_NUMBERS, *sets.values()]
     if sparks >= _FEWEST_SPARKS:
         columns.append(("pass@1", sparks))
     table = canvas.table(*columns, gap=1)
@@ -43,11 +47,21 @@ def render_rows(snapshots: Sequence[Snapshot], canvas: Canvas) -> RenderableType
         if bars:
             row.append(Text("") if snapshot.done is None else bar(snapshot.done, bars, canvas.glyphs))
         row += _numbers(snapshot)
+        row += [f"{values[-1]:.3f}" if (values := _scores(snapshot, key)) else "" for key in sets]
         if sparks >= _FEWEST_SPARKS:
             row.append(Text(sparkline(_scores(snapshot), sparks, canvas.glyphs), style="cyan"))
         table.add_row(*row)
     more = [canvas.line(Text(f"and {rest} more", style="dim"))] if rest else []
     return Group(head, table, *more)
+
+
+def _sets(snapshots: Sequence[Snapshot], room: int) -> dict[str, tuple[str, int]]:
+    """Column, head and width of each evaluation set's last score, as many as there is room for."""
+    named = {s.key: s.name.strip() for snapshot in snapshots for s in snapshot.signals if set_of(s.key)}
+    columns = {key: (f">{name}", min(_WIDEST_SET, max(5, cell_len(name)))) for key, name in named.items()}
+    while columns and sum(width + 1 for _, width in columns.values()) > room:
+        columns.popitem()
+    return columns
 
 
 def _numbers(snapshot: Snapshot) -> list[RenderableType]:
@@ -66,8 +80,8 @@ def _numbers(snapshot: Snapshot) -> list[RenderableType]:
     ]
 
 
-def _scores(snapshot: Snapshot) -> tuple[float, ...]:
-    return next((signal.values for signal in snapshot.signals if signal.name == "pass@1"), ())
+def _scores(snapshot: Snapshot, key: str = "eval/pass@1") -> tuple[float, ...]:
+    return next((signal.values for signal in snapshot.signals if signal.key == key), ())
 
 
 def shorten(name: str, width: int, more: str) -> str:

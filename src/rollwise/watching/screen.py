@@ -21,7 +21,7 @@ from rollwise.watching.state import RECENT_STEPS
 # Lines of a snapshot that no screen bounds.
 TALL = 44
 STATUS_STYLES = {"running": "green", "complete": "bold green", "quiet": "bold yellow"}
-_LABEL, _NUMBER = 11, 7
+_LABEL, _LONGEST_LABEL, _NUMBER = 11, 20, 7
 _WIDEST_SPARKLINE = 120
 _FEWEST_ROWS, _MOST_ROWS = 3, 12
 _MOST_ALARMS = 3
@@ -123,14 +123,15 @@ def _progress(snapshot: Snapshot, canvas: Canvas) -> Text:
 
 
 def _signals(signals: Sequence[Signal], canvas: Canvas) -> Block:
-    room = min(_WIDEST_SPARKLINE, canvas.width - _LABEL - 2 - 4 * (_NUMBER + 2))
+    label = max(_LABEL, *(min(_LONGEST_LABEL, cell_len(signal.name)) for signal in signals))
+    room = min(_WIDEST_SPARKLINE, canvas.width - label - 2 - 4 * (_NUMBER + 2))
     numbers = [(name, _NUMBER) for name in (">last", ">first", ">low", ">high")]
-    table = canvas.table(("", _LABEL), *numbers, ("first step to last", None))
+    table = canvas.table(("", label), *numbers, ("first step to last", None))
     for signal in signals:
         values = signal.values
         last, *others = [number(value) for value in (values[-1], values[0], min(values), max(values))]
         line = sparkline(values, max(1, room), canvas.glyphs, low=signal.low, high=signal.high)
-        table.add_row(signal.name, Text(last, style="bold"), *others, Text(line, style="cyan"))
+        table.add_row(Text(signal.name), Text(last, style="bold"), *others, Text(line, style="cyan"))
     return Block(table, len(signals) + 1)
 
 

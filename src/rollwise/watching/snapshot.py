@@ -20,12 +20,14 @@ class Signal:
         values: (S,), oldest first; not empty.
         low: the value at a sparkline's foot; None for the lowest.
         high: the value at its top; None for the highest.
+        key: its column in `metrics.jsonl`.
     """
 
     name: str
     values: tuple[float, ...]
     low: float | None = None
     high: float | None = None
+    key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from rollwise.evaluation.named_sets import AGGREGATE, aggregate_words, set_column, set_of
 from rollwise.runs.names import SCRIPT
 from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import calibrate
@@ -24,6 +25,8 @@ QUIET_TIMES = 10.0
 # A category counts as starved when the last steps, at the rate of those before, would have asked for it this often.
 STARVED_AFTER = 5.0
 NEWEST_GROUPS = 40
+# Evaluation sets that have a row.
+MOST_SETS = 8
 POOLS = ("heap", "solved", "unsolved", "unseen")
 
 
@@ -131,8 +134,11 @@ def _status(history: History, steps: int | None, quiet_s: float) -> str:
 def _signals(history: History) -> tuple[Signal, ...]:
     names = [name for name in history.series if name.startswith("eval/pass@")]
     k = sorted((name for name in names if name != "eval/pass@1"), key=lambda name: (len(name), name))[-1:]
+    sets = evaluation_sets(history)
+    made = f", {aggregate_words(history.config.get(AGGREGATE))}" if sets else ""
     rows: list[tuple[str, str, float | None, float | None]] = [
-        ("eval/pass@1", "pass@1", None, None),
+        ("eval/pass@1", f"pass@1{made}", None, None),
+        *((column, f"  {one_line(name)}", None, None) for name, column in sets.items()),
         *((name, name.removeprefix("eval/"), None, None) for name in k),
         ("frac_mixed", "mixed", 0.0, 1.0),
         ("frac_all_good", "all solved", 0.0, 1.0),
@@ -140,8 +146,17 @@ def _signals(history: History) -> tuple[Signal, ...]:
         ("abs_advantage", "mean |A|", None, None),
         ("reward", "reward", None, None),
     ]
-    found = [Signal(shown, tuple(history.signal(name).values), low, high) for name, shown, low, high in rows]
+    found = [Signal(shown, tuple(history.signal(key).values), low, high, key) for key, shown, low, high in rows]
     return tuple(signal for signal in found if signal.values)
+
+
+def evaluation_sets(history: History) -> dict[str, str]:
+    """The named evaluation sets and the series of each one's score, in the order in which they were logged."""
+    scores: dict[str, str] = {}
+    for column in history.series:
+        if (name := set_of(column)) and column == set_column(name, "pass@1"):
+            scores[name] = column
+    return dict(list(scores.items())[:MOST_SETS])
 
 
 def _spent(history: History) -> Spent:

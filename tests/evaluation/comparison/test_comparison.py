@@ -6,42 +6,18 @@ import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
+from made_runs import lines, write_run, write_runs
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation import RunData, read_run
+from rollwise.evaluation import RunData
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.tables import measure_tables
+from rollwise.reports.comparison.measure_tables import measure_tables
 
 SHIFTS = (0.0, 0.1, 0.2)
-Rows = list[dict[str, Any]]
-
-
-def lines(scores: Sequence[float | None], tokens: float = 100, **every: float) -> Rows:
-    """A line a step, an evaluation at each; `tokens`, 10 rollouts and 2 s are spent by a step."""
-    rows: Rows = []
-    for step, score in enumerate(scores):
-        row = {"step": step, "tokens": tokens * step, "rollouts": 10 * step, "wall_s": 2.0 * step}
-        rows.append(row | ({} if score is None else {"eval/pass@1": score}) | (every if step else {}))
-    return rows
-
-
-def write_run(folder: Path, rows: Rows, **config: Any) -> RunData:
-    folder.mkdir(parents=True)
-    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "config.yaml").write_text(json.dumps(config))  # JSON is YAML
-    return read_run(folder)
-
-
-def write_runs(folder: Path, methods: dict[str, Sequence[Rows]], **config: Any) -> dict[str, dict[int, RunData]]:
-    return {
-        method: {s: write_run(folder / method / f"seed{s}", rows, **config) for s, rows in enumerate(seeds)}
-        for method, seeds in methods.items()
-    }
 
 
 def shifted(scores: Sequence[float], shift: float) -> list[float]:

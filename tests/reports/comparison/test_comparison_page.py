@@ -156,7 +156,7 @@ def test_the_page_asks_for_nothing(whole: Path) -> None:
 
 def test_all_files_are_written_and_agree(whole: Path) -> None:
     figures = {path.name for path in (whole / "figures").iterdir()}
-    names = ["score", "difference", "ttb_bsf", "oracle_share", "effective_task_ratio", "overhead"]
+    names = ["score", "difference", "ttb_bsf", "oracle_share", "effective_task_ratio", "overhead", "speed"]
     assert figures == {f"{name}.{end}" for name in names for end in ("png", "svg")}
     results = json.loads((whole / "results.json").read_text())
     rows = list(csv.DictReader((whole / "results.csv").open()))
@@ -180,7 +180,7 @@ def test_the_same_runs_give_the_same_files_elsewhere_too(whole: Path, tmp_path: 
 
 def test_every_row_of_a_table_is_as_long_as_its_head(whole: Path) -> None:
     tables = re.findall(r"<table class=\"sorted\">(.*?)</table>", (whole / "report.html").read_text(), flags=re.DOTALL)
-    assert len(tables) == 8  # results, four axes, reached, cost, runs
+    assert len(tables) == 9  # results, four axes, reached, cost, speed, runs
     for table in tables:
         head, *rows = (len(re.findall(r"<t[hd][ >]", row)) for row in re.findall(r"<tr[ >].*?</tr>", table))
         assert rows

@@ -17,43 +17,20 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-
-import numpy as np
+from dataclasses import dataclass, replace
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation.bootstrap import FEWEST_SEEDS, bootstrap_interval, percentile_interval, resample_weights
-from rollwise.evaluation.comparison.data import (
-    BSF_PERCENTS,
-    COMPARED,
-    TTB_PERCENTS,
-    ComparedRuns,
-    Runs,
-    relatives,
-    resampled_relatives,
-    run_result,
-    sort_runs,
-)
-from rollwise.evaluation.comparison.results import (
-    AxisResult,
-    Comparison,
-    Difference,
-    MeanCurve,
-    MethodResult,
-    OracleGain,
-    Relative,
-    RunResult,
-    Share,
-    Summary,
-)
-from rollwise.evaluation.curves import Curve, FloatArray, run_curve
-from rollwise.evaluation.run_measures import COST_MEASURES, Measure, score_measures
+from rollwise.evaluation.comparison.data import ComparedRuns, Pair, Runs, Sorting, run_result, sort_runs
+from rollwise.evaluation.comparison.methods import Methods
+from rollwise.evaluation.comparison.results import Comparison, MethodResult
+from rollwise.evaluation.named_sets import aggregate_name, set_column, set_names
+from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_costs, measure_scores, score_measures
 from rollwise.runs.sets import Problem
 
-# The parts of a budget over which the effective task ratio is averaged, for its curve.
-RATIO_PARTS = 20
 # What a share of the oracle's gain is taken of.
 GAINS = ("score", "area")
+
+Measured = dict[str, float]
 
 
 def compare_runs(
@@ -89,27 +66,70 @@ def compare_runs(
     if bootstrap < 1 or (budget is not None and not budget > 0):
         raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {bootstrap!r} and {budget!r}")
     sorting = sort_runs(runs, budget)
-    data = ComparedRuns.of(sorting, budget)
-    rows = tuple(run_result(data, baseline, sorting.status[pair], pair, run) for pair, run in sorting.runs.items())
-    work = _Work(data, rows, baseline, oracle, {**score_measures(data.columns), **COST_MEASURES}, bootstrap, seed)
-    gains = {} if oracle is None else {key: work.oracle_gain(oracle, key) for key in GAINS}
-    there = [method for method, seeds in runs.items() if seeds or method in (baseline, oracle)]
-    methods = [work.method(method, gains) for method in there]
-    return Comparison(
-        name=name,
-        baseline=baseline,
-        oracle=oracle,
-        score=sorting.score,
-        headline_axis=data.headline,
-        budgets=data.budgets,
-        measures=work.measures,
-        methods=tuple(sorted(methods, key=lambda method: _rank(method, baseline, data.headline))),
-        runs=rows,
-        oracle_gains=gains,
-        problems=(*problems, *sorting.problems),
-        provisional=sorting.provisional,
-        resamples=bootstrap,
+    asked, columns = _Asked(runs, baseline, oracle, budget, bootstrap, seed, name), sorting.columns
+    found = {
+        pair: measure_scores(run, columns) | measure_costs(run, sorting.compared.get((baseline, pair[1])))
+        for pair, run in sorting.runs.items()
+    }
+    whole = asked.compare(sorting, {**score_measures(columns), **COST_MEASURES}, found)
+    sets = {named: asked.compare_set(sorting, named, whole) for named in set_names(sorting.compared.values())}
+    aggregates = {aggregate_name(run) for run in sorting.compared.values()} - {""}
+    return replace(
+        whole,
+        sets={named: own for named, own in sets.items() if own is not None},
+        aggregate=" or ".join(sorted(aggregates)),
+        problems=(*problems, *whole.problems),
     )
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """What is compared, and how, whichever score it is by."""
+
+    runs: Runs
+    baseline: str
+    oracle: str | None
+    budget: float | None
+    resamples: int
+    seed: int
+    name: str
+
+    def compare(self, sorting: Sorting, measures: dict[str, Measure], found: Mapping[Pair, Measured]) -> Comparison:
+        """The comparison by the score of `sorting`, with these measures of whole runs, found of each of them."""
+        data = ComparedRuns.of(sorting, self.budget)
+        rows = tuple(
+            run_result(data, self.baseline, sorting.status[pair], pair, run, found[pair])
+            for pair, run in sorting.runs.items()
+        )
+        work = Methods(data, rows, self.baseline, self.oracle, measures, self.resamples, self.seed)
+        gains = {} if self.oracle is None else {key: work.oracle_gain(self.oracle, key) for key in GAINS}
+        there = [method for method, seeds in self.runs.items() if seeds or method in (self.baseline, self.oracle)]
+        methods = [work.method(method, gains) for method in there]
+        return Comparison(
+            name=self.name,
+            baseline=self.baseline,
+            oracle=self.oracle,
+            score=sorting.score,
+            headline_axis=data.headline,
+            budgets=data.budgets,
+            measures=measures,
+            methods=tuple(sorted(methods, key=lambda method: _rank(method, self.baseline, data.headline))),
+            runs=rows,
+            oracle_gains=gains,
+            problems=tuple(sorting.problems),
+            provisional=sorting.provisional,
+            resamples=self.resamples,
+        )
+
+    def compare_set(self, sorting: Sorting, name: str, whole: Comparison) -> Comparison | None:
+        """The comparison by one set's score, its methods in the order of the whole; None where the set lacks it."""
+        own = replace(sorting, score=set_column(name, str(sorting.score)), problems=[])
+        columns = own.columns
+        if not columns:
+            return None
+        found = {pair: measure_scores(run, columns) for pair, run in own.runs.items()}
+        compared = self.compare(own, score_measures(columns), found)
+        return replace(compared, methods=tuple(compared.method(method.name) for method in whole.methods))
 
 
 def _rank(method: MethodResult, baseline: str, axis: str) -> tuple[int, float]:
@@ -121,171 +141,3 @@ def _rank(method: MethodResult, baseline: str, axis: str) -> tuple[int, float]:
         return 0, 0.0
     difference = found.score.difference
     return (1, -found.score.mean) if difference is None else (0, -difference.mean)
-
-
-# ---- one method ----
-
-
-@dataclass(frozen=True)
-class _Work:
-    """Everything that a method's result is made from."""
-
-    data: ComparedRuns
-    rows: Sequence[RunResult]
-    baseline: str
-    oracle: str | None
-    measures: dict[str, Measure]
-    resamples: int
-    seed: int
-
-    def method(self, method: str, gains: Mapping[str, OracleGain]) -> MethodResult:
-        """One method's result."""
-        seeds = tuple(row.seed for row in self.compared(method))
-        paired = {row.seed for row in self.compared(self.baseline)}
-        return MethodResult(
-            name=method,
-            seeds=seeds,
-            paired=tuple(seed for seed in seeds if seed in paired),
-            measures={k: self.summary(method, k, None, m.better) for k, m in self.measures.items()} if seeds else {},
-            axes={axis: found for axis in self.data.budgets if (found := self.on_axis(method, axis)) is not None},
-            shares={key: self.share(method, key) if gain.tells_apart else None for key, gain in gains.items()},
-        )
-
-    def compared(self, method: str) -> list[RunResult]:
-        """The method's compared runs."""
-        return [row for row in self.rows if row.method == method and row.status == COMPARED]
-
-    def values(self, method: str, key: str, axis: str | None) -> dict[int, float]:
-        """A measure's finite values by seed."""
-        found = {row.seed: row.value(key, axis) for row in self.compared(method)}
-        return {seed: value for seed, value in found.items() if math.isfinite(value)}
-
-    def summary(self, method: str, key: str, axis: str | None, better: int) -> Summary:
-        """Mean and spread of a measure, and its difference from the baseline."""
-        own = self.values(method, key, axis)
-        numbers = np.array(list(own.values()))
-        difference = None
-        if method != self.baseline:
-            base = self.values(self.baseline, key, axis)
-            gaps = np.array([own[seed] - base[seed] for seed in sorted(own.keys() & base.keys())])
-            difference = self.difference(gaps, better) if gaps.size else None
-        return Summary(_mean(numbers), _sd(numbers), len(numbers), difference)
-
-    def difference(self, gaps: FloatArray, better: int) -> Difference:
-        """The mean of paired differences, (n,)."""
-        interval = bootstrap_interval(gaps, resamples=self.resamples, seed=self.seed)
-        wins = int((better * gaps > 0).sum()) if better else None
-        return Difference(_mean(gaps), _sd(gaps), interval, wins, len(gaps))
-
-    def on_axis(self, method: str, axis: str) -> AxisResult | None:
-        """The method on one axis; None where it has no curve there."""
-        seeds = self.data.seeds(axis, method)
-        if not seeds or self.data.grid(axis, method, seeds)[0].size == 0:
-            return None
-        paired = self.data.seeds(axis, method, self.baseline)
-        cut = self.data.end(axis, paired, method, self.baseline) if paired else math.nan
-        relatives = self.relatives(method, axis, paired, cut)
-        end = self.data.end(axis, seeds, method)
-        return AxisResult(
-            cut=cut,
-            score=self.summary(method, "score", axis, 1),
-            area=self.summary(method, "area", axis, 1),
-            effective_task_ratio=self.summary(method, "effective_task_ratio", axis, 1),
-            ttb={percent: relatives[f"ttb_{percent}"] for percent in TTB_PERCENTS},
-            bsf={percent: relatives[f"bsf_{percent}"] for percent in BSF_PERCENTS},
-            curve=_mean_curve(*self.data.grid(axis, method, seeds, end)),
-            ratio=self.ratio(method, axis, seeds, end),
-        )
-
-    def relatives(self, method: str, axis: str, seeds: Sequence[int], cut: float) -> dict[str, Relative]:
-        """TTB and BSF: of the curves averaged over these seeds, with an interval, and of the single seeds."""
-        value: dict[str, FloatArray] = {}
-        resampled: dict[str, FloatArray] = {}
-        if seeds:
-            own, base = (self.data.grid(axis, name, seeds, cut) for name in (method, self.baseline))
-            # numpy's mean leaves a flat curve flat; weights of 1/n would let it rise by a rounding.
-            averaged, base_averaged = ((x, y.mean(axis=0)[None]) for x, y in (own, base))
-            value = relatives(axis, averaged, base_averaged, cut)
-            if len(seeds) >= FEWEST_SEEDS and method != self.baseline:
-                weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
-                resampled = resampled_relatives(axis, weights, own, base, cut)
-        found = {}
-        for key in [*(f"ttb_{p}" for p in TTB_PERCENTS), *(f"bsf_{p}" for p in BSF_PERCENTS)]:
-            singles = np.array([row.value(key, axis) for row in self.compared(method)])
-            singles = singles[~np.isnan(singles)]
-            found[key] = Relative(
-                value=float(value[key][0]) if key in value else math.nan,
-                interval=percentile_interval(resampled[key]) if key in resampled else None,
-                median=_median(singles),
-                reached=int(np.isfinite(singles).sum()),
-                n=len(singles),
-            )
-        return found
-
-    def ratio(self, method: str, axis: str, seeds: Sequence[int], end: float) -> MeanCurve | None:
-        """The effective task ratio averaged over parts of the way to `end`, then over seeds; x is each part's end."""
-        found = [run_curve(self.data.runs[method, seed], "frac_mixed", axis) for seed in seeds]
-        curves = [curve for curve in found if curve is not None]
-        if not curves:
-            return None
-        parts = min(RATIO_PARTS, *(len(curve.x) for curve in curves))
-        edges = np.linspace(0, end, parts + 1)
-        return _mean_curve(edges[1:], np.stack([_part_means(curve, edges) for curve in curves]))
-
-    def oracle_gain(self, oracle: str, key: str) -> OracleGain:
-        """Whether the oracle beats the baseline; only then can the task tell methods apart."""
-        gain = self.summary(oracle, key, self.data.headline, 1).difference
-        beats = gain is not None and gain.mean > 0 and gain.interval is not None and gain.interval.low > 0
-        return OracleGain(gain, beats)
-
-    def share(self, method: str, key: str) -> Share | None:
-        """The method's mean gain over the baseline / the oracle's, over the seeds that all three have."""
-        own, base, best = (
-            self.values(name, key, self.data.headline) for name in (method, self.baseline, str(self.oracle))
-        )
-        seeds = sorted(own.keys() & base.keys() & best.keys())
-        gains = np.array([own[s] - base[s] for s in seeds])
-        oracle_gains = np.array([best[s] - base[s] for s in seeds])
-        if method == self.baseline or not seeds or oracle_gains.mean() <= 0:
-            return None
-        interval = None
-        if len(seeds) >= FEWEST_SEEDS and method != self.oracle:
-            weights = resample_weights(len(seeds), resamples=self.resamples, seed=self.seed)
-            top, bottom = weights @ gains, weights @ oracle_gains
-            interval = percentile_interval(np.divide(top, bottom, out=np.full(len(top), np.nan), where=bottom > 0))
-        return Share(float(gains.mean() / oracle_gains.mean()), interval)
-
-
-def _mean_curve(x: FloatArray, y: FloatArray) -> MeanCurve:
-    sd = y.std(axis=0, ddof=1).tolist() if len(y) > 1 else []
-    return MeanCurve(tuple(x.tolist()), tuple(y.mean(axis=0).tolist()), tuple(sd))
-
-
-def _part_means(curve: Curve, edges: FloatArray) -> FloatArray:
-    """The curve's mean over each part (low, high] between the edges, (P,); a part without an entry is interpolated."""
-    # A step's line says what was spent by its end, so the step belongs to the part that its x ends in.
-    part = np.searchsorted(edges, curve.x, side="left") - 1
-    inside = (part >= 0) & (part < len(edges) - 1)
-    count = np.bincount(part[inside], minlength=len(edges) - 1)
-    total = np.bincount(part[inside], weights=curve.y[inside], minlength=len(edges) - 1)
-    some = count > 0
-    if not some.any():
-        return np.full(len(count), float(curve.y.mean()))
-    return np.asarray(np.interp(edges[1:], edges[1:][some], total[some] / count[some]), dtype=np.float64)
-
-
-def _mean(numbers: FloatArray) -> float:
-    return float(numbers.mean()) if numbers.size else math.nan
-
-
-def _sd(numbers: FloatArray) -> float:
-    return float(numbers.std(ddof=1)) if numbers.size > 1 else math.nan
-
-
-def _median(numbers: FloatArray) -> float:
-    """The median; infinite unless both of the middle ones are finite."""
-    if numbers.size == 0:
-        return math.nan
-    ordered = np.sort(numbers)
-    low, high = ordered[(len(ordered) - 1) // 2], ordered[len(ordered) // 2]
-    return float((low + high) / 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,23 +19,28 @@ from rollwise.evaluation.curves import (
     on_common_grid,
     relative_bests,
     relative_times,
+    relative_times_of_best,
     run_curve,
     spending,
+    time_of_best,
 )
-from rollwise.evaluation.run_measures import REWARD, measure_run, pass_at_columns, score_column
+from rollwise.evaluation.run_measures import pass_at_columns, score_column
 from rollwise.runs.reading import RunData
 from rollwise.runs.sets import Problem
 
 TTB_PERCENTS = (50, 75, 100)
 BSF_PERCENTS = (25, 50, 100)
+RATIO_OF_BEST = "time_of_best_ratio"
 # Resampled curves made at a time: of 20 seeds, each evaluated 200 times at places of its own, 16 MB.
 RESAMPLED_AT_ONCE = 500
 
 Curves = tuple[FloatArray, FloatArray]  # a grid, (G,), and R curves on it, (R, G)
 
 
-def run_result(data: ComparedRuns, baseline: str, status: str, pair: Pair, run: RunData) -> RunResult:
-    """The run's measures, and its scores on every axis, beside those of the baseline's run of its seed."""
+def run_result(
+    data: ComparedRuns, baseline: str, status: str, pair: Pair, run: RunData, measures: dict[str, float]
+) -> RunResult:
+    """The run with its measures, and its scores on every axis beside those of the baseline's run of its seed."""
     return RunResult(
         method=pair[0],
         seed=pair[1],
@@ -43,7 +48,7 @@ def run_result(data: ComparedRuns, baseline: str, status: str, pair: Pair, run: 
         status=status,
         step=last_step(run),
         planned=planned_steps(run),
-        measures=measure_run(run, data.columns),
+        measures=measures,
         axes={axis: _on_axis(data, baseline, axis, pair) for axis, found in data.curves.items() if pair in found},
     )
 
@@ -56,18 +61,24 @@ def _on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[s
     whole = data.grid(axis, method, [seed], since=data.starts[axis])
     found = {"score": float(y[0, -1]), "area": float(mean_height(*whole)[0]) if whole[0].size else math.nan}
     found["effective_task_ratio"] = mean_until(data.runs[pair], "frac_mixed", axis, data.ends[axis][pair])
+    found["time_of_best"] = float(time_of_best(x, y)[0])
     if (baseline, seed) in data.curves[axis]:
         until = data.end(axis, [seed], method, baseline)
         own, base = (data.grid(axis, name, [seed], until) for name in (method, baseline))
         found |= {key: float(values[0]) for key, values in relatives(axis, own, base, until).items()}
+        found["time_of_best"] = float(time_of_best(*own)[0]) if own[0].size else math.nan
     return found
 
 
 def relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, FloatArray]:
-    """TTB and BSF of R pairs of curves cut at `until`, (R,) each, by `ttb_50`, `bsf_25`, ...; empty without curves."""
+    """TTB, BSF and `time_of_best_ratio` of R pairs of curves cut at `until`, (R,) each; empty without curves.
+
+    The keys are `ttb_50`, `bsf_25` and so on.
+    """
     if own[0].size == 0 or base[0].size == 0:
         return {}
     found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
+    found[RATIO_OF_BEST] = relative_times_of_best(*own, *base)
     # Runs that are as long as one another in steps are evaluated at the same ones, and BSF is the papers', of
     # evaluations alone. Cut between two steps, at this many tokens, that would drop the last of all.
     between = axis != "steps" or not math.isclose(until, round(until), abs_tol=1e-9)
@@ -117,6 +128,16 @@ class Sorting:
         """Those that are compared."""
         return {pair: run for pair, run in self.runs.items() if self.status[pair] == COMPARED}
 
+    @property
+    def columns(self) -> list[str]:
+        """The evaluated columns that are summarised: the score, each pass@k by k, the reward; of one set, its own."""
+        runs = [run for run in self.compared.values() if _evaluations(run, self.score)]
+        if self.score is None or not runs:
+            return []
+        prefix, reward = self.score.rpartition("/")[0] + "/", f"{self.score.rpartition('/')[0]}/reward"
+        rewarded = [reward] if any(np.isfinite(run.column(reward)).any() for run in runs) else []
+        return list(dict.fromkeys([self.score, *pass_at_columns(runs, prefix), *rewarded]))
+
 
 def sort_runs(runs: Runs, budget: float | None) -> Sorting:
     """Finished runs are compared: those at their planned step, or beyond the budget of tokens, given or their own.
@@ -162,10 +183,6 @@ def _evaluations(run: RunData, score: str | None) -> int:
     return 0 if score is None else int(np.isfinite(run.column(score)).sum())
 
 
-def _rewarded(runs: Iterable[RunData]) -> bool:
-    return any(np.isfinite(run.column(REWARD)).any() for run in runs)
-
-
 def _spent(run: RunData, budget: object) -> bool:
     tokens = run.column("tokens")
     return isinstance(budget, int | float) and bool((tokens[np.isfinite(tokens)] >= budget).any())
@@ -177,7 +194,6 @@ class ComparedRuns:
 
     Attributes:
         runs: The compared runs.
-        columns: The evaluated columns that are summarised: the score, each pass@k by k, the reward.
         curves: By axis; a run without a curve is absent.
         budgets: By axis.
         starts: By axis: where the latest of the curves begins, 0 where all were evaluated before training.
@@ -185,7 +201,6 @@ class ComparedRuns:
     """
 
     runs: dict[Pair, RunData]
-    columns: list[str]
     curves: dict[str, dict[Pair, Curve]]
     budgets: dict[str, Budget]
     starts: dict[str, float]
@@ -207,9 +222,6 @@ class ComparedRuns:
                     curves[axis][pair] = curve
         curves = {axis: found for axis, found in curves.items() if found}
         budgets = {axis: _budget(found, budget if axis == "tokens" else None) for axis, found in curves.items()}
-        columns = [] if sorting.score is None else [sorting.score]
-        more = [*pass_at_columns(runs.values()), *([REWARD] if _rewarded(runs.values()) else [])]
-        columns += [column for column in more if column not in columns]
         headline = _headline(budgets)
         ends = {
             axis: {
@@ -223,7 +235,7 @@ class ComparedRuns:
             steps = f"between steps {first[0]} and {first[-1]}"
             text = f"the runs were first evaluated {steps}: mean scores leave out what lies before the latest of these"
             sorting.problems.append(Problem("", None, "uneven", text))
-        return cls(runs, columns, curves, budgets, starts, ends)
+        return cls(runs, curves, budgets, starts, ends)
 
     @property
     def headline(self) -> str:

@@ -7,12 +7,12 @@ import dataclasses
 import io
 import math
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from rollwise.evaluation.bootstrap import Interval
-from rollwise.evaluation.run_measures import Measure
+from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
 
 NEVER = "never"
@@ -49,7 +49,7 @@ class Summary:
 
 @dataclass(frozen=True)
 class Relative:
-    """TTB or BSF of a method: of the curves averaged over seeds, and of each seed by itself.
+    """TTB, BSF or another ratio of a method: of the curves averaged over seeds, and of each seed by itself.
 
     Attributes:
         value: Of the averaged curves, over the seeds that method and baseline both have; infinity where the method
@@ -90,6 +90,10 @@ class AxisResult:
             budget, so on the headline's axis that budget itself. NaN without a seed in common.
         ttb: Time to baseline by percent of the baseline's rise.
         bsf: Best so far by percent of `cut`.
+        time_of_best: Where the curve averaged over the paired seeds first has its own best score, up to `cut`; METIS,
+            Table 1. NaN without a seed in common.
+        time_of_best_ratio: The same over the baseline's. Optimistic: it depends on a noisy maximum, and a method that
+            never rises has a short time.
         curve: The mean score, as far as all of the method's runs came by the headline's budget.
         ratio: The mean effective task ratio, likewise; None where it was not recorded.
     """
@@ -100,6 +104,8 @@ class AxisResult:
     cut: float
     ttb: dict[int, Relative]
     bsf: dict[int, Relative]
+    time_of_best: float
+    time_of_best_ratio: Relative
     curve: MeanCurve
     ratio: MeanCurve | None
 
@@ -168,7 +174,8 @@ class RunResult:
         step: Its last step.
         planned: How many steps it is to have; None where its config does not say.
         measures: Whole-run measures by name.
-        axes: Axis to "score", "area", "ttb_50", "bsf_25", ...; infinity where a score is never reached.
+        axes: Axis to "score", "area", "ttb_50", "bsf_25", "time_of_best", ...; infinity where a score is never
+            reached.
     """
 
     method: str
@@ -205,6 +212,8 @@ class Comparison:
         problems: What is wrong with some of the runs.
         provisional: No run has finished, so those that have begun are compared as far as they got.
         resamples: Random resamples for more than five seeds; up to five all n^n are used.
+        aggregate: How the score is made from named evaluation sets, as "mean of sets"; "" without sets.
+        sets: Of each named evaluation set the same comparison by its own score.
     """
 
     name: str
@@ -220,6 +229,14 @@ class Comparison:
     problems: tuple[Problem, ...]
     provisional: bool
     resamples: int
+    aggregate: str = ""
+    sets: dict[str, Comparison] = field(default_factory=dict)
+
+    @property
+    def score_name(self) -> str:
+        """The score in words, as `pass@1`, or `pass@1 (mean of sets)`."""
+        short = short_name(self.score or "score")
+        return f"{short} ({self.aggregate})" if self.aggregate else short
 
     @property
     def pass_at_ks(self) -> list[int]:

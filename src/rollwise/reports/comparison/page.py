@@ -7,12 +7,13 @@ from html import escape
 from pathlib import Path
 
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.comparison.cells import Table
 from rollwise.reports.comparison.figures import ComparisonFigure
 from rollwise.reports.comparison.page_tables import runs_section, sorted_table, table_row
 from rollwise.reports.comparison.panels import Style
 from rollwise.reports.comparison.sentences import verdict
-from rollwise.reports.comparison.tables import Table, all_tables, result_table
+from rollwise.reports.comparison.set_tables import set_relative_tables, set_tables
+from rollwise.reports.comparison.tables import all_tables, result_table
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
@@ -29,9 +30,10 @@ def render_comparison(
         folder: Where the page will lie, for the links to the runs' own reports.
     """
     sections = [_header(comparison), _verdict(comparison), _table_section(comparison, result_table(comparison))]
+    sections.append(_tables_section(comparison, "By evaluation set", set_tables(comparison)))
     sections += [_figure(figure, panels) for figure, panels in figures]
     sections += [
-        _further_tables(comparison),
+        _tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
         _problems(comparison),
         runs_section(comparison, folder),
         _sources(comparison),
@@ -48,7 +50,7 @@ def _header(comparison: Comparison) -> str:
         ("seeds", str(len({run.seed for run in compared}))),
         ("baseline", comparison.baseline),
         ("oracle", comparison.oracle or ""),
-        ("score", short_name(comparison.score or "")),
+        ("score", comparison.score_name if comparison.score else ""),
     ]
     shown = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
     return f"<header><p>rollwise comparison</p><h1>{escape(comparison.name)}</h1><dl>{shown}</dl></header>"
@@ -97,13 +99,14 @@ def _legend(styles: Sequence[Style]) -> str:
     return f'<ul class="legend">{items}</ul>' if items else ""
 
 
-def _further_tables(comparison: Comparison) -> str:
+def _tables_section(comparison: Comparison, title: str, tables: Sequence[Table]) -> str:
+    """Tables to open, the first open already; `""` for none."""
     shown = [
         f"<details{' open' if i == 0 else ''}><summary>{escape(table.title)}</summary>"
         f'{_table(comparison, table)}<p class="note">{escape(table.note)}</p></details>'
-        for i, table in enumerate(all_tables(comparison)[1:])
+        for i, table in enumerate(tables)
     ]
-    return f'<section class="wide"><h2>All measures</h2>{"".join(shown)}</section>'
+    return f'<section class="wide"><h2>{escape(title)}</h2>{"".join(shown)}</section>' if shown else ""
 
 
 def _problems(comparison: Comparison) -> str:

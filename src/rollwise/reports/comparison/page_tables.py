@@ -13,8 +13,8 @@ from urllib.parse import quote
 
 from rollwise.evaluation.comparison.results import Comparison, RunResult
 from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.comparison.cells import Cell
 from rollwise.reports.comparison.sentences import NOTHING, duration, plain, ratio, with_spread
-from rollwise.reports.comparison.tables import Cell
 from rollwise.reports.words import count
 from rollwise.runs.names import REPORT_FILE
 

@@ -108,7 +108,7 @@ def draw_dots(
     ax.set_xlim(low, high)
     if percent:
         ax.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=0))
-    _name_rows(ax, styles, names, label)
+    name_rows(ax, styles, names, label)
 
 
 def draw_pass_at(comparison: Comparison, styles: Mapping[str, Style], ax: Axes) -> None:
@@ -132,10 +132,10 @@ def draw_bars(styles: Mapping[str, Style], rows: Mapping[str, float], label: str
     ax.barh(range(len(names)), [rows[n] for n in names], color=[styles[n].color for n in names], height=0.6)
     ax.xaxis.set_major_formatter(PercentFormatter(1.0))
     ax.set_xlim(left=0)
-    _name_rows(ax, styles, names, label)
+    name_rows(ax, styles, names, label)
 
 
-def _name_rows(ax: Axes, styles: Mapping[str, Style], names: Sequence[str], label: str) -> None:
+def name_rows(ax: Axes, styles: Mapping[str, Style], names: Sequence[str], label: str) -> None:
     """The methods down the left, the first at the top, and a figure high enough for them."""
     ax.set_yticks(range(len(names)), [_short(styles[name].label) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)

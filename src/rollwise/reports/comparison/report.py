@@ -79,11 +79,11 @@ def write_results(comparison: Comparison, out: Path) -> Path:
     """
     check_installed("matplotlib", "the report", "report")
     # Only now, so that `import rollwise.reports` works without matplotlib and costs no time with it.
-    from rollwise.reports.comparison.figures import build_figures
     from rollwise.reports.comparison.page import render_comparison
+    from rollwise.reports.comparison.page_figures import page_figures
     from rollwise.reports.figure_files import inline_panels, save_figure
 
-    figures = build_figures(comparison)
+    figures = page_figures(comparison)
     numbers = json.dumps(comparison.to_dict(out), indent=1, ensure_ascii=False, allow_nan=False)
     page = render_comparison(comparison, [(figure, inline_panels(figure.spec)) for figure in figures], out)
     try:

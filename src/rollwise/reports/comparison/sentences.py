@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from rollwise.evaluation.bootstrap import FEWEST_SEEDS, MOST_LISTED, Interval
 from rollwise.evaluation.comparison.results import Comparison, Difference, MethodResult, Relative, Share
 from rollwise.evaluation.curves import AXES
-from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.words import count
 from rollwise.runs.lines import enumeration
 
@@ -142,6 +141,7 @@ def _first_sentences(comparison: Comparison) -> list[str]:
     sentences = [_answer(comparison, best, gain)]
     if unequal := _unequal(comparison):
         sentences.insert(0, f"These numbers may mean nothing: {enumeration(unequal)}.")
+    sentences += _by_set(comparison, best)
     if best is not found[0][0]:
         sentences.append(_greater(*found[0], best))
     if len(found) > 1:
@@ -172,7 +172,7 @@ def _greater(first: MethodResult, gain: Difference, best: MethodResult) -> str:
 
 def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str:
     axis, baseline = comparison.headline_axis, comparison.baseline
-    budget, score = amount(comparison.budgets[axis].value, axis), short_name(str(comparison.score))
+    budget, score = amount(comparison.budgets[axis].value, axis), comparison.score_name
     pairs = count(gain.n, "paired seed")
     if gain.interval is None:
         return (
@@ -195,6 +195,13 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
             f"of {2 ** (gain.n - 1)} cases, so run more."
         )
     return f"{'By the numbers alone it' if _unequal(comparison) else 'It'} helped, with {best.name}: {numbers}."
+
+
+def _by_set(comparison: Comparison, best: MethodResult) -> list[str]:
+    """What the answer's method gained on each set."""
+    results = {name: own.on_headline(own.method(best.name)) for name, own in comparison.sets.items()}
+    gains = [f"{name} {difference_text(found.score.difference)}" for name, found in results.items() if found]
+    return [f"By evaluation set {best.name} is from {comparison.baseline}: {enumeration(gains)}."] if gains else []
 
 
 def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Difference]]) -> list[str]:

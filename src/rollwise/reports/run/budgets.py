@@ -11,6 +11,7 @@ import numpy as np
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import cumulative
 from rollwise.reports.series import MOST_POINTS, FloatArray, smoothing_window
+from rollwise.runs.lines import enumeration
 
 _PASS_AT = re.compile(r"eval/pass@(\d{1,9})")
 
@@ -34,10 +35,25 @@ def budgets(run: RunData) -> list[Budget]:
             axes.append(Budget(label, counted, label))
     wall = cumulative(steps, run.column("wall_s"))
     if wall is not None:
-        longest = float(wall.max(initial=0.0))
-        unit, seconds = ("s", 1) if longest < 180 else ("min", 60) if longest < 10800 else ("h", 3600)
+        unit, seconds = time_unit(float(wall.max(initial=0.0)))
         axes.append(Budget(f"training time ({unit})", wall / seconds, "wall-clock"))
     return axes
+
+
+def time_unit(longest: float) -> tuple[str, int]:
+    """The unit for times of up to `longest` seconds, and its seconds."""
+    return ("s", 1) if longest < 180 else ("min", 60) if longest < 10800 else ("h", 3600)
+
+
+def budget_names(axes: Sequence[Budget]) -> str:
+    """The axes in words, for a caption."""
+    return enumeration([budget.short for budget in axes])
+
+
+def budget_tabs(axes: Sequence[Budget]) -> tuple[str, ...]:
+    """Names of the buttons, where there is anything to choose."""
+    names = {"training steps": "steps", "generated tokens": "tokens"}
+    return tuple(names.get(budget.short, budget.short) for budget in axes) if len(axes) > 1 else ()
 
 
 def evaluation_columns(run: RunData) -> list[str]:

@@ -13,6 +13,7 @@ import numpy as np
 from rollwise.evaluation import RunData
 from rollwise.evaluation.curves import cumulative
 from rollwise.evaluation.dynamics import sums_by_step
+from rollwise.evaluation.named_sets import aggregate_name, set_columns
 from rollwise.reports.run.budgets import evaluation_columns
 from rollwise.reports.series import FloatArray
 from rollwise.reports.words import count
@@ -200,11 +201,13 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
 
 
 def _evaluations(run: RunData) -> list[Headline]:
-    return [_evaluation(run, key) for key in evaluation_columns(run)]
+    aggregate = aggregate_name(run)
+    whole = [_evaluation(run, key, f" ({aggregate})" if aggregate else "") for key in evaluation_columns(run)]
+    return whole + [_evaluation(run, key) for key in set_columns(run).values()]
 
 
-def _evaluation(run: RunData, key: str) -> Headline:
-    label = "evaluation reward" if key == "eval/reward" else key.removeprefix("eval/")
+def _evaluation(run: RunData, key: str, made: str = "") -> Headline:
+    label = ("evaluation reward" if key == "eval/reward" else key.removeprefix("eval/")) + made
     scores = run.column(key)
     steps, scores = run.metrics["step"][np.isfinite(scores)], _finite(scores)
     if scores.size == 1:

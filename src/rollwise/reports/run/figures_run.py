@@ -10,6 +10,8 @@ from matplotlib.axes import Axes
 
 from rollwise.evaluation import RunData
 from rollwise.evaluation.lengths import ALL, SOLVED, UNSOLVED, lengths_by_step
+from rollwise.evaluation.named_sets import aggregate_name
+from rollwise.evaluation.phases import step_seconds
 from rollwise.reports.drawing import (
     BLUE,
     GREEN,
@@ -31,6 +33,8 @@ from rollwise.reports.drawing import (
 from rollwise.reports.run.budgets import (
     Budget,
     any_finite,
+    budget_names,
+    budget_tabs,
     budgets,
     complete,
     evaluation_columns,
@@ -40,7 +44,6 @@ from rollwise.reports.run.budgets import (
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair
 from rollwise.runs.group_table import GroupTable
-from rollwise.runs.lines import enumeration
 
 # With fewer k than this pass@k is no curve.
 FEWEST_KS = 3
@@ -74,12 +77,13 @@ def score_figure(run: RunData) -> FigureSpec | None:
         finish_axes(ax, budget.label, "score", legend=True)
 
     axes = budgets(run)
-    points = f"points are the evaluations ({', '.join(shown)}), " if shown else ""
+    made = f"; {aggregate}" if (aggregate := aggregate_name(run)) else ""
+    points = f"points are the evaluations ({', '.join(shown)}{made}), " if shown else ""
     caption = (
-        f"Score against {_names(axes)}: {points}lines are the mean over the step's training rollouts, "
+        f"Score against {budget_names(axes)}: {points}lines are the mean over the step's training rollouts, "
         f"whose prompts the curriculum chose, so that they also show how hard those were{smoothing(success, reward)}."
     )
-    return FigureSpec("score", "Score", caption, tuple(partial(draw, budget=b) for b in axes), WIDE, _tabs(axes))
+    return FigureSpec("score", "Score", caption, tuple(partial(draw, budget=b) for b in axes), WIDE, budget_tabs(axes))
 
 
 def has_pass_at_curve(run: RunData) -> bool:
@@ -121,11 +125,11 @@ def ratio_figure(run: RunData) -> FigureSpec | None:
 
     axes = budgets(run)
     caption = (
-        f"Effective task ratio against {_names(axes)}: the share of a step's rollout groups whose rewards differ, so "
-        f"that they teach something (frac_mixed){smoothing(ratio)}."
+        f"Effective task ratio against {budget_names(axes)}: the share of a step's rollout groups whose rewards "
+        f"differ, so that they teach something (frac_mixed){smoothing(ratio)}."
     )
     panels = tuple(partial(draw, budget=budget) for budget in axes)
-    return FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels, WIDE, _tabs(axes))
+    return FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels, WIDE, budget_tabs(axes))
 
 
 @figure(50, "parts of the ratio (needs frac_all_good, frac_mixed, frac_all_bad)")
@@ -213,11 +217,7 @@ def length_figure(groups: GroupTable) -> FigureSpec | None:
 
 def overhead_shares(run: RunData) -> FloatArray:
     """The time in `ask` and `tell` as a share of the step's training time, (S,); NaN where a step's time is unknown."""
-    steps, wall = run.metrics["step"], run.column("wall_s")
-    wall = np.where((steps == 0) & ~np.isfinite(wall), 0.0, wall)  # no time had been spent before training
-    before = np.concatenate([[0.0 if steps.size and steps[0] == 1 else np.nan], wall[:-1]])[: len(wall)]
-    follows = np.concatenate([[True], np.diff(steps) == 1])[: len(wall)]  # else a line is missing: two steps' time
-    took = np.where(follows, wall - before, np.nan)
+    took = step_seconds(run)
     spent = np.nan_to_num(run.column("ask_s")) + np.nan_to_num(run.column("tell_s"))
     known = np.isfinite(run.column("ask_s")) | np.isfinite(run.column("tell_s"))
     return np.where(known & (took > 0), spent / np.where(took > 0, took, 1.0), np.nan)
@@ -240,13 +240,3 @@ def overhead_figure(run: RunData) -> FigureSpec | None:
         f"difference of wall_s to the step before{smoothing(percent)}."
     )
     return FigureSpec("overhead", "Overhead", caption, (draw,), WIDE)
-
-
-def _names(axes: list[Budget]) -> str:
-    return enumeration([budget.short for budget in axes])
-
-
-def _tabs(axes: list[Budget]) -> tuple[str, ...]:
-    """Names of the buttons, where there is anything to choose."""
-    names = {"training steps": "steps", "generated tokens": "tokens"}
-    return tuple(names.get(budget.short, budget.short) for budget in axes) if len(axes) > 1 else ()

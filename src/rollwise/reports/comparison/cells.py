@@ -1,0 +1,98 @@
+"""What a comparison's tables are made of: cells that the page, the terminal and Markdown can show."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from rollwise.evaluation.comparison.results import Comparison, Difference, MethodResult, Relative, Share, Summary
+from rollwise.evaluation.run_measures import Measure
+from rollwise.reports.comparison.sentences import (
+    NOTHING,
+    difference_text,
+    duration,
+    interval_text,
+    ratio,
+    relative_text,
+    share_text,
+    signed,
+    with_spread,
+)
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A table's cell.
+
+    Attributes:
+        text: What it says.
+        below: A second line, smaller; `""` for none.
+        order: What it is sorted by; None at the end.
+    """
+
+    text: str
+    below: str = ""
+    order: float | str | None = None
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table with a row for each method, in the comparison's order."""
+
+    title: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    note: str
+
+
+def name_cell(comparison: Comparison, method: MethodResult) -> Cell:
+    """A method's name, and its role below."""
+    role = {comparison.baseline: "baseline", comparison.oracle: "oracle"}.get(method.name, "")
+    return Cell(method.name, "" if role == method.name else role, method.name)
+
+
+def seeds_cell(comparison: Comparison, method: MethodResult) -> Cell:
+    """How many seeds, and how many of them the baseline has too."""
+    n, paired = len(method.seeds), len(method.paired)
+    below = "" if method.name == comparison.baseline or paired == n else f"{paired} paired"
+    return Cell(str(n), below, float(n))
+
+
+def gain_cell(gain: Difference | None) -> Cell:
+    """A paired difference, its interval, and in how many seeds the method is better."""
+    if gain is None:
+        return Cell(NOTHING)
+    below = f"{interval_text(gain.interval, '+.3f')} {gain.better} of {gain.n}"
+    return Cell(signed(gain.mean), below.strip(), gain.mean)
+
+
+def share_cell(share: Share | None) -> Cell:
+    """A share of the oracle's gain."""
+    if share is None:
+        return Cell(NOTHING)
+    text, _, interval = share_text(share).partition(" [")
+    return Cell(text, f"[{interval}" if interval else "", share.value)
+
+
+def relative_cell(found: Relative) -> Cell:
+    """TTB, BSF or another ratio: of the averaged curves, and below the single seeds' median."""
+    below = f"seeds: {ratio(found.median)}" if found.n else ""
+    if found.reached < found.n:
+        below += f", {found.reached} of {found.n}"
+    return Cell(relative_text(found), below, None if math.isnan(found.value) else found.value)
+
+
+def measure_cell(summary: Summary, measure: Measure) -> Cell:
+    """A measure's mean over seeds, with its difference from the baseline."""
+    gain = summary.difference
+    mean, sd, order = summary.mean, summary.sd, None if math.isnan(summary.mean) else summary.mean
+    if measure.kind == "score":
+        return Cell(with_spread(mean, sd), "" if gain is None else difference_text(gain), order)
+    if measure.kind == "ratio":
+        return Cell(with_spread(mean, sd, 2), "" if gain is None else difference_text(gain, "+.2f"), order)
+    if measure.kind == "percent":
+        text = NOTHING if math.isnan(mean) else f"{with_spread(100 * mean, 100 * sd, 2)} %"
+        return Cell(text, "", order)
+    if measure.kind == "seconds":
+        return Cell(duration(mean), "" if gain is None else f"{difference_text(gain, '+.3g')} s", order)
+    return Cell(with_spread(mean, sd, 0), "" if gain is None else difference_text(gain, "+,.0f"), order)

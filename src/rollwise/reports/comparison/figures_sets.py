@@ -1,0 +1,54 @@
+"""A comparison's figures of its named evaluation sets: each set's curves, and its differences from the baseline."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import partial
+
+from rollwise.evaluation.comparison.results import Comparison
+from rollwise.evaluation.curves import AXES
+from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.comparison.figures import DOT_WIDTH, ComparisonFigure, score_figure
+from rollwise.reports.comparison.panels import Style, draw_curves, draw_dots
+from rollwise.reports.drawing import FigureSpec
+
+
+def set_figures(comparison: Comparison, styles: Mapping[str, Style]) -> list[ComparisonFigure]:
+    """Both figures, a panel for each set that any method was evaluated on; none without sets."""
+    sets = {name: own for name, own in comparison.sets.items() if comparison.headline_axis in own.budgets}
+    if not sets:
+        return []
+    axis = comparison.headline_axis
+    curves = tuple(
+        partial(draw_curves, own, styles, axis, short_name(str(own.score)), lambda found: found.curve)
+        for own in sets.values()
+    )
+    caption = (
+        f"The score on each evaluation set against {AXES[axis]}: means over seeds, bands as above. The score above is "
+        f"made from them: {comparison.aggregate}."
+    )
+    legend = score_figure(comparison, styles).legend
+    figures = [ComparisonFigure(FigureSpec("score_by_set", "Score on each set", caption, curves), legend)]
+    return figures + _differences(comparison, sets, styles)
+
+
+def _differences(
+    comparison: Comparison, sets: Mapping[str, Comparison], styles: Mapping[str, Style]
+) -> list[ComparisonFigure]:
+    panels = []
+    for own in sets.values():
+        found = [(method.name, own.on_headline(method)) for method in own.methods]
+        gains = {name: result.score.difference for name, result in found if result is not None}
+        rows = {name: (gain.mean, gain.interval) for name, gain in gains.items() if gain is not None}
+        if rows:
+            label = f"{short_name(str(own.score))} at the budget, from {comparison.baseline}"
+            panels.append(partial(draw_dots, styles, list(rows), rows, 0.0, label))
+    if not panels:
+        return []
+    caption = (
+        f"Paired differences from {comparison.baseline} on each set at equal {AXES[comparison.headline_axis]}, with "
+        "95 % bootstrap intervals over seeds; an open dot has too few seeds for one. With many sets and methods some "
+        "intervals leave out 0 by chance alone."
+    )
+    spec = FigureSpec("difference_by_set", "Difference on each set", caption, tuple(panels), DOT_WIDTH)
+    return [ComparisonFigure(spec, ())]

@@ -1,0 +1,41 @@
+"""Figures of a run's evaluations on several named sets."""
+
+from __future__ import annotations
+
+import itertools
+from functools import partial
+
+from matplotlib.axes import Axes
+
+from rollwise.evaluation import RunData
+from rollwise.evaluation.named_sets import aggregate_name, set_columns, set_names
+from rollwise.reports.drawing import INK, PALETTE, WIDE, FigureSpec, finish_axes, legend_label
+from rollwise.reports.run.budgets import Budget, budget_names, budget_tabs, budgets, evaluation_columns
+from rollwise.reports.run.figures import figure
+from rollwise.reports.series import finite_pair
+
+
+def has_sets(run: RunData) -> bool:
+    """Whether it was evaluated on sets with names."""
+    return bool(set_names([run]))
+
+
+@figure(15, "score on each set", when=has_sets)
+def sets_figure(run: RunData) -> FigureSpec | None:
+    """Each set's evaluations, and the score made of them, against each budget."""
+    columns, whole = set_columns(run), evaluation_columns(run)[:1]
+    lines = [(name, key, colour, "-") for (name, key), colour in zip(columns.items(), itertools.cycle(PALETTE))]
+    lines += [(aggregate_name(run), key, INK, "--") for key in whole]
+
+    def draw(ax: Axes, budget: Budget) -> None:
+        for label, key, colour, linestyle in lines:
+            x, y = finite_pair(budget.spent, run.column(key))
+            ax.plot(x, y, linestyle, color=colour, label=legend_label(label), marker="o", markersize=3.5, linewidth=1.2)
+        ax.set_ylim(bottom=min(0.0, ax.get_ylim()[0]))
+        finish_axes(ax, budget.label, next(iter(columns.values())).rpartition("/")[2], legend=True)
+
+    axes = budgets(run)
+    said = f"; dashed is the score made of them, {aggregate_name(run)}" if whole else ""
+    caption = f"Score on each evaluation set against {budget_names(axes)}{said}."
+    panels = tuple(partial(draw, budget=budget) for budget in axes)
+    return FigureSpec("score_by_set", "Score on each set", caption, panels, WIDE, budget_tabs(axes))
