@@ -10,8 +10,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.runs.group_table import NO_NAME, GroupTable
+from rollwise.runs.group_table import NO_NAME, GroupTable, is_real
+from rollwise.runs.lines import Faults
 from rollwise.runs.pool_file import PoolFacts
+from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]
 _NUMBERED = re.compile(r"(\D*)(\d+(?:\.\d+)?)(\D*)")
@@ -76,3 +78,9 @@ def sampled_difficulty(
     by_prompt = np.array([difficulties.get(name, math.nan) for name in groups.prompts], dtype=np.float64)
     mean = math.nan if facts is None or facts.difficulty is None else facts.difficulty
     return Difficulty("difficulty", by_prompt[groups.prompt], mean)
+
+
+def difficulty_of(run: RunData, groups: GroupTable) -> Difficulty | None:
+    """`sampled_difficulty` of a run's groups, as its folder says."""
+    numbers = {id_: columns.get("difficulty") for id_, columns in run.prompt_columns(Faults()).items()}
+    return sampled_difficulty(groups, run.pool, {id_: float(n) for id_, n in numbers.items() if is_real(n)})

@@ -11,8 +11,9 @@ import pytest
 
 import rollwise as rw
 from rollwise.evaluation import read_run
+from rollwise.evaluation.difficulty import difficulty_of
 from rollwise.reports.run.digest import digest_rollouts
-from rollwise.reports.run.figures_choice import difficulty_figure, difficulty_of
+from rollwise.reports.run.figures_choice import difficulty_figure
 from rollwise.runs.folder import RunFolder
 
 RunMaker = Callable[..., Path]

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.evaluation.bootstrap import Interval
+from rollwise.evaluation.comparison.mean_curves import MeanCurve, MethodSignals
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
 
@@ -66,15 +67,6 @@ class Relative:
     median: float
     reached: int
     n: int
-
-
-@dataclass(frozen=True)
-class MeanCurve:
-    """A curve averaged over seeds: x, mean and standard deviation, equally long; no deviation for one seed."""
-
-    x: tuple[float, ...]
-    mean: tuple[float, ...]
-    sd: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -213,6 +205,7 @@ class Comparison:
         provisional: No run has finished, so those that have begun are compared as far as they got.
         resamples: Random resamples for more than five seeds; up to five all n^n are used.
         aggregate: How the score is made from named evaluation sets, as "mean of sets"; "" without sets.
+        signals: What each method's steps were like, by method.
         sets: Of each named evaluation set the same comparison by its own score.
     """
 
@@ -230,6 +223,7 @@ class Comparison:
     provisional: bool
     resamples: int
     aggregate: str = ""
+    signals: dict[str, MethodSignals] = field(default_factory=dict)
     sets: dict[str, Comparison] = field(default_factory=dict)
 
     @property

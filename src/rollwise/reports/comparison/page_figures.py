@@ -5,6 +5,7 @@ from __future__ import annotations
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.figures import ComparisonFigure, build_figures, method_styles
 from rollwise.reports.comparison.figures_sets import set_figures
+from rollwise.reports.comparison.figures_signals import signal_figures
 from rollwise.reports.comparison.figures_time import time_figures
 
 
@@ -14,4 +15,5 @@ def page_figures(comparison: Comparison) -> list[ComparisonFigure]:
     if not figures:
         return []
     styles = method_styles(comparison)
-    return [figures[0], *set_figures(comparison, styles), *figures[1:], *time_figures(comparison, styles)]
+    shown = [figures[0], *set_figures(comparison, styles), *figures[1:], *time_figures(comparison, styles)]
+    return [*shown, *signal_figures(comparison, styles)]
