@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ trainer: grpo
 seed: 7
 steps: {steps}
 """
+CHROMIUM = Path("/usr/bin/chromium")
 LANES = ["priority", "explore", "retest-solved", "retest-unsolved"]
 
 
@@ -149,3 +150,36 @@ def drawn() -> Callable[[Any], list[dict[str, list[float]]]]:
         return panels
 
     return draw
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Any]:
+    """A real browser; tests with it are left out where it, or playwright, is not installed."""
+    playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser; it is in [dev]")
+    if not CHROMIUM.exists():
+        pytest.skip(f"{CHROMIUM} is not installed")
+    with playwright_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
+        yield browser
+        browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
+    """`open_page(path, width=1280, **context)`: the page, which must not log, fail or ask for anything but itself."""
+    contexts, said = [], []
+
+    def open_(path: Path, width: int = 1280, **options: Any) -> Any:
+        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.on("request", lambda request: said.append(request.url) if request.url != path.as_uri() else None)
+        page.goto(path.as_uri())
+        return page
+
+    yield open_
+    for context in contexts:
+        context.close()
+    assert said == []

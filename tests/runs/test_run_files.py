@@ -313,3 +313,12 @@ def test_a_line_gives_its_object_or_its_fault(line: bytes, row: dict[str, Any] |
     found, said = parse_line(line)
     assert found == row
     assert (None if said is None else said[0]) == fault
+
+
+def test_the_time_of_a_late_evaluation_is_no_training_step(tmp_path: Path) -> None:
+    """It joins its step, and what was written after that step stays."""
+    rows = [{"step": 1, "loss": 0.5}, {"step": 2, "loss": 0.4}, {"step": 1, "eval/pass@1": 0.3, "time/evaluation": 2.0}]
+    (tmp_path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    run = read_run(tmp_path)
+    assert run.column("loss").tolist() == [0.5, 0.4]
+    assert run.column("time/evaluation")[0] == 2.0

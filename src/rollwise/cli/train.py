@@ -32,7 +32,7 @@ def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
         usage="rollwise train [--config FILE] [--OPTION VALUE ...] | "
-        "rollwise train --resume RUN [--steps N] [--token_budget N]",
+        "rollwise train --resume RUN [--steps N] [--token_budget N] [--max_hours H]",
         description="Train a policy with a curriculum, into a run folder.",
         epilog=_EXAMPLES,
     )
@@ -40,7 +40,7 @@ def build_parser() -> ArgumentParser:
         "--resume",
         type=str | None,
         default=None,
-        help="Folder of a run to go on with; --steps and --token_budget extend it.",
+        help="Folder of a run to go on with; --steps, --token_budget and --max_hours extend it.",
     )
     parser.add_argument(
         "--dry_run",
@@ -71,11 +71,11 @@ def run(options: Namespace) -> int:
     if resume is not None:
         if dry:
             raise ConfigError("--dry_run is for a new run; leave out --resume")
-        changed = sorted(set(values) - {"steps", "token_budget"})
+        changed = sorted(set(values) - {"steps", "token_budget", "max_hours"})
         if changed:
             raise ConfigError(
-                f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps and "
-                "--token_budget can"
+                f"--resume goes on with the run's own options, so --{changed[0]} can't change; only --steps, "
+                "--token_budget and --max_hours can"
             )
     if resume is None:
         config = TrainConfig.from_dict(values)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
@@ -115,7 +115,7 @@ class Plan:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "token_budget": self.tokens}
         for key in _PATHS:
-            if isinstance(values.get(key), str | list):
+            if values.get(key) is not None:
                 values[key] = self._placed(values[key], seed)
         return TrainConfig.from_dict(values)
 
@@ -146,23 +146,21 @@ class Plan:
         values = self.to_dict()
         for options in (values["base"], *values["methods"].values()):
             for key in _PATHS:
-                given = options.get(key)
-                if isinstance(given, str | list) and any(
-                    self._placed(given, s) != self._filled(given, s) for s in self.seeds
-                ):
-                    absolute = [str(self.root.resolve() / one) for one in _listed(given)]
-                    options[key] = absolute if isinstance(given, list) else absolute[0]
+                if options.get(key) is not None:
+                    options[key] = _each(options[key], self._absolute)
         return values
 
-    def _filled(self, given: Any, seed: int) -> Any:
-        """`given`, one path or a list, for a run with this seed."""
-        filled = [str(one).replace("{name}", self.name).replace("{seed}", str(seed)) for one in _listed(given)]
-        return filled if isinstance(given, list) else filled[0]
+    def _absolute(self, path: str) -> str:
+        moved = any(self._placed(path, seed) != self._filled(path, seed) for seed in self.seeds)
+        return str(self.root.resolve() / path) if moved else path
+
+    def _filled(self, path: str, seed: int) -> str:
+        """A path of the plan for a run with this seed."""
+        return path.replace("{name}", self.name).replace("{seed}", str(seed))
 
     def _placed(self, given: Any, seed: int) -> Any:
         """The paths that stand in the plan as `given`, for a run with this seed; a hub id, and a name, as they are."""
-        placed = [str(_located(one, self.root)) for one in _listed(self._filled(given, seed))]
-        return placed if isinstance(given, list) else placed[0]
+        return _each(given, lambda path: str(_located(self._filled(path, seed), self.root)))
 
     def write(self, folder: Path) -> None:
         """Write the plan into the comparison's folder, unless runs are there that were made by another.
@@ -235,8 +233,13 @@ def _located(given: Any, folder: Path) -> Any:
     return f"{path.resolve()}{f':{name}' if colon else ''}" if found else given
 
 
-def _listed(given: Any) -> list[Any]:
-    return given if isinstance(given, list) else [given]
+def _each(given: Any, change: Callable[[str], str]) -> Any:
+    """A path, a list of paths or a mapping to them, each of them changed; anything else, a mistake, as it is."""
+    if isinstance(given, Mapping):
+        return {name: _each(one, change) for name, one in given.items()}
+    if isinstance(given, list):
+        return [_each(one, change) for one in given]
+    return change(given) if isinstance(given, str) else given
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -263,4 +266,4 @@ def _check_same(run: Run, saved: Any) -> None:
 
 def _told(key: str, value: Any) -> Any:
     """What tells options apart: of a path its last part, as folders may have been moved."""
-    return Path(value).name if key in _PATHS and isinstance(value, str) and Path(value).is_absolute() else value
+    return _each(value, lambda path: Path(path).name if Path(path).is_absolute() else path) if key in _PATHS else value

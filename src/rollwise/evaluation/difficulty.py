@@ -10,9 +10,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from rollwise.runs.data_file import PoolFacts
 from rollwise.runs.group_table import NO_NAME, GroupTable, is_real
 from rollwise.runs.lines import Faults
-from rollwise.runs.pool_file import PoolFacts
 from rollwise.runs.reading import RunData
 
 FloatArray = NDArray[np.float64]

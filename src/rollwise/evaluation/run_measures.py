@@ -26,7 +26,7 @@ class Measure:
     Attributes:
         label: Its name in words.
         better: 1 where more is better, -1 where less is, 0 where neither is.
-        kind: How it is written: "score", "ratio", "percent", "count" or "seconds".
+        kind: How it is written: "score", "category" (a score too), "ratio", "percent", "count" or "seconds".
     """
 
     label: str

@@ -82,5 +82,6 @@ def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[
         from rollwise.profiling import add_pass_rates
 
         records = list(add_pass_rates(Dataset.from_list(records), config.profile))
-    held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
-    return verl_rows(records, task.name), verl_rows(held_out or records[:1], task.name)
+    sets = task.eval_sets(config.eval_prompts, config.seed) if config.eval_prompts else {}
+    held_out = [row for name, rows in sets.items() for row in verl_rows(rows, f"{task.name}/{name}".rstrip("/"))]
+    return verl_rows(records, task.name), held_out or verl_rows(records[:1], task.name)

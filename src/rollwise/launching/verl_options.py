@@ -101,6 +101,7 @@ VERL: Mapping[str, Option] = {
     "trainer_options": Option(refused="they are TRL's; verl's own keys go under engine_options"),
     "steps": Option(("trainer.total_training_steps",)),
     "token_budget": Option(refused="verl ends by steps"),
+    "max_hours": Option(refused="verl ends by steps"),
     "prompts_per_step": Option(("data.train_batch_size", "actor_rollout_ref.actor.ppo_mini_batch_size")),
     "num_generations": Option(("actor_rollout_ref.rollout.n", "+data.rollwise.n_rollouts")),
     "advantages": Option(by="algorithm.norm_adv_by_std_in_grpo", make=_advantages),
@@ -109,6 +110,7 @@ VERL: Mapping[str, Option] = {
     "temperature": Option(
         ("actor_rollout_ref.rollout.temperature", "actor_rollout_ref.rollout.val_kwargs.temperature")
     ),
+    "eval_temperature": Option(("actor_rollout_ref.rollout.val_kwargs.temperature",)),
     "max_completion_length": Option(by="data.max_response_length; by default the task's, 512 for data of one's own"),
     "micro_batch": Option(by="actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, at most a GPU's share of a step"),
     "probe_batch": Option(refused="verl's loader has no rollouts that are not trained on"),
@@ -117,8 +119,10 @@ VERL: Mapping[str, Option] = {
         by="trainer.test_freq and trainer.val_before_train; off without eval_prompts", make=_evaluation
     ),
     "num_generations_eval": Option(("actor_rollout_ref.rollout.val_kwargs.n",)),
+    "eval_aggregate": Option(refused="all sets are one there, in which each prompt weighs the same"),
     "save_every": Option(("trainer.save_freq",)),
     "keep_checkpoints": Option(("trainer.max_actor_ckpt_to_keep",)),
+    "keep_best": Option(refused="verl keeps the newest"),
     "seed": Option(
         (
             "data.seed",

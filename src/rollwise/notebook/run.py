@@ -14,6 +14,7 @@ import numpy as np
 from rollwise.errors import MissingExtraError
 from rollwise.evaluation import RunData, read_run
 from rollwise.reports.run.digest import RolloutDigest, digest_lines, headlines
+from rollwise.runs.evaluations import read_evaluations
 
 _GROUP_KEYS = ("step", "prompt_id", "lane", "purpose", "trained", "category", "predicted")
 
@@ -90,7 +91,10 @@ class LoadedRun:
         from rollwise.reports.figure_files import draw_figure
         from rollwise.reports.run.figures import build_figures
 
-        return {spec.name: draw_figure(spec) for spec in build_figures(self.data, self._digest)[0]}
+        return {
+            spec.name: draw_figure(spec)
+            for spec in build_figures(self.data, self._digest, read_evaluations(self.path))[0]
+        }
 
     @cached_property
     def _digest(self) -> RolloutDigest:

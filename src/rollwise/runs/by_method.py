@@ -17,7 +17,7 @@ from rollwise.runs.sets import SEED, Problem, RunSet, unlike_runs
 # Options that may differ between runs without making their scores incomparable, and that name no method.
 _OWN_OPTIONS = frozenset(
     {"curriculum", "curriculum_options", "gate", "gate_options", "seed", "out", "report_to", "keep_checkpoints",
-     "save_every", "micro_batch", "kind", "curriculum_resolved", "checkpoints", "versions"}
+     "keep_best", "save_every", "micro_batch", "kind", "curriculum_resolved", "checkpoints", "versions"}
 )  # fmt: skip
 _LONGEST_VALUE = 18
 

@@ -23,6 +23,7 @@ from typing import Any
 
 from rollwise.errors import StateFileError
 from rollwise.pool import PromptPool
+from rollwise.runs.data_file import pool_facts
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import end_of, holds, read_record
@@ -41,7 +42,6 @@ from rollwise.runs.names import (
     ROLLOUTS_FILE,
     SCRIPT,
 )
-from rollwise.runs.pool_file import pool_facts
 from rollwise.state import make_folder, naming, sync_folder, write_atomically
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import read_yaml, write_yaml

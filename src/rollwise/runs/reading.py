@@ -21,9 +21,9 @@ from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.renamed import with_new_names
+from rollwise.runs.data_file import PoolFacts, read_pool_facts
 from rollwise.runs.lines import Faults, read_json_lines
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
-from rollwise.runs.pool_file import PoolFacts, read_pool_facts
 from rollwise.runs.solved import SolvedRule
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import parse_yaml
@@ -35,7 +35,7 @@ REWARDS = "rewards"
 """What every line of `rollouts.jsonl` has; a file without it was written by something else."""
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
-_CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens"})
+_CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens", "time/evaluation"})
 
 
 @dataclass(frozen=True)
@@ -133,7 +133,7 @@ def is_training_line(names: Iterable[str]) -> bool:
     A resumed run writes its training steps again, and whatever was written after them is void; an evaluation may come
     late, and joins its step.
 
-    >>> is_training_line(["step", "tokens", "loss"]), is_training_line(["step", "tokens", "eval/pass@1"])
+    >>> is_training_line(["step", "tokens", "loss"]), is_training_line(["step", "eval/pass@1", "time/evaluation"])
     (True, False)
     """
     return any(name not in _CLOCK_KEYS and not name.startswith("eval/") for name in names)

@@ -27,7 +27,8 @@ Runs = dict[str, dict[int, RunData]]
 # So many runs are named in one sentence.
 _MOST_NAMED = 6
 # Runs that differ in these were not scored on the same thing.
-_SCORED_ON = ("task", "task_options", "model", "eval_dataset", "eval_prompts", "num_generations_eval")
+_SCORED_ON = ("task", "task_options", "model", "eval_dataset", "eval_prompts", "eval_aggregate", "eval_temperature",
+              "num_generations_eval")  # fmt: skip
 
 
 @dataclass(frozen=True)

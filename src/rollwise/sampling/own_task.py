@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -11,6 +12,7 @@ from rollwise.errors import ConfigError, PoolError
 from rollwise.models import is_embedded, task_for
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.data import PromptData, load_data, sampling_order
+from rollwise.sampling.eval_sets import EvalData, eval_sources
 from rollwise.sampling.rewards import RewardFunctions, check_columns, reward_functions
 from rollwise.sampling.scoring import task_scorer
 from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
@@ -23,13 +25,13 @@ logger = logging.getLogger(__name__)
 class OwnTask(Task):
     """The prompts of `--data`, scored by `--reward` or by a task's verifier.
 
-    Held out are the prompts of `eval_data`, else a fifth of the data by a hash of each prompt; nothing if `evaluated`
-    is false and there is no `eval_data`.
+    Held out are the prompts of `eval_data`, in one set or several by name, else a fifth of the data by a hash of each
+    prompt; nothing if `evaluated` is false.
 
     Args:
         config: where the data are, and the rewards.
         verifier: the task that scores them, in place of rewards.
-        eval_data: further data of the same form, all of it held out.
+        eval_data: further data of the same form, all of it held out; or set name -> such data.
         evaluated: whether anything is to be held out.
 
     Raises:
@@ -38,9 +40,7 @@ class OwnTask(Task):
         MissingColumnError: a column that is named, or that a reward needs, is not there.
     """
 
-    def __init__(
-        self, config: OwnData, *, verifier: Task | None, eval_data: list[str] | str | None, evaluated: bool
-    ) -> None:
+    def __init__(self, config: OwnData, *, verifier: Task | None, eval_data: EvalData | None, evaluated: bool) -> None:
         self.name = config.stem  # type: ignore[misc]
         self.verifier = verifier
         if verifier is None and not config.rewards:
@@ -49,12 +49,14 @@ class OwnTask(Task):
                 "file.py:function, or the --task whose verifier does"
             )
         self.data = _read(config, None if eval_data or not evaluated else "train")
-        self.held_out: PromptData | None = None
+        self.held_out: dict[str, PromptData] = {}
         if evaluated:
-            self.held_out = _read(replace(config, data=eval_data), None) if eval_data else _read(config, "eval")
+            sources = eval_sources(eval_data or None)
+            self.held_out = {name: _read(replace(config, data=data), None) for name, data in sources.items()}
+            self.held_out = self.held_out or {"": _read(config, "eval")}
         self.reward_hash = ""
         self._own_rewards = self._rewards(config)
-        for row in (self.data.rows[0], *(self.held_out.rows[:1] if self.held_out else ())):
+        for row in (self.data.rows[0], *(one.rows[0] for one in self.held_out.values())):
             self._check(row)
 
     def _rewards(self, config: OwnData) -> TaskRewards:
@@ -81,8 +83,12 @@ class OwnTask(Task):
         return _records(self.data, n, seed)
 
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
-        """The same of what is held out."""
-        return [] if self.held_out is None else _records(self.held_out, n, seed)
+        """The same of what is held out, of each set."""
+        return [row for records in self.eval_sets(n, seed).values() for row in records]
+
+    def eval_sets(self, n: int, seed: int) -> dict[str, list[dict[str, Any]]]:
+        """The same by set."""
+        return {name: _records(data, n, seed) for name, data in self.held_out.items()}
 
     def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
         """The verifier's reward, or that of the first reward function."""
@@ -107,8 +113,9 @@ class OwnTask(Task):
 
     def fingerprint(self) -> dict[str, Any]:
         """Hashes of the data that are trained on, of those held out, and of the reward functions' files."""
-        held_out = "" if self.held_out is None else self.held_out.fingerprint()
-        return {"data": self.data.fingerprint(), "eval_data": held_out, "reward": self.reward_hash}
+        held_out = {name: data.fingerprint() for name, data in self.held_out.items()}
+        own = held_out.get("", "") if set(held_out) <= {""} else json.dumps(held_out, sort_keys=True)
+        return {"data": self.data.fingerprint(), "eval_data": own, "reward": self.reward_hash}
 
 
 def task_rewards(config: OwnData, found: RewardFunctions) -> TaskRewards:

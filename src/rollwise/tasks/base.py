@@ -77,6 +77,10 @@ class Task(Declared, ABC):
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
         """Up to `n` held-out records of the same form; none is ever in `train_records`, whatever the seeds."""
 
+    def eval_sets(self, n: int, seed: int) -> dict[str, list[dict[str, Any]]]:
+        """The held-out records as sets by name, up to `n` in each; by default `eval_records` as "", without a name."""
+        return {"": self.eval_records(n, seed)}
+
     @abstractmethod
     def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
         """A reward for each completion, in TRL's signature: columns arrive as lists, extras are ignored."""

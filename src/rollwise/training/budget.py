@@ -1,4 +1,4 @@
-"""Stops a run when it has generated its budget of tokens, so that runs can be compared at equal compute."""
+"""Stops a run when it has used up its budget of tokens or hours, so that runs can be compared at equal compute."""
 
 from __future__ import annotations
 
@@ -7,29 +7,40 @@ from typing import Any
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
+from rollwise.runs.folder import Totals
 from rollwise.training.recording.recorder import Recorder
 
 
-class TokenBudget(TrainerCallback):
-    """Ends training after the step in which the budget is used up, with an evaluation and a checkpoint.
+class Budget(TrainerCallback):
+    """Ends training after the step in which a budget is used up, with an evaluation and a checkpoint.
 
     Every token counts that was generated to train, to measure or to screen; an oracle's and an evaluation's do not.
+    Hours are those of all training that led to the policy, likewise.
 
     Args:
-        most: the budget, in generated tokens.
         recorder: who counts them. On ranks other than 0 it does not, so rank 0 decides for all.
+        tokens: the budget, in generated tokens; None for no limit.
+        hours: the budget, in hours; None for no limit.
     """
 
-    def __init__(self, most: int, recorder: Recorder) -> None:
-        self.most = most
-        self.recorder = recorder
+    def __init__(self, recorder: Recorder, *, tokens: int | None = None, hours: float | None = None) -> None:
+        self.recorder, self.tokens, self.hours = recorder, tokens, hours
 
     def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Stop here?"""
-        spent = [self.recorder.totals.tokens >= self.most]
+        over = [is_spent(self.recorder.totals, tokens=self.tokens, hours=self.hours)]
         if args.world_size > 1:
-            broadcast_object_list(spent)
-        if spent[0]:
+            broadcast_object_list(over)
+        if over[0]:
             control.should_training_stop = True
             control.should_evaluate = args.eval_strategy != "no"
             control.should_save = True
+
+
+def is_spent(totals: Totals, *, tokens: int | None, hours: float | None) -> bool:
+    """Whether a run that has spent `totals` has used one of its budgets up.
+
+    >>> is_spent(Totals(tokens=900, wall_s=7200.0), tokens=1000, hours=2.0)
+    True
+    """
+    return (tokens is not None and totals.tokens >= tokens) or (hours is not None and totals.wall_s >= 3600 * hours)

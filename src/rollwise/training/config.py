@@ -19,6 +19,7 @@ from rollwise.options import check_number, check_options, check_text, check_whol
 from rollwise.plugins import short_name
 from rollwise.renamed import with_new_names
 from rollwise.sampling.config import OwnData
+from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
 NO_GATE = "none"
 
@@ -31,7 +32,7 @@ class TrainConfig(OwnData):
         task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them. With
             `data`, the verifier alone. By default countdown, if there are no data.
         eval_data: Held-out prompts of one's own, named as `data`; by default a fifth of the data, by a hash of each
-            prompt.
+            prompt. Several sets have names: `--eval_data.id a.jsonl --eval_data.ood b.jsonl`.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
         model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can be
             asked for judgments as well, which METIS needs; else a folder or hub id of any causal language model of
@@ -45,6 +46,8 @@ class TrainConfig(OwnData):
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They win over what the options here imply.
         steps: Optimiser steps in all.
+        max_hours: Stop after the step in which the run has trained for this many hours, evaluations not counted; what a
+            resumed run trained before counts.
         token_budget: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
         prompts_per_step: Prompts that the curriculum is asked for at each step.
@@ -54,6 +57,7 @@ class TrainConfig(OwnData):
             a pretrained model, 3e-4 for the embedded one.
         warmup_steps: Steps over which the learning rate rises from 0.
         temperature: Of the rollouts.
+        eval_temperature: Of the rollouts of evaluations; by default that of training, 0 for greedy decoding.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough.
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
         probe_batch: Most rollouts of one call that only measures or screens prompts, and most judgments of one; by
@@ -63,11 +67,16 @@ class TrainConfig(OwnData):
         num_prompts: Size of the pool; by default 4000 of a task, all of one's own data.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
-        eval_prompts: Held-out prompts to score on; 0 for no evaluation.
+        eval_prompts: Held-out prompts to score on, of each set; 0 for no evaluation.
         eval_every: Steps between evaluations; there is one before the first step, too.
         num_generations_eval: Rollouts of each held-out prompt.
+        eval_aggregate: The score of several sets together: "mean" of the sets, "prompts" (each prompt weighs the same),
+            or the name of the set that counts.
         save_every: Steps between checkpoints. A killed run loses no more than these.
         keep_checkpoints: How many of the newest to keep.
+        keep_best: Also keep the checkpoint with the highest score, saved when it is reached: `pass@1` of all sets, or
+            `eval/NAME/pass@1` of one. It is `checkpoints/best` in the run's folder. It is chosen on the evaluation
+            prompts, so its score on them is too high; report another set's.
         seed: Root of everything random. The same seed, machine and versions give the same run.
         peft: Train a LoRA adapter: options of peft's LoraConfig, for example `--peft.r 16`.
         out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
@@ -77,7 +86,7 @@ class TrainConfig(OwnData):
     """
 
     task: str | None = None
-    eval_data: list[str] | str | None = None
+    eval_data: list[str] | str | dict[str, list[str] | str] | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
     model: str = EMBEDDED
     curriculum: str = "recommended"
@@ -88,12 +97,14 @@ class TrainConfig(OwnData):
     trainer_options: dict[str, Any] = field(default_factory=dict)
     steps: int = 60
     token_budget: int | None = None
+    max_hours: float | None = None
     prompts_per_step: int = 64
     num_generations: int = 8
     advantages: Literal["centred", "std"] = "centred"
     learning_rate: float = 3e-4
     warmup_steps: int = 10
     temperature: float = 1.0
+    eval_temperature: float | None = None
     max_completion_length: int | None = None
     micro_batch: int = 512
     probe_batch: int | None = None
@@ -103,8 +114,10 @@ class TrainConfig(OwnData):
     eval_prompts: int = 256
     eval_every: int = 10
     num_generations_eval: int = 4
+    eval_aggregate: str = "mean"
     save_every: int = 10
     keep_checkpoints: int = 2
+    keep_best: str | None = None
     seed: int = 0
     peft: dict[str, Any] = field(default_factory=dict)
     out: str | None = None
@@ -129,9 +142,17 @@ class TrainConfig(OwnData):
         check_whole("num_generations", self.num_generations, least=2)
         check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
+        if self.eval_temperature is not None:
+            check_number("eval_temperature", self.eval_temperature, low=0.0, high=10.0)
+        if self.max_hours is not None:
+            check_number("max_hours", self.max_hours, low=0.0, high=1e6, open_low=True)
         for name in ("max_completion_length", "token_budget", "probe_batch", "max_judgment_length", "num_prompts"):
             if getattr(self, name) is not None:
                 check_whole(name, getattr(self, name), least=1)
+        if self.data:  # a task says its sets when it is made
+            check_aggregate(self.eval_aggregate, eval_sources(self.eval_data))
+        if self.keep_best is not None and not self.eval_prompts:
+            raise ConfigError(f"keep_best {self.keep_best!r} needs evaluations: give eval_prompts above 0")
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
         if self.trainer not in ("grpo", "rloo"):
@@ -159,9 +180,9 @@ class TrainConfig(OwnData):
         for name in ("model", "profile", "out"):
             if isinstance(getattr(self, name), os.PathLike):
                 setattr(self, name, os.fspath(getattr(self, name)))
-        for name in ("model", "curriculum", "gate", "report_to"):
+        for name in ("model", "curriculum", "gate", "report_to", "eval_aggregate"):
             check_text(name, getattr(self, name))
-        for name in ("task", "profile", "out"):
+        for name in ("task", "profile", "out", "keep_best"):
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
         for name in ("task_options", "curriculum_options", "gate_options", "trainer_options", "peft"):

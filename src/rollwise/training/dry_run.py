@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -27,6 +28,8 @@ from rollwise.training.trainer.refusals import check_enough
 
 SHOWN = 2
 """Prompts that are shown."""
+SHOWN_KINDS = 20
+"""Categories of a set that are named."""
 COUNTED = 1000
 """Prompts whose tokens are counted."""
 
@@ -89,18 +92,20 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     tokenizer = None
     if not is_embedded(config.model):
         tokenizer, settings = load_tokenizer(config.model)
-        for part in (train, held_out) if isinstance(task, OwnTask) else ():
-            check_prompts(part["prompt"] if part else [], tokenizer, settings, limit)
+        for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
+            check_prompts(part["prompt"], tokenizer, settings, limit)
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)
     check_enough(config.prompts_per_step, len(train))
     curriculum.bind(pool_from_dataset(train))
     asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.num_generations)
     rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
-    _show_data(task, len(train), len(held_out or ()), console)
+    prompts = sum(map(len, held_out.values()))
+    _show_data(task, len(train), prompts, console)
+    _show_sets(held_out, config, console)
     for row in rows:
         _show_prompt(row, task, tokenizer, console)
-    estimate = Estimate(_show_tokens(train["prompt"], tokenizer, limit, console), limit, len(held_out or ()))
+    estimate = Estimate(_show_tokens(train["prompt"], tokenizer, limit, console), limit, prompts)
     console.print(f"[bold]cost[/]: {estimate.of(config)}", highlight=False, soft_wrap=True)
     console.print("nothing was written; leave out --dry_run to train", highlight=False)
     return estimate
@@ -115,6 +120,22 @@ def _show_data(task: Task, train: int, held_out: int, console: Console) -> None:
         highlight=False,
         soft_wrap=True,
     )
+
+
+def _show_sets(held_out: Mapping[str, Any], config: TrainConfig, console: Console) -> None:
+    """Each evaluation set with its prompts by category, and what the score of several is."""
+    for name, dataset in held_out.items():
+        kinds = Counter(map(str, dataset["category"])) if "category" in dataset.column_names else {}
+        shown = [f"{kind} {count:,}" for kind, count in sorted(kinds.items())[:SHOWN_KINDS]]
+        more = [f"{len(kinds) - SHOWN_KINDS} more"] if len(kinds) > SHOWN_KINDS else []
+        by_kind = f"; by category: {', '.join(shown + more)}" if kinds else ""
+        console.print(
+            f"[bold]evaluation set[/] {escape(name or '(without a name)')}: {len(dataset):,} prompts{escape(by_kind)}",
+            highlight=False,
+            soft_wrap=True,
+        )
+    if len(held_out) > 1:
+        console.print(f"their score together: {escape(config.eval_aggregate)} (eval_aggregate)", highlight=False)
 
 
 def _show_prompt(row: Mapping[str, Any], task: Task, tokenizer: Any, console: Console) -> None:

@@ -20,11 +20,13 @@ from rollwise.models.loading import need
 from rollwise.models.prompt_check import check_prompts
 from rollwise.options import check_options
 from rollwise.profiling import add_pass_rates
+from rollwise.sampling.eval_sets import check_aggregate
 from rollwise.sampling.own_task import OwnTask
 from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.environments import environment_arguments
+from rollwise.training.trainer.keep_best import check_score
 from rollwise.training.trainer.ranks import ranks_of_run
 
 RARELY_HIGHER = 1e-4
@@ -85,11 +87,11 @@ def make_trainer(
     Raises:
         ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
     """
+    train, held_out = datasets_of(config, task)
     source = make_embedded(config.model, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source)
-    train, held_out = datasets_of(config, task)
-    for part in (train, held_out) if isinstance(task, OwnTask) else ():
-        check_prompts(part["prompt"] if part else [], tokenizer, model.config, arguments.max_completion_length)
+    for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
+        check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)
     rewards = task.rewards
@@ -100,7 +102,10 @@ def make_trainer(
         success=rewards.success,
         args=arguments,
         train_dataset=train,
-        eval_dataset=held_out,
+        eval_dataset=held_out.get("", held_out) or None,
+        eval_aggregate=config.eval_aggregate,
+        eval_temperature=config.eval_temperature,
+        keep_best=config.keep_best,
         processing_class=tokenizer,
         curriculum=curriculum,
         gate=gate,
@@ -113,16 +118,21 @@ def make_trainer(
     )
 
 
-def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, Dataset | None]:
-    """The prompts to train on, and those held out, or None.
+def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dataset]]:
+    """The prompts to train on, and the sets of those held out by name, "" for the only one without; empty sets not.
 
     Raises:
+        ConfigError: `eval_aggregate` or `keep_best` names no set or no score.
         PoolError: columns that no table can hold.
     """
     train = task.train_records(config.num_prompts or sys.maxsize, config.seed)
-    held_out = task.eval_records(config.eval_prompts, config.seed) if config.eval_prompts else []
+    sets = task.eval_sets(config.eval_prompts, config.seed) if config.eval_prompts else {}
+    sets = {name: records for name, records in sets.items() if records}
+    check_aggregate(config.eval_aggregate, sets)
+    if config.keep_best is not None:
+        check_score(config.keep_best, sets, config.num_generations_eval)
     try:
-        return Dataset.from_list(train), Dataset.from_list(held_out) if held_out else None
+        return Dataset.from_list(train), {name: Dataset.from_list(records) for name, records in sets.items()}
     except (pyarrow.ArrowException, OverflowError) as error:
         raise PoolError(f"the columns of {task.name!r} don't make a table: {error}; use one kind a column") from error
 

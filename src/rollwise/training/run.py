@@ -25,7 +25,7 @@ from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.tasks import Task
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
-from rollwise.training.budget import TokenBudget
+from rollwise.training.budget import Budget, is_spent
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer
@@ -65,6 +65,7 @@ def resume_run(
     *,
     steps: int | None = None,
     token_budget: int | None = None,
+    max_hours: float | None = None,
     console: Console | None = None,
 ) -> Path:
     """Go on with a run from its newest whole checkpoint, or from the beginning if it was killed before the first.
@@ -75,6 +76,7 @@ def resume_run(
         path: the run's folder.
         steps: train until this step instead of the one configured; how a finished run is extended.
         token_budget: train until this many tokens are generated, likewise.
+        max_hours: train for this many hours in all, likewise.
         console: where to show progress.
 
     Raises:
@@ -86,7 +88,8 @@ def resume_run(
     if launched.exists() and (engine := read_yaml(launched).get("engine")) != "trl":
         raise StateFileError(f"{str(path)!r} was trained by {engine}: rollwise launch --resume {path}")
     values = {**TrainConfig.from_dict(RunFolder(path).read_config()).to_dict(), "out": str(path)}
-    values |= {key: given for key, given in (("steps", steps), ("token_budget", token_budget)) if given is not None}
+    limits = {"steps": steps, "token_budget": token_budget, "max_hours": max_hours}
+    values |= {key: given for key, given in limits.items() if given is not None}
     return _train(TrainConfig.from_dict(values), resume=True, console=console)
 
 
@@ -107,8 +110,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking)) if resume else None
         if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
             step = step_of(checkpoint)
-            limit = "--steps" if step >= config.steps else f"--token_budget (now {config.token_budget:,})"
-            console.print(f"{folder.path} is complete: {step} steps. Extend it with {limit}.")
+            console.print(f"{folder.path} is complete: {step} steps. Extend it with {_limit(config, folder, step)}.")
             return folder.path
         display = Display(console)
         arguments = trainer_arguments(config, task, folder.path, begun=resume)
@@ -157,8 +159,7 @@ def _attach(trainer: Any, config: TrainConfig, folder: RunFolder, display: Displ
         trainer.remove_callback(kind)
     recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
     recorder.attach(trainer)
-    if config.token_budget is not None:
-        trainer.add_callback(TokenBudget(config.token_budget, recorder))
+    trainer.add_callback(Budget(recorder, tokens=config.token_budget, hours=config.max_hours))
     display.attach(trainer)
 
 
@@ -171,9 +172,19 @@ def shut_engine(trainer: Any) -> None:
 
 
 def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
-    """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens."""
-    spent = config.token_budget is not None and folder.spent_by(step).tokens >= config.token_budget
-    return step >= config.steps or spent
+    """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens or hours."""
+    return step >= config.steps or is_spent(folder.spent_by(step), tokens=config.token_budget, hours=config.max_hours)
+
+
+def _limit(config: TrainConfig, folder: RunFolder, step: int) -> str:
+    """The options that ended a run, with what they are now."""
+    spent = folder.spent_by(step)
+    ends = {
+        "--steps": step >= config.steps,
+        f"--token_budget (now {config.token_budget or 0:,})": is_spent(spent, tokens=config.token_budget, hours=None),
+        f"--max_hours (now {config.max_hours or 0:g})": is_spent(spent, tokens=None, hours=config.max_hours),
+    }
+    return " and ".join(limit for limit, over in ends.items() if over)
 
 
 def _write_config(folder: RunFolder, config: TrainConfig, processes: PartialState) -> None:

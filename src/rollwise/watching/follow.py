@@ -13,9 +13,10 @@ from typing import Any, BinaryIO
 from rollwise.errors import RollwiseError, StateFileError
 from rollwise.renamed import with_new_names
 from rollwise.runs.lines import parse_line
-from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
+from rollwise.runs.names import CONFIG_FILE, EVALUATIONS_FILE, METRICS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.reading import read_rewards
 from rollwise.runs.solved import SolvedRule
+from rollwise.watching.held_out import read_held_out
 from rollwise.watching.history import History
 from rollwise.yaml_file import read_yaml
 
@@ -144,6 +145,8 @@ class RunFollower:
             self.history.add_metrics(row)
         if self._rollouts is None:
             return found.behind
+        if (scores := self._changed(EVALUATIONS_FILE, read_held_out)) is not None:
+            self.history.held_out = scores[0]
         groups = self._rollouts.look()
         if groups.replaced:
             self.history.forget_groups()

@@ -10,6 +10,7 @@ from typing import Any
 
 from rollwise.runs.reading import is_training_line
 from rollwise.runs.solved import SolvedRule
+from rollwise.watching.held_out import HeldOut
 
 # Groups kept: enough for the shares of the last steps, and to judge predictions by.
 MOST_GROUPS = 4096
@@ -88,6 +89,7 @@ class History:
     Attributes:
         config: `config.yaml`'s options; empty where there is none.
         known_rule: what counts as solved, as the run says; None where its folder does not, or not yet.
+        held_out: the newest scores by category; None without.
         faults: by file, why it could not be read when it was last seen.
         series: name to signal; evaluations are named as in the file, `eval/...`.
         latest: the newest training line's numbers.
@@ -98,6 +100,7 @@ class History:
     def __init__(self) -> None:
         self.config: dict[str, Any] = {}
         self.known_rule: SolvedRule | None = None
+        self.held_out: HeldOut | None = None
         self.faults: dict[str, str] = {}
         self.forget_metrics()
         self.forget_groups()

@@ -12,7 +12,8 @@ from rich.table import Table
 from rich.text import Text
 
 from rollwise.watching.glyphs import Glyphs, sparkline
-from rollwise.watching.history import GroupLine
+from rollwise.watching.held_out import HeldOut
+from rollwise.watching.history import GroupLine, one_line
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.pace import clock
 from rollwise.watching.snapshot import Signal, Snapshot
@@ -84,6 +85,12 @@ def render_run(snapshot: Snapshot, canvas: Canvas) -> RenderableType:
     rows = min(max(len(snapshot.lanes), len(snapshot.categories)), max(_FEWEST_ROWS, free // 2), _MOST_ROWS, free - 1)
     if rows > 0:
         blocks.append(_shares(snapshot, canvas, rows))
+        free -= blocks[-1].height
+    if (
+        snapshot.held_out is not None
+        and (rows := min(len(snapshot.held_out.rows), _MOST_ROWS, free - 1)) >= _FEWEST_ROWS
+    ):
+        blocks.append(_held_out(snapshot.held_out, canvas, rows))
         free -= blocks[-1].height
     spaced = free - len(blocks) >= _FEWEST_ROWS + 1
     groups = min(len(snapshot.groups), free - 1 - (len(blocks) if spaced else 0))
@@ -208,6 +215,23 @@ def _shares(snapshot: Snapshot, canvas: Canvas, rows: int) -> Block:
     side = Table.grid(padding=(0, 4, 0, 0))
     side.add_row(lanes, categories)
     return Block(side, rows + 1)
+
+
+def _held_out(held_out: HeldOut, canvas: Canvas, rows: int) -> Block:
+    """The last pass@1 of each category on each evaluation set; categories beyond `rows` are counted."""
+    header = f"held out, step {held_out.step}"
+    names = [name for name, _ in held_out.rows]
+    width = min(max(map(cell_len, [header, *names])), canvas.width // 3)
+    sets = [(f">{one_line(name)}", min(max(_NUMBER, cell_len(name)), 12)) for name in held_out.sets]
+    sets = sets[: max(1, (canvas.width - width) // (12 + 2))]
+    table = canvas.table((header, width), *sets)
+    kept = held_out.rows if len(held_out.rows) <= rows else held_out.rows[: rows - 1]
+    for name, scores in kept:
+        cells = ["" if math.isnan(score) else number(score) for score in scores[: len(sets)]]
+        table.add_row(Text(one_line(name)), *cells)
+    if more := len(held_out.rows) - len(kept):
+        table.add_row(f"{more} others")
+    return Block(table, rows + 1)
 
 
 def _rooms(longest: Sequence[int], room: int) -> list[int]:

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from rollwise.watching.calibration import Calibration
+from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
 from rollwise.watching.replay import ReplayState
@@ -87,6 +88,7 @@ class Snapshot:
         groups: the newest groups, newest first.
         judge: None where no judge chose.
         replay: None where there is no prioritized replay.
+        held_out: None where the evaluations' prompts have no categories.
     """
 
     name: str
@@ -107,6 +109,7 @@ class Snapshot:
     groups: tuple[GroupLine, ...]
     judge: JudgeState | None = None
     replay: ReplayState | None = None
+    held_out: HeldOut | None = None
 
     @property
     def done(self) -> float | None:

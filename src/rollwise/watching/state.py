@@ -58,6 +58,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
         judge=judge_state(history.latest),
         replay=replay_state(history.latest),
+        held_out=history.held_out,
     )
 
 

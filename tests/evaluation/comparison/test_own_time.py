@@ -13,7 +13,7 @@ from made_runs import lines, write_runs
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.reports.comparison.measure_tables import measure_tables
-from rollwise.reports.comparison.tables import relative_table
+from rollwise.reports.comparison.tables import OWN_BEST, relative_table
 
 
 def test_the_time_of_ones_own_best(tmp_path: Path) -> None:
@@ -45,7 +45,7 @@ def test_the_table_says_that_it_is_optimistic(tmp_path: Path) -> None:
     runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2, 0.3))], "early": [lines((0.1, 0.3, 0.2))]})
     found = compare_runs(runs, baseline="uniform")
     table = relative_table(found, "tokens")
-    cells = {row[0].text: row[table.head.index("time of its own best")] for row in table.rows}
+    cells = {row[0].text: row[table.head.index(OWN_BEST)] for row in table.rows}
     assert (cells["early"].text, cells["early"].below) == ("0.50", "at 100, seeds: 0.50")
     assert "It is optimistic" in table.note
 

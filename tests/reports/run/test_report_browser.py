@@ -3,46 +3,13 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser; it is in [dev]")
-CHROMIUM = Path("/usr/bin/chromium")
-pytestmark = pytest.mark.skipif(not CHROMIUM.exists(), reason=f"{CHROMIUM} is not installed")
-
 Open = Callable[..., Any]
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    with playwright_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=str(CHROMIUM), args=["--no-sandbox", "--disable-gpu"])
-        yield browser
-        browser.close()
-
-
-@pytest.fixture
-def open_page(browser: Any) -> Iterator[Open]:
-    """`open_page(path, width=1280, **context)`: the page, which must not log, fail or ask for anything but itself."""
-    contexts, said = [], []
-
-    def open_(path: Path, width: int = 1280, **options: Any) -> Any:
-        context = browser.new_context(viewport={"width": width, "height": 900}, offline=True, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.on("console", lambda message: said.append(message.text))
-        page.on("pageerror", lambda error: said.append(str(error)))
-        page.on("request", lambda request: said.append(request.url) if request.url != path.as_uri() else None)
-        page.goto(path.as_uri())
-        return page
-
-    yield open_
-    for context in contexts:
-        context.close()
-    assert said == []
 
 
 @pytest.fixture(scope="module")

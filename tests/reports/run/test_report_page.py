@@ -185,13 +185,13 @@ def test_pass_at_k_is_drawn_where_an_evaluation_has_three_k(make_run: RunMaker, 
     rows = metric_rows(10, seed=0)
     for row in rows:
         row |= {f"eval/pass@{k}": 0.1 * k for k in (1, 2, 4)}
-    specs, _ = build_figures(read_run(make_run(rows)), RolloutDigest())
+    specs, _ = build_figures(read_run(make_run(rows)), RolloutDigest(), [])
     assert next(spec for spec in specs if spec.name == "pass_at_k").caption.endswith("of 4 completions a prompt.")
 
 
 def test_curriculum_that_reports_nothing_has_no_pools(make_run: RunMaker, metric_rows: Rows) -> None:
     metrics = [{k: v for k, v in row.items() if not k.startswith("curriculum/")} for row in metric_rows(30, seed=0)]
-    specs, lacking = build_figures(read_run(make_run(metrics)), RolloutDigest())
+    specs, lacking = build_figures(read_run(make_run(metrics)), RolloutDigest(), [])
     assert [spec.name for spec in specs] == ["score", "effective_task_ratio", "outcomes", "advantage", "overhead"]
     assert [needs.split(" (")[0] for needs in lacking] == [
         "success rates of the sampled prompts",

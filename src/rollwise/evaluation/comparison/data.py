@@ -27,6 +27,7 @@ from rollwise.evaluation.curves import (
 from rollwise.evaluation.run_measures import pass_at_columns, score_column
 from rollwise.runs.reading import RunData
 from rollwise.runs.sets import Problem
+from rollwise.runs.weights import keeps_weights
 
 TTB_PERCENTS = (50, 75, 100)
 BSF_PERCENTS = (25, 50, 100)
@@ -49,8 +50,17 @@ def run_result(
         step=last_step(run),
         planned=planned_steps(run),
         measures=measures,
+        best_kept=_keeps_best(run, data.score),
         axes={axis: _on_axis(data, baseline, axis, pair) for axis, found in data.curves.items() if pair in found},
     )
+
+
+def _keeps_best(run: RunData, score: str | None) -> bool | None:
+    """Whether the weights of one of the evaluations with the greatest score are there; None without an evaluation."""
+    scores = np.full(0, np.nan) if score is None else run.column(score)
+    if not np.isfinite(scores).any():
+        return None
+    return any(keeps_weights(run, int(step)) for step in run.steps[scores == np.nanmax(scores)])
 
 
 def _on_axis(data: ComparedRuns, baseline: str, axis: str, pair: Pair) -> dict[str, float]:
@@ -194,6 +204,7 @@ class ComparedRuns:
 
     Attributes:
         runs: The compared runs.
+        score: The evaluated column that is compared; None where no run was evaluated.
         curves: By axis; a run without a curve is absent.
         budgets: By axis.
         starts: By axis: where the latest of the curves begins, 0 where all were evaluated before training.
@@ -201,6 +212,7 @@ class ComparedRuns:
     """
 
     runs: dict[Pair, RunData]
+    score: str | None
     curves: dict[str, dict[Pair, Curve]]
     budgets: dict[str, Budget]
     starts: dict[str, float]
@@ -235,7 +247,7 @@ class ComparedRuns:
             steps = f"between steps {first[0]} and {first[-1]}"
             text = f"the runs were first evaluated {steps}: mean scores leave out what lies before the latest of these"
             sorting.problems.append(Problem("", None, "uneven", text))
-        return cls(runs, curves, budgets, starts, ends)
+        return cls(runs, sorting.score, curves, budgets, starts, ends)
 
     @property
     def headline(self) -> str:

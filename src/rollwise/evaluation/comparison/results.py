@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.evaluation.bootstrap import Interval
+from rollwise.evaluation.categories import Category
 from rollwise.evaluation.comparison.mean_curves import MeanCurve, MethodSignals
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
@@ -84,8 +85,7 @@ class AxisResult:
         bsf: Best so far by percent of `cut`.
         time_of_best: Where the curve averaged over the paired seeds first has its own best score, up to `cut`; METIS,
             Table 1. NaN without a seed in common.
-        time_of_best_ratio: The same over the baseline's. Optimistic: it depends on a noisy maximum, and a method that
-            never rises has a short time.
+        time_of_best_ratio: The same over the baseline's; optimistic, see `relative_times_of_best`.
         curve: The mean score, as far as all of the method's runs came by the headline's budget.
         ratio: The mean effective task ratio, likewise; None where it was not recorded.
     """
@@ -159,15 +159,13 @@ class RunResult:
     """One run.
 
     Attributes:
-        method: Its method.
-        seed: Its seed.
-        path: Its folder.
+        method, seed, path: Its method, seed and folder.
         status: "compared", "unfinished" or "not evaluated".
         step: Its last step.
         planned: How many steps it is to have; None where its config does not say.
         measures: Whole-run measures by name.
-        axes: Axis to "score", "area", "ttb_50", "bsf_25", "time_of_best", ...; infinity where a score is never
-            reached.
+        best_kept: Whether the run has the weights of its best score still; None without an evaluation.
+        axes: Axis to "score", "area", "ttb_50", "time_of_best", ...; infinity where a score is never reached.
     """
 
     method: str
@@ -177,6 +175,7 @@ class RunResult:
     step: int
     planned: int | None
     measures: dict[str, float]
+    best_kept: bool | None
     axes: dict[str, dict[str, float]]
 
     def value(self, key: str, axis: str | None = None) -> float:
@@ -207,6 +206,7 @@ class Comparison:
         aggregate: How the score is made from named evaluation sets, as "mean of sets"; "" without sets.
         signals: What each method's steps were like, by method.
         sets: Of each named evaluation set the same comparison by its own score.
+        categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
     """
 
     name: str
@@ -225,6 +225,7 @@ class Comparison:
     aggregate: str = ""
     signals: dict[str, MethodSignals] = field(default_factory=dict)
     sets: dict[str, Comparison] = field(default_factory=dict)
+    categories: tuple[Category, ...] = ()
 
     @property
     def score_name(self) -> str:
@@ -260,22 +261,24 @@ class Comparison:
 
     def to_csv(self, root: str | Path | None = None) -> str:
         """One line a run, with all its measures; empty for what is not known, "never" for an infinite time."""
-        names = list(self.measures)
-        places = [(axis, key) for axis in self.budgets for key in _axis_keys(self.runs, axis)]
-        head = ["method", "seed", "status", "step", *names, *(f"{key}/{axis}" for axis, key in places), "path"]
+        columns = self._columns() | {k: v for name, own in self.sets.items() for k, v in own._columns(name).items()}
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(head)
-        for run in self.runs:
-            values = [run.value(name) for name in names] + [run.value(key, axis) for axis, key in places]
+        writer.writerow(["method", "seed", "status", "step", *columns, "path"])
+        for i, run in enumerate(self.runs):
             path = run.path if root is None else os.path.relpath(run.path, root)
-            cells = ["" if (cell := _plain(v)) is None else cell for v in values]
+            cells = ["" if (cell := _plain(values[i])) is None else cell for values in columns.values()]
             writer.writerow([run.method, run.seed, run.status, run.step, *cells, path])
         return buffer.getvalue()
 
-
-def _axis_keys(runs: tuple[RunResult, ...], axis: str) -> list[str]:
-    return list(dict.fromkeys(key for run in runs for key in run.axes.get(axis, {})))
+    def _columns(self, name: str = "") -> dict[str, list[float]]:
+        """Each run's measures, and those on each axis as `score/tokens`; of a set as `NAME/score/tokens`."""
+        found = {measure: [run.value(measure) for run in self.runs] for measure in self.measures}
+        for axis in self.budgets:
+            for key in dict.fromkeys(key for run in self.runs for key in run.axes.get(axis, {})):
+                if not name or key != "effective_task_ratio":  # which is no set's
+                    found["/".join(filter(None, (name, key, axis)))] = [run.value(key, axis) for run in self.runs]
+        return found
 
 
 def _plain(value: Any) -> Any:

@@ -13,30 +13,28 @@ from rollwise.reports.comparison.panels import Style, draw_curves, draw_dots
 from rollwise.reports.drawing import FigureSpec
 
 
-def set_figures(comparison: Comparison, styles: Mapping[str, Style]) -> list[ComparisonFigure]:
-    """Both figures, a panel for each set that any method was evaluated on; none without sets."""
-    sets = {name: own for name, own in comparison.sets.items() if comparison.headline_axis in own.budgets}
-    if not sets:
-        return []
+def set_score_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """A panel with every method's mean curve for each set that any of them was evaluated on; None without sets."""
     axis = comparison.headline_axis
-    curves = tuple(
+    panels = tuple(
         partial(draw_curves, own, styles, axis, short_name(str(own.score)), lambda found: found.curve)
-        for own in sets.values()
+        for own in comparison.sets.values()
+        if axis in own.budgets
     )
+    if not panels:
+        return None
     caption = (
         f"The score on each evaluation set against {AXES[axis]}: means over seeds, bands as above. The score above is "
         f"made from them: {comparison.aggregate}."
     )
-    legend = score_figure(comparison, styles).legend
-    figures = [ComparisonFigure(FigureSpec("score_by_set", "Score on each set", caption, curves), legend)]
-    return figures + _differences(comparison, sets, styles)
+    spec = FigureSpec("score_by_set", "Score on each set", caption, panels)
+    return ComparisonFigure(spec, score_figure(comparison, styles).legend)
 
 
-def _differences(
-    comparison: Comparison, sets: Mapping[str, Comparison], styles: Mapping[str, Style]
-) -> list[ComparisonFigure]:
+def set_difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """A panel with every method's difference from the baseline for each set; None where there is none."""
     panels = []
-    for own in sets.values():
+    for own in comparison.sets.values():
         found = [(method.name, own.on_headline(method)) for method in own.methods]
         gains = {name: result.score.difference for name, result in found if result is not None}
         rows = {name: (gain.mean, gain.interval) for name, gain in gains.items() if gain is not None}
@@ -44,11 +42,11 @@ def _differences(
             label = f"{short_name(str(own.score))} at the budget, from {comparison.baseline}"
             panels.append(partial(draw_dots, styles, list(rows), rows, 0.0, label))
     if not panels:
-        return []
+        return None
     caption = (
         f"Paired differences from {comparison.baseline} on each set at equal {AXES[comparison.headline_axis]}, with "
         "95 % bootstrap intervals over seeds; an open dot has too few seeds for one. With many sets and methods some "
         "intervals leave out 0 by chance alone."
     )
     spec = FigureSpec("difference_by_set", "Difference on each set", caption, tuple(panels), DOT_WIDTH)
-    return [ComparisonFigure(spec, ())]
+    return ComparisonFigure(spec, ())

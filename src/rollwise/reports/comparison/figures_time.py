@@ -17,12 +17,6 @@ from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.phases import PHASE_COLOURS, phase_label
 
 
-def time_figures(comparison: Comparison, styles: Mapping[str, Style]) -> list[ComparisonFigure]:
-    """Speed beside the baseline, and time by phase, where the runs recorded them."""
-    built = (speed_figure(comparison, styles), phases_figure(comparison, styles))
-    return [figure for figure in built if figure is not None]
-
-
 def speed_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """Seconds a step and tokens a second, over the baseline's."""
     labels = {"step_time_ratio": "seconds a step", "throughput_ratio": "generated tokens a second"}

@@ -9,7 +9,7 @@ from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison.cells import measure_cell
 from rollwise.reports.comparison.measure_tables import JUDGMENTS, any_spent
 from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, ratio, share_text, signed, verdict
-from rollwise.reports.comparison.set_tables import set_relative_tables, set_tables
+from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
 from rollwise.reports.comparison.tables import all_tables
 from rollwise.reports.words import count
 
@@ -101,7 +101,8 @@ def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:
 def format_markdown(comparison: Comparison) -> str:
     """Verdict, tables and problems as Markdown."""
     parts = [f"# {_escape(comparison.name)}", "\n".join(f"- {_escape(line)}" for line in verdict(comparison))]
-    for table in [*all_tables(comparison), *set_tables(comparison), *set_relative_tables(comparison)]:
+    of_sets = [*set_tables(comparison), *category_tables(comparison), *set_relative_tables(comparison)]
+    for table in [*all_tables(comparison), *of_sets]:
         lines = [_markdown_row([_escape(name) for name in table.head])]
         lines.append("|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|")
         lines += [_markdown_row(["<br>".join(_escape(p) for p in (c.text, c.below) if p) for c in row])

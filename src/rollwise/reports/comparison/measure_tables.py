@@ -8,6 +8,7 @@ from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.run_measures import PHASE_MEASURES, REWARD, SPEED_MEASURES, short_name
 from rollwise.reports.comparison.cells import Cell, Table, measure_cell, name_cell
 from rollwise.reports.comparison.sentences import NOTHING
+from rollwise.reports.words import count
 
 # What is known only of methods that predict, and of those that ask the policy.
 JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_unread", "judgment_tokens", "judgment_time")
@@ -32,7 +33,7 @@ def measure_tables(comparison: Comparison) -> list[Table]:
     shown = [key for key in comparison.measures if key not in _OFTEN_ZERO or any_spent(comparison, key)]
     scores = [key for key in shown if comparison.measures[key].kind == "score"]
     apart = {*scores, *SPEED_MEASURES, *PHASE_MEASURES}
-    spent = [key for key in shown if key not in apart]
+    spent = [key for key in shown if key not in apart and comparison.measures[key].kind != "category"]
     reached = [key for key in scores if key not in _left_to_the_figure(comparison)]
     note = f"Mean ± standard deviation over seeds; below, the paired difference from {comparison.baseline}"
     charged = (
@@ -45,6 +46,7 @@ def measure_tables(comparison: Comparison) -> list[Table]:
         "rewards differ; 0.5 is chance."
     )
     told = f"Whole runs, not cut. {note} and interval.{predicted if 'prediction_auc' in shown else ''}"
+    told += best_caution(comparison)
     tables = [
         _measure_table(comparison, "What whole runs reached", reached, told),
         _measure_table(comparison, "What whole runs cost", spent, charged),
@@ -54,6 +56,20 @@ def measure_tables(comparison: Comparison) -> list[Table]:
     if phases := [key for key in PHASE_MEASURES if key in shown]:
         tables.append(_measure_table(comparison, "Time by phase", phases, f"{_PHASES} {note}."))
     return tables
+
+
+def best_caution(comparison: Comparison) -> str:
+    """That best scores are too high, and how many runs have not kept the weights of theirs."""
+    runs = [run for run in comparison.runs if run.best_kept is not None]
+    lost = sum(not run.best_kept for run in runs)
+    if not lost:
+        return ""
+    score = short_name(str(comparison.score))
+    return (
+        f" A best score is chosen on the evaluation prompts, so it is too high; and in {lost} of "
+        f"{count(len(runs), 'run')} its weights are gone: no checkpoint of that step is left. Train with --keep_best "
+        f"{score} to keep them."
+    )
 
 
 def _left_to_the_figure(comparison: Comparison) -> set[str]:

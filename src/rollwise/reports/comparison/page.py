@@ -12,12 +12,15 @@ from rollwise.reports.comparison.figures import ComparisonFigure
 from rollwise.reports.comparison.page_tables import runs_section, sorted_table, table_row
 from rollwise.reports.comparison.panels import Style
 from rollwise.reports.comparison.sentences import verdict
-from rollwise.reports.comparison.set_tables import set_relative_tables, set_tables
+from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
 from rollwise.reports.comparison.tables import all_tables, result_table
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
 from rollwise.runs.lines import enumeration
+
+# Of more evaluation sets the first ones' tables are open.
+OPENED_SETS = 3
 
 
 def render_comparison(
@@ -31,7 +34,8 @@ def render_comparison(
         folder: Where the page will lie, for the links to the runs' own reports.
     """
     sections = [_header(comparison), _verdict(comparison), _table_section(comparison, result_table(comparison))]
-    sections.append(_tables_section(comparison, "By evaluation set", set_tables(comparison)))
+    sections.append(_tables_section(comparison, "By evaluation set", set_tables(comparison), OPENED_SETS))
+    sections.append(_tables_section(comparison, "By category", category_tables(comparison), OPENED_SETS))
     sections += [_figure(figure, panels) for figure, panels in figures if not figure.closed]
     sections += [
         _closed([(figure, panels) for figure, panels in figures if figure.closed]),
@@ -117,10 +121,10 @@ def _legend(styles: Sequence[Style]) -> str:
     return f'<ul class="legend">{items}</ul>' if items else ""
 
 
-def _tables_section(comparison: Comparison, title: str, tables: Sequence[Table]) -> str:
-    """Tables to open, the first open already; `""` for none."""
+def _tables_section(comparison: Comparison, title: str, tables: Sequence[Table], opened: int = 1) -> str:
+    """Tables to open, the first of them open already; `""` for none."""
     shown = [
-        f"<details{' open' if i == 0 else ''}><summary>{escape(table.title)}</summary>"
+        f"<details{' open' if i < opened else ''}><summary>{escape(table.title)}</summary>"
         f'{_table(comparison, table)}<p class="note">{escape(table.note)}</p></details>'
         for i, table in enumerate(tables)
     ]

@@ -59,6 +59,8 @@ def runs_section(comparison: Comparison, folder: Path) -> str:
         "A run's own report is linked where it has been written; <code>rollwise report RUN</code> writes it. TTB is "
         "against the baseline's run of the same seed."
     )
+    if any(run.best_kept is False for run in comparison.runs):
+        note += " Weights gone: no checkpoint of the best score's step is left."
     table = sorted_table(head, rows)
     listed = f"<details open><summary>{count(len(comparison.runs), 'run')}</summary>{table}</details>"
     return f'<section class="wide"><h2>The runs</h2>{listed}<p class="note">{note}</p></section>'
@@ -68,12 +70,14 @@ def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path)
     axis = comparison.headline_axis
     planned = "" if run.planned is None or run.planned == run.step else f" of {run.planned}"
     numbers = [run.value(f"best_{score}"), run.value(f"final_{score}"), run.value("score", axis)]
+    scores = [Cell(plain(value), order=None if math.isnan(value) else value) for value in numbers]
+    scores[0] = replace(scores[0], below="weights gone" if run.best_kept is False else "")
     time = run.value("ttb_100", axis)
     cells = [
         Cell(str(run.seed), order=float(run.seed)),
         Cell(run.status, order=run.status),
         Cell(f"{run.step}{planned}", order=float(run.step)),
-        *(Cell(plain(value), order=None if math.isnan(value) else value) for value in numbers),
+        *scores,
         Cell(NOTHING if math.isnan(time) else ratio(time), order=None if math.isnan(time) else time),
         *(Cell(with_spread(run.value(key), math.nan, 0), order=run.value(key)) for key in ("rollouts", "tokens")),
         Cell(duration(run.value("wall_s")), order=run.value("wall_s")),

@@ -200,8 +200,8 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
 def _by_set(comparison: Comparison, best: MethodResult) -> list[str]:
     """What the answer's method gained on each set."""
     results = {name: own.on_headline(own.method(best.name)) for name, own in comparison.sets.items()}
-    gains = [f"{name} {difference_text(found.score.difference)}" for name, found in results.items() if found]
-    return [f"By evaluation set {best.name} is from {comparison.baseline}: {enumeration(gains)}."] if gains else []
+    gains = [f"{difference_text(found.score.difference)} on {name}" for name, found in results.items() if found]
+    return [f"Set by set, {best.name} is {enumeration(gains)} from {comparison.baseline}."] if gains else []
 
 
 def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Difference]]) -> list[str]:

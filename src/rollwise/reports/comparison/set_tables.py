@@ -4,10 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rollwise.evaluation.comparison.results import Comparison
+from rollwise.evaluation.categories import Category
+from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.cells import Table
+from rollwise.reports.comparison.cells import Cell, Table, name_cell
+from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, with_spread
 from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.reports.words import count
+
+# Of more categories the largest have a column.
+MOST_CATEGORIES = 12
 
 
 def set_tables(comparison: Comparison) -> list[Table]:
@@ -17,6 +23,38 @@ def set_tables(comparison: Comparison) -> list[Table]:
         replace(result_table(own), title=f"Set {name}", note=f"As at equal compute, by {short_name(str(own.score))}.")
         for name, own in shown.items()
     ]
+
+
+def category_tables(comparison: Comparison) -> list[Table]:
+    """For each set the last and the best score by category, the largest categories first; none without categories."""
+    return [_category_table(comparison, name) for name in dict.fromkeys(one.set for one in comparison.categories)]
+
+
+def _category_table(comparison: Comparison, name: str) -> Table:
+    every = [one for one in comparison.categories if one.set == name]
+    shown = every if len(every) <= MOST_CATEGORIES else sorted(every, key=lambda one: -one.prompts)[:MOST_CATEGORIES]
+    head = ("method", *(f"{one.category} ({count(one.prompts, 'prompt')})" for one in shown))
+    rows = tuple(
+        (name_cell(comparison, method), *(_category_cell(method, one) for one in shown))
+        for method in comparison.methods
+    )
+    note = (
+        "pass@1 of the last evaluation of whole runs, not cut: mean ± standard deviation over seeds; below, the paired "
+        f"difference from {comparison.baseline} with its 95 % bootstrap interval, and the best of the evaluations, "
+        "which is too high by chance, the more so the fewer prompts a category has."
+    )
+    if len(shown) < len(every):
+        note += f" {len(every) - len(shown)} smaller categories are in results.csv alone."
+    return Table(f"Set {name} by category" if name else "By category", head, rows, note)
+
+
+def _category_cell(method: MethodResult, category: Category) -> Cell:
+    final, best = (method.measures.get(category.key(which)) for which in ("final", "best"))
+    if final is None or best is None or not final.n:
+        return Cell(NOTHING)
+    gain = [difference_text(final.difference)] if final.difference else []
+    below = ", ".join([*gain, f"best {plain(best.mean)}"])
+    return Cell(with_spread(final.mean, final.sd), below, final.mean)
 
 
 def set_relative_tables(comparison: Comparison) -> list[Table]:

@@ -20,6 +20,7 @@ from rollwise.reports.comparison.cells import (
 from rollwise.reports.comparison.measure_tables import measure_tables
 from rollwise.reports.comparison.sentences import NOTHING, amount, difference_text, duration, plain, with_spread
 
+OWN_BEST = "time of its own best, as a ratio"
 _RATIO = "effective_task_ratio"
 
 
@@ -81,7 +82,7 @@ def relative_table(comparison: Comparison, axis: str) -> Table:
     """TTB, BSF and the time of the best on one axis, with the single seeds' medians."""
     first = next((m.axes[axis] for m in comparison.methods if axis in m.axes), None)
     ttb, bsf = (list(first.ttb), list(first.bsf)) if first else ([], [])
-    head = ["method", *(f"TTB({p} %)" for p in ttb), *(f"BSF({p} %)" for p in bsf), "time of its own best"]
+    head = ["method", *(f"TTB({p} %)" for p in ttb), *(f"BSF({p} %)" for p in bsf), OWN_BEST]
     headline = axis == comparison.headline_axis
     if not headline:
         head.append("cut at")

@@ -7,7 +7,7 @@ what it needs.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -16,6 +16,7 @@ from typing import Any, TypeVar
 from rollwise.evaluation import RunData
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.run.digest import RolloutDigest
+from rollwise.runs.evaluations import Evaluation
 
 Builder = TypeVar("Builder", bound=Callable[..., FigureSpec | None])
 
@@ -32,7 +33,9 @@ _FIGURES: list[_Figure] = []
 
 
 def figure(place: int, needs: str, *, when: Callable[..., Any] | None = None) -> Callable[[Builder], Builder]:
-    """Put the figure that a function builds on the page. It takes any of `run`, `groups` and `digest`, by these names.
+    """Put the figure that a function builds on the page.
+
+    The function takes any of `run`, `groups`, `digest` and `evaluations`, by these names.
 
     Args:
         place: figures are sorted by it.
@@ -47,11 +50,13 @@ def figure(place: int, needs: str, *, when: Callable[..., Any] | None = None) ->
     return register
 
 
-def build_figures(run: RunData, digest: RolloutDigest) -> tuple[list[FigureSpec], list[str]]:
+def build_figures(
+    run: RunData, digest: RolloutDigest, evaluations: Sequence[Evaluation]
+) -> tuple[list[FigureSpec], list[str]]:
     """The figures that the run's files allow, in the page's order, and for each other one what it lacks."""
     for path in sorted(Path(__file__).parent.glob("figures_*.py")):
         import_module(f"rollwise.reports.run.{path.stem}")  # its figures register themselves
-    parts = {"run": run, "groups": digest.table, "digest": digest}
+    parts = {"run": run, "groups": digest.table, "digest": digest, "evaluations": evaluations}
 
     def call(function: Callable[..., Any]) -> Any:
         return function(**{name: parts[name] for name in inspect.signature(function).parameters})

@@ -1,18 +1,21 @@
-"""Figures of a run's evaluations on several named sets."""
+"""Figures of a run's evaluations: on several named sets, and by category of the prompts."""
 
 from __future__ import annotations
 
 import itertools
+from collections.abc import Sequence
 from functools import partial
 
 from matplotlib.axes import Axes
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.categories import category_scores
 from rollwise.evaluation.named_sets import aggregate_name, set_columns, set_names
 from rollwise.reports.drawing import INK, PALETTE, WIDE, FigureSpec, finish_axes, legend_label
 from rollwise.reports.run.budgets import Budget, budget_names, budget_tabs, budgets, evaluation_columns
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import finite_pair
+from rollwise.runs.evaluations import Evaluation
 
 
 def has_sets(run: RunData) -> bool:
@@ -39,3 +42,29 @@ def sets_figure(run: RunData) -> FigureSpec | None:
     caption = f"Score on each evaluation set against {budget_names(axes)}{said}."
     panels = tuple(partial(draw, budget=budget) for budget in axes)
     return FigureSpec("score_by_set", "Score on each set", caption, panels, WIDE, budget_tabs(axes))
+
+
+def has_categories(evaluations: Sequence[Evaluation]) -> bool:
+    """Whether the prompts of one of its evaluation sets have categories."""
+    return bool(category_scores(evaluations))
+
+
+@figure(16, "score by category", when=has_categories)
+def categories_figure(evaluations: Sequence[Evaluation]) -> FigureSpec | None:
+    """pass@1 of the largest categories over the steps, a panel for each set."""
+    every = category_scores(evaluations)
+    sets = {one.of.set: [other for other in every if other.of.set == one.of.set] for one in every}
+    shown = {name: sorted(found, key=lambda one: -one.of.prompts)[: len(PALETTE)] for name, found in sets.items()}
+
+    def draw(ax: Axes, name: str) -> None:
+        for one, colour in zip(sorted(shown[name], key=lambda one: one.of.category), PALETTE, strict=False):
+            label = legend_label(one.of.category)
+            ax.plot(one.steps, one.scores, color=colour, label=label, marker="o", markersize=3.5, linewidth=1.2)
+        ax.set_ylim(0, 1.02)
+        finish_axes(ax, "training step", f"{name}/pass@1" if name else "pass@1", legend=True)
+
+    left = sum(len(found) - len(shown[name]) for name, found in sets.items())
+    caption = "pass@1 by category of the evaluation sets' prompts (evaluations.jsonl)"
+    caption += f"; the {left:,} smallest are in the table alone." if left else "."
+    panels = tuple(partial(draw, name=name) for name in shown)
+    return FigureSpec("score_by_category", "Score by category", caption, panels, WIDE)

@@ -27,8 +27,8 @@ def phases_figure(run: RunData) -> FigureSpec | None:
     colours = [PHASE_COLOURS[phase] for phase in phases]
 
     def by_step(ax: Axes) -> None:
-        draw_stack(ax, steps, seconds, labels=[phase_label(phase) for phase in phases], colors=colours)
-        finish_axes(ax, "training step", "seconds", legend=True)
+        draw_stack(ax, steps, seconds, labels=phases, colors=colours)
+        finish_axes(ax, "training step", "seconds")  # the other panel names the colours: a legend of eight hides this
 
     totals = dict(zip(phases, seconds.sum(axis=0).tolist(), strict=True))
     evaluation = phase_seconds(run)[EVALUATION]
@@ -43,8 +43,8 @@ def phases_figure(run: RunData) -> FigureSpec | None:
         ax.set_xlabel(f"whole run ({unit})")
 
     caption = (
-        f"Time by phase (time/...): each step's training time{stack_smoothing(steps)}, and the sum over the run, "
-        "beside the time for evaluations, which is not training time. The rest is what the phases leave of it: data, "
-        "logs, checkpoints, and what could not be told apart."
+        f"Time by phase (time/...): each step's training time{stack_smoothing(steps)}, and in the same colours the sum "
+        "over the run, with the time for evaluations, which is not training time. The rest is what the phases leave of "
+        "it: data, logs, checkpoints, and what could not be told apart."
     )
     return FigureSpec("time_by_phase", "Time by phase", caption, (by_step, whole), WIDE)

@@ -6,10 +6,13 @@ from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
+from rollwise.evaluation.categories import category_scores
 from rollwise.reports.run.digest import digest_lines, headlines
 from rollwise.reports.run.judgments import judgment_headline
 from rollwise.reports.run.problems import find_alarms, find_problems
 from rollwise.reports.run.rollouts_section import rollouts_parts
+from rollwise.reports.run.tables import category_table
+from rollwise.runs.evaluations import read_evaluations
 from rollwise.runs.lines import Faults
 from rollwise.runs.names import REPORT_FILE
 from rollwise.state import write_whole
@@ -43,8 +46,10 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     faults = Faults()
     run = read_run(run_path, faults)
     digest = digest_lines(run.rollout_lines(faults), run.rule)
-    specs, lacking = build_figures(run, digest)
+    evaluations = read_evaluations(run.path, faults)
+    specs, lacking = build_figures(run, digest, evaluations)
     details, sections, sample = rollouts_parts(run, digest)
+    details["score_by_category"] = category_table(category_scores(evaluations))
     parts = PageParts(
         run=run,
         digest=digest,

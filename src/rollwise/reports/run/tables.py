@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from rollwise.evaluation.categories import CategoryScores
 from rollwise.evaluation.coverage import STARVED_AFTER
 from rollwise.reports.run.belief import BeliefScores, belief_scores, beliefs_of
 from rollwise.reports.run.digest import LONGEST_PROMPT, cut, prompt_text
@@ -54,6 +55,17 @@ def kinds_table(groups: GroupTable, codes: NDArray[np.int64], names: Sequence[st
     more = len(order) - MOST_ROWS
     rest = f'<p class="note">{count(more, "smaller one")} not listed.</p>' if more > 0 else ""
     return html_table(head, rows, "counts") + rest
+
+
+def category_table(categories: Sequence[CategoryScores]) -> str:
+    """First, last and best pass@1 of each category of the evaluation sets; `""` where there is none."""
+    rows = []
+    for one in categories:
+        best = int(np.argmax(one.scores))
+        numbers = [f"{one.scores[0]:.3f}", f"{one.final:.3f}", f"{one.best:.3f} (step {one.steps[best]:.0f})"]
+        rows.append([escape(one.of.set) or NOTHING, escape(one.of.category), f"{one.of.prompts:,}", *numbers])
+    head = ["set", "category", "prompts", "first pass@1", "last", "best"]
+    return html_table(head, rows, "counts") if rows else ""
 
 
 def share(value: float) -> str:

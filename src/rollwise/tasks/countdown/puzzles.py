@@ -67,8 +67,22 @@ class Puzzles:
         """Whether the puzzle with this key belongs to the held-out side."""
         return in_share(key, self.eval_share) if self._eval_items is None else key in self._eval_keys
 
-    def side(self, split: Literal["train", "eval"], n: int, seed: int) -> list[Item]:
+    @property
+    def has_two_sets(self) -> bool:
+        """Whether the held-out puzzles are generated in other levels than those of training."""
+        generated = self._file_items is None and self._eval_items is None
+        return generated and set(self.eval_levels) != set(self.levels)
+
+    def side(
+        self, split: Literal["train", "eval"], n: int, seed: int, *, levels: Sequence[int] | None = None
+    ) -> list[Item]:
         """Up to `n` puzzles of one side of the split; see `Countdown.train_records`.
+
+        Args:
+            split: the side.
+            n: how many.
+            seed: of the draw.
+            levels: those to generate; by default `levels` to train on, `eval_levels` held out.
 
         Raises:
             ConfigError: `n` or `seed` is out of its range.
@@ -79,7 +93,8 @@ class Puzzles:
         held_out = split == "eval"
         items = self._eval_items if held_out and self._eval_items is not None else self._file_items
         if items is None:
-            chosen = list(itertools.islice(self._generated(split, seed), n))
+            own = self.levels if split == "train" else self.eval_levels
+            chosen = list(itertools.islice(self._generated(split, seed, levels or own), n))
         else:
             left = [item for item in items if self.held_out(item.key) == held_out]
             rng_for(seed, f"countdown/{split}/file").shuffle(left)
@@ -91,10 +106,9 @@ class Puzzles:
             logger.warning("asked for %d %s puzzles, only %d distinct ones exist", n, split, len(chosen))
         return chosen
 
-    def _generated(self, split: str, seed: int) -> Iterator[Item]:
+    def _generated(self, split: str, seed: int, levels: Sequence[int]) -> Iterator[Item]:
         """One puzzle from each level in turn, until all are exhausted."""
         train = split == "train"
-        levels = self.levels if train else self.eval_levels
         spoiling = train and self.broken + self.foreign > 0
         seen: set[str] = set()
         sources = {

@@ -40,8 +40,8 @@ class Countdown(Task, name="countdown"):
         levels: Levels to generate, in equal parts; a level given twice counts double. 1: two numbers to 9, + - *.
             2: three to 9, + -. 3: three to 20, + - *. 4: three to 50. 5: four to 20. 6: four to 99, + - * /, target
             10 to 100 (the public set's kind). Not used where `data_file` is given.
-        eval_levels: Levels of the held-out puzzles; by default those of training. Easier ones alone measure what can be
-            learnt, where most of the training puzzles are out of reach.
+        eval_levels: Levels of a second set of held-out puzzles, `ood`, beside those of the training levels, `id`; it is
+            `eval_records`. Easier ones measure what can be learnt, where most of the training puzzles are out of reach.
         broken: The chance that a training puzzle has a target that its numbers can't reach; only trying shows it.
         foreign: The chance that it has one of four digits that they can't reach; its category (`L2 far`) and its
             embedding show it, so that a method that generalises can learn it.
@@ -114,6 +114,13 @@ class Countdown(Task, name="countdown"):
     def eval_records(self, n: int, seed: int) -> list[dict[str, Any]]:
         """Up to `n` held-out records, in the form and with the errors of `train_records`."""
         return [self._record(item) for item in self.puzzles.side("eval", n, seed)]
+
+    def eval_sets(self, n: int, seed: int) -> dict[str, list[dict[str, Any]]]:
+        """With `eval_levels` up to `n` held-out puzzles of the training levels, `id`, and up to `n` of these, `ood`."""
+        if not self.puzzles.has_two_sets:
+            return super().eval_sets(n, seed)
+        own = self.puzzles.side("eval", n, seed, levels=self.puzzles.levels)
+        return {"id": [self._record(item) for item in own], "ood": self.eval_records(n, seed)}
 
     def _record(self, item: Item) -> dict[str, Any]:
         return {

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.runs.pool_file import naming_columns
+from rollwise.runs.data_file import category_columns
 from rollwise.tickets.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
 
@@ -19,7 +19,7 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
     `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
     `category` holds what the data set's columns `grouped_by` say, else its column `category`.
     """
-    named = naming_columns(grouped_by)
+    named = category_columns(grouped_by)
     lines = [
         _line(groups.step, p.ticket, p.row, named, p.rewards, p.lengths, p.texts, p.labels, trained=False)
         for p in groups.probes
@@ -69,8 +69,7 @@ def _line(
     *,
     trained: bool,
 ) -> dict[str, Any]:
-    kinds = [row.get(column) for column in named]
-    category = {"category": " | ".join(map(str, kinds))} if all(isinstance(k, str | int) for k in kinds) else {}
+    category = category_of(row, named)
     return {
         "step": step,
         "ticket": plain_id(ticket.id),
@@ -86,5 +85,15 @@ def _line(
         "prompt": ticket.prompt,
         "texts": texts,
         **({} if labels is None else {"failures": labels}),
-        **category,
+        **({} if category is None else {"category": category}),
     }
+
+
+def category_of(row: Mapping[str, Any], named: Sequence[str]) -> str | None:
+    """A row's category; None where it has none.
+
+    >>> category_of({"type": "algebra", "level": 3}, ["type", "level"])
+    'algebra | 3'
+    """
+    kinds = [row.get(column) for column in named]
+    return " | ".join(map(str, kinds)) if all(isinstance(kind, str | int) for kind in kinds) else None

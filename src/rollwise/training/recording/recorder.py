@@ -17,12 +17,16 @@ from rollwise.runs.folder import RunFolder, Totals
 from rollwise.runs.log_ends import read_record
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
+from rollwise.training.recording.evaluation_log import EvaluationLog
 from rollwise.training.recording.group_lines import group_lines
+from rollwise.training.recording.phases import EVALUATION
 from rollwise.training.recording.prompt_log import PromptLog
 from rollwise.training.recording.script import script_config
 from rollwise.training.recording.trackers import ReportArtifact, takers
 
 _COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
+_TIMES = {"ask_s": "time/ask", "tell_s": "time/tell", "judge_s": "time/judging"}
+_TIMED = ("generation", "reward", "logprobs", "update")
 _FROM_TRAINER = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -38,11 +42,11 @@ class Recorder(TrainerCallback):
     """One line of `metrics.jsonl` a step (and one for step 0, before training), one of `rollouts.jsonl` a group.
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
-    when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. `rewards.json` has
-    the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved, `pool.json` the data set in
-    numbers. `config.yaml` and
-    `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there
-    (`rollwise train` does). On ranks other than 0 it does nothing.
+    when the next step begins. `evaluations.jsonl` has a line for each evaluation and set, with each prompt's results;
+    `prompts.jsonl` one for each prompt, from when it is first asked for. `rewards.json` has the curriculum's
+    `RewardSpec`, so that who reads the folder knows what counts as solved, `pool.json` the data set in numbers.
+    `config.yaml` and `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of
+    another kind there (`rollwise train` does). On ranks other than 0 it does nothing.
 
     Args:
         folder: where to write: a path, or a `RunFolder`.
@@ -57,6 +61,7 @@ class Recorder(TrainerCallback):
         self.evaluate_first = evaluate_first
         self.same_run = same_run
         self.prompts = PromptLog(self.folder)
+        self.evaluations = EvaluationLog(self.folder)
         self.totals = Totals()
         self.line: dict[str, Any] = {}
         self._groups = 0  # that the line's means are of
@@ -146,6 +151,8 @@ class Recorder(TrainerCallback):
             if not self.same_run and self.folder.takes_script:
                 self._describe(state)
             self.prompts.resume()
+            self.evaluations.begin(self._trainer, anew=state.global_step == 0)
+        self._trainer.phases.take()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         if state.global_step == 0 and self._before:
             self._open(0).update(self._before)
@@ -173,7 +180,9 @@ class Recorder(TrainerCallback):
         now, evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated) - self._spared
         self._since, self._evaluated, self._spared = now, evaluated, 0.0
-        self._open(state.global_step)
+        line = self._open(state.global_step)
+        line |= {f"time/{name}": s for name, s in self._trainer.phases.take().items() if name in _TIMED}
+        line |= {time_: line[name] for name, time_ in _TIMES.items() if name in line}
         for name in ("rollouts", "tokens", "wall_s"):  # for the trackers that TRL logs to
             self._trainer._metrics["train"][f"spent/{name}"].append(float(getattr(self.totals, name)))
 
@@ -187,29 +196,38 @@ class Recorder(TrainerCallback):
     def on_evaluate(
         self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
     ) -> None:
-        """Take an evaluation's scores; of several sets each by its name, and their mean as the score.
+        """Take the scores of a set, by its name, and the results of its prompts.
 
-        One before training belongs to the run that begins next, if it begins anew.
+        Those from before training belong to the run that begins next, if it begins anew.
         """
-        scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items()}
-        kept = {k: v for k, v in scores.items() if k.startswith("pass@") or k == "reward"}
-        line = self._open(state.global_step) if self._before is None else self._before
-        name = (self._trainer.evaluated_set or "").replace("/", "-")
-        if name:
-            line |= {f"eval/{name}/{k}": v for k, v in kept.items()}
-            sets = {key: v for key, v in line.items() if key.startswith("eval/") and key.count("/") == 2}
-            line |= {f"eval/{k}": float(np.mean([v for key, v in sets.items() if key.endswith(f"/{k}")])) for k in kept}
-        else:
-            line |= {f"eval/{k}": v for k, v in kept.items()}
+        own = self._trainer.evaluated_set or ""
+        results, name = self._trainer.results[own], own.replace("/", "-")
+        prefix = f"eval/{name}" if name else "eval"
+        self._scores(state.global_step).update({f"{prefix}/{k}": v for k, v in results.scores.items()})
+        if self._trainer.is_world_process_zero():
+            self.evaluations.add(state.global_step, name, results)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The last step is over."""
         self.flush()
         self._training = False
 
+    def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """The policy is updated."""
+        self._trainer.updated()
+
     def _evaluated_all(self) -> None:
+        """Take the score of all sets together, and the time that the evaluation took."""
+        line = self._scores(self._trainer.state.global_step)
+        line |= {f"eval/{k}": v for k, v in self._trainer.together.items()}
+        seconds = self._trainer.phases.take().get(EVALUATION, 0.0)
+        line["time/evaluation"] = line.get("time/evaluation", 0.0) + seconds
         if not self._training:
             self.flush()
+
+    def _scores(self, step: int) -> dict[str, Any]:
+        """The line that scores go to."""
+        return self._open(step) if self._before is None else self._before
 
     # ---- what a checkpoint needs ----
 

@@ -145,4 +145,6 @@ def _evaluation(trainer: Any, state: Any) -> dict[str, Any]:
         "eval_dataset": facts.get("", facts) or None,
         "eval_every": state.eval_steps if trainer.args.eval_strategy == "steps" else None,
         "num_generations_eval": trainer.num_generations_eval,
+        "eval_aggregate": trainer.eval_aggregate,
+        "eval_temperature": trainer.eval_temperature,
     }

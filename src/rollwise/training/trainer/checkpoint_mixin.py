@@ -16,7 +16,7 @@ import torch
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import StateError, StateFileError
+from rollwise.errors import ConfigError, StateError, StateFileError
 from rollwise.gates import DynamicSampling
 from rollwise.runs.log_ends import RECORD
 from rollwise.state import load_state, naming, save_state, write_atomically
@@ -32,6 +32,7 @@ from rollwise.training.trainer.checkpoint import (
     steps_done,
     unseal,
 )
+from rollwise.training.trainer.keep_best import KeepBest, check_score, metric_name
 from rollwise.training.trainer.ranks import go_on_elsewhere, on_main
 
 if TYPE_CHECKING:
@@ -75,8 +76,29 @@ class CheckpointMixin(TrlTrainer):
     run_log: RunLog | None = None
     resumed_from: Path | None = None
     """The checkpoint that this training goes on from."""
+    keep_best: KeepBest | None = None
     checked: Path | None = None
     """A checkpoint that was found usable just now: `train` does not read all of it again."""
+
+    def _keep_best_by(self, score: str) -> None:
+        """Keep the checkpoint with the highest `score` of an evaluation, and save it when it is reached.
+
+        Raises:
+            ConfigError: nothing is evaluated while it trains, or the evaluations have no such score.
+        """
+        if self.args.eval_strategy == "no" or self.args.save_strategy == "no":
+            raise ConfigError(f"keep_best {score!r} needs an eval_strategy and a save_strategy other than 'no'")
+        sets = self.eval_dataset if isinstance(self.eval_dataset, Mapping) else [""]
+        check_score(score, sets, self.num_generations_eval)
+        self.args.metric_for_best_model, self.args.greater_is_better = metric_name(score), True
+        self.keep_best = KeepBest(score)
+        self.add_callback(self.keep_best)
+
+    def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+        better: bool = super()._determine_best_metric(metrics, trial)
+        if better and self.keep_best is not None:
+            self.control.should_save = True
+        return better
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         for prepare in self.before_save:
@@ -98,12 +120,14 @@ class CheckpointMixin(TrlTrainer):
                     torch.save(states, folder / _JUDGMENTS.format(rank=rank))
             self.accelerator.wait_for_everyone()
             self._on_main(lambda: self._seal(folder, midway=midway))
+        best = self.state.best_model_checkpoint
+        if self.keep_best is not None:
+            note = self.keep_best.note
+            self._on_main(lambda: note(self.args, self.state))
+            limit = limit and limit + (best not in [str(path) for _, path in checkpoints(folder.parent)[-limit:]])
         if self.args.should_save:
             rotate_checkpoints(
-                output_dir=str(folder.parent),
-                save_total_limit=limit,
-                best_model_checkpoint=self.state.best_model_checkpoint,
-                use_mtime=True,
+                output_dir=str(folder.parent), save_total_limit=limit, best_model_checkpoint=best, use_mtime=True
             )
 
     def _seal(self, folder: Path, *, midway: bool) -> None:

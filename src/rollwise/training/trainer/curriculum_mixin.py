@@ -10,20 +10,21 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Mapping
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError
 from rollwise.gates import DynamicSampling, Everything, Gate
-from rollwise.options import Count, checked
+from rollwise.options import Count, Range, checked
 from rollwise.runs.folder import RunFolder
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
 from rollwise.training.generation.merging import COUNT, gather_rows, merge
 from rollwise.training.generation.messages import Call, Inquiry, Judgment, Order, Screened
 from rollwise.training.judging.judgments import JudgmentMixin
+from rollwise.training.recording.phases import JUDGING, Phases
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.recording.trackers import PromptTable, takers
 from rollwise.training.trainer.callbacks import NoOpAlarm
@@ -40,13 +41,14 @@ from rollwise.training.trainer.refusals import (
 )
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
 from rollwise.training.trainer.success import Success, success_index, with_success
+from rollwise.training.trainer.timing_mixin import TimingMixin
 
 _PER_ROLLOUT = ("totals", "advantages")
 _MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", "coverage", "effective_ratio"})
 """What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
 
-class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin):
+class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin, TimingMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
     Args:
@@ -55,6 +57,12 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             name of a method, such as "recommended", which then has the seed of the trainer's arguments.
         curriculum_options: options of the method that `curriculum` names.
         run: a folder to write the run into, which report, watch and compare read; see `Recorder`.
+        eval_aggregate: the score of several evaluation sets together: "mean" of the sets, "prompts" (each prompt weighs
+            the same), or the name of the set that counts.
+        eval_temperature: of the rollouts of evaluations; by default that of training, 0 for greedy decoding.
+        keep_best: a score of the evaluations, as "pass@1" or "eval/NAME/pass@1", whose best checkpoint is kept besides
+            `save_total_limit`, and saved when it is reached: `best` in `output_dir`. It is chosen on the evaluation
+            prompts, so its score on them is too high.
         log: what TRL's logs, and so console and trackers, get of the curriculum: "main" six numbers, "all" every
             one. `metrics.jsonl` has all of them.
         prompt_table_every: with wandb or trackio, steps between two tables of the chosen prompts.
@@ -87,6 +95,9 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         curriculum: Curriculum | str,
         curriculum_options: Mapping[str, Any] | None = None,
         run: RunFolder | str | os.PathLike[str] | None = None,
+        eval_aggregate: str = "mean",
+        eval_temperature: Annotated[float, Range(0.0, 10.0)] | None = None,
+        keep_best: str | None = None,
         log: Literal["main", "all"] = "main",
         prompt_table_every: Count = 10,
         gate: DynamicSampling | Gate | None = None,
@@ -101,6 +112,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         curriculum = curriculum_of(curriculum, curriculum_options, (*args, *kwargs.values()))
         check_hooks(type(self))
         success, args, kwargs = with_success(success, args, kwargs)
+        self.phases = Phases()
         super().__init__(*args, **kwargs)
         check_launch(self.accelerator.num_processes)
         check_prompts(self)
@@ -114,6 +126,9 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         if trackers := takers(self.args.report_to):
             self.group_observers.append(PromptTable(trackers, every=prompt_table_every))
         self._judge_batches, self.before_save, self.after_evaluation = [], [], []
+        self._evaluate_by(eval_aggregate, eval_temperature)
+        if keep_best is not None:
+            self._keep_best_by(keep_best)
         self._generations = self._clock = 0
         self._captured: dict[str, Any] | None = None
         self._id_column, self._screened = id_column, Screened()
@@ -144,6 +159,11 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
     def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         if not self.model.training:
             return self._evaluate_batch(inputs)
+        with self.phases.phase("other"):
+            return self._generate_batch(inputs)
+
+    def _generate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        """What this rank trains on: probed, asked, rolled out and told."""
         processes, group = self.accelerator.num_processes, self.num_generations
         n_prompts, rest = divmod(len(inputs) * processes, group)
         if rest:
@@ -179,7 +199,8 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
     def _answer(self, inquiry: Inquiry, generation: Generation) -> dict[str, Judgment]:
         """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
         started = time.perf_counter()
-        judgments = self._judge(inquiry.questions, max(1, generation.probe_batch // self.accelerator.num_processes))
+        with self.phases.phase(JUDGING):
+            judgments = self._judge(inquiry.questions, max(1, generation.probe_batch // self.accelerator.num_processes))
         seconds = time.perf_counter() - started
         self._on_main(lambda: generation.advise(judgments, seconds=seconds))
         return {judgment.question_id: judgment for judgment in judgments}

@@ -12,6 +12,9 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids
+from rollwise.runs.data_file import category_columns
+from rollwise.runs.evaluations import EvaluationSet
+from rollwise.training.recording.group_lines import category_of
 
 logger = logging.getLogger(__name__)
 
@@ -92,16 +95,44 @@ def pool_from_dataset(dataset: Any, *, id_column: str = "id") -> PromptPool:
             f"{type(dataset).__name__}; materialise a stream with Dataset.from_generator"
         )
     names = list(dataset.column_names)
-    n = len(dataset)
-    prompts = dataset["prompt"] if "prompt" in names else _WholeRows(dataset)
+    prompts = _prompts(dataset)
     if id_column != "id" and id_column not in names:
         raise ConfigError(f"train_dataset has no column {id_column!r} (id_column); it has {names}")
-    own = list(dataset[id_column][:]) if id_column in names else [None] * n
-    ids, _ = assign_ids(own, prompts, on_duplicate="number")
+    ids = _ids(dataset, prompts, id_column)
     plain = [name for name in names if name not in ("prompt", id_column) and _is_plain(name, dataset.features[name])]
     columns, left_out = usable_columns({name: list(dataset[name][:]) for name in plain})
     warn_left_out(left_out)
     return PromptPool(ids=ids, prompts=prompts, columns=columns, left_out=left_out)
+
+
+def evaluation_set(dataset: Any, id_column: str, grouped_by: Sequence[str]) -> EvaluationSet | None:
+    """Ids and categories of an evaluation set's prompts; None for a stream.
+
+    Args:
+        dataset: a `datasets.Dataset`.
+        id_column: of its ids; the prompts' content where there is none.
+        grouped_by: columns that the method groups prompts by.
+    """
+    if not hasattr(dataset, "column_names") or not hasattr(dataset, "__len__"):
+        return None
+    ids = [str(id_) for id_ in _ids(dataset, _prompts(dataset), id_column)]
+    named = category_columns(grouped_by)
+    if not set(named) <= set(dataset.column_names):
+        named = ["category"]
+    if not set(named) <= set(dataset.column_names):
+        return EvaluationSet(ids, None)
+    kinds = [category_of(row, named) for row in dataset.select_columns(named)]
+    found = ["" if kind is None else kind for kind in kinds]
+    return EvaluationSet(ids, found if any(found) else None)
+
+
+def _prompts(dataset: Any) -> Any:
+    return dataset["prompt"] if "prompt" in dataset.column_names else _WholeRows(dataset)
+
+
+def _ids(dataset: Any, prompts: Any, id_column: str) -> list[str]:
+    own = list(dataset[id_column][:]) if id_column in dataset.column_names else [None] * len(dataset)
+    return assign_ids(own, prompts, on_duplicate="number")[0]
 
 
 class _WholeRows(Sequence[dict[str, Any]]):

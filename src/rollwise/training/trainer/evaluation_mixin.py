@@ -1,14 +1,21 @@
-"""TRL's own evaluation, with pass@k beside its rewards, apart from the random numbers of training."""
+"""TRL's own evaluation, with pass@k and results by prompt, apart from the random numbers of training."""
 
 from __future__ import annotations
 
+import copy
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from typing import TYPE_CHECKING, Any
 
 from rollwise.curricula import Curriculum
 from rollwise.evaluation.metrics import pass_at_curve
-from rollwise.training.generation.isolation import isolated_rng
+from rollwise.runs.evaluations import EvaluationSet
+from rollwise.sampling.eval_sets import MEAN, aggregate, check_aggregate
+from rollwise.training.generation.isolation import attributes_set, isolated_rng
+from rollwise.training.recording.phases import EVALUATION, Phases
+from rollwise.training.trainer.dataset import evaluation_set
+from rollwise.training.trainer.set_results import RowOrder, SetResults
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -20,6 +27,7 @@ class EvaluationMixin(TrlTrainer):
     """Evaluates held-out prompts with the trainer's own generation and rewards."""
 
     curriculum: Curriculum
+    phases: Phases
     _captured: dict[str, Any] | None
     after_evaluation: list[Callable[[], None]]
     """Called when `evaluate` has evaluated every set."""
@@ -27,23 +35,106 @@ class EvaluationMixin(TrlTrainer):
     """Seconds spent in `evaluate` so far."""
     evaluated_set: str | None = None
     """While it evaluates the name of the set, "" for the only one; None while it doesn't."""
+    results: dict[str, SetResults]
+    """Of the evaluation that goes on, or was the last: by the set's name."""
+    together: dict[str, float]
+    """The scores of several sets as one, by `eval_aggregate`; those of the only one."""
+    eval_aggregate: str = MEAN
+    eval_temperature: float | None = None
+    _orders: dict[str, RowOrder]
+    _id_column: str
+
+    def _evaluate_by(self, how: str, temperature: float | None) -> None:
+        """Set what the score of several sets is, and the temperature of evaluations."""
+        names = list(self.eval_dataset) if isinstance(self.eval_dataset, Mapping) else []
+        check_aggregate(how, names)
+        self.eval_aggregate, self.eval_temperature = how, temperature
+        self.results, self.together, self._orders = {}, {}, {}
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
-        """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs."""
+        """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs.
+
+        What it returns has the scores of several sets together, too, as `eval_pass@1`.
+        """
         started, outer = time.perf_counter(), self.evaluated_set
         prefix = str(kwargs.get("metric_key_prefix", "eval"))  # of several sets transformers evaluates each by itself
-        self.evaluated_set = prefix.removeprefix("eval_") if outer is not None and prefix != "eval" else ""
+        name = prefix.removeprefix("eval_") if outer is not None and prefix != "eval" else ""
+        if outer is None:
+            self.results, self.together = {}, {}
+        given = args[0] if args else kwargs.get("eval_dataset")
+        self.evaluated_set = name
+        self.results[name] = SetResults(self.num_generations_eval, own=self._is_own(given))
         try:
-            with isolated_rng(self.args.seed + self.accelerator.process_index):
+            with ExitStack() as stack:
+                for context in (self.phases.phase(EVALUATION), self._at_its_temperature()):
+                    stack.enter_context(context)
+                stack.enter_context(isolated_rng(self.args.seed + self.accelerator.process_index))
                 metrics: dict[str, float] = super().evaluate(*args, **kwargs)
         finally:
             self.evaluated_set = outer
             if outer is None:
                 self.evaluation_seconds += time.perf_counter() - started
         if outer is None:
+            self._put_together()
+            metrics |= {f"{prefix}_{score}": value for score, value in self.together.items()}
             for observe in self.after_evaluation:
                 observe()
         return metrics
+
+    def evaluation_sets(self) -> dict[str, EvaluationSet]:
+        """The prompts of the sets that the trainer was given, by name, "" for the only one; without streams."""
+        own = self.eval_dataset
+        sets = own if isinstance(own, Mapping) else {"": own}
+        grouped_by = self.curriculum.grouped_by or ()
+        found = {name: evaluation_set(one, self._id_column, grouped_by) for name, one in sets.items()}
+        return {name: one for name, one in found.items() if one is not None}
+
+    def _is_own(self, given: Any) -> bool:
+        """Whether what `evaluate` was given is one of the trainer's own sets."""
+        own = self.eval_dataset
+        sets = list(own.values()) if isinstance(own, Mapping) else []
+        return given is None or isinstance(given, str) or any(given is one for one in [own, *sets])
+
+    def _put_together(self) -> None:
+        self.results = {name: one for name, one in self.results.items() if one.scores}
+        sizes = {name: one.prompts for name, one in self.results.items()}
+        if self.results:
+            scores = {name: one.scores for name, one in self.results.items()}
+            self.together = aggregate(scores, sizes, self.eval_aggregate)
+
+    @contextmanager
+    def _at_its_temperature(self) -> Iterator[None]:
+        """Inside, generation samples at `eval_temperature`; at 0 it is greedy."""
+        if self.eval_temperature is None:
+            yield
+            return
+        if (vllm := getattr(self, "vllm_generation", None)) is not None:
+            with attributes_set(vllm, temperature=self.eval_temperature):
+                yield
+            return
+        greedy = self.eval_temperature == 0
+        new = {"do_sample": not greedy, "temperature": 1.0 if greedy else self.eval_temperature}
+        config = copy.deepcopy(self.generation_config)
+        config.update(**new)
+        with attributes_set(self, generation_config=config, generation_kwargs={**self.generation_kwargs, **new}):
+            yield
+
+    def _get_eval_sampler(self, eval_dataset: Any) -> Any:
+        """TRL's, noting in which order the rows are evaluated."""
+        order = RowOrder(super()._get_eval_sampler(eval_dataset))
+        self._orders[self.evaluated_set or ""] = order
+        return order
+
+    def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
+        """TRL's, in which an evaluation's numbers have the name of their set, as transformers' own have."""
+        name = self.evaluated_set
+        if name and not self.model.training:
+            numbers = self._metrics["eval"]
+            for key in list(numbers):
+                numbers[f"{name}_{key}"] = numbers.pop(key)
+        super().log(logs, start_time)
+        if name is not None and not self.model.training:
+            self.results[name].take_scores(logs, f"eval_{name}_" if name else "eval_")
 
     def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """A batch of an evaluation; what is measured of its rollouts counts once for each of its prompts.
@@ -51,24 +142,28 @@ class EvaluationMixin(TrlTrainer):
         TRL's means are over batches, of which the last may be smaller than the others.
         """
         before = {name: len(values) for name, values in self._metrics["eval"].items()}
-        output = self._measure(inputs)
+        output, prompts = self._measure(inputs)
         for name, values in self._metrics["eval"].items():
             first = before.get(name, 0)
-            values[first:] = values[first:] * max(1, len(inputs) // self.num_generations_eval)
+            values[first:] = values[first:] * prompts
         return output
 
-    def _measure(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+    def _measure(self, inputs: list[dict[str, Any]]) -> tuple[dict[str, Any], int]:
+        """TRL's output, and how many prompts of all ranks it is of; prompts that only fill a batch up not counted."""
         self._captured = None
         output: dict[str, Any] = super()._generate_and_score_completions(inputs)
         captured = self._take_captured()
-        if captured is not None:
-            rewards = self._told_rewards(captured).double().cpu().numpy()
-            solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
-            self._metrics["eval"]["pass@1"].append(float(solved.mean()))
-            n = self.num_generations_eval
-            for k, share in pass_at_curve(n, solved.sum(axis=1)).items():
-                if 1 < k < n:
-                    self._metrics["eval"][f"pass@{k}"].append(share)
-            if n > 1:
-                self._metrics["eval"][f"pass@{n}"].append(float(solved.any(axis=1).mean()))
-        return output
+        n = self.num_generations_eval
+        if captured is None:
+            return output, max(1, len(inputs) // n)
+        told, totals = (
+            numbers.double().cpu().numpy().reshape(-1, n)
+            for numbers in (self._told_rewards(captured), self._total_rewards(captured))
+        )
+        order = self._orders.get(self.evaluated_set or "")
+        results = self.results.setdefault(self.evaluated_set or "", SetResults(n, own=False))
+        successes = (told >= self.curriculum.reward_spec.threshold).sum(axis=1)
+        kept = results.add(totals, successes, order)
+        for k, share in pass_at_curve(n, successes[: max(1, kept)]).items():
+            self._metrics["eval"][f"pass@{k}"].append(float(share))
+        return output, max(1, kept)

@@ -20,6 +20,7 @@ from rollwise.training.generation.advantages import AdvantageKind, AdvantageScal
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows
 from rollwise.training.generation.messages import Call, share_of
+from rollwise.training.recording.phases import UNCHARGED, Phases
 from rollwise.training.trainer.environments import generated_lengths
 
 if TYPE_CHECKING:
@@ -39,6 +40,7 @@ class RolloutMixin(TrlTrainer):
     """Which reward function's rewards the curriculum is told; None for the weighted sum that is trained on."""
     _screens: bool
     _captured: dict[str, Any] | None
+    phases: Phases
 
     def _roll_out(self, rows: list[int], n: int, purpose: Purpose) -> Call:
         """Roll out `n` completions for each of M rows of the data set; of some rows again, to give each rank as many.
@@ -53,7 +55,12 @@ class RolloutMixin(TrlTrainer):
         bound = [dict(self.train_dataset[row]) for row in mine]
         bound_prompts = [row.get("prompt") for row in bound]
         self._captured = None
-        with attributes_set(self, **self._settings(n, purpose)), self._quiet(purpose != "train"):
+        phase = UNCHARGED if purpose == "oracle" else "other"
+        with (
+            attributes_set(self, **self._settings(n, purpose)),
+            self._quiet(purpose != "train"),
+            self.phases.phase(phase),
+        ):
             output: dict[str, Any] = super()._generate_and_score_completions(bound)
         captured = self._require_feedback(bound_prompts)
         if self.gate is not None or self._screens:

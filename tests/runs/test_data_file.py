@@ -9,8 +9,8 @@ import pytest
 
 import rollwise as rw
 from rollwise.evaluation import Faults, read_run
+from rollwise.runs.data_file import PoolFacts, pool_facts, read_pool_facts
 from rollwise.runs.folder import RunFolder
-from rollwise.runs.pool_file import PoolFacts, pool_facts, read_pool_facts
 
 
 def test_categories_are_named_as_in_the_log(tmp_path: Path) -> None:

@@ -1,0 +1,98 @@
+"""The checkpoint with the best score of an evaluation: kept, and found as `best` beside the others."""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+from collections.abc import Iterable
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+from transformers import TrainerCallback
+from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
+
+from rollwise.errors import ConfigError
+from rollwise.evaluation.metrics import pass_at_curve
+from rollwise.options import did_you_mean
+from rollwise.state import write_atomically
+
+logger = logging.getLogger(__name__)
+
+LINK, FILE = "best", "best.json"
+
+
+def check_score(score: str, sets: Iterable[str], generations: int) -> None:
+    """`ConfigError` unless an evaluation of these sets has the score, as "pass@1" or "eval/ood/pass@4".
+
+    Args:
+        score: its name.
+        sets: the sets' names, "" for the only one without.
+        generations: rollouts of each prompt.
+    """
+    own = [*(f"pass@{k}" for k in pass_at_curve(generations, [0])), "reward"]
+    known = own + [f"{name}/{one}" for name in sets if name for one in own]
+    if score.removeprefix("eval/") not in known:
+        raise ConfigError(
+            f"keep_best must be a score of the evaluations, got {score!r}{did_you_mean(score, known)}; there are "
+            f"{', '.join(f'eval/{one}' for one in known)}"
+        )
+
+
+def metric_name(score: str) -> str:
+    """What transformers calls it in the metrics of an evaluation.
+
+    >>> metric_name("eval/ood/pass@1"), metric_name("pass@4")
+    ('eval_ood_pass@1', 'eval_pass@4')
+    """
+    return f"eval_{'_'.join(score.removeprefix('eval/').rsplit('/', 1))}"
+
+
+class KeepBest(TrainerCallback):
+    """Names the best checkpoint in `best.json`, and links `best` to it; both follow the trainer's state.
+
+    Args:
+        score: its name, as `check_score` takes it.
+    """
+
+    def __init__(self, score: str) -> None:
+        self.score = score
+
+    def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """On a resume the best is that of the checkpoint; where its folder is gone, a later one becomes it."""
+        if state.best_global_step and not (Path(args.output_dir) / _name(state)).is_dir():
+            logger.warning(
+                "%s had the best %s so far, and is gone: the best of the evaluations to come is kept",
+                *(_name(state), self.score),
+            )
+            state.best_metric = state.best_global_step = state.best_model_checkpoint = None
+        self.note(args, state)
+
+    def note(self, args: Any, state: Any) -> None:
+        """Write down which checkpoint is the best, if there is one.
+
+        At the end transformers would delete all but the one that its own field names, where one is to be kept.
+        """
+        if not args.load_best_model_at_end:
+            state.best_model_checkpoint = None
+        folder = Path(args.output_dir)
+        if not state.is_world_process_zero or not folder.is_dir():
+            return
+        link, file = folder / LINK, folder / FILE
+        if not state.best_global_step:
+            for path in (link, file):
+                path.unlink(missing_ok=True)
+            return
+        score = f"eval/{self.score.removeprefix('eval/')}"
+        facts = {"score": score, "value": float(state.best_metric), "step": state.best_global_step}
+        write_atomically(file, json.dumps({**facts, "checkpoint": _name(state)}).encode())
+        with suppress(OSError):  # a file system without links: best.json names the folder
+            new = folder / f".{LINK}.tmp"
+            new.unlink(missing_ok=True)
+            new.symlink_to(_name(state), target_is_directory=True)
+            os.replace(new, link)
+
+
+def _name(state: Any) -> str:
+    return f"{PREFIX_CHECKPOINT_DIR}-{state.best_global_step}"
