@@ -22,7 +22,7 @@ Drawn = Callable[[FigureSpec], list[dict[str, list[float]]]]
 
 def figures_of(path: Path) -> dict[str, FigureSpec]:
     run = read_run(path)
-    return {spec.name: spec for spec in build_figures(run, digest_rollouts(run.rollouts()))[0]}
+    return {spec.name: spec for spec in build_figures(run, digest_rollouts(run.rollouts()), [])[0]}
 
 
 def test_deviation_priority_and_flips_are_drawn_as_the_method_had_them(make_run: RunMaker, drawn: Drawn) -> None:
