@@ -127,7 +127,7 @@ def test_prioritized_replay_also_within_another() -> None:
               "curriculum/replay/flips_unsolved": 1041.0}  # fmt: skip
     found = replay_state(latest)
     assert found == ReplayState(None, 0.25, 3.0, 1041.0)
-    assert found.facts() == ["success rates' deviation 0.25", "left pools: solved 3, unsolved 1,041"]
+    assert found.facts() == ["rates' deviation 0.25", "left solved 3, unsolved 1,041"]
     assert replay_state({"curriculum/bots/mean_priority": 0.2}) is None
     snapshot = take_snapshot("run", history({"step": 1, "frac_mixed": 0.5, **latest}), now=0.0)
     assert snapshot.replay == found

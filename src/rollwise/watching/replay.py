@@ -25,10 +25,10 @@ class ReplayState:
     def facts(self) -> list[str]:
         """Each as the screen says it."""
         facts = [] if self.priority is None else [f"mean {self.priority:.3f}"]
-        facts += [] if self.spread is None else [f"success rates' deviation {self.spread:.2f}"]
+        facts += [] if self.spread is None else [f"rates' deviation {self.spread:.2f}"]
         back = [("solved", self.from_solved), ("unsolved", self.from_unsolved)]
         said = ", ".join(f"{name} {count:,.0f}" for name, count in back if count is not None)
-        return [*facts, f"left pools: {said}"] if said else facts
+        return [*facts, f"left {said}"] if said else facts
 
 
 def replay_state(latest: Mapping[str, float]) -> ReplayState | None:

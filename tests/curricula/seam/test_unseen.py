@@ -66,7 +66,7 @@ def test_it_warns_once_and_the_metric_counts(caplog: pytest.LogCaptureFixture) -
     assert curriculum.metrics()["unseen_long"] == 190
     (message,) = caplog.messages
     left = round(200 / math.e)
-    assert f"190 of 200 prompts were never asked for, in 200 asked; drawing at random would have left {left}" in message
+    assert f"190 of 200 prompts were never asked for in 200 draws; drawing at random would have left {left}" in message
     assert message.endswith('or turn on the rails (rails="on")')
     resumed = Stuck(pool_of(200))
     with caplog.at_level(logging.WARNING):

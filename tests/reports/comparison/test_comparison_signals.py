@@ -143,3 +143,16 @@ def test_of_24_methods_the_page_stays_small_and_the_section_closed(tmp_path: Pat
     kept = json.loads((tmp_path / "out/results.json").read_text())["signals"]["method-3"]
     assert kept["curves"]["mixed"]["mean"] == [0.5] * 20
     assert len(kept["rates"]["shares"]) == 9
+
+
+def test_the_section_opens_and_fits_a_phone(
+    compared: Comparison, tmp_path: Path, open_page: Callable[..., Any]
+) -> None:
+    page = open_page(write_results(compared, tmp_path / "out"), width=390)
+    panels = page.locator(".closed .panel svg")
+    assert panels.count() == 3 + 2 + 3 + 2 + 2
+    assert not panels.first.is_visible()
+    page.locator(".closed summary").click()
+    assert panels.first.is_visible()
+    assert min(panels.nth(i).bounding_box()["width"] for i in range(panels.count())) > 300
+    assert page.evaluate("document.documentElement.scrollWidth") == 390

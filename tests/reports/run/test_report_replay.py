@@ -54,7 +54,7 @@ def test_prompts_that_stay_unseen_are_worth_a_look(make_run: RunMaker) -> None:
     rows = [{"step": s, "frac_mixed": 1.0, "curriculum/coverage": 0.01} for s in range(1, 11)]
     folder = make_run([*rows[:-1], {**rows[-1], "curriculum/unseen_long": 990}], groups)
     said = (
-        "990 of the pool&#x27;s 1,000 prompts were never asked for to train on, in 1,000 asked; drawing at random "
+        "990 of the pool&#x27;s 1,000 prompts were never asked for to train on, in 1,000 draws; drawing at random "
         "would have left about 368."
     )
     assert said in write_report(folder).read_text()

@@ -67,7 +67,7 @@ class Unseen:
         if unseen := unseen_long(visits):
             self.warned = True
             logger.warning(
-                "step %d: %d of %d prompts were never asked for, in %d asked; drawing at random would have left %d. "
+                "step %d: %d of %d prompts were never asked for in %d draws; drawing at random would have left %d. "
                 "Whether the policy could learn from them is unknown: let the method explore more, or %s",
                 *(step, unseen, len(visits), visits.sum(), round(len(visits) * math.exp(-visits.sum() / len(visits)))),
                 "raise rails.explore" if self.railed else 'turn on the rails (rails="on")',

@@ -40,7 +40,7 @@ def find_alarms(run: RunData, groups: GroupTable) -> list[str]:
         return []
     asked = int(np.count_nonzero(groups.train))
     return [
-        f"{unseen:,.0f} of the pool's {size:,} prompts were never asked for to train on, in {asked:,} asked; drawing "
+        f"{unseen:,.0f} of the pool's {size:,} prompts were never asked for to train on, in {asked:,} draws; drawing "
         f"at random would have left about {size * math.exp(-asked / size):,.0f}. Whether the policy could learn from "
         "them is unknown: let the method explore more, or turn on the rails."
     ]
