@@ -30,7 +30,7 @@ def unseen_long(asked: np.ndarray) -> int:
         asked: (N,) how often each prompt was asked for.
 
     >>> asked = np.zeros(1000)
-    >>> asked[:491] = 1000 / 491  # Prioritized replay of 250 batches of 4
+    >>> asked[:491] = 1000 / 491  # one pass, over half of the pool
     >>> unseen_long(asked), unseen_long(asked / 2), unseen_long(np.ones(1000))
     (509, 0, 0)
     """
