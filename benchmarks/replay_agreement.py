@@ -22,7 +22,8 @@ from rollwise.comparing.plan import PLAN_FILE, Plan, read_plan
 from rollwise.errors import ConfigError
 from rollwise.evaluation import read_comparison
 from rollwise.reports.comparison.report import compare_set
-from rollwise.simulation.config import Method, SimulateConfig
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.methods import Method
 from rollwise.simulation.runs import check, run_all
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+
+os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read at import: without a network each look-up is tried for 23 s
+
 from collections.abc import Callable
 from pathlib import Path
 
@@ -37,3 +40,22 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
         return made
 
     return folder
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Files with slow tests first, in either half of the list: each of two workers takes a half.
+
+    So quick tests are left for the end, when a worker that is done takes over half of what the other has left. The
+    files that read the one launch of several ranks stay together, or one worker would wait for the other's launch.
+    """
+    files: dict[Path, list[pytest.Item]] = {}
+    for item in items:
+        files.setdefault(item.path, []).append(item)
+    ranks, slow, quick = (list[list[pytest.Item]]() for _ in range(3))
+    for tests in files.values():
+        several = any("two_processes" in getattr(test, "fixturenames", ()) for test in tests)
+        (ranks if several else slow if any(test.get_closest_marker("slow") for test in tests) else quick).append(tests)
+    first, second = [test for tests in ranks for test in tests], [test for tests in slow for test in tests]
+    for tests in quick:
+        (first if len(first) <= len(second) else second).extend(tests)
+    items[:] = first + second

@@ -70,8 +70,11 @@ def write_sets_run(
                 right = rng.binomial(8, p)
                 evaluations.append({"step": step, "set": name, "generations": 8, "reward": (right / 8).tolist(),
                                     "successes": right.tolist()})  # fmt: skip
-                row[f"eval/{name}/pass@1"] = float(right.mean() / 8)
-            row["eval/pass@1"] = (row["eval/id/pass@1"] + row["eval/ood/pass@1"]) / 2
+                row |= {
+                    f"eval/{name}/pass@1": float(right.mean() / 8),
+                    f"eval/{name}/pass@8": float((right > 0).mean()),
+                }
+            row |= {f"eval/{k}": (row[f"eval/id/{k}"] + row[f"eval/ood/{k}"]) / 2 for k in ("pass@1", "pass@8")}
             row["time/evaluation"] = 4.0
         lines.append(json.dumps(row))
     (folder / "metrics.jsonl").write_text("\n".join(lines) + "\n")

@@ -38,6 +38,7 @@ MOVED = {
         "ledger": "tickets.ledger",
         "models.sampling": "models.sampler",
         "outcome": "tickets.outcome",
+        "simulation.measures": "simulation.log",
         "tasks.bfcl_environment": "tasks.bfcl.environment",
         "ticket": "tickets.ticket",
         "training.environments": "training.trainer.environments",

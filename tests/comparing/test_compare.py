@@ -28,10 +28,10 @@ def plan(tmp_path_factory: pytest.TempPathFactory) -> Path:
         "prompts_per_step": 4, "num_generations": 4, "num_prompts": 40, "eval_prompts": 8, "eval_every": 4,
         "num_generations_eval": 2, "save_every": 2, "keep_checkpoints": 1,
     }  # fmt: skip
+    gated = {"gate": "mixed", "gate_options": {"max_rounds": 2}}
     methods: dict[str, Any] = {
         "uniform": {"curriculum": "uniform"},
-        "gated": {"curriculum": "uniform", "gate": "mixed", "gate_options": {"max_rounds": 2}},
-        "oracle": {"curriculum": "oracle", "curriculum_options": {"candidates": 12, "probe_rollouts": 4}},
+        "oracle": {"curriculum": "oracle", "curriculum_options": {"candidates": 12, "probe_rollouts": 4}, **gated},
     }
     values = {"baseline": "uniform", "oracle": "oracle", "seeds": [0, 1], "budget": {"tokens": 500}}
     path = folder / "tiny.yaml"
@@ -76,7 +76,7 @@ def test_killed_and_gone_on_with_then_compared_at_equal_compute(
 
     assert main(command) == 0
     said = capsys.readouterr().out
-    for method in ("uniform", "gated", "oracle"):
+    for method in ("uniform", "oracle"):
         for seed in (0, 1):
             lines = metrics(out / f"runs/{method}/seed{seed}")
             assert [line["step"] for line in lines] == list(range(len(lines)))
@@ -84,12 +84,12 @@ def test_killed_and_gone_on_with_then_compared_at_equal_compute(
             assert "eval/pass@1" in lines[-1]
     assert f"report: {out / 'report.html'}" in said
     results = json.loads((out / "results.json").read_text())
-    assert {method["name"] for method in results["methods"]} == {"uniform", "gated", "oracle"}
+    assert {method["name"] for method in results["methods"]} == {"uniform", "oracle"}
 
-    before = (out / "runs/gated/seed1/metrics.jsonl").read_bytes()
+    before = (out / "runs/oracle/seed1/metrics.jsonl").read_bytes()
     assert main(["compare", str(plan), "--out", str(out)]) == 0  # nothing left to train
-    assert (out / "runs/gated/seed1/metrics.jsonl").read_bytes() == before
-    assert "6 runs, 6 of them complete" in capsys.readouterr().err
+    assert (out / "runs/oracle/seed1/metrics.jsonl").read_bytes() == before
+    assert "4 runs, 4 of them complete" in capsys.readouterr().err
 
 
 @pytest.mark.slow

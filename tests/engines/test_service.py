@@ -300,6 +300,9 @@ def test_a_clock_that_stands_still_is_said(caplog: pytest.LogCaptureFixture, mon
     with caplog.at_level(logging.WARNING):
         for _ in range(10):
             service.tell(outcomes(service.ask(8)))
+        service.advance(1)
+        for _ in range(10):
+            service.tell(outcomes(service.ask(8)))
     assert caplog.text.count("the clock stands still") == 1
 
 

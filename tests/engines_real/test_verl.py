@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import verl_toy
-from verl_job import FILTERED, Job
+from verl_job import FILTERED, HERE, SOURCE, Job
 from verl_toy import asked, groups, numbers
 
 from rollwise.reports.run.report import write_report
@@ -95,6 +95,26 @@ def test_two_ranks(toy: Path, tmp_path: Path) -> None:
     with Job(toy, tmp_path / "job", steps=2, ranks=2) as job:
         job.wait()
     assert len(groups(job.run)) == 8
+
+
+@pytest.mark.all
+def test_two_nodes(toy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two raylets on this host, a rank on each."""
+    from ray.cluster_utils import Cluster
+
+    monkeypatch.setenv("VERL_USE_EXTERNAL_MODULES", "verl_cpu")  # raylets hand their environment to workers
+    monkeypatch.setenv("VERL_PLATFORM", "cpu")
+    monkeypatch.setenv("VERL_ENGINE_DEVICE", "cuda")
+    monkeypatch.setenv("PYTHONPATH", f"{HERE}:{SOURCE}")
+    node = {"num_cpus": 16, "num_gpus": 1, "object_store_memory": 300_000_000}
+    cluster = Cluster(initialize_head=True, head_node_args={**node, "include_dashboard": False})
+    try:
+        cluster.add_node(**node)
+        with Job(toy, tmp_path / "job", "trainer.nnodes=2", steps=2, cluster=cluster.address) as job:
+            job.wait()
+    finally:
+        cluster.shutdown()
+    assert [line["step"] for line in groups(job.run)] == [1] * 4 + [2] * 4
 
 
 @pytest.mark.all

@@ -1,10 +1,12 @@
 """`rollwise launch --engine verl`: the recipes are read by verl's own schema, and a user's own data train."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import verl_toy
+from random_model import save_random_model
 from recipes import RECIPES, recipe
 from verl_job import Job
 from verl_toy import groups
@@ -33,10 +35,21 @@ def _data(folder: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def random_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return save_random_model(tmp_path_factory.mktemp("model"))
+
+
 @pytest.mark.parametrize("path", OF_VERL, ids=lambda path: path.stem)
-def test_verl_reads_every_key_of_a_recipe(path: Path, tmp_path: Path) -> None:
+def test_verl_reads_every_key_of_a_recipe_and_a_model_of_its_architecture(
+    path: Path, tmp_path: Path, random_model: Path
+) -> None:
+    from verl.workers.config import HFModelConfig
+
     config, extra = recipe(path, _data(tmp_path))
+    config = replace(config, model=str(random_model))
     check_keys(verl_command(config, verl_task(config), Machines(8), extra, resume=False))
+    assert HFModelConfig(path=config.model).hf_config.architectures == ["Qwen2ForCausalLM"]
 
 
 @pytest.mark.all

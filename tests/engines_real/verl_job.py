@@ -30,6 +30,7 @@ class Job:
         steps: training steps; checkpoints every third.
         ranks: FSDP ranks, and rollout servers.
         train: the training data's file.
+        cluster: address of a Ray cluster to run in; by default the job starts Ray.
         words: the whole command, in place of verl's own with the toy's keys; a CPU's keys are added.
         more: further overrides of verl's configuration.
         **env: further environment variables.
@@ -43,9 +44,11 @@ class Job:
         steps: int = 6,
         ranks: int = 1,
         train: str = "train",
+        cluster: str | None = None,
         words: list[str] | None = None,
         **env: str,
     ) -> None:
+        self.cluster = cluster
         self.folder, self.run, self.mark = folder, folder / "rollwise", uuid.uuid4().hex
         self.began = time.monotonic()
         folder.mkdir(exist_ok=True, parents=True)
@@ -54,7 +57,7 @@ class Job:
             "PYTHONPATH": f"{HERE}:{SOURCE}", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
             "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": self.ray.name, "VERL_USE_EXTERNAL_MODULES": "verl_cpu",
             "VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", "ROLLWISE_JOB": self.mark, "PYTHONUNBUFFERED": "1",
-        } | env  # fmt: skip
+        } | ({} if cluster is None else {"RAY_ADDRESS": cluster}) | env  # fmt: skip
         own = [sys.executable, "-m", "verl.trainer.main_ppo", *self._keys(toy, steps, ranks, train)]
         command = [*(own if words is None else [*words, *self._cpu_keys(ranks)]), *more]
         self.output = folder / f"output-{self.mark[:6]}.txt"
@@ -96,8 +99,10 @@ class Job:
             f"+{actor}.fsdp_config.mixed_precision.param_dtype=fp32", f"{rollout}.name=hf_cpu",
             f"{rollout}.tensor_model_parallel_size=1", f"{rollout}.agent.num_workers=1", "reward.num_workers=1",
             "trainer.device=cpu", f"{store}.num_data_storage_units=1", f"{store}.total_storage_size=1000",
-            f"{ray}.num_cpus=32", f"+{ray}.num_gpus={ranks}", f"+{ray}.include_dashboard=False",
-            f"+{ray}._temp_dir={self.ray.name}", f"+{ray}.object_store_memory=300000000",
+            *([] if self.cluster else [
+                f"{ray}.num_cpus=32", f"+{ray}.num_gpus={ranks}", f"+{ray}.include_dashboard=False",
+                f"+{ray}._temp_dir={self.ray.name}", f"+{ray}.object_store_memory=300000000",
+            ]),
         ]  # fmt: skip
 
     def __enter__(self) -> "Job":

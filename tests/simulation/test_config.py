@@ -9,7 +9,8 @@ import yaml
 
 import rollwise as rw
 from rollwise.simulation import Learner, Population
-from rollwise.simulation.config import Method, Replay, SimulateConfig
+from rollwise.simulation.config import Replay, SimulateConfig
+from rollwise.simulation.methods import Method
 from rollwise.simulation.runs import check
 from rollwise.simulation.template import template
 from rollwise.simulation.worlds import sizes

@@ -20,10 +20,13 @@ from rich.console import Console
 import rollwise as rw
 from rollwise.errors import ConfigError
 from rollwise.simulation import make_world
-from rollwise.simulation.config import Blocked, Method, SimulateConfig
-from rollwise.simulation.measures import calibration
-from rollwise.simulation.runs import REPLAYED, SIMULATED, run_all, run_one
-from rollwise.simulation.table import aggregate, draw_curves, make_table, mean_sd, paired, write_results
+from rollwise.simulation.config import Blocked, SimulateConfig
+from rollwise.simulation.curves import draw_curves
+from rollwise.simulation.log import calibration
+from rollwise.simulation.methods import Method
+from rollwise.simulation.one_run import REPLAYED, SIMULATED, run_one
+from rollwise.simulation.runs import run_all
+from rollwise.simulation.table import aggregate, make_table, mean_sd, paired, write_results
 from rollwise.simulation.worlds import Block, _log
 
 RUN = str(Path(__file__).parent / "data/uniform-run")

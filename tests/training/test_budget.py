@@ -1,6 +1,7 @@
 """A run with a budget of tokens ends when it is used up, with an evaluation, and counts as complete then."""
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +64,34 @@ def test_a_run_of_an_older_version_goes_on(policy: Path, tmp_path: Path) -> None
     resume_run(run, token_budget=500)
     assert metrics(run)[-1]["tokens"] >= 500
     assert len(metrics(run)) > before
+
+
+class Hours:
+    """A clock that goes on by half an hour at each look; the recorder looks once a step."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def perf_counter(self) -> float:
+        self.now += 1800.0
+        return self.now
+
+    time = staticmethod(time.time)
+
+
+def test_it_ends_after_its_hours_those_before_a_resume_included(
+    policy: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Evaluations take real time here, which is not counted."""
+    monkeypatch.setattr("rollwise.training.recording.recorder.time", Hours())
+    run = start_run(config(policy, tmp_path / "run", max_hours=1.4))
+    assert [line["step"] for line in metrics(run)] == [0, 1, 2, 3]
+    assert "eval/pass@1" in metrics(run)[-1]
+    resume_run(run)  # complete: nothing to do
+    assert len(metrics(run)) == 4
+    resume_run(run, max_hours=2.4)
+    assert metrics(run)[-1]["step"] == 5
+    assert metrics(run)[-1]["wall_s"] == pytest.approx(5 * 1800, abs=60)
 
 
 def test_without_a_budget_steps_decide_and_the_start_stays_on_record(policy: Path, tmp_path: Path) -> None:

@@ -15,7 +15,8 @@ import rollwise as rw
 from rollwise.cli import main
 from rollwise.errors import ConfigError, RewardError
 
-TIMED = {"time", "wall_s", "ask_s", "tell_s"}
+PHASES = ("generation", "reward", "logprobs", "update", "evaluation", "ask", "tell")
+TIMED = {"time", "wall_s", "ask_s", "tell_s", *(f"time/{phase}" for phase in PHASES)}
 
 
 @pytest.fixture

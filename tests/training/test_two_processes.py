@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 from toys import GROUP, PROMPTS, toy_dataset
+from two_ranks_evaluated import SETS
 
 from rollwise.prompt_ids import content_id
+from rollwise.runs.evaluations import read_evaluations
 
 
 @pytest.mark.slow
@@ -30,3 +32,17 @@ def test_both_ranks_train_on_the_same_choice_and_resume(two_processes: Callable[
     resumed: list[dict[str, Any]] = json.loads((folder / "resumed.json").read_text())
     assert resumed[0]["trace"] == first["trace"][4:]
     assert {r["parameters"] for r in resumed} == {first["parameters"]}
+
+
+@pytest.mark.slow
+def test_prompts_that_fill_up_the_batches_of_an_evaluation_do_not_count(two_processes: Callable[[str], Path]) -> None:
+    """Neither in a set's score, nor in what the sets weigh; every result stands under its own prompt."""
+    run = two_processes("evaluated") / "run"
+    line = json.loads((run / "metrics.jsonl").read_text())
+    for one in read_evaluations(run):
+        n, solved = SETS[str(one.set)]
+        assert one.ids == [f"h{i}" for i in range(n)]
+        assert one.successes.tolist() == [2] * solved + [0] * (n - solved)
+        assert line[f"eval/{one.set}/pass@1"] == pytest.approx(solved / n, abs=1e-6)
+        assert line[f"eval/{one.set}/reward"] == pytest.approx(solved / n, abs=1e-6)
+    assert line["eval/pass@1"] == pytest.approx(4 / 10, abs=1e-6)

@@ -9,6 +9,7 @@ from typing import Any
 import other_ranks
 import ranks_of_command
 import two_ranks
+import two_ranks_evaluated
 import two_ranks_gated
 import two_ranks_judging
 import two_ranks_probing
@@ -36,6 +37,7 @@ def straight_and_resumed(scenarios: dict[str, Callable[..., Any]], out: Path) ->
 
 def two(out: Path) -> None:
     straight_and_resumed(RESUMED, out)
+    two_ranks_evaluated.train(out / "evaluated")
     for kind in JUDGING:
         trainer = two_ranks_judging.judge(out / f"judging-{kind}", kind)
     end(trainer)

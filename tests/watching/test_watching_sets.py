@@ -37,7 +37,7 @@ def test_each_set_has_a_row_under_the_named_aggregate(tmp_path: Path) -> None:
     folder = write_sets_run(tmp_path / "run", "bots", 0, 0.3)
     snapshot = shown(folder)
     names = [signal.name for signal in snapshot.signals]
-    assert names[:4] == ["pass@1, mean of sets", "  id", "  ood", "mixed"]
+    assert names[:4] == ["pass@1, mean of sets", "  id", "  ood", "pass@8"]
     rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
     scores = tuple(row["eval/ood/pass@1"] for row in rows if "eval/ood/pass@1" in row)
     assert next(signal.values for signal in snapshot.signals if signal.name == "  ood") == scores

@@ -205,6 +205,13 @@ def test_a_budget_of_tokens_ends_a_run_before_its_steps() -> None:
     assert take_snapshot("run", over, now=0.0).done == 1.0
 
 
+def test_hours_end_a_run_before_its_steps() -> None:
+    """Half an hour, of which 4 steps have taken 600 seconds: 12 steps."""
+    rows = [{"step": 4, "tokens": 300.0, "wall_s": 600.0, "loss": 0.0}]
+    assert steps_to_do({"steps": 100, "max_hours": 0.5}, history(*rows)) == 12
+    assert steps_to_do({"steps": 100, "max_hours": 0.1, "token_budget": 1000}, history(*rows)) == 4
+
+
 def test_a_judge_s_last_numbers_also_of_one_within_another() -> None:
     latest = {
         "curriculum/adaptive/judge_reward": 0.6,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -12,9 +12,6 @@ from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
 from rollwise.runs.past_columns import Columns
 from rollwise.terminal import make_console, say
-
-if TYPE_CHECKING:
-    from rollwise.simulation.config import SimulateConfig
 
 _DESCRIPTION = """Compare curricula on a SIMULATED learner (item response theory), or on the log of a uniform run:
 ten methods on a million prompts in minutes. It shows how methods behave, not what they are worth for a language
@@ -55,42 +52,46 @@ def build_parser() -> ArgumentParser:
 
 def resolve(options: Namespace) -> dict[str, Any]:
     """The config as a file of its own, with every default."""
-    return _config(options).to_dict()
+    values: dict[str, Any] = _config(options).to_dict()
+    return values
 
 
 def schema() -> dict[str, Any]:
     """The JSON Schema of a config."""
-    from rollwise.simulation.config import Blocked, Method, Replay, SimulateConfig
-    from rollwise.simulation.making import Population
-    from rollwise.simulation.template import meanings
-    from rollwise.simulation.world import Learner
+    from rollwise.simulation import config, making, methods, template, world
 
-    parts = {"population": Population, "learner": Learner, "blocked": Blocked, "replay": Replay, "methods": Method}
-    made = _schema_of(SimulateConfig, skip={*parts, "seeds"})
-    inner: dict[str, Any] = {name: _schema_of(kind) for name, kind in parts.items()}
+    whole, meanings = config.SimulateConfig, template.meanings
+    parts = {
+        "population": making.Population,
+        "learner": world.Learner,
+        "blocked": config.Blocked,
+        "replay": config.Replay,
+        "methods": methods.Method,
+    }
+    made = _schema_of(whole, meanings(whole), skip={*parts, "seeds"})
+    inner: dict[str, Any] = {name: _schema_of(kind, meanings(kind)) for name, kind in parts.items()}
     inner["methods"] = {"anyOf": [{"type": "object", "additionalProperties": inner["methods"]}, {"type": "string"}]}
     inner["replay"] = {"anyOf": [inner["replay"], {"type": "string"}]}
     seeds = {"type": "array", "items": {"type": "integer", "minimum": 0}}
     inner["seeds"] = {"anyOf": [seeds, {"type": "integer", "minimum": 1}], "default": 5}
     for name, value in inner.items():
-        made["properties"][name] = {**value, "description": meanings(SimulateConfig)[name]}
+        made["properties"][name] = {**value, "description": meanings(whole)[name]}
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **made}
 
 
-def _schema_of(kind: type, skip: set[str] | None = None) -> dict[str, Any]:
-    """The schema of a dataclass, each field with what the docstring says of it."""
+def _schema_of(kind: type, meanings: dict[str, str], skip: set[str] | None = None) -> dict[str, Any]:
+    """The schema of a dataclass, each field with its meaning."""
     from rollwise.cli.schema import parser_schema
-    from rollwise.simulation.template import meanings
 
     parser = command_parser()
     parser.add_class_arguments(kind, as_group=False, skip=skip or set())
     made = parser_schema(parser)
     for name, value in made["properties"].items():
-        value["description"] = meanings(kind).get(name, "")
+        value["description"] = meanings.get(name, "")
     return {key: value for key, value in made.items() if key != "$schema"}
 
 
-def _config(options: Namespace) -> SimulateConfig:
+def _config(options: Namespace) -> Any:
     from rollwise.simulation.config import SimulateConfig
 
     path, replay = options.get("config"), options.get("replay")
@@ -123,18 +124,19 @@ def run(options: Namespace) -> int:
 
 
 def _simulate(config: Any, out: Path) -> None:
-    from rollwise.simulation.runs import run_all
-    from rollwise.simulation.table import draw_curves, make_table, write_results
+    from rollwise.simulation import runs, table
 
     with _Progress(len(config.methods) * len(config.seeds)) as progress:
-        runs = run_all(config, out, on_run=progress.done)
-    write_results(config, runs, out)
+        found = runs.run_all(config, out, on_run=progress.done)
+    table.write_results(config, found, out)
     console = make_console()
     if not console.is_terminal:
         console = make_console(width=200)  # a log file has no width of its own
-    console.print(make_table(config, runs))
+    console.print(table.make_table(config, found))
     try:
-        drawn = f" and {draw_curves(config, runs, out).name}"
+        from rollwise.simulation.curves import draw_curves
+
+        drawn = f" and {draw_curves(config, found, out).name}"
     except ImportError:
         drawn = '; for curves: pip install "rollwise[report]"'
     console.print(f"SIMULATED: {out}/results.json, results.csv{drawn}", highlight=False, soft_wrap=True)
@@ -152,7 +154,7 @@ class _Progress:
             BarColumn(),
             MofNCompleteColumn(),
             TimeElapsedColumn(),
-            TextColumn("{task.fields[last]}"),
+            TextColumn("{task.fields[last]}", markup=False),
         )
         self.bar = Progress(*columns, console=self.console, disable=not self.console.is_terminal)
         self.task = self.bar.add_task("runs", total=total, last="")
@@ -166,10 +168,10 @@ class _Progress:
 
     def done(self, method: str, seed: int, kept: bool) -> None:
         """A run is there: new, or from before."""
-        from rich.markup import escape
-
         self.count += 1
-        last = f"{escape(method)}, seed {seed}{' (was there)' if kept else ''}"
+        last = f"{method}, seed {seed}{' (was there)' if kept else ''}"
         self.bar.update(self.task, completed=self.count, last=last)
         if not self.console.is_terminal:
-            self.console.print(f"SIMULATED {self.count}/{self.total}: {last}", highlight=False, soft_wrap=True)
+            self.console.print(
+                f"SIMULATED {self.count}/{self.total}: {last}", markup=False, highlight=False, soft_wrap=True
+            )

@@ -77,6 +77,10 @@ class PooledBelief(Belief):
     def use(self, columns: Any) -> None:
         """Keep the belief in these columns; until `divide` all prompts are one group."""
         self.columns: dict[str, np.ndarray] = {name: columns[name] for name in self.columns_spec}
+        # Slots, ascending: with evidence of their own, with weight for their group; told since the last step, unsorted.
+        self._tried: np.ndarray
+        self._weighty: np.ndarray
+        self._told: list[np.ndarray]
         self.divide(np.zeros(len(self.columns["weight"]), dtype=np.int64), 1)
 
     def divide(self, group: np.ndarray, n_groups: int) -> None:
@@ -85,18 +89,25 @@ class PooledBelief(Belief):
         self.pool_evidence()
 
     def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
-        self.columns["told_count"][slots] += [len(s) for s in scores]
-        self.columns["told_sum"][slots] += [s.sum() for s in scores]
-        self.columns["told_inside"][slots] += [(s * (1.0 - s)).sum() for s in scores]
+        count = np.array([len(s) for s in scores])
+        some = count > 0
+        flat = np.concatenate([np.empty(0), *scores])
+        slots, starts = slots[some], (np.cumsum(count) - count)[some]
+        if len(slots):
+            self.columns["told_count"][slots] += count[some]
+            self.columns["told_sum"][slots] += np.add.reduceat(flat, starts)
+            self.columns["told_inside"][slots] += np.add.reduceat(flat * (1.0 - flat), starts)
+            self._told.append(slots)
 
     def forget_and_learn(self, forgetting: float | None = None) -> None:
         """End the step: fade everything, add the outcomes, and fit the priors again."""
         c = self.columns
         own = self.forgetting if forgetting is None else forgetting
-        _fade([c[name] for name in ("rollouts", "successes", "inside")], np.array([1.0 - own]))
-        told = np.flatnonzero(c["told_count"])
+        tried = _fade([c[name] for name in ("rollouts", "successes", "inside")], self._tried, np.array([1.0 - own]))
+        told: np.ndarray = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *self._told]))
         news = np.bincount(self.group[told], minlength=self.n_groups)
-        _fade([c["weight"]], (1.0 - self.drift) * np.exp(-news / self.memory), self.group)
+        kept = (1.0 - self.drift) * np.exp(-news / self.memory)
+        weighty = _fade([c["weight"]], self._weighty, kept, self.group)
         count, total, inside = (c[name][told] for name in ("told_count", "told_sum", "told_inside"))
         for name, new in (("rollouts", count), ("successes", total), ("inside", inside)):
             c[name][told] = (1.0 - self.renewal) * c[name][told] + new
@@ -106,12 +117,18 @@ class PooledBelief(Belief):
         c["last_variance"][told] = np.where(count > 1, plain * count / np.maximum(count - 1.0, 1.0), np.nan)
         for name in ("told_count", "told_sum", "told_inside"):
             c[name][told] = 0.0
-        self.pool_evidence()
+        self._tried, self._weighty, self._told = _joined(tried, told), _joined(weighty, told), []
+        self._fit()
 
     def pool_evidence(self) -> None:
+        """Read the columns, which have been loaded, and fit the priors."""
+        self._tried, self._weighty = (np.flatnonzero(self.columns[name]) for name in ("rollouts", "weight"))
+        self._told = [np.flatnonzero(self.columns["told_count"])]
+        self._fit()
+
+    def _fit(self) -> None:
         """Make each group's prior: a and b (G,), and the mean of s(1-s) (G,)."""
-        c = self.columns
-        some = np.flatnonzero(c["weight"])
+        c, some = self.columns, self._weighty
         variance, inside = c["last_variance"][some], c["last_inside"][some]
         sure = ~np.isnan(variance)
         weight, group = c["weight"][some], self.group[some]
@@ -193,13 +210,32 @@ class PooledBelief(Belief):
         return np.asarray(a + b)
 
 
-def _fade(arrays: Sequence[np.ndarray], kept: np.ndarray, group: np.ndarray | None = None) -> None:
-    """Keep a share of arrays (N,), in place; where the first of them has faded away, all become 0.
+def _fade(
+    arrays: Sequence[np.ndarray], some: np.ndarray, kept: np.ndarray, group: np.ndarray | None = None
+) -> np.ndarray:
+    """Keep a share of arrays (N,) at slots (K,), in place; where the first has faded away, all become 0.
 
     The share is one for all, (1,), or one for each group, (G,); `group` (N,) holds each prompt's group.
+
+    Returns:
+        The slots that have not faded away.
     """
-    some = np.flatnonzero(arrays[0])
     share = kept if group is None else kept[group[some]]
-    share = np.where(arrays[0][some] * share < _FORGOTTEN, 0.0, share)
+    left = arrays[0][some] * share >= _FORGOTTEN
+    share = np.where(left, share, 0.0)
     for array in arrays:
         array[some] *= share
+    return np.asarray(some[left])
+
+
+def _joined(slots: np.ndarray, new: np.ndarray) -> np.ndarray:
+    """Slots (K,) and new ones, both in ascending order, as one array in that order, each once.
+
+    >>> _joined(np.array([2, 5]), np.array([1, 5, 7])).tolist()
+    [1, 2, 5, 7]
+    """
+    at = np.searchsorted(slots, new)
+    fresh = np.ones(len(new), dtype=bool)
+    within = at < len(slots)
+    fresh[within] = slots[at[within]] != new[within]
+    return np.insert(slots, at[fresh], new[fresh]) if fresh.any() else slots

@@ -10,11 +10,11 @@ import numpy as np
 from rollwise.errors import RollwiseError
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts
-from rollwise.simulation.config import DEFAULT_METHODS
+from rollwise.simulation.methods import DEFAULT_METHODS
+from rollwise.simulation.one_run import play
 from rollwise.simulation.replay import ReplayWorld
 from rollwise.simulation.replay_log import log_of, read_log
 from rollwise.simulation.run_log import RunLog
-from rollwise.simulation.runs import play
 from rollwise.simulation.worlds import idle_mark
 from rollwise.tickets.outcome import RewardSpec
 

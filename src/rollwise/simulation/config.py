@@ -4,68 +4,23 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, is_dataclass
 from pathlib import Path
 from typing import Any
 
-from rollwise.curricula import CURRICULA, Curriculum, make_curriculum
+from rollwise.child_process import available_cores
 from rollwise.errors import ConfigError
-from rollwise.gates import GATES, DynamicSampling, make_dynamic_sampling
-from rollwise.options import check_mapping, check_name, check_number, check_text, check_whole
+from rollwise.options import check_mapping, check_name, check_number, check_whole
 from rollwise.renamed import with_new_names
 from rollwise.rng import check_seed
 from rollwise.runs.past_columns import Columns
 from rollwise.simulation.making import Population
+from rollwise.simulation.methods import DEFAULT_METHODS, Method, read_method
 from rollwise.simulation.world import Learner
-from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import naming_the_line, read_yaml
 
-NO_GATE = "none"
-
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, kw_only=True)
-class Method:
-    """One of the methods to compare.
-
-    Attributes:
-        curriculum: the method; `rollwise curricula` lists them.
-        curriculum_options: its own options; `rollwise curricula NAME` lists them.
-        gate: which groups train, others being rolled out in place of those it rejects: none, or one that
-            `rollwise gates` lists.
-        gate_options: its own options.
-    """
-
-    curriculum: str
-    curriculum_options: dict[str, Any] = field(default_factory=dict)
-    gate: str = NO_GATE
-    gate_options: dict[str, Any] = field(default_factory=dict)
-
-    def __post_init__(self) -> None:
-        CURRICULA.find(self.curriculum)
-        if self.gate != NO_GATE:
-            GATES.find(self.gate)
-        for name in ("curriculum_options", "gate_options"):
-            if not isinstance(getattr(self, name), Mapping):
-                raise ConfigError(f"{name} must be a mapping of options, got {getattr(self, name)!r}")
-            for key in getattr(self, name):
-                check_text(f"a name in {name}", key)
-        if self.gate == NO_GATE and self.gate_options:
-            raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate: mixed")
-        self.make(0)
-        self.sampling()
-
-    def make(self, seed: int, reward_spec: RewardSpec | None = None) -> Curriculum:
-        """The curriculum, unbound; `reward_spec` of the world's rewards, where it is not the default."""
-        given = {} if reward_spec is None else {"reward_spec": reward_spec}
-        return make_curriculum(self.curriculum, **{**self.curriculum_options, **given, "seed": seed})
-
-    def sampling(self) -> DynamicSampling | None:
-        """The dynamic sampling with its gate; None without one."""
-        return None if self.gate == NO_GATE else make_dynamic_sampling(self.gate, **self.gate_options)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -170,7 +125,7 @@ class SimulateConfig:
     @property
     def processes(self) -> int:
         """How many processes to use."""
-        return self.jobs or len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else self.jobs or 1
+        return self.jobs or available_cores()
 
     def options(self, method: str) -> dict[str, Any]:
         """All that determines a run of a method, but for its seed; JSON-safe."""
@@ -216,7 +171,7 @@ class SimulateConfig:
             given["methods"] = read_yaml((folder or Path()) / given["methods"], error=ConfigError)
         if "methods" in given:
             given["methods"] = {
-                str(name): _method(str(name), value)
+                str(name): read_method(str(name), value)
                 for name, value in check_mapping("methods", given["methods"]).items()
             }
         return cls(**given)
@@ -244,25 +199,6 @@ _OF_A_RUN = (
     "num_generations",
     "lag",
 )
-DEFAULT_METHODS: dict[str, Method] = {
-    "uniform": Method(curriculum="uniform"),
-    "uniform, gated": Method(curriculum="uniform", gate="mixed"),
-    "recommended": Method(curriculum="recommended"),
-    "prioritized": Method(curriculum="prioritized"),
-    "bots": Method(curriculum="bots"),
-    "mopps": Method(curriculum="mopps"),
-    "sec": Method(curriculum="sec"),
-    "dump": Method(curriculum="dump"),
-    "vcrl": Method(curriculum="vcrl", gate="variance"),
-    "greso": Method(curriculum="greso", gate="mixed", gate_options={"sizing": "ratio"}),
-}
-
-
-def _method(name: str, value: Any) -> Method:
-    try:
-        return Method(**check_mapping("a method", value, Method))
-    except ConfigError as error:
-        raise ConfigError(f"method {name!r}: {error}") from error
 
 
 def _plain(value: Any) -> Any:

@@ -3,46 +3,21 @@
 from __future__ import annotations
 
 import json
-import logging
-import math
 import os
-import signal
-import time
 from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ProcessPoolExecutor, as_completed
-from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import Any
 
-from rollwise.child_process import end_with
-from rollwise.curricula import Curriculum
+from rollwise.child_process import leave_interrupts_to
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.renamed import with_new_names
-from rollwise.simulation.config import Method, SimulateConfig
-from rollwise.simulation.log import SimulationLog
-from rollwise.simulation.measures import summary
-from rollwise.simulation.replay import ReplayWorld
-from rollwise.simulation.running import AnyWorld, simulate
-from rollwise.simulation.world import World
-from rollwise.simulation.worlds import Block, idle_mark, log_of_seed, sizes, world_of
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.one_run import options_of, run_one
+from rollwise.simulation.worlds import idle_mark, sizes, world_of
 from rollwise.state import make_folder, write_atomically
-from rollwise.tickets.outcome import RewardSpec
-
-SIMULATED = (
-    "SIMULATED: a learner without a model; how methods behave there is not what they are worth for a language model"
-)
-REPLAYED = (
-    "SIMULATED: replay of a logged run, whose policy learns the same whatever is asked for; it shows contrast, "
-    "calibration and coverage, never learning"
-)
-CURVES = ("rollouts", "effective_ratio", "all_good", "all_bad", "abs_advantage", "score")
-
-
-def note(config: SimulateConfig) -> str:
-    """What every output says first."""
-    return SIMULATED if config.replay is None else REPLAYED
 
 
 def run_all(
@@ -105,64 +80,6 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
     return marks
 
 
-def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
-    """One method with one seed: options, results and curves; plain values, with None for what is not a number."""
-    started = time.perf_counter()
-    steps, batch, group, rollouts = sizes(config, seed)
-    world: AnyWorld = world_of(config, seed)
-    made = time.perf_counter()
-    on_step = None
-    if config.blocked is not None and isinstance(world, World):
-        on_step = Block(config.blocked, world)
-    curriculum, log = play(
-        config.methods[name],
-        world,
-        seed,
-        (steps, batch, group),
-        lag=config.lag,
-        most_rollouts=rollouts,
-        on_step=on_step,
-    )
-    spec = curriculum.reward_spec
-    results = summary(log, len(world.pool), world.scores()[1])
-    results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
-    if isinstance(world, ReplayWorld):
-        results["logged_effective_ratio"] = world.log.effective_ratio
-    return {
-        "note": note(config),
-        "method": name,
-        "seed": seed,
-        "options": _options(config, name, seed),
-        "rewards": {"low": spec.low, "high": spec.high, "solved_at": spec.solved_at or spec.high},
-        "results": {key: _plain(value) for key, value in results.items() if not (key in _LEARNT and config.replay)},
-        "curves": {
-            key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)
-        },
-        "cost": {"world_s": round(made - started, 3), "run_s": round(time.perf_counter() - made, 3)},
-    }
-
-
-def play(
-    method: Method, world: AnyWorld, seed: int, sizes: tuple[int, int, int], **options: Any
-) -> tuple[Curriculum, SimulationLog]:
-    """A method in a world, without its warnings: the curriculum as it ended, and what happened.
-
-    Args:
-        method: which.
-        world: at its beginning.
-        seed: the method's.
-        sizes: steps, batch and group.
-        options: of `simulate`.
-    """
-    spec = RewardSpec(solved_at=world.log.solved_at) if isinstance(world, ReplayWorld) else RewardSpec()
-    curriculum = method.make(seed, spec)
-    with _quiet():
-        return curriculum, simulate(curriculum, world, *sizes, gate=method.sampling(), **options)
-
-
-_LEARNT = ("score", "hardest")  # what a replay knows nothing of
-
-
 def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[tuple[str, int], dict[str, Any]]]:
     """Runs as they are done, in this process or in several."""
     processes = min(config.processes, len(keys))
@@ -172,7 +89,9 @@ def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[
         return
     # Fresh processes: a fork would copy the locks of this one's threads, such as a progress bar's.
     fresh, others = get_context("spawn"), set(active_children())
-    with ProcessPoolExecutor(processes, mp_context=fresh, initializer=_begin, initargs=(os.getpid(),)) as workers:
+    with ProcessPoolExecutor(
+        processes, mp_context=fresh, initializer=leave_interrupts_to, initargs=(os.getpid(),)
+    ) as workers:
         futures = {workers.submit(run_one, config, *key): key for key in keys}
         try:
             for future in as_completed(futures):
@@ -182,30 +101,6 @@ def _run(config: SimulateConfig, keys: list[tuple[str, int]]) -> Iterator[tuple[
                 child.terminate()
             workers.shutdown(cancel_futures=True)
             raise
-
-
-def _begin(parent: int) -> None:
-    """In each worker: Ctrl-C is left to the parent, and when that is gone, so is this."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_with(parent)
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Without the methods' warnings: what they warn of is in the numbers, and hundreds of runs would bury the table."""
-    logger = logging.getLogger("rollwise")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    try:
-        yield
-    finally:
-        logger.setLevel(before)
-
-
-def _options(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
-    """All that determines a run; of a replayed log its contents, as the file may have changed."""
-    replayed = {} if config.replay is None else {"log": log_of_seed(config.replay, seed).fingerprint}
-    return config.options(name) | replayed
 
 
 def _path(folder: Path, name: str, seed: int) -> Path:
@@ -228,7 +123,7 @@ def _finished(config: SimulateConfig, folder: Path, name: str, seed: int) -> dic
         theirs = dict(_flat({"name": run["method"], **with_new_names("simulate", run["options"])}))
     except (ValueError, KeyError, AttributeError, TypeError) as error:
         raise StateFileError(f"{str(path)!r} is damaged ({error!r}); delete it to have it run again") from error
-    ours = dict(_flat({"name": name, **_options(config, name, seed)}))
+    ours = dict(_flat({"name": name, **options_of(config, name, seed)}))
     changed = sorted(key for key in {*theirs, *ours} if theirs.get(key) != ours.get(key))
     if changed:
         key = changed[0]
@@ -246,8 +141,3 @@ def _flat(values: Mapping[str, Any], before: str = "") -> Iterator[tuple[str, An
             yield from _flat(value, f"{before}{key}.")
         else:
             yield f"{before}{key}", value
-
-
-def _plain(value: Any) -> float | None:
-    number = float(value)
-    return float(f"{number:.10g}") if math.isfinite(number) else None

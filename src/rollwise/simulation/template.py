@@ -8,8 +8,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import MISSING, fields
 from typing import Any
 
-from rollwise.simulation.config import DEFAULT_METHODS, NO_GATE, Blocked, Replay, SimulateConfig
+from rollwise.simulation.config import Blocked, Replay, SimulateConfig
 from rollwise.simulation.making import Population
+from rollwise.simulation.methods import DEFAULT_METHODS, NO_GATE
 from rollwise.simulation.world import Learner
 
 

@@ -1,1 +1,22 @@
-"""Tickets and what came of them: outcomes, evidence, and the book that joins the two."""
+"""Tickets, the outcomes of their rollouts, and what these say."""
+
+from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence
+from rollwise.tickets.ledger import Ledger
+from rollwise.tickets.outcome import LearnsFrom, Outcome, RewardSpec
+from rollwise.tickets.ticket import Purpose, Ticket, TicketStatus
+from rollwise.tickets.told import Learner, Refused, TellReport
+
+__all__ = [
+    "MIXED_TOLERANCE",
+    "Evidence",
+    "Learner",
+    "LearnsFrom",
+    "Ledger",
+    "Outcome",
+    "Purpose",
+    "Refused",
+    "RewardSpec",
+    "TellReport",
+    "Ticket",
+    "TicketStatus",
+]

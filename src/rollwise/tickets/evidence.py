@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 
 import numpy as np
 
@@ -73,30 +74,60 @@ class Evidence:
 
         `known` (M,) is all True by default; a group that is not has its mean in place of each score.
         """
-        count = np.array([len(s) for s in scores], dtype=np.int64)
-        flat = np.concatenate([*scores, np.empty(0)])
-        reduce = _Groups(count)
-        mean = reduce.means(flat)
-        centred = np.abs(flat - np.repeat(mean, count))
+        return cls.from_flat(
+            slots=slots,
+            count=[len(s) for s in scores],
+            scores=np.concatenate([np.empty(0), *scores]),
+            solved=np.concatenate([np.empty(0), *solved]),
+            advantages=advantages,
+            failed=failed,
+            step=step,
+            late=late,
+            probe=probe,
+            labels=labels,
+            known=known,
+        )
+
+    @classmethod
+    def from_flat(
+        cls,
+        *,
+        slots: Sequence[int],
+        count: Sequence[int],
+        scores: np.ndarray,
+        solved: np.ndarray,
+        advantages: Sequence[np.ndarray | None],
+        failed: Sequence[int],
+        step: Sequence[int],
+        late: Sequence[bool],
+        probe: Sequence[bool],
+        labels: Sequence[tuple[str, ...] | None] | None = None,
+        known: Sequence[bool] | None = None,
+    ) -> Evidence:
+        """The same with `scores` and `solved` of all groups one after another, (sum of `count`,)."""
+        sizes = np.array(count, dtype=np.int64)
+        reduce = _Groups(sizes)
+        mean = reduce.means(scores)
         told = np.array([a is not None for a in advantages], dtype=bool)
-        sizes = np.concatenate([np.empty(0), *(np.abs(a) for a in advantages if a is not None)])
-        centred[np.repeat(told, count)] = sizes
-        low, high = reduce(np.minimum, flat), reduce(np.maximum, flat)
+        sizes_of_advantages = np.abs(scores - np.repeat(mean, sizes))
+        if told.any():
+            given = np.concatenate([a for a in advantages if a is not None])
+            sizes_of_advantages[np.repeat(told, sizes)] = np.abs(given)
         whole = cls(
             slots=np.array(slots, dtype=np.int64),
-            count=count,
+            count=sizes,
             failed=np.array(failed, dtype=np.int64),
             mean=mean,
-            square=reduce.means(flat * flat),
-            solved=reduce.means(np.concatenate([*solved, np.empty(0)])),
-            mixed=high - low > MIXED_TOLERANCE,  # not so where they are NaN
-            abs_advantage=reduce.means(centred),
+            square=reduce.means(scores * scores),
+            solved=reduce.means(solved.astype(np.float64)),
+            mixed=reduce(np.maximum, scores) - reduce(np.minimum, scores) > MIXED_TOLERANCE,  # not so where NaN
+            abs_advantage=reduce.means(sizes_of_advantages),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
-            scores=tuple(scores),
-            labels=(None,) * len(count) if labels is None else tuple(labels),
-            known=np.ones(len(count), dtype=bool) if known is None else np.array(known, dtype=bool),
+            scores=tuple(scores[end - k : end] for end, k in zip(accumulate(count), count, strict=True)),
+            labels=(None,) * len(sizes) if labels is None else tuple(labels),
+            known=np.ones(len(sizes), dtype=bool) if known is None else np.array(known, dtype=bool),
         )
         return whole if whole.known.all() else whole._with_unknown(told)
 
@@ -175,9 +206,9 @@ class Evidence:
 
     def where(self, rows: np.ndarray) -> Evidence:
         """The groups at `rows`: a boolean mask (M,) or indices."""
-        if rows.dtype == bool and rows.all():
+        kept = rows.nonzero()[0] if rows.dtype == bool else rows
+        if rows.dtype == bool and len(kept) == len(self):
             return self
-        kept = np.flatnonzero(rows) if rows.dtype == bool else rows
         arrays = {f.name: getattr(self, f.name)[kept] for f in fields(self) if f.name not in ("scores", "labels")}
         return Evidence(
             scores=tuple(self.scores[i] for i in kept), labels=tuple(self.labels[i] for i in kept), **arrays
@@ -206,7 +237,7 @@ class _Groups:
     def __init__(self, count: np.ndarray) -> None:
         self.count = np.maximum(count, 1)
         self.some = None if count.all() else np.flatnonzero(count)
-        self.starts = np.cumsum(count) - count
+        self.starts = count.cumsum() - count
 
     def __call__(self, ufunc: np.ufunc, flat: np.ndarray) -> np.ndarray:
         """`ufunc` over each group, (M,); NaN for an empty one."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from typing import Any
 
 import numpy as np
@@ -11,32 +11,15 @@ import numpy as np
 from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
+from rollwise.tickets.entry import Entry, pack, unpack
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, shown
+from rollwise.tickets.plain import read_plain
 from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, parse
 from rollwise.tickets.told import Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
-
-_SAVED = tuple(field.name for field in fields(Ticket) if field.name != "prompt")
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A ticket in the book.
-
-    Attributes:
-        slot: its prompt's.
-        number: its place in the order of issue.
-        asked_at: the clock when it was issued. A worker that is behind has a ticket of a smaller step.
-    """
-
-    slot: int
-    number: int
-    asked_at: int
-    ticket: Ticket
-
 
 Checked = dict[str, tuple[Entry, Told]]
 """Ticket id -> its entry, and what it was told."""
@@ -155,16 +138,22 @@ class Ledger:
             TicketError: a ticket is unknown, of another incarnation, told already, or named twice.
             RewardError: see `read_outcome`.
         """
-        checked: Checked = {}
-        for outcome in _rows(outcomes):
-            self._check_one(outcome, learner, checked)
+        rows = list(_rows(outcomes))
+        checked = self._check_plain(rows, learner)
+        if checked is None:
+            checked = {}
+            for outcome in rows:
+                self._check_one(outcome, learner, checked)
         return checked
 
     def sift(self, outcomes: Iterable[Outcome], learner: Learner) -> tuple[Checked, list[Refused]]:
         """The valid outcomes, and the others with their reasons; nothing changes."""
+        rows = list(_rows(outcomes))
+        if (plain := self._check_plain(rows, learner)) is not None:
+            return plain, []
         checked: Checked = {}
         refused: list[Refused] = []
-        for outcome in _rows(outcomes):
+        for outcome in rows:
             id_ = getattr(outcome, "ticket_id", None)
             try:
                 self._check_one(outcome, learner, checked)
@@ -175,6 +164,18 @@ class Ledger:
                 status = self.status(id_) if isinstance(outcome, Outcome) else "invalid"
                 refused.append(Refused(outcome, "told" if twice else status, str(error)))
         return checked, refused
+
+    def _check_plain(self, outcomes: list[Any], learner: Learner) -> Checked | None:
+        """All of them at once; None where one is wrong, or of another form than `read_plain` takes."""
+        if not all(type(outcome) is Outcome and type(outcome.ticket_id) is str for outcome in outcomes):
+            return None
+        ids = [outcome.ticket_id for outcome in outcomes]
+        entries = [self._open.get(id_) or self._expired.get(id_) for id_ in ids]
+        known = [entry for entry in entries if entry is not None]
+        if len(known) < len(ids) or len(set(ids)) < len(ids):
+            return None
+        told = read_plain(outcomes, [entry.ticket for entry in known], learner.spec)
+        return None if told is None else dict(zip(ids, zip(known, told, strict=True), strict=True))
 
     def _check_one(self, outcome: Any, learner: Learner, checked: Checked) -> None:
         if not isinstance(outcome, Outcome):
@@ -188,10 +189,12 @@ class Ledger:
         """Take checked outcomes off the book and return what they say, in the order their tickets were issued."""
         rows = sorted(checked.values(), key=lambda row: row[0].number)
         spec = learner.spec
-        evidence = Evidence.from_groups(
+        rewards = np.concatenate([np.empty(0), *(told.rewards for _, told in rows)])
+        evidence = Evidence.from_flat(
             slots=[entry.slot for entry, _ in rows],
-            scores=[spec.scores(told.rewards) for _, told in rows],
-            solved=[told.rewards >= spec.threshold for _, told in rows],
+            count=[len(told.rewards) for _, told in rows],
+            scores=spec.scores(rewards),
+            solved=rewards >= spec.threshold,
             advantages=[told.advantages for _, told in rows],
             failed=[told.outcome.failed for _, told in rows],
             step=[entry.ticket.step if told.outcome.step is None else told.outcome.step for entry, told in rows],
@@ -227,8 +230,8 @@ class Ledger:
         return {
             "next": self.incarnations.next,
             "incarnations": self.incarnations.state(),
-            "open": deferred(_pack, tuple(self._open.values())),
-            "expired": deferred(_pack, tuple(self._expired.values())),
+            "open": deferred(pack, tuple(self._open.values())),
+            "expired": deferred(pack, tuple(self._expired.values())),
         }
 
     def load_state_dict(self, state: Mapping[str, Any]) -> int:
@@ -247,8 +250,8 @@ class Ledger:
         return dropped
 
     def _load(self, book: dict[str, Entry], state: Any) -> int:
-        """Fill `book` from what `_pack` made; how many tickets were dropped."""
-        columns = _unpack(state)
+        """Fill `book` from what `pack` made; how many tickets were dropped."""
+        columns = unpack(state)
         slots = self._pool.slots_of(columns["prompt_id"]).tolist()
         parsed = list(map(parse, columns["id"]))
         if None in parsed:
@@ -271,21 +274,3 @@ def _rows(outcomes: Any) -> Iterable[Any]:
         return iter(outcomes)  # type: ignore[no-any-return]
     except TypeError:
         raise TicketError(f"tell takes an Outcome or a list of them, got {shown(outcomes)}") from None
-
-
-def _pack(entries: Sequence[Entry]) -> dict[str, list[Any]]:
-    """Every field of the tickets but the prompt, as one list a field: small, and quick to write."""
-    columns = {name: [getattr(entry.ticket, name) for entry in entries] for name in _SAVED}
-    return {**columns, "asked_at": [entry.asked_at for entry in entries]}
-
-
-def _unpack(state: Any) -> dict[str, list[Any]]:
-    """The lists that `_pack` made, of equal lengths, and None for each prompt; states of version 0.1 hold rows."""
-    if not isinstance(state, Mapping):
-        rows = [{"asked_at": row["step"], **row} for row in state]
-        state = {name: [row.get(name) for row in rows] for name in (*_SAVED, "asked_at")}
-    n = len(state["id"])
-    columns = {**{name: [None] * n for name in ("prompt", *_SAVED)}, **state}
-    if any(len(values) != n for values in columns.values()):
-        raise ValueError("its lists are of different lengths")
-    return columns

@@ -20,6 +20,8 @@ Far above those of any trainer: scaled ones stay below the square root of the gr
 rewards. The squares of 2^53 of them have a finite sum (1e40), so no mean or variance that a curriculum makes overflows.
 """
 
+MOST = 2**53
+"""The greatest step or count that is taken: beyond it float64 skips numbers."""
 
 LearnsFrom = Literal["means", "advantages", "rewards"]
 """What a method needs of a group: the mean reward, the mean |advantage|, or each rollout's reward."""

@@ -10,11 +10,9 @@ import numpy as np
 
 from rollwise.errors import RewardError
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import LARGEST_ADVANTAGE, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
+from rollwise.tickets.outcome import LARGEST_ADVANTAGE, MOST, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
 from rollwise.tickets.ticket import Ticket, TicketStatus
 
-_MOST = 2**53
-"""The greatest step or count that is taken: beyond it float64 skips numbers."""
 _WHOLE = 1e-6
 """How far the solved rollouts that a mean stands for may be from a whole number, a rollout; for means in float32."""
 _LARGEST_GROUP = 2**20
@@ -146,7 +144,7 @@ def _check_counts(outcome: Outcome, ticket: Ticket, k: int) -> None:
 
 def _check_whole(name: str, value: Any, ticket: Ticket) -> None:
     whole = isinstance(value, int | np.integer) and not isinstance(value, bool | np.timedelta64)
-    if not whole or not 0 <= value <= _MOST:
+    if not whole or not 0 <= value <= MOST:
         raise RewardError(f"{name} of ticket {ticket.id!r} must be a whole number in [0, 2^53], got {shown(value)}")
 
 

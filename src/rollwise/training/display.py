@@ -33,6 +33,7 @@ class Display(TrainerCallback):
         if trainer.is_world_process_zero():
             trainer.add_callback(self)
             trainer.group_observers.append(self.on_groups)
+            trainer.after_evaluation.append(lambda: self.on_scores(trainer))
 
     def on_groups(self, groups: Groups) -> None:
         """Take a generation's numbers."""
@@ -58,15 +59,17 @@ class Display(TrainerCallback):
         elif state.global_step % max(1, state.max_steps // 10) == 0:
             self._say(f"step {state.global_step}/{state.max_steps}  {self._signals()}")
 
-    def on_evaluate(
-        self, args: Any, state: Any, control: Any, metrics: dict[str, float] | None = None, **kwargs: Any
-    ) -> None:
-        """Say the score."""
-        scores = {k.removeprefix("eval_"): v for k, v in (metrics or {}).items() if k.startswith("eval_pass@")}
-        if scores:
-            text = "  ".join(f"{name} {score:.3f}" for name, score in sorted(scores.items()))
-            self.parts["score"] = f"pass@1 {scores.get('pass@1', float('nan')):.3f}"
-            self._say(f"evaluation at step {state.global_step}: {text} on held-out prompts")
+    def on_scores(self, trainer: Any) -> None:
+        """Say the scores of an evaluation: of each set, and of all together."""
+        if not trainer.results:
+            return
+        score = trainer.together.get("pass@1", float("nan"))
+        self.parts["score"] = f"pass@1 {score:.3f}"
+        for name, one in trainer.results.items():
+            text = "  ".join(f"{k} {value:.3f}" for k, value in sorted(one.scores.items()) if k.startswith("pass@"))
+            self._say(f"evaluation at step {trainer.state.global_step}: {text} on held-out prompts {name}".rstrip())
+        if len(trainer.results) > 1:
+            self._say(f"together ({trainer.eval_aggregate}): pass@1 {score:.3f}")
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Take the bar down."""

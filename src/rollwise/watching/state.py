@@ -63,16 +63,20 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
 
 
 def steps_to_do(config: Mapping[str, object], history: History) -> int | None:
-    """The steps that a run will take: as many as are configured, or until its budget of tokens is used up.
+    """The steps that a run will take: as many as are configured, or until its budget of tokens or hours is used up.
 
-    How many the budget is enough for is estimated from the tokens a step so far. None where nothing is configured.
+    How many a budget is enough for is estimated from what a step took so far. None where nothing is configured.
     """
-    steps, budget = _whole(config.get("steps")), _whole(config.get("token_budget"))
-    tokens, step = history.latest.get("tokens", 0.0), history.step
-    if steps is None or budget is None or not step or not tokens:
-        return steps
-    enough = step if tokens >= budget else max(step + 1, math.ceil(step * budget / tokens))
-    return min(steps, enough)
+    steps, step, hours = _whole(config.get("steps")), history.step, config.get("max_hours")
+    budgets: dict[str, float | None] = {
+        "tokens": _whole(config.get("token_budget")),
+        "wall_s": 3600 * hours if isinstance(hours, int | float) else None,
+    }
+    for name, budget in budgets.items():
+        spent = history.latest.get(name, 0.0)
+        if steps is not None and budget is not None and step and spent:
+            steps = min(steps, step if spent >= budget else max(step + 1, math.ceil(step * budget / spent)))
+    return steps
 
 
 def recent_groups(groups: Sequence[GroupLine], steps: int = RECENT_STEPS) -> list[GroupLine]:

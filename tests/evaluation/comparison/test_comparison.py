@@ -322,6 +322,15 @@ def test_unfinished_runs_wait_and_are_named(tmp_path: Path) -> None:
     assert not found.provisional
 
 
+def test_a_run_that_has_used_up_its_hours_is_finished(tmp_path: Path) -> None:
+    rows = [{**row, "wall_s": 1800.0 * row["step"]} for row in lines((0.1, 0.2, 0.3))]
+    hours = rows[-1]["wall_s"] / 3600
+    runs = {"uniform": {0: write_run(tmp_path / "over", rows, steps=500, max_hours=hours)}}
+    assert not compare_runs(runs, baseline="uniform").problems
+    runs = {"uniform": {0: write_run(tmp_path / "before", rows, steps=500, max_hours=hours + 1)}}
+    assert compare_runs(runs, baseline="uniform").provisional
+
+
 def test_a_run_beyond_the_given_budget_is_finished(tmp_path: Path) -> None:
     runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2, 0.3))]}, steps=500)
     assert not compare_runs(runs, baseline="uniform", budget=200).problems

@@ -119,6 +119,7 @@ def test_tables_of_sets_and_categories(found: Comparison) -> None:
     for table in shown:
         assert [row[0].text for row in table.rows] == [method.name for method in found.methods]
         assert {len(row) for row in table.rows} == {len(table.head)}
+    assert [table.head[-1] for table in shown[:2]] == ["final id/pass@8", "final ood/pass@8"]
     assert shown[3].head == ("method", *(f"{name} (4 prompts)" for name in sorted(CATEGORIES)))
     row = next(row for row in shown[3].rows if row[0].text == "bots")
     assert re.fullmatch(r"[+-]0\.\d{3} \[.*\], best 0\.\d{3}", row[1].below)

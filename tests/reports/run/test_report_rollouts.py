@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 from rollwise.evaluation import read_run
+from rollwise.evaluation.beliefs import belief_scores, beliefs_of
 from rollwise.reports.run import browser
-from rollwise.reports.run.belief import belief_scores, beliefs_of
 from rollwise.reports.run.browser import LONGEST_TEXT, make_sample, sampled_rows, script_json, shorten
 from rollwise.reports.run.digest import digest_lines, pool_size
 from rollwise.reports.run.figures_choice import pooled_names, smooth_ratio

@@ -238,6 +238,17 @@ def test_held_out_puzzles_of_other_levels() -> None:
         Countdown(eval_levels=(9,))
 
 
+def test_held_out_puzzles_of_the_training_levels_stay_beside_those_of_others() -> None:
+    task = Countdown(levels=(1, 6), eval_levels=(2,))
+    sets = task.eval_sets(12, seed=0)
+    assert list(sets) == ["id", "ood"]
+    assert sets["id"] == Countdown(levels=(1, 6)).eval_records(12, seed=0)
+    assert sets["ood"] == task.eval_records(12, seed=0)
+    assert {r["category"] for r in sets["ood"]} == {"L2"}
+    for same in (Countdown(levels=(1, 6)), Countdown(levels=(1, 6), eval_levels=(6, 1))):
+        assert same.eval_sets(12, seed=0) == {"": same.eval_records(12, seed=0)}
+
+
 def test_broken_puzzles_can_not_be_solved_and_look_like_the_others() -> None:
     """800 of which .75 are broken: within three deviations of a binomial, 3 sqrt(800 .75 .25) = 37."""
     records = Countdown(levels=(1, 2, 3, 6), broken=0.75).train_records(800, seed=3)

@@ -90,9 +90,19 @@ def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
     >>> absolute_advantage(scores, normalised=False), round(absolute_advantage(scores, normalised=True), 3)
     (0.375, 0.866)
     """
-    centred = np.abs(scores - scores.mean())
-    std = scores.std()
-    return float(centred.mean() / std) if normalised and std > 0 else float(centred.mean())
+    return float(_absolute_advantages([scores], normalised)[0])
+
+
+def _absolute_advantages(scores: Sequence[np.ndarray], normalised: bool) -> np.ndarray:
+    """The same of M groups, (M,)."""
+    sizes, pay = np.array([len(s) for s in scores]), np.empty(len(scores))
+    for size in np.unique(sizes).tolist():
+        rows = np.flatnonzero(sizes == size)
+        group = np.stack([scores[row] for row in rows.tolist()])
+        mean_size = np.abs(group - group.mean(axis=1, keepdims=True)).mean(axis=1)
+        std = group.std(axis=1)
+        pay[rows] = mean_size / np.where(std > 0, std, 1.0) if normalised else mean_size
+    return pay
 
 
 def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
@@ -102,9 +112,7 @@ def pay_of(judged: Evidence, advantage: str) -> np.ndarray:
     """
     if advantage == "told":
         return judged.abs_advantage
-    normalised = advantage == "std"
-    pay = np.array([absolute_advantage(s, normalised=normalised) for s in judged.scores], dtype=np.float64)
-    return np.where(judged.mixed, pay, 0.0)
+    return np.where(judged.mixed, _absolute_advantages(judged.scores, advantage == "std"), 0.0)
 
 
 def check_category(category: str | Sequence[str]) -> tuple[str, ...]:

@@ -19,10 +19,7 @@ from rollwise.draws import ties
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
-from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.ledger import Ledger
-from rollwise.tickets.outcome import RewardSpec
-from rollwise.tickets.ticket import Purpose, Ticket
+from rollwise.tickets import Evidence, Ledger, Purpose, RewardSpec, Ticket
 
 logger = logging.getLogger(__name__)
 
@@ -235,16 +232,14 @@ class Flow(Consulting):
 
     def count(self, evidence: Evidence) -> None:
         """Update the counters. Probe groups add to `probe_rollouts` only."""
-        self.counters["probe_rollouts"] += int(evidence.count[evidence.probe].sum())
+        counters = self.counters
+        counters["probe_rollouts"] += int(evidence.count[evidence.probe].sum())
         evidence = evidence.where(~evidence.probe)
-        self.counters["told"] += len(evidence)
-        self.counters["late"] += int(evidence.late.sum())
-        self.counters["failed"] += int(evidence.failed.sum())
-        self.counters["rollouts"] += int(evidence.count.sum())
-        self.counters["mixed"] += int(evidence.mixed.sum())
-        self.counters["all_good"] += int(evidence.all_good.sum())
-        self.counters["all_bad"] += int(evidence.all_bad.sum())
-        self.counters["unknown"] += int(evidence.unknown.sum())
+        counters["told"] += len(evidence)
+        counters["failed"] += int(evidence.failed.sum())
+        counters["rollouts"] += int(evidence.count.sum())
+        for name in ("late", "mixed", "all_good", "all_bad", "unknown"):
+            counters[name] += int(np.count_nonzero(getattr(evidence, name)))
 
     # ---- what a method may use ----
 

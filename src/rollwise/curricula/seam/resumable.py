@@ -18,8 +18,7 @@ from rollwise.curricula.seam.picks import JoinReport
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.errors import PoolError, StateError
 from rollwise.pool import PromptPool
-from rollwise.tickets.ledger import Ledger
-from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets import Ledger, RewardSpec
 
 logger = logging.getLogger(__name__)
 

@@ -66,7 +66,7 @@ class Telling(Asking):
         if len(evidence):
             self._settle()
             self.count(evidence)
-            slots = np.unique(evidence.slots)
+            slots = np.unique(evidence.slots) if len(evidence) > 1 else evidence.slots
             if self.unscored is not None:
                 self.unscored.observe(evidence, self.step)
             self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes

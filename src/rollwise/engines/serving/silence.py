@@ -31,6 +31,7 @@ class Silence:
         self._first_step: int | None = None
         self._counted_at = float("-inf")
         self._told_at_step = (-1, 0)
+        self._clock_warned = False
 
     def asked(self, issued: int, step: int, now: float) -> None:
         """An ask was given `issued` tickets at `step`."""
@@ -47,9 +48,10 @@ class Silence:
             return
         self._asked, self._in_vain, self._first_step = 0, 0, None
         at, count = self._told_at_step
-        before, count = (count, count + taken) if at == step else (0, taken)
+        count = count + taken if at == step else taken
         self._told_at_step = (step, count)
-        if before < CLOCK_ALARM <= count:
+        if count >= CLOCK_ALARM and not self._clock_warned:
+            self._clock_warned = True
             logger.warning(
                 "%d outcomes came at step %d: the clock stands still, so no ticket expires and nothing is learnt from "
                 "a finished step; call advance(step) whenever the learner has made a step",

@@ -194,8 +194,12 @@ def _evaluations(run: RunData, score: str | None) -> int:
 
 
 def _spent(run: RunData, budget: object) -> bool:
-    tokens = run.column("tokens")
-    return isinstance(budget, int | float) and bool((tokens[np.isfinite(tokens)] >= budget).any())
+    """Whether a run has used up its budget of tokens, or its own hours."""
+    hours = run.config.get("max_hours")
+    limits = {"tokens": budget, "wall_s": 3600 * hours if isinstance(hours, int | float) else None}
+    return any(
+        isinstance(limit, int | float) and bool((run.column(name) >= limit).any()) for name, limit in limits.items()
+    )
 
 
 @dataclass

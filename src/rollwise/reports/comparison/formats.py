@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
-from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison.cells import measure_cell
 from rollwise.reports.comparison.measure_tables import JUDGMENTS, any_spent
-from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, ratio, share_text, signed, verdict
-from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
-from rollwise.reports.comparison.tables import all_tables
+from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, ratio, share_text, verdict
+from rollwise.reports.comparison.set_tables import every_table
+from rollwise.reports.comparison.terminal import terminal_sets
 from rollwise.reports.words import count
 
 if TYPE_CHECKING:
@@ -29,7 +28,7 @@ def format_table(comparison: Comparison) -> Group:
     from rich.table import Table as RichTable
     from rich.text import Text
 
-    score, oracle = short_name(comparison.score or "score"), comparison.oracle is not None
+    score, oracle = comparison.score_name.replace(" (", "\n("), comparison.oracle is not None
     heads = ["method", "seeds", score, f"from {comparison.baseline}", "time to\nbaseline\n(TTB)"]
     heads += [*(["share of\noracle's\ngain"] if oracle else []), "effective\nratio"]
     rows = [_terminal_row(comparison, method) for method in comparison.methods]
@@ -41,7 +40,7 @@ def format_table(comparison: Comparison) -> Group:
         shown.add_column(Text(name), justify="left" if i == 0 else "right", min_width=least, overflow="fold")
     for method, row in zip(comparison.methods, rows, strict=True):
         shown.add_row(*map(Text, row), style="bold" if method.name == comparison.baseline else "")
-    more = [_terminal_sets(comparison)] if comparison.sets else []
+    more = [terminal_sets(comparison)] if comparison.sets else []
     more += [_terminal_judgments(comparison)] if any_spent(comparison, "judgment_tokens") else []
     problems = [f"- {problem}" for problem in comparison.problems[:_PROBLEMS]]
     if len(comparison.problems) > _PROBLEMS:
@@ -68,24 +67,6 @@ def _terminal_judgments(comparison: Comparison) -> RichTable:
     return table
 
 
-def _terminal_sets(comparison: Comparison) -> RichTable:
-    """Each method's score on each set at the budget, and its difference from the baseline below."""
-    from rich.table import Table as RichTable
-    from rich.text import Text
-
-    table = RichTable(title=Text(f"\nby evaluation set ({comparison.aggregate} above)"), box=None, padding=(0, 2, 0, 0))
-    table.add_column("method", overflow="fold")
-    for name in comparison.sets:
-        table.add_column(Text(name), justify="right", overflow="fold")
-    for method in comparison.methods:
-        found = [own.on_headline(own.method(method.name)) for own in comparison.sets.values()]
-        cells = [NOTHING if one is None else plain(one.score.mean) for one in found]
-        gains = [signed(one.score.difference.mean) if one and one.score.difference else "" for one in found]
-        parts = [" ".join(filter(None, pair)) for pair in zip(cells, gains, strict=True)]
-        table.add_row(*map(Text, [method.name, *parts]), style="bold" if method.name == comparison.baseline else "")
-    return table
-
-
 def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:
     found = comparison.on_headline(method)
     cells = [method.name, str(len(method.seeds))]
@@ -101,13 +82,12 @@ def _terminal_row(comparison: Comparison, method: MethodResult) -> list[str]:
 def format_markdown(comparison: Comparison) -> str:
     """Verdict, tables and problems as Markdown."""
     parts = [f"# {_escape(comparison.name)}", "\n".join(f"- {_escape(line)}" for line in verdict(comparison))]
-    of_sets = [*set_tables(comparison), *category_tables(comparison), *set_relative_tables(comparison)]
-    for table in [*all_tables(comparison), *of_sets]:
+    for table in every_table(comparison):
         lines = [_markdown_row([_escape(name) for name in table.head])]
         lines.append("|" + "|".join("---" if i == 0 else "--:" for i in range(len(table.head))) + "|")
         lines += [_markdown_row(["<br>".join(_escape(p) for p in (c.text, c.below) if p) for c in row])
                   for row in table.rows]  # fmt: skip
-        parts += [f"## {table.title}", "\n".join(lines), _escape(table.note)]
+        parts += [f"## {_escape(table.title)}", "\n".join(lines), _escape(table.note)]
     if comparison.problems:
         parts += ["## Problems", "\n".join(f"- {_escape(str(problem))}" for problem in comparison.problems)]
     return "\n\n".join(parts) + "\n"

@@ -200,7 +200,8 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
 def _by_set(comparison: Comparison, best: MethodResult) -> list[str]:
     """What the answer's method gained on each set."""
     results = {name: own.on_headline(own.method(best.name)) for name, own in comparison.sets.items()}
-    gains = [f"{difference_text(found.score.difference)} on {name}" for name, found in results.items() if found]
+    differences = {name: found.score.difference for name, found in results.items() if found}
+    gains = [f"{difference_text(difference)} on {name}" for name, difference in differences.items() if difference]
     return [f"Set by set, {best.name} is {enumeration(gains)} from {comparison.baseline}."] if gains else []
 
 

@@ -7,22 +7,37 @@ from dataclasses import replace
 from rollwise.evaluation.categories import Category
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.cells import Cell, Table, name_cell
+from rollwise.reports.comparison.cells import Cell, Table, measure_cell, name_cell
 from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, with_spread
-from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.reports.comparison.tables import all_tables, relative_table, result_table
 from rollwise.reports.words import count
 
 # Of more categories the largest have a column.
 MOST_CATEGORIES = 12
 
 
+def every_table(comparison: Comparison) -> list[Table]:
+    """All tables: of the whole, and of the sets."""
+    of_sets = [*set_tables(comparison), *category_tables(comparison), *set_relative_tables(comparison)]
+    return [*all_tables(comparison), *of_sets]
+
+
 def set_tables(comparison: Comparison) -> list[Table]:
-    """For each set what was reached at equal compute; none without sets."""
-    shown = {name: own for name, own in comparison.sets.items() if own.budgets}
-    return [
-        replace(result_table(own), title=f"Set {name}", note=f"As at equal compute, by {short_name(str(own.score))}.")
-        for name, own in shown.items()
-    ]
+    """For each set what was reached at equal compute, and the last of its widest pass@k; none without sets."""
+    return [_set_table(name, own) for name, own in comparison.sets.items() if own.budgets]
+
+
+def _set_table(name: str, own: Comparison) -> Table:
+    table, score = result_table(own), short_name(str(own.score))
+    wide = [key for key in own.measures if key.startswith(f"final_{name}/pass@") and key != f"final_{score}"][-1:]
+    rows = tuple(
+        (*row, *(measure_cell(found[key], own.measures[key]) if key in found else Cell(NOTHING) for key in wide))
+        for row, found in zip(table.rows, (method.measures for method in own.methods), strict=True)
+    )
+    note = f"As at equal compute, by {score}."
+    note += " The last column is of whole runs, not cut." if wide else ""
+    head = (*table.head, *(own.measures[key].label for key in wide))
+    return Table(f"Set {name}", head, rows, note)
 
 
 def category_tables(comparison: Comparison) -> list[Table]:

@@ -8,9 +8,9 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.ticker import EngFormatter
 
+from rollwise.evaluation.beliefs import FEWEST_BELIEFS, beliefs_of
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
 from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, WIDE, FigureSpec, finish_axes
-from rollwise.reports.run.belief import FEWEST_BELIEFS, beliefs_of
 from rollwise.reports.run.budgets import any_finite
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 
 from matplotlib.axes import Axes
@@ -11,6 +11,7 @@ from matplotlib.axes import Axes
 from rollwise.evaluation import RunData
 from rollwise.evaluation.categories import category_scores
 from rollwise.evaluation.named_sets import aggregate_name, set_columns, set_names
+from rollwise.evaluation.run_measures import pass_at_columns
 from rollwise.reports.drawing import INK, PALETTE, WIDE, FigureSpec, finish_axes, legend_label
 from rollwise.reports.run.budgets import Budget, budget_names, budget_tabs, budgets, evaluation_columns
 from rollwise.reports.run.figures import figure
@@ -23,11 +24,35 @@ def has_sets(run: RunData) -> bool:
     return bool(set_names([run]))
 
 
+def has_wide_scores(run: RunData) -> bool:
+    """Whether its sets have pass@k for a k above 1."""
+    return bool(wide_columns(run))
+
+
 @figure(15, "score on each set", when=has_sets)
 def sets_figure(run: RunData) -> FigureSpec | None:
-    """Each set's evaluations, and the score made of them, against each budget."""
-    columns, whole = set_columns(run), evaluation_columns(run)[:1]
-    lines = [(name, key, colour, "-") for (name, key), colour in zip(columns.items(), itertools.cycle(PALETTE))]
+    """Each set's score, and the score made of them, against each budget."""
+    return _by_set(run, set_columns(run), evaluation_columns(run)[:1], "score_by_set", "Score on each set")
+
+
+@figure(16, "pass@k on each set", when=has_wide_scores)
+def wide_figure(run: RunData) -> FigureSpec | None:
+    """The same of the widest pass@k."""
+    columns = wide_columns(run)
+    score = next(iter(columns.values())).rpartition("/")[2]
+    return _by_set(run, columns, pass_at_columns([run])[-1:], "pass_at_k_by_set", f"{score} on each set")
+
+
+def wide_columns(run: RunData) -> dict[str, str]:
+    """The run's sets and the column of each one's widest pass@k; without those that have pass@1 alone."""
+    found = {name: pass_at_columns([run], f"eval/{name}/")[-1:] for name in set_columns(run)}
+    return {name: columns[0] for name, columns in found.items() if columns}
+
+
+def _by_set(run: RunData, columns: Mapping[str, str], whole: Sequence[str], name: str, title: str) -> FigureSpec:
+    """A line for each set's column, and a dashed one for what is made of them."""
+    coloured = zip(columns.items(), itertools.cycle(PALETTE), strict=False)
+    lines = [(label, key, colour, "-") for (label, key), colour in coloured]
     lines += [(aggregate_name(run), key, INK, "--") for key in whole]
 
     def draw(ax: Axes, budget: Budget) -> None:
@@ -38,10 +63,10 @@ def sets_figure(run: RunData) -> FigureSpec | None:
         finish_axes(ax, budget.label, next(iter(columns.values())).rpartition("/")[2], legend=True)
 
     axes = budgets(run)
-    said = f"; dashed is the score made of them, {aggregate_name(run)}" if whole else ""
-    caption = f"Score on each evaluation set against {budget_names(axes)}{said}."
+    said = f"; dashed is what is made of them, {aggregate_name(run)}" if whole else ""
+    caption = f"{title} against {budget_names(axes)}{said}."
     panels = tuple(partial(draw, budget=budget) for budget in axes)
-    return FigureSpec("score_by_set", "Score on each set", caption, panels, WIDE, budget_tabs(axes))
+    return FigureSpec(name, title, caption, panels, WIDE, budget_tabs(axes))
 
 
 def has_categories(evaluations: Sequence[Evaluation]) -> bool:
@@ -49,7 +74,7 @@ def has_categories(evaluations: Sequence[Evaluation]) -> bool:
     return bool(category_scores(evaluations))
 
 
-@figure(16, "score by category", when=has_categories)
+@figure(17, "score by category", when=has_categories)
 def categories_figure(evaluations: Sequence[Evaluation]) -> FigureSpec | None:
     """pass@1 of the largest categories over the steps, a panel for each set."""
     every = category_scores(evaluations)

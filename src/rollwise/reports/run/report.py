@@ -6,7 +6,6 @@ from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
-from rollwise.evaluation.categories import category_scores
 from rollwise.reports.run.digest import digest_lines, headlines
 from rollwise.reports.run.judgments import judgment_headline
 from rollwise.reports.run.problems import find_alarms, find_problems
@@ -49,7 +48,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     evaluations = read_evaluations(run.path, faults)
     specs, lacking = build_figures(run, digest, evaluations)
     details, sections, sample = rollouts_parts(run, digest)
-    details["score_by_category"] = category_table(category_scores(evaluations))
+    details["score_by_category"] = category_table(evaluations)
     parts = PageParts(
         run=run,
         digest=digest,

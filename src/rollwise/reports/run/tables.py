@@ -10,12 +10,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from rollwise.evaluation.categories import CategoryScores
+from rollwise.evaluation.beliefs import BeliefScores, belief_scores, beliefs_of
+from rollwise.evaluation.categories import category_scores
 from rollwise.evaluation.coverage import STARVED_AFTER
-from rollwise.reports.run.belief import BeliefScores, belief_scores, beliefs_of
 from rollwise.reports.run.digest import LONGEST_PROMPT, cut, prompt_text
 from rollwise.reports.run.starved import Waiting
 from rollwise.reports.words import count
+from rollwise.runs.evaluations import Evaluation
 from rollwise.runs.group_table import NO_NAME, GroupTable
 
 MOST_ROWS = 20
@@ -57,10 +58,10 @@ def kinds_table(groups: GroupTable, codes: NDArray[np.int64], names: Sequence[st
     return html_table(head, rows, "counts") + rest
 
 
-def category_table(categories: Sequence[CategoryScores]) -> str:
+def category_table(evaluations: Sequence[Evaluation]) -> str:
     """First, last and best pass@1 of each category of the evaluation sets; `""` where there is none."""
     rows = []
-    for one in categories:
+    for one in category_scores(evaluations):
         best = int(np.argmax(one.scores))
         numbers = [f"{one.scores[0]:.3f}", f"{one.final:.3f}", f"{one.best:.3f} (step {one.steps[best]:.0f})"]
         rows.append([escape(one.of.set) or NOTHING, escape(one.of.category), f"{one.of.prompts:,}", *numbers])

@@ -25,8 +25,13 @@ from rollwise.training.recording.script import script_config
 from rollwise.training.recording.trackers import ReportArtifact, takers
 
 _COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
+_PHASES = {
+    "generation": "time/generation",
+    "reward": "time/reward",
+    "logprobs": "time/logprobs",
+    "update": "time/update",
+}
 _TIMES = {"ask_s": "time/ask", "tell_s": "time/tell", "judge_s": "time/judging"}
-_TIMED = ("generation", "reward", "logprobs", "update")
 _FROM_TRAINER = {
     "loss": "loss",
     "grad_norm": "grad_norm",
@@ -181,8 +186,9 @@ class Recorder(TrainerCallback):
         self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated) - self._spared
         self._since, self._evaluated, self._spared = now, evaluated, 0.0
         line = self._open(state.global_step)
-        line |= {f"time/{name}": s for name, s in self._trainer.phases.take().items() if name in _TIMED}
-        line |= {time_: line[name] for name, time_ in _TIMES.items() if name in line}
+        seconds = self._trainer.phases.take()
+        line |= {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
+        line |= {column: line[name] for name, column in _TIMES.items() if name in line}
         for name in ("rollouts", "tokens", "wall_s"):  # for the trackers that TRL logs to
             self._trainer._metrics["train"][f"spent/{name}"].append(float(getattr(self.totals, name)))
 

@@ -32,11 +32,12 @@ def check_score(score: str, sets: Iterable[str], generations: int) -> None:
         generations: rollouts of each prompt.
     """
     own = [*(f"pass@{k}" for k in pass_at_curve(generations, [0])), "reward"]
-    known = own + [f"{name}/{one}" for name in sets if name for one in own]
-    if score.removeprefix("eval/") not in known:
+    known = [f"eval/{one}" for one in own] + [f"eval/{name}/{one}" for name in sets if name for one in own]
+    wanted = f"eval/{score.removeprefix('eval/')}"
+    if wanted not in known:
         raise ConfigError(
-            f"keep_best must be a score of the evaluations, got {score!r}{did_you_mean(score, known)}; there are "
-            f"{', '.join(f'eval/{one}' for one in known)}"
+            f"keep_best must be a score of the evaluations, got {score!r}{did_you_mean(wanted, known)}; there are "
+            f"{', '.join(known)}"
         )
 
 

@@ -66,11 +66,12 @@ class SetResults:
         return kept
 
     def take_scores(self, logs: Mapping[str, Any], prefix: str) -> None:
-        """Take pass@k and the reward out of what the trainer logs."""
+        """Take pass@k out of what the trainer logs; TRL's own mean reward counts what only fills batches up."""
         for name, value in logs.items():
-            score = name.removeprefix(prefix)
-            if name.startswith(prefix) and value is not None and (score.startswith("pass@") or score == "reward"):
-                self.scores[score] = float(value)
+            if name.startswith(f"{prefix}pass@") and value is not None:
+                self.scores[name.removeprefix(prefix)] = float(value)
+        if not np.isnan(self._reward).all():
+            self.scores["reward"] = float(np.nanmean(self._reward))
 
     def by_row(self) -> tuple[list[float], list[int]] | None:
         """Mean reward and successes of each prompt, in the order of the set's rows; None where that is not known."""

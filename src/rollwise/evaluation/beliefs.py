@@ -15,7 +15,7 @@ from rollwise.evaluation.calibration import (
     roc_auc,
     spearman_correlation,
 )
-from rollwise.reports.series import FloatArray
+from rollwise.evaluation.curves import FloatArray
 from rollwise.runs.group_table import GroupTable
 
 # Fewer groups than this say nothing about a belief.

@@ -1,0 +1,61 @@
+"""The curves of a simulated comparison, as a figure; needs matplotlib."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend
+from rollwise.reports.figure_files import save_figure
+from rollwise.reports.series import moving_mean, smoothing_window
+from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.table import Run, aggregate
+
+CURVES_DRAWN = 6
+
+
+def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> Path:
+    """Write `curves.png` and `curves.svg`: effective ratio and score against rollouts, mean over seeds.
+
+    Of many methods only the baseline and the best are named, the others grey.
+    """
+    key = "effective_ratio" if config.replay is not None else "score"
+    numbers = aggregate(config, runs)
+    best = sorted(
+        (name for name in numbers if name != config.baseline), key=lambda name: -(numbers[name][key]["mean"] or 0)
+    )
+    styles = [(colour, line) for line in ("-", "--") for colour in PALETTE]
+    named = dict(zip(best if len(best) <= len(styles) else best[:CURVES_DRAWN], styles, strict=False))
+    named[config.baseline] = (INK, "-")
+
+    def panel(name: str, label: str, *, last: bool) -> Any:
+        def draw(ax: Any) -> None:
+            for method in [*(m for m in best if m not in named), *named]:
+                x, y = _curve([run["curves"] for run in runs if run["method"] == method], name)
+                if method in named:
+                    draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=method)
+                else:
+                    ax.plot(x, moving_mean(y, smoothing_window(len(y))), color=GRID, linewidth=1.0, zorder=0)
+            ax.set_title("SIMULATED" + (" (replay: nothing is learnt)" if config.replay else ""), fontsize=9)
+            ax.set_xlabel("rollouts")
+            ax.set_ylabel(label)
+            if last:
+                ax.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
+
+        return draw
+
+    learning = config.replay is None
+    panels = [panel("effective_ratio", "effective task ratio", last=not learning)]
+    panels += [panel("score", "score on held-out prompts", last=True)] if learning else []
+    save_figure(FigureSpec("curves", "", "", tuple(panels), width=6.0), Path(out))
+    return Path(out) / "curves.png"
+
+
+def _curve(curves: Sequence[dict[str, list[float | None]]], name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Mean over seeds, step by step, as far as all of them went: rollouts (T,) and the number (T,)."""
+    steps = min(len(c["rollouts"]) for c in curves)
+    x, y = (np.array([c[key][:steps] for c in curves], dtype=np.float64) for key in ("rollouts", name))
+    return x.mean(axis=0), y.mean(axis=0)
