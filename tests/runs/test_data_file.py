@@ -9,8 +9,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.evaluation import Faults, read_run
-from rollwise.runs.data_file import PoolFacts, pool_facts, read_pool_facts
-from rollwise.runs.folder import RunFolder
+from rollwise.runs.data_file import PoolFacts, pool_facts, read_pool_facts, write_pool_facts
 
 
 def test_categories_are_named_as_in_the_log(tmp_path: Path) -> None:
@@ -20,7 +19,7 @@ def test_categories_are_named_as_in_the_log(tmp_path: Path) -> None:
     assert facts == PoolFacts(3, {"x": 2, "y": 1}, 0.5)
     assert pool_facts(pool, ["category", "level", "difficulty"]).categories == {"x | 1": 1, "x | 3": 1, "y | 3": 1}
     assert pool_facts(rw.PromptPool(ids=["a"])) == PoolFacts(1)
-    RunFolder(tmp_path).write_pool(pool)
+    write_pool_facts(tmp_path, facts)
     assert read_pool_facts(tmp_path) == facts
 
 

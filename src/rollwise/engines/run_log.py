@@ -78,7 +78,6 @@ class RunLog:
         self.prompts = PromptLog(self.folder)
         self.totals = Totals()
         self._rewards: RewardSpec | None = None
-        self._pool: Any = None
         self._since = 0.0
         self._sums: dict[str, float] = {}
 
@@ -90,8 +89,8 @@ class RunLog:
         self.prompts.resume()
         if self.folder.takes_script:
             self._describe()
-        self._rewards, self._pool, self._sums, self._since = None, None, {}, time.perf_counter()
-        self._write_facts()
+        self._rewards, self._sums, self._since = None, {}, time.perf_counter()
+        self._write_rewards()
 
     def _describe(self) -> None:
         """Write `config.yaml`, which a command that started the engine has written already."""
@@ -111,7 +110,7 @@ class RunLog:
 
     def add(self, step: int, groups: Sequence[LoggedGroup], evidence: Evidence) -> None:
         """Write groups that were told, and add them to the step's line."""
-        self._write_facts()
+        self._write_rewards()
         self.prompts.add(step, [group.ticket.prompt_id for group in groups], self.curriculum.pool)
         lines = [group.line(step) | self._category(group.ticket.prompt_id) for group in groups]
         self.folder.append(self.folder.rollouts, lines)
@@ -174,10 +173,7 @@ class RunLog:
         """Bring the logs to the disk, before a checkpoint of the engine counts."""
         self.folder.sync()
 
-    def _write_facts(self) -> None:
+    def _write_rewards(self) -> None:
         if self.curriculum.reward_spec != self._rewards:
             self._rewards = self.curriculum.reward_spec
             self.folder.write_rewards(self._rewards)
-        if self.curriculum.pool is not self._pool:
-            self._pool = self.curriculum.pool
-            self.folder.write_pool(self._pool)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -79,6 +79,11 @@ def pool_facts(pool: PromptPool, grouped_by: Sequence[str] = ()) -> PoolFacts:
             categories = dict(zip(names, counts, strict=True))
     difficulty = pool.columns.get("difficulty")
     return PoolFacts(len(pool), categories, None if difficulty is None else float(difficulty.mean()))
+
+
+def write_pool_facts(folder: Path, facts: PoolFacts) -> None:
+    """Write `pool.json`, atomically."""
+    write_atomically(folder / POOL_FILE, json.dumps(asdict(facts)).encode())
 
 
 def read_pool_facts(folder: Path, faults: Faults | None = None) -> PoolFacts | None:

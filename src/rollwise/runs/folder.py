@@ -15,15 +15,13 @@ import itertools
 import json
 import logging
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
-from rollwise.pool import PromptPool
-from rollwise.runs.data_file import pool_facts
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
 from rollwise.runs.log_ends import end_of, holds, read_record
@@ -142,10 +140,6 @@ class RunFolder:
             "solved_at": spec.high if spec.solved_at is None else spec.solved_at,
         }
         write_atomically(self.rewards, json.dumps({name: float(value) for name, value in facts.items()}).encode())
-
-    def write_pool(self, pool: PromptPool, grouped_by: Sequence[str] = ()) -> None:
-        """Write `pool.json`: the data set in numbers, with categories by these columns, atomically."""
-        write_atomically(self.pool, json.dumps(asdict(pool_facts(pool, grouped_by))).encode())
 
     def read_config(self) -> dict[str, Any]:
         """Read the `config.yaml` of `rollwise train`.

@@ -14,6 +14,7 @@ from rollwise.evaluation import read_run
 from rollwise.evaluation.difficulty import difficulty_of
 from rollwise.reports.run.digest import digest_rollouts
 from rollwise.reports.run.figures_choice import difficulty_figure
+from rollwise.runs.data_file import pool_facts, write_pool_facts
 from rollwise.runs.folder import RunFolder
 
 RunMaker = Callable[..., Path]
@@ -39,7 +40,7 @@ def test_levels_beside_the_whole_data_sets(make_run: RunMaker, drawn: Drawn) -> 
     folder = make_run([{"step": 1, "frac_mixed": 1.0}], sampled + rows((2, "e", "Level 5"), purpose="measure"))
     levels = [1, 1, 1, 3, 3, 5]
     pool = rw.PromptPool(ids=list("abcdef"), columns={"category": [f"Level {n}" for n in levels]})
-    RunFolder(folder).write_pool(pool)
+    write_pool_facts(folder, pool_facts(pool))
     spec = figure_of(folder)
     assert drawn(spec) == [{"sampled": [2, 3], "data set": [pytest.approx(14 / 6)] * 2}]
     assert "whole data set" in spec.caption
@@ -55,7 +56,7 @@ def test_the_column_difficulty_where_categories_are_no_levels(make_run: RunMaker
     assert drawn(spec) == [{"sampled": [0.5, 0.75]}]  # c is not in the file
     assert "the folder does not say" in spec.caption
     pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["sums", "x"], "difficulty": [0.1, 0.3]})
-    RunFolder(folder).write_pool(pool)
+    write_pool_facts(folder, pool_facts(pool))
     assert drawn(figure_of(folder)) == [{"sampled": [0.5, 0.75], "data set": [pytest.approx(0.2)] * 2}]
 
 

@@ -75,7 +75,6 @@ class Recorder(TrainerCallback):
         self._trainer: Any = None
         self._model: dict[str, Any] = {}  # `made_by`, of a model that is whole no more once it is trained
         self._rewards: RewardSpec | None = None  # as they stand in the folder
-        self._pool: Any = None  # likewise
         self._since = 0.0
         self._evaluated = 0.0
         self._spared = 0.0  # seconds of this step that are not charged to the run
@@ -107,8 +106,9 @@ class Recorder(TrainerCallback):
         Where a step has several generations, its means are over the groups of all of them, its counts are summed.
         """
         asked = [probe.ticket for probe in groups.probes] + groups.tickets
-        self.prompts.add(groups.step, (ticket.prompt_id for ticket in asked), self._trainer.curriculum.pool)
-        self.folder.append(self.folder.rollouts, group_lines(groups, self._trainer.curriculum.grouped_by or ()))
+        curriculum = self._trainer.curriculum
+        self.prompts.add(groups.step, (t.prompt_id for t in asked), curriculum.pool, curriculum.grouped_by or ())
+        self.folder.append(self.folder.rollouts, group_lines(groups, curriculum.grouped_by or ()))
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
@@ -130,17 +130,14 @@ class Recorder(TrainerCallback):
         line |= {name: line.get(name, own) + (own - line.get(name, own)) * new / all_ for name, own in means.items()}
         line |= {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         self._groups = all_
-        self._write_facts()
+        self._write_rewards()
 
-    def _write_facts(self) -> None:
-        """Say in the folder what counts as solved, and what the data set holds; again where either has changed."""
-        curriculum = self._trainer.curriculum
-        if curriculum.reward_spec != self._rewards:
-            self._rewards = curriculum.reward_spec
-            self.folder.write_rewards(self._rewards)
-        if curriculum.pool is not self._pool:
-            self._pool = curriculum.pool
-            self.folder.write_pool(self._pool, curriculum.grouped_by or ())
+    def _write_rewards(self) -> None:
+        """Say in the folder what counts as solved; again where the trainer has widened the range."""
+        spec = self._trainer.curriculum.reward_spec
+        if spec != self._rewards:
+            self.folder.write_rewards(spec)
+            self._rewards = spec
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
@@ -151,8 +148,8 @@ class Recorder(TrainerCallback):
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             if self._trainer.resumed_from is not None:
                 self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
-            self._rewards = self._pool = None  # what the folder had may be put aside
-            self._write_facts()
+            self._rewards = None  # what the folder had may be put aside
+            self._write_rewards()
             if not self.same_run and self.folder.takes_script:
                 self._describe(state)
             self.prompts.resume()
