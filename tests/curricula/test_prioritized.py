@@ -357,3 +357,34 @@ def test_bad_options_name_option_value_and_range(options: dict[str, Any]) -> Non
     (name,) = options
     with pytest.raises(rw.ConfigError, match=name):
         rw.PrioritizedReplay(**options)
+
+
+def test_metrics_of_figure_3_by_hand() -> None:
+    """Rates 1, 0, 1/2, 1/4 of 8: mean 7/16, variance (1 + 0 + 1/4 + 1/16) / 4 - (7/16)^2; two unseen.
+
+    In the heap and seen: 1/2 with 0.25 + 1e-4, 1/4 with 0.1875.
+    """
+    replay = rw.PrioritizedReplay(pool_of(6), exploration=0.0)
+    tickets = replay.ask(4)
+    replay.tell([rw.Outcome(t.id, group(k)) for t, k in zip(tickets, (8, 0, 4, 2), strict=True)])
+    metrics = replay.metrics()
+    assert metrics["score_std"] == pytest.approx(((1 + 0.25 + 0.0625) / 4 - (7 / 16) ** 2) ** 0.5)
+    assert metrics["mean_priority"] == pytest.approx((0.2501 + 0.1875) / 2)
+    assert (metrics["flips_solved"], metrics["flips_unsolved"]) == (0, 0)
+
+
+def test_flips_count_what_leaves_a_pool_and_survive_a_resume() -> None:
+    """One solved and two unsolved; then the solved one fails, one unsolved is solved at once, one stays."""
+    replay = rw.PrioritizedReplay(pool_of(3), exploration=0.0)
+    tell_all(replay, {"p0": 8, "p1": 0, "p2": 0})
+    tell_all(replay, {"p0": 4, "p1": 8, "p2": 0})
+    resumed = rw.PrioritizedReplay(pool_of(3), exploration=0.0)
+    resumed.load_state_dict(replay.state_dict())
+    for one in (replay, resumed):
+        assert (one.metrics()["flips_solved"], one.metrics()["flips_unsolved"]) == (1, 1)
+    tell_all(resumed, {"p0": 4, "p1": 1, "p2": 1})
+    assert (resumed.metrics()["flips_solved"], resumed.metrics()["flips_unsolved"]) == (2, 2)
+    old = replay.state_dict()
+    del old["body"]["own"]["flips_solved"], old["body"]["own"]["flips_unsolved"]
+    resumed.load_state_dict(old)
+    assert resumed.metrics()["flips_solved"] == 0

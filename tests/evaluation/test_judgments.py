@@ -31,6 +31,7 @@ from rollwise.evaluation.judgments import (
 )
 from rollwise.evaluation.run_measures import judgment_measures
 from rollwise.runs.group_table import GroupTable, group_table
+from rollwise.runs.lines import Faults
 
 ALL, HALF, NONE = [1, 1, 1, 1], [1, 1, 0, 0], [0, 0, 0, 0]  # variances 0, 1/4 and 0
 Row = dict[str, Any]
@@ -215,6 +216,10 @@ def test_a_judge_is_known_by_its_lanes_or_columns(tmp_path: Path) -> None:
     assert predicts_variances(plain, table(row(0.1, HALF)))
 
 
+def groups_of(run: RunData) -> GroupTable:
+    return group_table(run.rollout_lines(Faults()), run.rule)
+
+
 def test_measures_of_a_run_and_of_a_comparison(tmp_path: Path) -> None:
     """The METIS run predicted 1/4 for every mixed group and 0 for the others: correlation and AUC 1; 48 of 480 tokens.
 
@@ -222,18 +227,20 @@ def test_measures_of_a_run_and_of_a_comparison(tmp_path: Path) -> None:
     """
     lines = [{"step": s, "tokens": 480 * s, "wall_s": 4.0 * s, "eval/pass@1": 0.1 * s} for s in (0, 1)]
     judging = {"judge_questions": 16, "judge_tokens": 48, "judge_s": 1.0, "frac_mixed": 0.5}
+    judging["curriculum/judge_failure_rate"] = 0.125
     groups = [row(0.25, HALF)] * 5 + [row(0.0, NONE)] * 5
     metis = write(tmp_path / "metis", [lines[0], lines[1] | judging], groups)
     with (metis.path / "rollouts.jsonl").open("a") as file:
         file.write('{"step": 1, "rewa\n')
     uniform = write(tmp_path / "uniform", lines, [row(None, HALF, "uniform")] * 10)
-    assert judgment_measures(metis) == {
+    assert judgment_measures(metis, groups_of(metis)) == {
         "prediction_correlation": pytest.approx(1.0),
         "prediction_auc": 1.0,
         "judgment_tokens": 0.1,
         "judgment_time": 0.25,
+        "judgment_unread": 0.125,
     }
-    assert all(math.isnan(value) for value in judgment_measures(uniform).values())
+    assert all(math.isnan(value) for value in judgment_measures(uniform, groups_of(uniform)).values())
     found = compare_runs({"uniform": {0: uniform}, "metis": {0: metis}}, baseline="uniform")
     assert found.method("metis").measures["judgment_tokens"].mean == 0.1
     assert found.method("uniform").measures["prediction_auc"].n == 0

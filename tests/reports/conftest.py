@@ -136,6 +136,22 @@ def page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rollwise.reports.figure_files.save_figure", lambda spec, folder: None)
 
 
+@pytest.fixture
+def drawn() -> Callable[[Any], list[dict[str, list[float]]]]:
+    """`drawn(spec)`: the heights of each panel's lines, by label."""
+    from matplotlib.figure import Figure
+
+    def draw(spec: Any) -> list[dict[str, list[float]]]:
+        panels = []
+        for panel in spec.panels:
+            ax = Figure().subplots()
+            panel(ax)
+            panels.append({str(line.get_label()): np.asarray(line.get_ydata()).tolist() for line in ax.get_lines()})
+        return panels
+
+    return draw
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Any]:
     """A real browser; tests with it are left out where it, or playwright, is not installed."""

@@ -43,6 +43,7 @@ def test_a_run_fits_its_terminal(size: tuple[int, int], glyphs: Glyphs, real_run
     for word in ("pass@1", "mixed", "all solved", "mean |A|", "pool", "coverage", "belief", "tokens/s", "overhead"):
         assert word in text
     assert "priority" in text  # a lane
+    assert "left solved" in text
     assert "c1" in text  # a category
     assert "task " in text  # a prompt
     assert "~" not in "".join(lines[2:10])  # nothing of the signals is cut

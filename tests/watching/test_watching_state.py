@@ -9,6 +9,7 @@ from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_state
 from rollwise.watching.pace import evaluation_seconds, rate, step_seconds, time_left
+from rollwise.watching.replay import ReplayState, replay_state
 from rollwise.watching.state import by_category, lane_shares, pool_sizes, recent_groups, steps_to_do, take_snapshot
 
 
@@ -119,6 +120,24 @@ def test_the_last_steps_are_those_that_have_groups() -> None:
     groups = [group(step=step) for step in (1, 1, 4, 9)]
     assert [g.step for g in recent_groups(groups, steps=2)] == [4, 9]
     assert recent_groups([], steps=2) == []
+
+
+def test_prioritized_replay_also_within_another() -> None:
+    latest = {"curriculum/replay/score_std": 0.25, "curriculum/replay/flips_solved": 3.0, "mean_priority": 9.0,
+              "curriculum/replay/flips_unsolved": 1041.0}  # fmt: skip
+    found = replay_state(latest)
+    assert found == ReplayState(None, 0.25, 3.0, 1041.0)
+    assert found.facts() == ["rates' deviation 0.25", "left solved 3, unsolved 1,041"]
+    assert replay_state({"curriculum/bots/mean_priority": 0.2}) is None
+    snapshot = take_snapshot("run", history({"step": 1, "frac_mixed": 0.5, **latest}), now=0.0)
+    assert snapshot.replay == found
+
+
+def test_prompts_that_stay_unseen_are_an_alarm() -> None:
+    rows = {"step": 1, "frac_mixed": 0.5, "curriculum/unseen": 600.0}
+    assert take_snapshot("run", history(rows), now=0.0).alarms == ()
+    (said,) = take_snapshot("run", history({**rows, "curriculum/unseen_long": 1509.0}), now=0.0).alarms
+    assert said == "prompts never asked for, though a pass over the pool is done: 1,509"
 
 
 def test_pools_also_of_a_curriculum_within_another() -> None:

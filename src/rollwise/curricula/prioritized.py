@@ -100,6 +100,7 @@ class PrioritizedReplay(
         self.due = {SOLVED: 0, UNSOLVED: 0}
         self.last_round = 0
         self.warned = False
+        self.flips = {SOLVED: 0, UNSOLVED: 0}  # how often a prompt has left each pool
 
     # ---- ask: section 3, step 1, with sections 4.1 and 4.2 ----
 
@@ -160,7 +161,10 @@ class PrioritizedReplay(
         self.columns["square"][slots] = ema(self.columns["square"][slots], judged.square, self.ema_weight)
         solved = judged.solved >= 1.0 - self.tolerance
         unsolved = ~solved & ((judged.mean <= self.tolerance) | ~judged.mixed)
-        self.columns["pool"][slots] = np.select([solved, unsolved], [SOLVED, UNSOLVED], HEAP)
+        before, now = self.columns["pool"][slots], np.select([solved, unsolved], [SOLVED, UNSOLVED], HEAP)
+        for pool in self.flips:
+            self.flips[pool] += int(np.count_nonzero((before == pool) & (now != pool)))
+        self.columns["pool"][slots] = now
 
     def priority(self, slots: np.ndarray) -> np.ndarray:
         """Omega (K,): the averaged variance plus the success bias; the initial priority where nothing is known."""
@@ -211,20 +215,30 @@ class PrioritizedReplay(
         return {name: [ids[s] for s in order[home[order] == number]] for number, name in enumerate(_POOL_NAMES)}
 
     def own_metrics(self) -> dict[str, float]:
+        """Sizes of the pools, and the paper's Figure 3, row 2: rates and priorities of what was seen, and flips.
+
+        `score_std` is over all prompts seen, `mean_priority` over those of them in the heap. `flips_solved` and
+        `flips_unsolved` count since the beginning how often a retested prompt left its pool.
+        """
         home, seen = self.columns["pool"], ~np.isnan(self.columns["mean"])
         sizes = np.bincount(home, minlength=len(_POOL_NAMES))
-        mean = {"mean_score": float(self.columns["mean"][seen].mean())} if seen.any() else {}
-        return {
-            **{name: float(size) for name, size in zip(_POOL_NAMES, sizes, strict=True)},
-            "unseen": float(len(home) - np.count_nonzero(seen)),
-            **mean,
-        }
+        numbers = {name: float(size) for name, size in zip(_POOL_NAMES, sizes, strict=True)}
+        numbers["unseen"] = float(len(home) - np.count_nonzero(seen))
+        if seen.any():
+            scores = self.columns["mean"][seen]
+            numbers |= {"mean_score": float(scores.mean()), "score_std": float(scores.std())}
+        active = np.flatnonzero(seen & (home == HEAP))
+        if len(active):
+            numbers["mean_priority"] = float(self.priority(active).mean())
+        return numbers | {f"flips_{_POOL_NAMES[pool]}": float(count) for pool, count in self.flips.items()}
 
     def own_state(self) -> dict[str, Any]:
         due = {"due_solved": self.due[SOLVED], "due_unsolved": self.due[UNSOLVED], "last_round": self.last_round}
-        return {**due, "exploring": self.exploring, "decided_at": self.decided_at}
+        flips = {"flips_solved": self.flips[SOLVED], "flips_unsolved": self.flips[UNSOLVED]}
+        return {**due, **flips, "exploring": self.exploring, "decided_at": self.decided_at}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.due = {SOLVED: int(state["due_solved"]), UNSOLVED: int(state["due_unsolved"])}
+        self.flips = {SOLVED: int(state.get("flips_solved", 0)), UNSOLVED: int(state.get("flips_unsolved", 0))}
         self.last_round = int(state["last_round"])
         self.exploring, self.decided_at = bool(state["exploring"]), int(state["decided_at"])

@@ -9,10 +9,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.evaluation.curves import FloatArray
-from rollwise.evaluation.judgments import judgment_costs, prediction_scores, predictions_of
+from rollwise.evaluation.judgments import curriculum_column, judgment_costs, prediction_scores, predictions_of
 from rollwise.evaluation.phases import PHASES, phase_seconds
-from rollwise.runs.group_table import group_table
-from rollwise.runs.lines import Faults
+from rollwise.runs.group_table import GroupTable
 from rollwise.runs.reading import RunData
 
 # The column that counts as the score: the first that any run has.
@@ -66,6 +65,7 @@ COST_MEASURES = {
     "tokens": Measure("generated tokens", -1, "count"),
     "wall_s": Measure("training time", -1, "seconds"),
     "overhead": Measure("time in ask and tell", -1, "percent"),
+    "judgment_unread": Measure("judgments not readable", -1, "percent"),
     "judgment_tokens": Measure("tokens for judgments", -1, "percent"),
     "judgment_time": Measure("time for judgments", -1, "percent"),
     "probe_rollouts": Measure("rollouts to probe", -1, "count"),
@@ -122,12 +122,13 @@ def measure_scores(run: RunData, columns: Iterable[str]) -> dict[str, float]:
     return found
 
 
-def measure_costs(run: RunData, baseline: RunData | None) -> dict[str, float]:
+def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) -> dict[str, float]:
     """A whole run's measures by the names of `COST_MEASURES`, NaN where its files lack the columns.
 
     Args:
         run: The run.
         baseline: The baseline's run of the same seed; None where there is none.
+        groups: The run's groups.
     """
     found = {
         "effective_task_ratio": _mean(run.column("frac_mixed")),
@@ -136,7 +137,7 @@ def measure_costs(run: RunData, baseline: RunData | None) -> dict[str, float]:
         "steps": _steps(run),
         **{total: _last(run, total) for total in ("rollouts", "tokens", "wall_s")},
         "overhead": overhead(run),
-        **judgment_measures(run),
+        **judgment_measures(run, groups),
         **{name: float(_finite(run.column(column)).sum()) for column, name in _SUMS.items()},
     }
     for key, value in speed(run).items():
@@ -160,18 +161,16 @@ def overhead(run: RunData) -> float:
     return _over(float(seconds.sum()), _last(run, "wall_s")) if seconds.size else math.nan
 
 
-def judgment_measures(run: RunData) -> dict[str, float]:
-    """How well variances were predicted, and what the policy's judgments cost; NaN without.
-
-    Reads the run's `rollouts.jsonl`, without the lines of it that are damaged.
-    """
-    found = predictions_of(group_table(run.rollout_lines(Faults()), run.rule))
+def judgment_measures(run: RunData, groups: GroupTable) -> dict[str, float]:
+    """How well variances were predicted, and what the policy's judgments cost and were worth; NaN without."""
+    found = predictions_of(groups)
     scores = None if found is None else prediction_scores(found)
     costs = judgment_costs(run)
     return {
         "prediction_correlation": math.nan if scores is None else scores.correlation,
         "prediction_auc": math.nan if scores is None else scores.auc,
         "judgment_tokens": math.nan if costs is None else costs.token_share,
+        "judgment_unread": _mean(curriculum_column(run, "judge_failure_rate")),
         "judgment_time": math.nan if costs is None else costs.time_share,
     }
 

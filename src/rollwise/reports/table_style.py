@@ -26,6 +26,7 @@ COMPARISON_CSS = """
 .legend li { overflow-wrap: anywhere; }
 @media (min-width: 760px) { .four .panels { grid-template-columns: 1fr 1fr; } }
 details { margin-top: 12px; }
+.closed h3 { margin: 20px 0 8px; font-size: 16px; }
 a { color: var(--blue); }
 @media screen and (max-width: 760px) {
   .verdict p:first-of-type { font-size: 18px; }

@@ -1,10 +1,10 @@
 """A run's folder: options, the model it began with, logs and checkpoints.
 
-`config.yaml`, `model.json`, `rewards.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`, `evaluations.jsonl`,
-`evaluation_sets.json`, `checkpoints/`, `report.html`. Logs are only appended to while a run goes on. When it resumes
-from step s they are rolled back to s first, so that they hold each step once however often the run was killed; an
-evaluation after training has a line of its own. Logs of another run that began in the same folder are in `before-1/`,
-`before-2/`, ...; checkpoints of a course that was given up, by going on from an older one, are called
+`config.yaml`, `model.json`, `rewards.json`, `pool.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`,
+`evaluations.jsonl`, `evaluation_sets.json`, `checkpoints/`, `report.html`. Logs are only appended to while a run goes
+on. When it resumes from step s they are rolled back to s first, so that they hold each step once however often the run
+was killed; an evaluation after training has a line of its own. Logs of another run that began in the same folder are in
+`before-1/`, `before-2/`, ...; checkpoints of a course that was given up, by going on from an older one, are called
 `given-up-checkpoint-STEP`. The logs are on disk before a checkpoint counts, and a resume checks that they still reach
 it.
 """
@@ -34,6 +34,7 @@ from rollwise.runs.names import (
     LOCK_FILE,
     METRICS_FILE,
     MODEL_FILE,
+    POOL_FILE,
     PROMPTS_FILE,
     REWARDS_FILE,
     ROLLOUTS_FILE,
@@ -67,6 +68,7 @@ class RunFolder:
         self.config = self.path / CONFIG_FILE
         self.model = self.path / MODEL_FILE
         self.rewards = self.path / REWARDS_FILE
+        self.pool = self.path / POOL_FILE
         self.metrics = self.path / METRICS_FILE
         self.rollouts = self.path / ROLLOUTS_FILE
         self.prompts = self.path / PROMPTS_FILE
@@ -110,7 +112,8 @@ class RunFolder:
             raise
         except Exception:
             if not self.metrics.exists() and not self.rollouts.exists():
-                for path in (self.config, self.model, self.rewards, self.evaluation_sets, self.path / DATA_FILE):
+                made = (self.config, self.model, self.rewards, self.pool, self.evaluation_sets, self.path / DATA_FILE)
+                for path in made:
                     path.unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: another run's
                     self.checkpoints.rmdir()
@@ -205,7 +208,7 @@ class RunFolder:
             return
         number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
         aside = make_folder(self.path / f"before-{number}")
-        for path in [*logs, self.rewards, self.evaluation_sets, self.config, self.model]:
+        for path in [*logs, self.rewards, self.pool, self.evaluation_sets, self.config, self.model]:
             if path.exists():
                 path.rename(aside / path.name)
         logger.warning("the logs of an earlier run are in %s now", aside)

@@ -20,7 +20,8 @@ IntArray = NDArray[np.int64]
 PURPOSES = ("train", "measure", "screen")
 NO_NAME = -1
 NO_STEP = -1
-_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "reached")
+_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "reached",
+          "reached_own", "reached_tokens", "counted", "counted_tokens")  # fmt: skip
 _REAL = ("mean", "low", "best", "predicted", "predicted_variance", "own_mean", "own_variance")
 
 
@@ -47,6 +48,8 @@ class GroupTable:
         predicted_variance: (M,) the scores' variance expected then; NaN where nothing was.
         own_mean: (M,) mean reward of the ticket's own rollouts, which both expectations were about.
         own_variance: (M,) variance of their rewards, divided by n (METIS, equation 3); NaN for fewer than two.
+        lengths: (M, 2, 2) of the ticket's own rollouts with a reward: how many are unsolved and solved, and the tokens
+            of each; 0 where the line has no lengths.
         prompts: ids.
         lanes: names.
         categories: names.
@@ -68,6 +71,7 @@ class GroupTable:
     predicted_variance: FloatArray
     own_mean: FloatArray
     own_variance: FloatArray
+    lengths: IntArray
     prompts: list[str]
     lanes: list[str]
     categories: list[str]
@@ -125,6 +129,8 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
     best, share = real["best"], whole["reached"] / np.maximum(whole["count"], 1)
     rule = known or SolvedRule.guess(float(np.nanmax(best)) if np.isfinite(best).any() else math.nan)
     reached = np.where(best >= rule.threshold, share, 0.0)
+    solved = np.where(best >= rule.threshold, [whole["reached_own"], whole["reached_tokens"]], 0)
+    unsolved = np.stack([whole["counted"], whole["counted_tokens"]]) - solved
     return GroupTable(
         line=whole["line"],
         step=whole["step"],
@@ -140,6 +146,7 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
         predicted_variance=real["predicted_variance"],
         own_mean=real["own_mean"],
         own_variance=real["own_variance"],
+        lengths=np.stack([unsolved, solved]).transpose(2, 0, 1),
         solved=np.where(whole["count"] > 0, reached, np.nan),
         prompts=list(names["prompt"]),
         lanes=list(names["lane"]),
@@ -174,6 +181,24 @@ def _facts(
         "predicted_variance": variance if is_real(variance) else math.nan,
         "own_mean": sum(own) / len(own) if own else math.nan,
         "own_variance": _variance(own),
+        **_lengths(row, mark),
+    }
+
+
+def _lengths(row: Mapping[str, Any], mark: float) -> dict[str, int]:
+    """How many rollouts have a reward and a length, and their tokens; the same of those with a reward of `mark`."""
+    rewards, tokens = row.get("rewards"), row.get("tokens")
+    pairs: list[tuple[float, int]] = []
+    if isinstance(rewards, list) and isinstance(tokens, list) and len(rewards) == len(tokens):
+        pairs = [(r, n) for r, n in zip(rewards, tokens, strict=True) if is_real(r) and _is_whole(n)]
+    if not any(n for _, n in pairs):  # of an engine that does not tell lengths
+        pairs = []
+    reached = [n for reward, n in pairs if reward >= mark]
+    return {
+        "reached_own": len(reached),
+        "reached_tokens": sum(reached),
+        "counted": len(pairs),
+        "counted_tokens": sum(n for _, n in pairs),
     }
 
 

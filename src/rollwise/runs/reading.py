@@ -1,6 +1,6 @@
 """Reading a run's folder: `config.yaml`, `metrics.jsonl`, `rollouts.jsonl`.
 
-And `prompts.jsonl`, `model.json` and `rewards.json`, where they are there: older runs have none.
+And `prompts.jsonl`, `model.json`, `rewards.json` and `pool.json`, where they are there: older runs have none.
 
 The run may still be going, may have been killed in the middle of a line, and may have been resumed from a checkpoint
 older than its last line; a reader sees the one history that led to the policy. A file may also have been damaged: a
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError, MissingExtraError, StateFileError
 from rollwise.renamed import with_new_names
+from rollwise.runs.data_file import PoolFacts, read_pool_facts
 from rollwise.runs.lines import Faults, read_json_lines
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE, MODEL_FILE, PROMPTS_FILE, REWARDS_FILE, ROLLOUTS_FILE
 from rollwise.runs.solved import SolvedRule
@@ -50,6 +51,7 @@ class RunData:
         start: A hash of the weights that training began with; None where `model.json` does not say.
         rewards: The curriculum's `RewardSpec`: range, and from where on a rollout is solved; None where the folder
             does not say.
+        pool: The data set in numbers; None where the folder does not say.
     """
 
     path: Path
@@ -58,6 +60,7 @@ class RunData:
     metrics: dict[str, FloatArray]
     start: str | None = None
     rewards: RewardSpec | None = None
+    pool: PoolFacts | None = None
 
     @property
     def name(self) -> str:
@@ -105,17 +108,22 @@ class RunData:
             else:
                 faults.add_line(ROLLOUTS_FILE, number, f"no {REWARDS!r}")
 
-    def prompt_columns(self) -> dict[str, dict[str, Any]]:
+    def prompt_columns(self, faults: Faults | None = None) -> dict[str, dict[str, Any]]:
         """What the pool's columns held of each prompt that was asked for, by its id; empty where the file is absent.
+
+        What can't be read goes to `faults`, where given.
 
         Raises:
             StateFileError: A line other than the last is malformed.
         """
         path, found = self.path / PROMPTS_FILE, {}
-        for number, row in read_json_lines(path) if path.exists() else ():
-            if not isinstance(row.get("prompt_id"), str) or not isinstance(row.get("columns"), dict):
+        for number, row in read_json_lines(path, faults) if path.exists() else ():
+            if isinstance(row.get("prompt_id"), str) and isinstance(row.get("columns"), dict):
+                found[row["prompt_id"]] = row["columns"]
+            elif faults is None:
                 raise StateFileError(f"{path}, line {number}: holds no prompt's columns; mend or delete that line")
-            found[row["prompt_id"]] = row["columns"]
+            else:
+                faults.add_line(PROMPTS_FILE, number, "no prompt's columns")
         return found
 
 
@@ -156,7 +164,8 @@ def read_run(path: str | Path, faults: Faults | None = None) -> RunData:
     metrics = _read_metrics(folder / METRICS_FILE, faults)
     start = _read_start(folder / MODEL_FILE, faults)
     rewards = read_rewards(folder / REWARDS_FILE, faults)
-    return RunData(path=folder, config=config, config_text=text, metrics=metrics, start=start, rewards=rewards)
+    pool = read_pool_facts(folder, faults)
+    return RunData(folder, config, text, metrics, start, rewards, pool)
 
 
 def _refuse_foreign(path: Path) -> None:

@@ -163,7 +163,9 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
     speed += [f"{spent.step_s:.2g} s a step"] if spent.step_s else []
     speed += [f"overhead {100 * spent.overhead:.2g}%"] if spent.overhead is not None else []
     judge = _judge_facts(snapshot.judge, canvas)
-    named = [("pool", pool), ("belief", belief), ("judge", judge), ("spent", cost), ("speed", speed)]
+    replay = [] if snapshot.replay is None else snapshot.replay.facts()
+    named = [("pool", pool), ("priority", replay), ("belief", belief), ("judge", judge)]
+    named += [("spent", cost), ("speed", speed)]
     lines = [Text.assemble((f"{name:<{_LABEL + 2}}", "dim"), canvas.join(facts)) for name, facts in named if facts]
     lines += [Text(f"! {alarm}", style="bold yellow") for alarm in snapshot.alarms[:_MOST_ALARMS]]
     return Block(Group(*(canvas.line(line) for line in lines)), len(lines))

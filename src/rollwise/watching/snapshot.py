@@ -9,6 +9,7 @@ from rollwise.watching.calibration import Calibration
 from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine
 from rollwise.watching.judge import JudgeState
+from rollwise.watching.replay import ReplayState
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +87,7 @@ class Snapshot:
         alarms: what is worth a look, one line each.
         groups: the newest groups, newest first.
         judge: None where no judge chose.
+        replay: None where there is no prioritized replay.
         held_out: None where the evaluations' prompts have no categories.
     """
 
@@ -106,6 +108,7 @@ class Snapshot:
     alarms: tuple[str, ...]
     groups: tuple[GroupLine, ...]
     judge: JudgeState | None = None
+    replay: ReplayState | None = None
     held_out: HeldOut | None = None
 
     @property

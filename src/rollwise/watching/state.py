@@ -14,6 +14,7 @@ from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import judge_alarms, judge_state
 from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left, uncharged_seconds
+from rollwise.watching.replay import replay_state
 from rollwise.watching.snapshot import Category, Signal, Snapshot, Spent
 
 # Steps whose groups are counted for lanes and categories.
@@ -56,6 +57,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         alarms=_alarms(history, trained, categories, status, quiet_s),
         groups=tuple(reversed([g for g in history.groups if g.purpose == "train"][-NEWEST_GROUPS:])),
         judge=judge_state(history.latest),
+        replay=replay_state(history.latest),
         held_out=history.held_out,
     )
 
@@ -193,6 +195,8 @@ def _alarms(
         path = name.split("/")
         if path[-1] == "starved" and value > 0:
             alarms.append(f"starved prompts: {value:,.0f} (unsolved, and not asked for in long)")
+        if name == "curriculum/unseen_long":
+            alarms.append(f"prompts never asked for, though a pass over the pool is done: {value:,.0f}")
         if name == "curriculum/failed" and value > 0:
             alarms.append(f"rollouts that could not be scored: {value:,.0f}")
         if name == "curriculum/unscored" and value > 0:

@@ -24,7 +24,7 @@ RunMaker = Callable[..., Path]
 Rows = Callable[..., list[dict[str, Any]]]
 FIGURES = [
     "advantage", "belief_over_steps", "categories", "coverage", "effective_task_ratio", "lanes", "last_outcomes",
-    "outcomes", "overhead", "pools", "reliability", "score", "success_rates",
+    "outcomes", "overhead", "pools", "reliability", "response_length", "score", "success_rates",
 ]  # fmt: skip
 VOID = {"meta", "br", "img", "link", "input", "hr"}
 
@@ -76,13 +76,13 @@ def read_page(path: Path) -> tuple[str, Page]:
 def test_whole_report(whole_run: Path) -> None:
     text, page = read_page(whole_run / "report.html")
     assert page.tags.count("script") == 2  # the rollouts and the page's own
-    assert page.tags.count("svg") == 23  # score and ratio on four axes, four pairs, seven single panels
+    assert page.tags.count("svg") == 24  # score and ratio on four axes, four pairs, eight single panels
     assert len(page.ids) == len(set(page.ids))
     for said in ["countdown-replay-7", "prioritized-replay", "grpo", "pass@1", "curriculum overhead", "51,200"]:
         assert said in page.text
     for source in ["metrics.jsonl", "rollouts.jsonl", "config.yaml", "201 steps from 0 to 200", "3,200 groups"]:
         assert source in page.text
-    assert page.text.count("centred moving mean over 11 steps") == 9
+    assert page.text.count("centred moving mean over 11 steps") == 10
     assert "Damaged or missing" not in page.text
     assert "Not drawn" not in page.text
     assert "# a made-up run, for tests" in page.text
@@ -158,7 +158,7 @@ def test_one_whole_step(
 ) -> None:
     run = make_run(metric_rows(1, seed=0)[1:], rollout_rows(1, groups=2, seed=0))
     _, page = read_page(write_report(run))
-    assert page.tags.count("svg") == 20
+    assert page.tags.count("svg") == 21
     assert re.findall(r"(belief[^()]*) \(needs", page.text) == ["belief against outcome", "belief over the steps"]
     assert not recwarn.list
 
@@ -195,6 +195,7 @@ def test_curriculum_that_reports_nothing_has_no_pools(make_run: RunMaker, metric
     assert [spec.name for spec in specs] == ["score", "effective_task_ratio", "outcomes", "advantage", "overhead"]
     assert [needs.split(" (")[0] for needs in lacking] == [
         "success rates of the sampled prompts",
+        "response length",
         "sizes of the pools",
         "prompts by their last outcome",
         "lanes",

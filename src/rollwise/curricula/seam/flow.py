@@ -160,6 +160,8 @@ class Flow(Consulting):
         if self.alarm is not None and self.unscored is not None:
             asked, streak = self.columns["asked"], self.columns["streak"]
             self.alarm.count(chosen.slots, asked=asked, streak=streak, failing=self.unscored.failing)
+        if self.unseen is not None:
+            self.unseen.look(len(picks), self.step)
         return picks
 
     def _eligible(self, n: int) -> int:
@@ -225,13 +227,15 @@ class Flow(Consulting):
                 pool,
                 self.rails,
                 ties=TieBreaks(self.rng, self.id_hashes, self.columns),
+                columns=self.columns,
                 rotates=self.rotates,
+                measures=self.wants_probes,
                 before=before,
             )
             if ledger is None
             else Safeguards()
         )
-        self.guard, self.unscored, self.alarm = self.safeguards
+        self.guard, self.unscored, self.alarm, self.unseen = self.safeguards
         self.build()
 
     def mark(self, picks: Picks) -> None:

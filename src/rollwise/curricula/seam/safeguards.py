@@ -1,4 +1,4 @@
-"""What watches over a curriculum, whatever its method: rails, prompts without any reward, starved categories."""
+"""What watches over a curriculum, whatever its method: rails, prompts without any reward, starved and unseen ones."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 
+from rollwise.columns import Columns
 from rollwise.curricula.seam.rails import Guard, Rails
 from rollwise.curricula.seam.starvation import ALARM_SHARE, StarvationAlarm
 from rollwise.curricula.seam.unscored import Unscored
+from rollwise.curricula.seam.unseen import Unseen
 from rollwise.pool import PromptPool
 
 
@@ -20,11 +22,13 @@ class Safeguards(NamedTuple):
         guard: keeps the rails; None where they are off.
         unscored: sets aside what never gets a reward.
         alarm: names the categories that are starved; None in a pool without categories, and for a rotation.
+        unseen: tells where many prompts stay unseen; None for a method that measures prompts besides.
     """
 
     guard: Guard | None = None
     unscored: Unscored | None = None
     alarm: StarvationAlarm | None = None
+    unseen: Unseen | None = None
 
     @classmethod
     def of(
@@ -33,7 +37,9 @@ class Safeguards(NamedTuple):
         rails: Rails | None,
         *,
         ties: Callable[[np.ndarray], np.ndarray],
+        columns: Columns,
         rotates: bool,
+        measures: bool,
         before: Safeguards | None,
     ) -> Self:
         """Those of a curriculum with these prompts and rails.
@@ -42,25 +48,28 @@ class Safeguards(NamedTuple):
             pool: the prompts.
             rails: None: off.
             ties: uint32 tie-breakers (K,) of slots (K,).
+            columns: what is remembered of each prompt: how often it was asked for.
             rotates: whether the method serves every prompt in turn.
+            measures: whether it also rolls prompts out without training on them.
             before: the safeguards of the pool that it had before: these have warned already.
         """
         old = before or cls()
         guard = None if rails is None else Guard(rails, pool, ties=ties)
         unscored = Unscored(pool, ties=ties, sets_aside=not rotates, before=old.unscored)
+        unseen = None if measures else Unseen(columns, railed=rails is not None, before=old.unseen)
         if rotates or not pool.has_categories:
-            return cls(guard, unscored)
+            return cls(guard, unscored, unseen=unseen)
         share = ALARM_SHARE if rails is None else rails.alarm_share
-        return cls(guard, unscored, StarvationAlarm(pool, share=share, before=old.alarm))
+        return cls(guard, unscored, StarvationAlarm(pool, share=share, before=old.alarm), unseen)
 
     def metrics(self) -> dict[str, float]:
         """The metrics of all of them."""
         return {name: value for part in self if part is not None for name, value in part.metrics().items()}
 
     def state_dict(self) -> dict[str, Any]:
-        """The state of each, JSON-safe; None where there is none."""
-        parts = zip(("rails", "unscored", "alarm"), self, strict=True)
-        return {name: None if part is None else part.state_dict() for name, part in parts}
+        """The state of each that has one, JSON-safe; None where there is none."""
+        parts = {"rails": self.guard, "unscored": self.unscored, "alarm": self.alarm}
+        return {name: None if part is None else part.state_dict() for name, part in parts.items()}
 
     def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, added: np.ndarray) -> None:
         """Take back `state_dict`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,), slots `added` are new."""

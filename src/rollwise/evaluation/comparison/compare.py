@@ -20,15 +20,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation.categories import CategoryScores, category_measures, category_scores, measure_categories
+from rollwise.evaluation.categories import category_measures
 from rollwise.evaluation.comparison.data import ComparedRuns, Pair, Runs, Sorting, run_result, sort_runs
+from rollwise.evaluation.comparison.measured import MeasuredRun
 from rollwise.evaluation.comparison.methods import Methods
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
+from rollwise.evaluation.comparison.signals import method_signals
 from rollwise.evaluation.named_sets import aggregate_name, set_column, set_names
-from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_costs, measure_scores, score_measures
-from rollwise.runs.evaluations import read_evaluations
-from rollwise.runs.lines import Faults
-from rollwise.runs.reading import RunData
+from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_scores, score_measures
 from rollwise.runs.sets import Problem
 
 # What a share of the oracle's gain is taken of.
@@ -71,14 +70,16 @@ def compare_runs(
         raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {bootstrap!r} and {budget!r}")
     sorting = sort_runs(runs, budget)
     asked, columns = _Asked(runs, baseline, oracle, budget, bootstrap, seed, name), sorting.columns
-    scored = {pair: _categories(pair, run, sorting.problems) for pair, run in sorting.runs.items()}
-    found = {
-        pair: measure_scores(run, columns)
-        | measure_costs(run, sorting.compared.get((baseline, pair[1])))
-        | measure_categories(scored[pair])
+    every = {
+        pair: MeasuredRun.of(run, sorting.compared.get((baseline, pair[1])), columns)
         for pair, run in sorting.runs.items()
     }
-    categories = tuple({one.of.key("final"): one.of for pair in sorting.compared for one in scored[pair]}.values())
+    found = {pair: run.measures for pair, run in every.items()}
+    for pair, run in every.items():
+        sorting.problems += [Problem(*pair, "categories", sentence) for sentence in run.faults]
+    categories = tuple(
+        {one.of.key("final"): one.of for pair in sorting.compared for one in every[pair].categories}.values()
+    )
     measures = {**score_measures(columns), **COST_MEASURES, **category_measures(categories)}
     whole = asked.compare(sorting, measures, found)
     sets = {named: asked.compare_set(sorting, named, whole) for named in set_names(sorting.compared.values())}
@@ -86,18 +87,11 @@ def compare_runs(
     return replace(
         whole,
         sets={named: own for named, own in sets.items() if own is not None},
+        signals=method_signals(whole, {pair: run.signals for pair, run in every.items()}),
         categories=categories,
         aggregate=" or ".join(sorted(aggregates)),
         problems=(*problems, *whole.problems),
     )
-
-
-def _categories(pair: Pair, run: RunData, problems: list[Problem]) -> list[CategoryScores]:
-    """The run's scores by category; what could not be read of them joins `problems`."""
-    faults = Faults()
-    found = category_scores(read_evaluations(run.path, faults))
-    problems += [Problem(*pair, "categories", sentence) for sentence in faults.sentences()]
-    return found
 
 
 @dataclass(frozen=True)

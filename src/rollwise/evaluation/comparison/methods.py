@@ -18,10 +18,10 @@ from rollwise.evaluation.comparison.data import (
     relatives,
     resampled_relatives,
 )
+from rollwise.evaluation.comparison.mean_curves import MeanCurve
 from rollwise.evaluation.comparison.results import (
     AxisResult,
     Difference,
-    MeanCurve,
     MethodResult,
     OracleGain,
     Relative,
@@ -32,8 +32,8 @@ from rollwise.evaluation.comparison.results import (
 from rollwise.evaluation.curves import Curve, FloatArray, run_curve, time_of_best
 from rollwise.evaluation.run_measures import Measure
 
-# The parts of a budget over which the effective task ratio is averaged, for its curve.
-RATIO_PARTS = 20
+# The parts of a budget over which what each step has is averaged, for a curve.
+PARTS = 20
 
 
 @dataclass(frozen=True)
@@ -138,12 +138,7 @@ class Methods:
     def ratio(self, method: str, axis: str, seeds: Sequence[int], end: float) -> MeanCurve | None:
         """The effective task ratio averaged over parts of the way to `end`, then over seeds; x is each part's end."""
         found = [run_curve(self.data.runs[method, seed], "frac_mixed", axis) for seed in seeds]
-        curves = [curve for curve in found if curve is not None]
-        if not curves:
-            return None
-        parts = min(RATIO_PARTS, *(len(curve.x) for curve in curves))
-        edges = np.linspace(0, end, parts + 1)
-        return _mean_curve(edges[1:], np.stack([_part_means(curve, edges) for curve in curves]))
+        return mean_of_parts([curve for curve in found if curve is not None], end)
 
     def oracle_gain(self, oracle: str, key: str) -> OracleGain:
         """Whether the oracle beats the baseline; only then can the task tell methods apart."""
@@ -172,6 +167,14 @@ class Methods:
 def _mean_curve(x: FloatArray, y: FloatArray) -> MeanCurve:
     sd = y.std(axis=0, ddof=1).tolist() if len(y) > 1 else []
     return MeanCurve(tuple(x.tolist()), tuple(y.mean(axis=0).tolist()), tuple(sd))
+
+
+def mean_of_parts(curves: Sequence[Curve], end: float) -> MeanCurve | None:
+    """Curves averaged over at most 20 parts of the way to `end`, then over runs; x is each part's end."""
+    if not curves:
+        return None
+    edges = np.linspace(0, end, min(PARTS, *(len(curve.x) for curve in curves)) + 1)
+    return _mean_curve(edges[1:], np.stack([_part_means(curve, edges) for curve in curves]))
 
 
 def _part_means(curve: Curve, edges: FloatArray) -> FloatArray:

@@ -13,6 +13,7 @@ from typing import Any
 
 from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.categories import Category
+from rollwise.evaluation.comparison.mean_curves import MeanCurve, MethodSignals
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
 
@@ -67,15 +68,6 @@ class Relative:
     median: float
     reached: int
     n: int
-
-
-@dataclass(frozen=True)
-class MeanCurve:
-    """A curve averaged over seeds: x, mean and standard deviation, equally long; no deviation for one seed."""
-
-    x: tuple[float, ...]
-    mean: tuple[float, ...]
-    sd: tuple[float, ...]
 
 
 @dataclass(frozen=True)
@@ -212,6 +204,7 @@ class Comparison:
         provisional: No run has finished, so those that have begun are compared as far as they got.
         resamples: Random resamples for more than five seeds; up to five all n^n are used.
         aggregate: How the score is made from named evaluation sets, as "mean of sets"; "" without sets.
+        signals: What each method's steps were like, by method.
         sets: Of each named evaluation set the same comparison by its own score.
         categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
     """
@@ -230,6 +223,7 @@ class Comparison:
     provisional: bool
     resamples: int
     aggregate: str = ""
+    signals: dict[str, MethodSignals] = field(default_factory=dict)
     sets: dict[str, Comparison] = field(default_factory=dict)
     categories: tuple[Category, ...] = ()
 

@@ -42,10 +42,17 @@ Draw = Callable[[Axes], None]
 
 @dataclass(frozen=True)
 class ComparisonFigure:
-    """A figure, and the styles that its legend explains; none where its axes name the methods."""
+    """A figure, and the styles that its legend explains; none where its axes name the methods.
+
+    Attributes:
+        spec: The figure.
+        legend: The styles.
+        closed: Whether it is in the section that is closed at first.
+    """
 
     spec: FigureSpec
     legend: tuple[Style, ...]
+    closed: bool = False
 
     def files(self) -> list[FigureSpec]:
         """As it is saved: the legend as a last panel, and no more than a few panels in a file."""
@@ -114,7 +121,7 @@ def score_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         f"{amount(comparison.budgets[comparison.headline_axis].value, comparison.headline_axis)}. "
         f"{'Grey ones may go on beyond the edge. ' if _has_grey(styles) else ''}{_bands(comparison, styles)}"
     )
-    return ComparisonFigure(FigureSpec("score", "Score", caption, panels), _legend(styles))
+    return ComparisonFigure(FigureSpec("score", "Score", caption, panels), legend_of(styles))
 
 
 def ratio_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -132,7 +139,7 @@ def ratio_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
         "whether it pays is what the scores say."
     )
     return ComparisonFigure(
-        FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels), _legend(styles)
+        FigureSpec("effective_task_ratio", "Effective task ratio", caption, panels), legend_of(styles)
     )
 
 
@@ -146,7 +153,7 @@ def pass_at_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compa
         f"that it shows whether few samples gained, or many. Means over seeds. {_bands(comparison, styles)}"
     )
     panel = partial(draw_pass_at, comparison, styles)
-    return ComparisonFigure(FigureSpec("pass_at_k", "pass@k", caption, (panel,)), _legend(styles))
+    return ComparisonFigure(FigureSpec("pass_at_k", "pass@k", caption, (panel,)), legend_of(styles))
 
 
 def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
@@ -273,7 +280,7 @@ def _has_grey(styles: Mapping[str, Style]) -> bool:
     return any(style.color == GREY for style in styles.values())
 
 
-def _legend(styles: Mapping[str, Style]) -> tuple[Style, ...]:
+def legend_of(styles: Mapping[str, Style]) -> tuple[Style, ...]:
     """The styles that differ; all grey methods share one entry."""
     coloured = [style for style in styles.values() if style.color != GREY]
     grey = len(styles) - len(coloured)

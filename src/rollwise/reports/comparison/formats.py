@@ -54,7 +54,7 @@ def _terminal_judgments(comparison: Comparison) -> RichTable:
     from rich.text import Text
 
     table = RichTable(title=Text("\njudgments"), box=None, padding=(0, 2, 0, 0))
-    for name in ("method", "correlation", "AUC", "tokens", "time"):
+    for name in ("method", "correlation", "AUC", "unread", "tokens", "time"):
         left = name == "method"
         table.add_column(name, justify="left" if left else "right", min_width=0 if left else len(name), overflow="fold")
     for method in comparison.methods:

@@ -11,7 +11,7 @@ from rollwise.reports.comparison.sentences import NOTHING
 from rollwise.reports.words import count
 
 # What is known only of methods that predict, and of those that ask the policy.
-JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_tokens", "judgment_time")
+JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_unread", "judgment_tokens", "judgment_time")
 # Measures whose column is left out where it is 0, or unknown, for every method.
 _OFTEN_ZERO = frozenset(
     {"probe_rollouts", "probe_tokens", "refill_rollouts", "uncharged_rollouts", "uncharged_tokens", "uncharged_s"}
@@ -83,9 +83,9 @@ def _left_to_the_figure(comparison: Comparison) -> set[str]:
 
 
 def any_spent(comparison: Comparison, key: str) -> bool:
-    """Whether any method has a measure that is neither 0 nor unknown."""
+    """Whether any method has a measure that is neither 0 nor unknown; that no judgment was unreadable is known too."""
     means = [m.measures[key].mean for m in comparison.methods if key in m.measures]
-    return any(math.isfinite(mean) and mean != 0 for mean in means)
+    return any(math.isfinite(mean) and (mean != 0 or key == "judgment_unread") for mean in means)
 
 
 def _measure_table(comparison: Comparison, title: str, keys: list[str], note: str) -> Table:

@@ -17,6 +17,7 @@ from rollwise.reports.comparison.tables import all_tables, result_table
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
+from rollwise.runs.lines import enumeration
 
 # Of more evaluation sets the first ones' tables are open.
 OPENED_SETS = 3
@@ -35,8 +36,9 @@ def render_comparison(
     sections = [_header(comparison), _verdict(comparison), _table_section(comparison, result_table(comparison))]
     sections.append(_tables_section(comparison, "By evaluation set", set_tables(comparison), OPENED_SETS))
     sections.append(_tables_section(comparison, "By category", category_tables(comparison), OPENED_SETS))
-    sections += [_figure(figure, panels) for figure, panels in figures]
+    sections += [_figure(figure, panels) for figure, panels in figures if not figure.closed]
     sections += [
+        _closed([(figure, panels) for figure, panels in figures if figure.closed]),
         _tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
         _problems(comparison),
         runs_section(comparison, folder),
@@ -78,16 +80,32 @@ def _table(comparison: Comparison, table: Table) -> str:
     return sorted_table(table.head, rows)
 
 
+def _closed(figures: Sequence[tuple[ComparisonFigure, Sequence[str]]]) -> str:
+    """The figures of what the steps were like, behind a summary that names them."""
+    if not figures:
+        return ""
+    named = enumeration([figure.spec.title.lower() for figure, _ in figures])
+    drawn = "".join(f"<h3>{escape(figure.spec.title)}</h3>{_drawn(figure, panels)}" for figure, panels in figures)
+    return (
+        '<section class="wide closed"><h2>Step by step</h2>'
+        f"<details><summary>Every method's steps: {escape(named)}</summary>{drawn}</details></section>"
+    )
+
+
 def _figure(figure: ComparisonFigure, panels: Sequence[str]) -> str:
+    kind = "figure wide" if len(panels) > 1 else "figure"
+    kind += " four" if len(panels) == 4 else ""
+    return f'<section class="{kind}"><h2>{escape(figure.spec.title)}</h2>{_drawn(figure, panels)}</section>'
+
+
+def _drawn(figure: ComparisonFigure, panels: Sequence[str]) -> str:
     spec = figure.spec
     label = escape(spec.title, quote=True)
     drawn = "".join(f'<div class="panel" role="img" aria-label="{label}, panel {i}">{panel}</div>'
                     for i, panel in enumerate(panels, start=1))  # fmt: skip
-    kind = "figure wide" if len(panels) > 1 else "figure"
-    kind += " four" if len(panels) == 4 else ""
     return (
-        f'<section class="{kind}"><h2>{escape(spec.title)}</h2><figure>{_legend(figure.legend)}'
-        f'<div class="panels">{drawn}</div><figcaption>{escape(spec.caption)}</figcaption></figure></section>'
+        f'<figure>{_legend(figure.legend)}<div class="panels">{drawn}</div>'
+        f"<figcaption>{escape(spec.caption)}</figcaption></figure>"
     )
 
 

@@ -13,7 +13,8 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rollwise.evaluation.bootstrap import Interval
-from rollwise.evaluation.comparison.results import AxisResult, Comparison, MeanCurve, MethodResult
+from rollwise.evaluation.comparison.mean_curves import MeanCurve
+from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
 from rollwise.reports.drawing import GREY, INK, PALETTE, mark_ticks
 
@@ -47,11 +48,12 @@ def draw_curves(
         found = method.axes.get(axis)
         curve = None if found is None else pick(found)
         if curve is not None:
-            _draw_curve(ax, curve, scale, styles[method.name])
-    _finish(ax, unit, label, longest / scale)
+            draw_curve(ax, curve, scale, styles[method.name])
+    finish_panel(ax, unit, label, longest / scale)
 
 
-def _draw_curve(ax: Axes, curve: MeanCurve, scale: float, style: Style) -> None:
+def draw_curve(ax: Axes, curve: MeanCurve, scale: float, style: Style) -> None:
+    """One mean curve, with its band where its style has one; its x divided by `scale`."""
     x, mean = np.array(curve.x) / scale, np.array(curve.mean)
     order = 3.0 if style.color == INK else 1.0 if style.color == GREY else 2.0
     if style.band and curve.sd:
@@ -69,10 +71,10 @@ def draw_pair(
     own = styles[method.name]
     color = PALETTE[0] if own.color == GREY else own.color
     if base is not None:
-        _draw_curve(ax, base.curve, scale, Style("", INK, "--", 1.1, False))
-    _draw_curve(ax, method.axes[axis].curve, scale, Style("", color, "-", 1.8, True))
-    ax.set_title(_short(method.name), fontsize=9, loc="left")
-    _finish(ax, unit, label, comparison.budgets[axis].value / scale)
+        draw_curve(ax, base.curve, scale, Style("", INK, "--", 1.1, False))
+    draw_curve(ax, method.axes[axis].curve, scale, Style("", color, "-", 1.8, True))
+    ax.set_title(short_label(method.name), fontsize=9, loc="left")
+    finish_panel(ax, unit, label, comparison.budgets[axis].value / scale)
     every = [mean for m in comparison.methods if axis in m.axes for mean in m.axes[axis].curve.mean]
     room = 0.15 * (max(every) - min(every)) or 0.1
     ax.set_ylim(min(every) - room, max(every) + room)  # the same in every panel
@@ -119,7 +121,7 @@ def draw_pass_at(comparison: Comparison, styles: Mapping[str, Style], ax: Axes) 
         if all(found):
             mean, sd = (np.array([getattr(one, name) for one in found]) for name in ("mean", "sd"))
             curve = MeanCurve(x=tuple(ks), mean=tuple(mean), sd=tuple(sd))
-            _draw_curve(ax, curve, 1.0, styles[method.name])
+            draw_curve(ax, curve, 1.0, styles[method.name])
     ax.set_xscale("log", base=2)
     ax.set_xticks(ks, [str(k) for k in ks])
     ax.set_xlabel("k")
@@ -137,7 +139,7 @@ def draw_bars(styles: Mapping[str, Style], rows: Mapping[str, float], label: str
 
 def name_rows(ax: Axes, styles: Mapping[str, Style], names: Sequence[str], label: str) -> None:
     """The methods down the left, the first at the top, and a figure high enough for them."""
-    ax.set_yticks(range(len(names)), [_short(styles[name].label) for name in names])
+    ax.set_yticks(range(len(names)), [short_label(styles[name].label) for name in names])
     ax.set_ylim(len(names) - 0.4, -0.6)
     ax.grid(visible=False, axis="y")
     ax.xaxis.set_major_locator(MaxNLocator(5))
@@ -150,10 +152,11 @@ def draw_legend(legend: Sequence[Style], ax: Axes) -> None:
     """The legend alone, for a file."""
     ax.axis("off")
     handles = [Line2D([], [], color=s.color, linestyle=s.linestyle, linewidth=s.width) for s in legend]
-    ax.legend(handles, [_short(style.label) for style in legend], loc="center left", borderaxespad=0)
+    ax.legend(handles, [short_label(style.label) for style in legend], loc="center left", borderaxespad=0)
 
 
-def _finish(ax: Axes, x_label: str, y_label: str, right: float) -> None:
+def finish_panel(ax: Axes, x_label: str, y_label: str, right: float) -> None:
+    """Labels, ticks, and the x axis from 0 to `right`."""
     ax.set_xlabel(x_label)
     ax.set_ylabel(y_label)
     mark_ticks(ax, x_label)
@@ -178,6 +181,7 @@ def _ends(interval: Interval | None) -> tuple[float, ...]:
     return () if interval is None else (interval.low, interval.high)
 
 
-def _short(name: str) -> str:
+def short_label(name: str) -> str:
+    """A method's name as a figure has it, cut where it is long."""
     name = name if len(name) <= LONGEST_NAME else name[: LONGEST_NAME - 1] + "…"
     return f" {name}" if name.startswith("_") else name  # matplotlib leaves out labels that begin with "_"

@@ -27,11 +27,13 @@ LEAST_COVERAGE = 1e-12
 def pool_size(run: RunData, groups: GroupTable) -> int | None:
     """The pool's size; None where the files don't tell.
 
-    From the last `curriculum/coverage`, the share of the pool that was asked for by that step, and the prompts that
-    were; else the config's `num_prompts`. Never less than the prompts that were asked for. While a run goes on, and
-    after a kill, `rollouts.jsonl` is a step ahead of that line.
+    From `pool.json`; in older runs from the last `curriculum/coverage`, the share of the pool that was asked for by
+    that step, and the prompts that were; else the config's `num_prompts`. Never less than the prompts that were asked
+    for. While a run goes on, and after a kill, `rollouts.jsonl` is a step ahead of that line.
     """
     asked = int(np.unique(groups.prompt[groups.train]).size)
+    if run.pool is not None:
+        return max(asked, run.pool.prompts)
     coverage = run.column("curriculum/coverage")
     known = np.flatnonzero(np.isfinite(coverage) & (coverage > LEAST_COVERAGE))
     if known.size and asked:

@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
 
-from rollwise.evaluation.dynamics import success_rate_heatmap, sums_by_step
+from rollwise.evaluation import RunData
+from rollwise.evaluation.difficulty import difficulty_of
+from rollwise.evaluation.dynamics import sums_by_step
+from rollwise.evaluation.success_rates import rate_counts, success_map
 from rollwise.reports.drawing import (
     BLUE,
     FEW_POINTS,
-    INK,
+    GREEN,
     PALETTE,
     WIDE,
     FigureSpec,
-    draw_heatmap,
     draw_stack,
+    draw_trend,
     finish_axes,
-    heatmap_legend,
     legend_label,
 )
-from rollwise.reports.run.budgets import stack_smoothing
+from rollwise.reports.run.budgets import any_finite, smoothing, stack_smoothing
 from rollwise.reports.run.digest import MOST_LANES, OTHER_LANES, RolloutDigest
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, moving_mean, smoothing_window, thin_evenly
+from rollwise.reports.success_map import draw_success_map
 from rollwise.runs.group_table import NO_NAME, NO_STEP, GroupTable
 
-# Most columns of steps in a heatmap, and most success rates besides 0.
+# Most columns of steps in a heatmap.
 MOST_COLUMNS = 80
-MOST_RATES = 16
 # A mean over fewer groups than this is noise, and not drawn.
 FEWEST_IN_WINDOW = 3
 
@@ -38,38 +40,19 @@ FEWEST_IN_WINDOW = 3
 @figure(40, "success rates of the sampled prompts (needs rollouts.jsonl with step and rewards)")
 def heatmap_figure(groups: GroupTable) -> FigureSpec | None:
     """Success rates of the sampled prompts over steps, as BOTS draws them (appendix F.4, Figure 7)."""
-    kept = groups.train & groups.judged & (groups.step != NO_STEP)
-    steps, rates, counts = groups.step[kept], groups.solved[kept], groups.count[kept]
-    if not steps.size:
+    counts = rate_counts(groups)
+    found = None if counts is None else success_map([counts], MOST_COLUMNS)
+    if found is None:
         return None
-    size = Counter(counts.tolist()).most_common(1)[0][0]
-    levels = min(max(size, 1), MOST_RATES) + 1
-    first, last = int(steps.min()), int(steps.max())
-    width = -(-(last - first + 1) // MOST_COLUMNS)
-    edges = np.arange(first, last + width + 1, width, dtype=np.float64) - 0.5
-    shares = success_rate_heatmap(steps, rates, edges, levels)
-    rate_edges = (np.arange(levels + 1) - 0.5) / (levels - 1)
-    means = (shares * np.linspace(0, 1, levels)[:, None]).sum(axis=0)
-    centres = (edges[:-1] + edges[1:]) / 2
-
-    def draw(ax: Axes) -> None:
-        draw_heatmap(ax, edges, rate_edges, shares, color=BLUE)
-        window = smoothing_window(int(np.isfinite(means).sum()))
-        known = np.isfinite(means)
-        ax.plot(centres[known], moving_mean(means[known], window), color=INK, linestyle="--", linewidth=1.2)
-        finish_axes(ax, "training step", "success rate of a group")
-        ax.set_xlim(edges[0], edges[-1])
-        heatmap_legend(ax, color=BLUE)
-
-    span = "a step" if width == 1 else f"{width} steps"
+    span = "a step" if found.width == 1 else f"{found.width} steps"
     caption = (
         f"As BOTS draws it (Figure 7): each column is {span}, each row a success rate, from 0 to 1 in steps of "
-        f"1/{levels - 1}; the stronger a cell, the greater the share (percent, above) of the groups sampled then that "
-        f"had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (all failed) and the "
-        "top row (all solved) teach nothing. "
-        "Dashed: the mean."
+        f"1/{len(found.shares) - 1}; the stronger a cell, the greater the share (percent, above) of the groups sampled "
+        f"then that had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (all failed) and the "
+        "top row (all solved) teach nothing. Dashed: the mean."
     )
-    return FigureSpec("success_rates", "Success rates of the sampled prompts", caption, (draw,), WIDE)
+    panel = partial(draw_success_map, found=found)
+    return FigureSpec("success_rates", "Success rates of the sampled prompts", caption, (panel,), WIDE)
 
 
 @figure(100, "lanes (needs rollouts.jsonl with step and lane)")
@@ -141,10 +124,36 @@ def categories_figure(groups: GroupTable) -> FigureSpec | None:
 
     caption = (
         "First each category's share of the step's groups, then the mean pass rate of its groups (share of rollouts "
-        f"with {groups.rule.words} or more){stack_smoothing(at)}. SEC's Figure 3 draws the same shift as the "
-        "mean difficulty of what was sampled; a run's files hold categories, which need not be numbers."
+        f"with {groups.rule.words} or more){stack_smoothing(at)}."
     )
     return FigureSpec("categories", "Categories", caption, (draw_shares, draw_rates), WIDE)
+
+
+@figure(115, "mean difficulty", when=difficulty_of)
+def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
+    """Mean difficulty of the step's prompts, beside the data set's: SEC's Figure 3."""
+    found = difficulty_of(run, groups)
+    kept = groups.train & (groups.step != NO_STEP)
+    if found is None or not any_finite(found.sampled[kept]):
+        return None
+    kept &= np.isfinite(found.sampled)
+    whole = np.zeros(np.count_nonzero(kept), dtype=np.int64)
+    steps, sums = sums_by_step(groups.step[kept], whole, 1, found.sampled[kept])
+    means = sums[:, 0] / sums_by_step(groups.step[kept], whole, 1)[1][:, 0]
+
+    def draw(ax: Axes) -> None:
+        draw_trend(ax, steps.astype(np.float64), means, color=BLUE, label="sampled")
+        if np.isfinite(found.mean):
+            ax.axhline(found.mean, color=GREEN, linestyle="--", linewidth=1.2, label="data set")
+        finish_axes(ax, "training step", f"mean {found.of}", legend=True)
+
+    data = "dashed, the mean of the whole data set" if np.isfinite(found.mean) else "the folder does not say the data's"
+    words = "level, the number in the category's name" if found.of == "level" else "difficulty, the column of that name"
+    caption = (
+        f"As SEC's Figure 3: the mean {words}, of the step's prompts; {data}. Above the dashed line the curriculum "
+        f"samples harder prompts than uniform sampling would{smoothing(means)}."
+    )
+    return FigureSpec("difficulty", "Difficulty of the sampled prompts", caption, (draw,), WIDE)
 
 
 def pooled_names(names: list[str], kinds: FloatArray) -> tuple[list[str], FloatArray]:

@@ -1,6 +1,9 @@
-"""Figures of the pool: the method's own pools, prompts by their last outcome, coverage and visits."""
+"""Figures of the pool: the method's own pools and flips, prompts by their last outcome, coverage and visits."""
 
 from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -21,14 +24,17 @@ from rollwise.reports.drawing import (
     WIDE,
     FigureSpec,
     draw_stack,
+    draw_trend,
     finish_axes,
+    from_zero,
 )
-from rollwise.reports.run.budgets import any_finite, complete, stack_smoothing
+from rollwise.reports.run.budgets import any_finite, complete, smoothing, stack_smoothing
 from rollwise.reports.run.digest import pool_size
 from rollwise.reports.run.figures import figure
-from rollwise.reports.series import finite_pair, thin_evenly
+from rollwise.reports.series import FloatArray, finite_pair, thin_evenly
 from rollwise.runs.group_table import NO_STEP, GroupTable
 
+Panel = Callable[[Axes], None]
 _POOLS = ("heap", "solved", "unsolved")
 # Most bars of a histogram; with more, a bar spans several numbers of visits.
 MOST_BARS = 24
@@ -56,6 +62,46 @@ def pools_figure(run: RunData) -> FigureSpec | None:
     line = "; the dashed line counts the prompts not yet seen, wherever they are kept" if any_finite(unseen) else ""
     caption = f"Prompts in the curriculum's heap, solved and unsolved pools{stack_smoothing(steps)}{line}."
     return FigureSpec("pools", "Sizes of the pools", caption, (draw,), WIDE)
+
+
+def has_flips(run: RunData) -> bool:
+    """Whether prioritized replay chose in this run, and logged what its paper's Figure 3 draws."""
+    prefix = _pools_prefix(run)
+    return prefix is not None and any_finite(run.column(f"{prefix}flips_solved"))
+
+
+@figure(85, "rates, priorities and flips of prioritized replay", when=has_flips)
+def replay_figure(run: RunData) -> FigureSpec | None:
+    """Deviation of the success rates, mean priority, and what came back from the pools: PR's Figure 3, row 2."""
+    prefix = str(_pools_prefix(run))
+    spread, priority = run.column(f"{prefix}score_std"), run.column(f"{prefix}mean_priority")
+    flips = {name: run.column(f"{prefix}flips_{name}") for name in ("solved", "unsolved")}
+
+    def draw(ax: Axes, values: FloatArray, color: str, label: str) -> None:
+        draw_trend(ax, run.metrics["step"], values, color=color)
+        from_zero(ax, values)
+        finish_axes(ax, "training step", label)
+
+    def draw_flips(ax: Axes) -> None:
+        for (name, values), color in zip(flips.items(), (SKY, GREY), strict=True):
+            x, y = thin_evenly(*finite_pair(run.metrics["step"], values))
+            marker = "o" if len(x) <= FEW_POINTS else None
+            ax.plot(x, y, color=color, label=f"out of {name}", marker=marker, markersize=3.5)
+        from_zero(ax, np.concatenate(list(flips.values())))
+        finish_axes(ax, "training step", "prompts that left a pool", legend=True)
+
+    panels: list[Panel] = []
+    if any_finite(spread):
+        panels.append(partial(draw, values=spread, color=BLUE, label="deviation of success rates"))
+    if any_finite(priority):
+        panels.append(partial(draw, values=priority, color=VERMILLION, label="mean priority"))
+    caption = (
+        "As prioritized replay's Figure 3, row 2: the standard deviation of the average success rates of all prompts "
+        "seen (near 0: they can't be told apart), the mean priority of those of them that are in the heap (prompts not "
+        "yet seen wait at initial_priority, 0.2 by default, until enough of the others fall below it), and how often, "
+        f"from the beginning on, a prompt left the solved or the unsolved pool after a retest{smoothing(spread)}."
+    )
+    return FigureSpec("replay", "Priorities and flips", caption, (*panels, draw_flips), WIDE)
 
 
 def _pools_prefix(run: RunData) -> str | None:

@@ -9,12 +9,14 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from rollwise.evaluation import RunData
+from rollwise.evaluation.lengths import ALL, SOLVED, UNSOLVED, lengths_by_step
 from rollwise.evaluation.named_sets import aggregate_name
 from rollwise.evaluation.phases import EVALUATION, phase_seconds, phase_table, recorded_phases, step_seconds
 from rollwise.reports.drawing import (
     BLUE,
     GREEN,
     GREY,
+    INK,
     LONGEST_LABEL,
     ORANGE,
     PALETTE,
@@ -43,11 +45,13 @@ from rollwise.reports.run.budgets import (
 )
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray, finite_pair
+from rollwise.runs.group_table import GroupTable
 
 # With fewer k than this pass@k is no curve.
 FEWEST_KS = 3
 # More evaluations than this get small markers, which then merge into a line.
 MOST_MARKERS = 50
+_LENGTHS = ((SOLVED, GREEN, "solved", "-"), (UNSOLVED, VERMILLION, "not solved", "-"), (ALL, INK, "all", "--"))
 
 
 @figure(10, "score (needs eval/pass@k, eval/reward, success or reward)")
@@ -188,6 +192,29 @@ def rewards_figure(run: RunData) -> FigureSpec | None:
 
     caption = "Mean of each reward function over the step's rollouts; their weighted sum is trained on."
     return FigureSpec("rewards", "Rewards", caption, (draw,), WIDE)
+
+
+@figure(65, "response length (needs rollouts.jsonl with step, rewards and tokens)")
+def length_figure(groups: GroupTable) -> FigureSpec | None:
+    """Mean tokens of a completion by step, of solved rollouts, of the others, and of all."""
+    steps, lengths = lengths_by_step(groups)
+    if not len(steps):
+        return None
+    at = steps.astype(np.float64)
+
+    def draw(ax: Axes) -> None:
+        for part, color, label, linestyle in _LENGTHS:
+            if any_finite(lengths[:, part]):
+                draw_trend(ax, at, lengths[:, part], color=color, label=label, linestyle=linestyle)
+        from_zero(ax, lengths)
+        finish_axes(ax, "training step", "tokens of a completion", legend=True)
+
+    caption = (
+        f"Mean length of the step's completions: of rollouts with {groups.rule.words} or more, of the others, and of "
+        "all. Prioritized replay's bias (section 4.4) prefers prompts that are mostly solved, so that answers become "
+        f"shorter; only the two apart tell shorter answers from more solved ones{smoothing(*lengths.T)}."
+    )
+    return FigureSpec("response_length", "Response length", caption, (draw,), WIDE)
 
 
 def overhead_shares(run: RunData) -> FloatArray:

@@ -34,6 +34,7 @@ class PageParts:
         figures: Each figure with its panels as `<svg>` elements.
         lacking: The figures that could not be drawn, each with what it needs.
         problems: What could not be read, a sentence each.
+        alarms: What the run warned of, a sentence each.
         details: HTML that stands under a figure's caption, by the figure's name.
         sections: Further sections after the figures, as title and HTML.
         sample: The groups that the page can search.
@@ -45,6 +46,7 @@ class PageParts:
     figures: Sequence[tuple[FigureSpec, Sequence[str]]]
     lacking: Sequence[str]
     problems: Sequence[str] = ()
+    alarms: Sequence[str] = ()
     details: Mapping[str, str] = field(default_factory=dict)
     sections: Sequence[tuple[str, str]] = ()
     sample: Sample = field(default_factory=lambda: Sample([], 0))
@@ -52,7 +54,7 @@ class PageParts:
 
 def render_page(parts: PageParts) -> str:
     """The whole page."""
-    sections = [_header(parts.run), _problems(parts.problems), _headline_table(parts.numbers)]
+    sections = [_header(parts.run), _problems(parts.problems), _alarms(parts.alarms), _headline_table(parts.numbers)]
     sections += [_figure(spec, panels, parts.details.get(spec.name, "")) for spec, panels in parts.figures]
     sections += [f'<section class="wide"><h2>{escape(title)}</h2>{body}</section>' for title, body in parts.sections]
     if parts.lacking:
@@ -70,6 +72,13 @@ def _problems(sentences: Sequence[str]) -> str:
         '<section class="problems"><h2>Damaged or missing</h2><p>The page was made from the rest; this is not in '
         f"its numbers:</p><ul>{items}</ul></section>"
     )
+
+
+def _alarms(sentences: Sequence[str]) -> str:
+    if not sentences:
+        return ""
+    items = "".join(f"<li>{escape(sentence)}</li>" for sentence in sentences)
+    return f'<section class="problems"><h2>Worth a look</h2><ul>{items}</ul></section>'
 
 
 def _header(run: RunData) -> str:

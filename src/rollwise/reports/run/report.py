@@ -8,7 +8,7 @@ from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
 from rollwise.reports.run.digest import digest_lines, headlines
 from rollwise.reports.run.judgments import judgment_headline
-from rollwise.reports.run.problems import find_problems
+from rollwise.reports.run.problems import find_alarms, find_problems
 from rollwise.reports.run.rollouts_section import rollouts_parts
 from rollwise.reports.run.tables import category_table
 from rollwise.runs.evaluations import read_evaluations
@@ -56,6 +56,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         figures=[(spec, inline_panels(spec)) for spec in specs],
         lacking=lacking,
         problems=find_problems(run, digest.table, faults),
+        alarms=find_alarms(run, digest.table),
         details=details,
         sections=sections,
         sample=sample,

@@ -7,11 +7,9 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.runs.data_file import category_columns
 from rollwise.tickets.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
-
-_NUMBERS = ("reference_pass_rates", "difficulty", "embedding")
-"""Columns that make groups of prompts without naming them."""
 
 
 def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str, Any]]:
@@ -89,11 +87,6 @@ def _line(
         **({} if labels is None else {"failures": labels}),
         **({} if category is None else {"category": category}),
     }
-
-
-def category_columns(grouped_by: Sequence[str]) -> list[str]:
-    """The columns that name a prompt's category: those that the method groups by, else `category`."""
-    return [column for column in grouped_by if column not in _NUMBERS] or ["category"]
 
 
 def category_of(row: Mapping[str, Any], named: Sequence[str]) -> str | None:

@@ -1,16 +1,17 @@
-"""Writes `prompts.jsonl`: the columns of each prompt that was asked for, a line a prompt.
+"""Writes `prompts.jsonl`, the columns of each prompt that was asked for, and `pool.json`, the data set in numbers.
 
 A log of rollouts alone could be replayed only for methods that need nothing but categories.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from rollwise.pool import PromptPool
+from rollwise.runs.data_file import pool_facts, write_pool_facts
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.lines import read_log
 
@@ -28,13 +29,25 @@ class PromptLog:
     def __init__(self, folder: RunFolder) -> None:
         self.folder = folder
         self._written: set[str] = set()
+        self._pool: PromptPool | None = None  # as `pool.json` has it
 
     def resume(self) -> None:
         """Go on after what the file holds, once it has been rolled back."""
+        self._pool = None
         self._written = {line["prompt_id"] for _, line in read_log(self.folder.prompts)}
 
-    def add(self, step: int, prompt_ids: Iterable[str], pool: PromptPool) -> None:
-        """Write those of the prompts that are new and in the pool."""
+    def add(self, step: int, prompt_ids: Iterable[str], pool: PromptPool, grouped_by: Sequence[str] = ()) -> None:
+        """Write those of the prompts that are new and in the pool; and the pool in numbers, where it is another.
+
+        Args:
+            step: the step they were asked for.
+            prompt_ids: their ids.
+            pool: the pool.
+            grouped_by: the columns by which the method groups prompts.
+        """
+        if pool is not self._pool:
+            self._pool = pool
+            write_pool_facts(self.folder.path, pool_facts(pool, grouped_by))
         new = [id_ for id_ in dict.fromkeys(prompt_ids) if id_ not in self._written and id_ in pool]
         found = {id_: columns for id_ in new if (columns := _columns(pool, pool.slot(id_)))}
         if found:

@@ -48,9 +48,9 @@ class Recorder(TrainerCallback):
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
     when the next step begins. `evaluations.jsonl` has a line for each evaluation and set, with each prompt's results;
     `prompts.jsonl` one for each prompt, from when it is first asked for. `rewards.json` has the curriculum's
-    `RewardSpec`, so that who reads the folder knows what counts as solved. `config.yaml` and
-    `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there
-    (`rollwise train` does). On ranks other than 0 it does nothing.
+    `RewardSpec`, so that who reads the folder knows what counts as solved, `pool.json` the data set in numbers.
+    `config.yaml` and `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of
+    another kind there (`rollwise train` does). On ranks other than 0 it does nothing.
 
     Args:
         folder: where to write: a path, or a `RunFolder`.
@@ -105,8 +105,9 @@ class Recorder(TrainerCallback):
         Where a step has several generations, its means are over the groups of all of them, its counts are summed.
         """
         asked = [probe.ticket for probe in groups.probes] + groups.tickets
-        self.prompts.add(groups.step, (ticket.prompt_id for ticket in asked), self._trainer.curriculum.pool)
-        self.folder.append(self.folder.rollouts, group_lines(groups, self._trainer.curriculum.grouped_by or ()))
+        curriculum = self._trainer.curriculum
+        self.prompts.add(groups.step, (t.prompt_id for t in asked), curriculum.pool, curriculum.grouped_by or ())
+        self.folder.append(self.folder.rollouts, group_lines(groups, curriculum.grouped_by or ()))
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens

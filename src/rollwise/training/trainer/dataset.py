@@ -12,8 +12,9 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids
+from rollwise.runs.data_file import category_columns
 from rollwise.runs.evaluations import EvaluationSet
-from rollwise.training.recording.group_lines import category_columns, category_of
+from rollwise.training.recording.group_lines import category_of
 
 logger = logging.getLogger(__name__)
 

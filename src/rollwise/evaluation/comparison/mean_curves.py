@@ -1,0 +1,30 @@
+"""Curves of a method, averaged over its seeds, as plain records."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rollwise.evaluation.success_rates import SuccessMap
+
+
+@dataclass(frozen=True)
+class MeanCurve:
+    """A curve averaged over seeds: x, mean and standard deviation, equally long; no deviation for one seed."""
+
+    x: tuple[float, ...]
+    mean: tuple[float, ...]
+    sd: tuple[float, ...]
+
+
+@dataclass(frozen=True)
+class MethodSignals:
+    """What a method's steps were like: of all its compared runs, as far as all of them came by the headline's budget.
+
+    Attributes:
+        curves: By the names of `evaluation.signals.SIGNALS`, over training steps, averaged over parts of the way and
+            then over seeds; one that no run has is absent.
+        rates: The success rates of the groups of all its runs together; None where they have none.
+    """
+
+    curves: dict[str, MeanCurve]
+    rates: SuccessMap | None
