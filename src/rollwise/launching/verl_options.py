@@ -88,6 +88,7 @@ VERL: Mapping[str, Option] = {
     **dict.fromkeys(
         ("data", "prompt_column", "answer_column", "category", "id", "system", "template"), Option(by=_DATA)
     ),
+    **dict.fromkeys(("where", "limit", "stratify", "limit_seed"), Option(by=_DATA)),
     **dict.fromkeys(("task", "task_options", "eval_data", "num_prompts", "eval_prompts", "profile"), Option(by=_DATA)),
     **dict.fromkeys(
         ("reward", "reward_weights", "success", "reward_low", "reward_high", "solved_at"), Option(by=_REWARD)

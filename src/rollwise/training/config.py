@@ -18,7 +18,7 @@ from rollwise.models import EMBEDDED, JUDGING
 from rollwise.options import check_number, check_options, check_text, check_whole
 from rollwise.plugins import short_name
 from rollwise.renamed import with_new_names
-from rollwise.sampling.config import OwnData
+from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
 NO_GATE = "none"
@@ -171,7 +171,7 @@ class TrainConfig(OwnData):
             )
         if self.data:
             return
-        for name in ("reward", "eval_data", "system", "template", "answer_column", "category"):
+        for name in ("reward", "eval_data", "system", "template", "answer_column", "category", *SELECTION):
             if getattr(self, name) is not None:
                 raise ConfigError(f"{name} describes data of one's own: give --data, or leave it out")
 
