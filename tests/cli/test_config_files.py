@@ -129,7 +129,7 @@ def test_a_printed_simulation_is_the_same(
 def test_a_launched_file_printed_and_fed_back_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("launch", str(EXAMPLES / "launch/metis-math.yaml"), "--engine", "verl")
     (tmp_path / "my.yaml").write_text(printed(capsys, *words))
-    assert "ppo_mini_batch_size: 64" in (tmp_path / "my.yaml").read_text()
+    assert "mini_batch_prompts: 64" in (tmp_path / "my.yaml").read_text()
     assert printed(capsys, "launch", str(tmp_path / "my.yaml")) == (tmp_path / "my.yaml").read_text()
 
 

@@ -160,10 +160,10 @@ def test_values_are_written_in_hydras_grammar() -> None:
     assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
 
 
-def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> None:
-    assert len(RECIPES) == 8
+def test_the_recipes_are_read_and_need_no_more_than_their_data(tmp_path: Path) -> None:
+    assert len(RECIPES) == 9
     for path in RECIPES:
-        own, extra = recipe(path, data)
+        own, extra = recipe(path, tmp_path)
         own.check_parts()
         if "--engine trl" in path.read_text():
             assert not extra.options
@@ -173,8 +173,8 @@ def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> No
             assert made["data.train_batch_size"] == str(own.prompts_per_step)
 
 
-def test_embeddings_reach_verl_by_name(data: Path) -> None:
-    own, _ = recipe(ROOT / "examples/launch/frontier-0.5b-countdown.yaml", data)
+def test_embeddings_reach_verl_by_name(tmp_path: Path) -> None:
+    own, _ = recipe(ROOT / "examples/launch/frontier-0.5b-countdown.yaml", tmp_path)
     own.num_prompts = 12
     made = keys(Launch("verl", own, Machines(1), Extra()).command(write=False))
     assert made["+data.rollwise.columns"] == "{embedding:embedding}"

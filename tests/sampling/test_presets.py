@@ -130,6 +130,19 @@ PARTS: dict[str, tuple[str, str, str | None, str | None]] = {
 }
 
 
+PAGE = Path(__file__).parents[2] / "docs/howto/presets.md"
+BEGIN, END = "<!-- table -->\n", "<!-- end of the table -->"
+
+
+def table() -> str:
+    lines = ["| preset | what | rows | on the hub | revision | reward |", "|---|---|--:|---|---|---|"]
+    for name, suite in SUITES.items():
+        rows = "" if suite.rows is None else f"{suite.rows:,}"
+        hub, revision = (f"`{suite.hub}`", f"`{suite.revision[:7]}`") if suite.hub else ("", "")
+        lines.append(f"| `{name}` | {suite.about} | {rows} | {hub} | {revision} | `{suite.reward}` |")
+    return "\n".join(lines) + "\n"
+
+
 def copied(path: Path, *rows: dict[str, Any]) -> str:
     path.write_text("".join(json.dumps(row) + "\n" for row in rows))
     return str(path)
@@ -157,6 +170,10 @@ def test_a_row_of_the_hub(name: str, tmp_path: Path) -> None:
 def test_all_suites_have_a_row_here() -> None:
     assert set(ROWS) == set(PARTS) == set(SUITES)
     assert all(len(suite.revision) == 40 or suite.revision == "main" for suite in SUITES.values())
+
+
+def test_the_page_has_all_presets() -> None:
+    assert PAGE.read_text().split(BEGIN)[1].split(END)[0] == table(), "run this file to write it"
 
 
 def test_programs_of_all_suites_have_their_tests_in_one_form(tmp_path: Path) -> None:
@@ -352,3 +369,8 @@ def test_secs_reward() -> None:
         0,
         None,
     ]
+
+
+if __name__ == "__main__":
+    before, rest = PAGE.read_text().split(BEGIN)
+    PAGE.write_text(before + BEGIN + table() + END + rest.split(END)[1])

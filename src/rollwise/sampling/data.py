@@ -16,7 +16,7 @@ from rollwise.sampling.columns import categories_of, check_one_form, ids_of, nam
 from rollwise.sampling.config import DataConfig, OwnData, check_selection
 from rollwise.sampling.files import read_rows
 from rollwise.sampling.lookup import Row
-from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, suite_of
+from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
 from rollwise.sampling.selection import chosen_rows, strata_of
 from rollwise.tasks import TASKS, Task
 
@@ -128,9 +128,13 @@ def own_rows(config: OwnData) -> list[Row]:
         if not read:
             raise PoolError(f"{source} has no rows; give at least one prompt")
         rows += named_columns(chosen_rows(read, config.conditions, source), config, source)
-    for one in config.sources:
-        if is_preset(one):
-            rows += _preset_rows(one, config)
+    presets = {one: _preset_rows(one, config) for one in config.sources if is_preset(one)}
+    rows += [row for own in presets.values() for row in own]
+    column = config.category or "category"
+    if any(column in row for row in rows):
+        for one, own in presets.items():  # beside data with categories, one without is a category itself
+            for row in own:
+                row.setdefault(column, suite_of(one)[0])
     names = dict.fromkeys(name for row in rows for name in row)
     return [{name: row.get(name) for name in names} for row in rows]
 
@@ -144,9 +148,9 @@ def _preset_rows(source: str, config: OwnData) -> list[Row]:
     for row in rows:
         if "id" in row:
             row[config.id] = row["id"]
-        if config.category not in (None, *row) and "category" in row:
-            row[str(config.category)] = row["category"]
-    return rows
+        if config.category is not None and (value := row.get(config.category, row.get("category"))) is not None:
+            row[config.category] = str(value)  # as text, as other presets and files may have text there
+    return [slim(row, (config.id, config.category, config.stratify)) for row in rows]
 
 
 def limited(data: PromptData, config: DataConfig, source: str) -> PromptData:

@@ -6,7 +6,6 @@ import logging
 import pickle
 import zlib
 from collections.abc import Sequence
-from typing import Any
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
@@ -19,8 +18,7 @@ from rollwise.sampling.suites import SUITES, Suite
 logger = logging.getLogger(__name__)
 
 PREFIX = "preset:"
-_TESTS = {"public_test_cases", "private_test_cases", "test", "test_setup_code", "checker", "generator", "validator"}
-"""Columns of text that are in `answer`, or are of no use without a sandbox."""
+_OURS = ("prompt", "answer", "id", "category", "reference_pass_rates")
 
 
 def is_preset(source: str) -> bool:
@@ -67,7 +65,7 @@ def check_scorer(source: str, rewards: Sequence[str]) -> None:
 
 
 def preset_rows(source: str, where: Sequence[str] = ()) -> list[Row]:
-    """The rows of a preset that fulfil `where`: their own columns of text and numbers, and `prompt` and `answer`.
+    """The rows of a preset that fulfil `where`: their own columns, and `prompt`, `answer` and others that are made.
 
     Raises:
         ConfigError: an unknown preset, or data that can't be read.
@@ -87,9 +85,19 @@ def preset_rows(source: str, where: Sequence[str] = ()) -> list[Row]:
         raise PoolError(f"{source!r} has no rows after its filters ({'; '.join(suite.keep)}); give more")
     made = [_made(row, name, suite, f"{source}, row {at}") for at, row in enumerate(rows, start=1)]
     whole = [{**row, **own} for row, own in zip(rows, made, strict=True)]
-    kept = [dict(row) for row in chosen_rows(whole, where, repr(source))]
-    names = set().union(*made)
-    return [{k: value for k, value in row.items() if k in names or _is_plain(k, value)} for row in kept]
+    return chosen_rows(whole, where, repr(source))
+
+
+def slim(row: Row, named: Sequence[str | None]) -> Row:
+    """A preset's row without its own columns of text and lists, but for those that options name.
+
+    Several presets have columns of one name and of different kinds, and programs have long ones.
+    """
+    return {
+        name: value
+        for name, value in row.items()
+        if name in (*_OURS, *named) or (isinstance(value, int | float) and not isinstance(value, bool))
+    }
 
 
 def _from_hub(name: str, suite: Suite) -> list[Row]:
@@ -122,9 +130,3 @@ def _made(row: Row, name: str, suite: Suite, where: str) -> Row:
     except (KeyError, IndexError, TypeError, ValueError, zlib.error, pickle.UnpicklingError, EOFError) as error:
         raise PoolError(f"{where} has another form than {suite.hub or 'reasoning-gym'} ({error!r:.80})") from error
     return {**made, "id": f"{name}:{made['id']}"} if "id" in made else made
-
-
-def _is_plain(column: str, value: Any) -> bool:
-    if column in _TESTS or (column == "difficulty" and isinstance(value, str)):  # a pool's difficulty is a number
-        return False
-    return value is None or isinstance(value, str | int | float)
