@@ -129,12 +129,10 @@ def test_training_and_evaluation_share_the_declaration_and_other_held_out_data_a
 ) -> None:
     config = TrainConfig(data=data, reward="exact", model="m", where="source == math", limit=40)
     task = OwnTask(config, verifier=None, eval_data=None, evaluated=True)
-    assert task.held_out is not None
-    assert len(task.data) + len(task.held_out) == 40
+    assert len(task.data) + len(task.eval_records(100, 0)) == 40
     other = written(tmp_path / "b.jsonl", [{"prompt": "1+1", "answer": "2"}, {"prompt": "2+2", "answer": "4"}])
     task = OwnTask(config, verifier=None, eval_data=other, evaluated=True)
-    assert task.held_out is not None
-    assert (len(task.data), len(task.held_out)) == (40, 2)
+    assert (len(task.data), len(task.eval_records(100, 0))) == (40, 2)
 
 
 def test_a_task_has_options_of_its_own() -> None:
