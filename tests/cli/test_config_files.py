@@ -67,7 +67,7 @@ def test_what_is_printed_and_fed_back_is_the_same(
     words = command.split()
     actions = options_in(parser_of(command))
     skipped = {"resume", "curriculum", "task", "gate", "gate_options"} if command == "train" else set()
-    skipped |= {f.name for f in fields(OwnData)} | {"eval_data"}  # they need one another
+    skipped |= {f.name for f in fields(OwnData)} | {"eval_data", "mini_batch_prompts"}  # they need one another
     for action in actions.values():
         if not action.option_strings:
             words += ["x"] if action.required else []
@@ -115,6 +115,24 @@ def test_a_printed_plan_finds_its_files_from_anywhere(tmp_path: Path, capsys: py
     assert read_plan(path).config("u", 1, Path()).model == str((tmp_path / "starts/mine-1").resolve())
 
 
+def test_a_plan_finds_the_copies_of_its_presets(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "a.jsonl").write_text('{"problem": "1+1", "answer": "2"}\n')
+    base = {
+        "data": "preset:aime25=a.jsonl",
+        "eval_data": {"m": ["preset:amc"], "a": "preset:aime25=a.jsonl"},
+        "model": "m",
+    }
+    plan = {"name": "mine", "seeds": [0], "base": base, "methods": {"u": {"curriculum": "uniform"}}}
+    (tmp_path / "plan.yaml").write_text(yaml.safe_dump(plan))
+    (tmp_path / "below").mkdir()
+    path = tmp_path / "below/plan.yaml"
+    path.write_text(printed(capsys, "compare", str(tmp_path / "plan.yaml")))
+    for one in (tmp_path / "plan.yaml", path):
+        config = read_plan(one).config("u", 0, Path())
+        assert config.data == f"preset:aime25={tmp_path / 'a.jsonl'}"
+        assert config.eval_data == {"m": ["preset:amc"], "a": config.data}
+
+
 @pytest.mark.parametrize("arguments", [*([str(path)] for path in SIMULATIONS), ["--replay", str(REPLAY)]])
 def test_a_printed_simulation_is_the_same(
     arguments: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
@@ -129,7 +147,7 @@ def test_a_printed_simulation_is_the_same(
 def test_a_launched_file_printed_and_fed_back_is_the_same(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     words = ("launch", str(EXAMPLES / "launch/metis-math.yaml"), "--engine", "verl")
     (tmp_path / "my.yaml").write_text(printed(capsys, *words))
-    assert "ppo_mini_batch_size: 64" in (tmp_path / "my.yaml").read_text()
+    assert "mini_batch_prompts: 64" in (tmp_path / "my.yaml").read_text()
     assert printed(capsys, "launch", str(tmp_path / "my.yaml")) == (tmp_path / "my.yaml").read_text()
 
 

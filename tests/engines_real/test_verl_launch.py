@@ -46,7 +46,7 @@ def test_verl_reads_every_key_of_a_recipe_and_a_model_of_its_architecture(
 ) -> None:
     from verl.workers.config import HFModelConfig
 
-    config, extra = recipe(path, _data(tmp_path))
+    config, extra = recipe(path, tmp_path)
     config = replace(config, model=str(random_model))
     check_keys(verl_command(config, verl_task(config), Machines(8), extra, resume=False))
     assert HFModelConfig(path=config.model).hf_config.architectures == ["Qwen2ForCausalLM"]

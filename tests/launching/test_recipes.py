@@ -1,15 +1,16 @@
 """Every recipe of examples/launch, dry-run with a model of the same architecture and random weights."""
 
 import io
-import json
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
+import yaml
 from random_model import save_random_model
 from recipes import RECIPES, recipe
 from rich.console import Console
 
+from rollwise.cli import main
 from rollwise.training.dry_run import dry_run
 
 
@@ -22,13 +23,49 @@ def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_recipe_is_dry_run_with_random_weights(path: Path, model: Path, tmp_path: Path) -> None:
     if "task: bfcl" in path.read_text():
         pytest.importorskip("bfcl_eval")
-    data = tmp_path / "sums.jsonl"
-    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "type": f"kind-{i % 3}", "level": i % 5} for i in range(900)]
-    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
-    config, _ = recipe(path, data)
+    config, _ = recipe(path, tmp_path)
     said = io.StringIO()
     estimate = dry_run(replace(config, model=str(model)), console=Console(file=said, width=200))
     cost = estimate.of(config)
-    assert cost.rollouts >= config.steps * config.prompts_per_step * config.num_generations
+    assert cost.rollouts >= config.steps // config.updates * config.prompts_per_step * config.num_generations
     assert str(config.max_completion_length) in said.getvalue().replace(",", "")
     assert "prompt" in said.getvalue()
+
+
+METIS = {"learning_rate": 2e-6, "max_completion_length": 8192, "num_generations": 8}
+SHORT = {"learning_rate": 1e-6, "max_completion_length": 4096}
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [
+        ("metis-math", {"prompts_per_step": 256, "mini_batch_prompts": 64, **METIS}),
+        ("metis-code", {"prompts_per_step": 128, "mini_batch_prompts": 64, **METIS}),
+        ("metis-agentic", {"prompts_per_step": 64, "mini_batch_prompts": 64, **SHORT}),
+        ("sec-3b-math", {"prompts_per_step": 256, "num_generations": 8, **SHORT}),
+        ("sec-3b-countdown", {"prompts_per_step": 256, "num_generations": 8, "learning_rate": 1e-6, "steps": 240}),
+        ("bots-1.5b-math", {"prompts_per_step": 256, "mini_batch_prompts": 32, "num_generations": 16, "updates": 8}),
+        ("bots-7b-math", {"prompts_per_step": 512, "mini_batch_prompts": 64, "num_generations": 16, "updates": 8}),
+        ("prioritized-7b-math", {"prompts_per_step": 4, "num_generations": 8, "temperature": 0.7, "steps": 250}),
+        ("frontier-0.5b-countdown", {"prompts_per_step": 64, "num_generations": 8, "learning_rate": 1e-5, "steps": 80}),
+    ],
+)  # fmt: skip
+def test_the_numbers_are_the_papers(name: str, settings: dict[str, float], tmp_path: Path) -> None:
+    config, extra = recipe(next(path for path in RECIPES if path.stem == name), tmp_path, rows=80)
+    assert {key: getattr(config, key) for key in settings} == settings
+    assert "ppo_mini_batch_size" not in str(extra.options)
+
+
+def test_table_7_is_read_by_the_commands_of_the_head(capsys: pytest.CaptureFixture[str]) -> None:
+    folder = Path(__file__).parents[2] / "examples/head"
+    for name, command in (
+        ("rollouts", "rollouts countdown"),
+        ("calibration", "rollouts countdown"),
+        ("fit", "head fit rollouts/table7"),
+        ("evaluate", "head evaluate rollouts/table7-held-out"),
+    ):
+        path = folder / f"table7-{name}.yaml"
+        assert main([*command.split(), "--config", str(path), "--print_config"]) == 0
+        printed = yaml.safe_load(capsys.readouterr().out)
+        assert yaml.safe_load(path.read_text()).items() <= printed.items()
+    assert len(list(folder.glob("table7-*.yaml"))) == 4

@@ -70,6 +70,18 @@ def test_options_reach_verl_by_its_own_names(data: Path, tmp_path: Path) -> None
     assert made["data.dataloader_num_workers"] == "0"
 
 
+def test_mini_batches_are_verls_and_its_steps_are_batches(data: Path) -> None:
+    counts = {"steps": 12, "warmup_steps": 4, "eval_every": 8, "save_every": 4}
+    made = keys(command(config(data, prompts_per_step=8, mini_batch_prompts=2, **counts)))
+    assert (made["data.train_batch_size"], made["actor_rollout_ref.actor.ppo_mini_batch_size"]) == ("8", "2")
+    assert made["trainer.total_training_steps"] == "3"
+    assert made["actor_rollout_ref.actor.optim.lr_warmup_steps"] == "1"
+    assert (made["trainer.test_freq"], made["trainer.save_freq"]) == ("2", "1")
+    assert made["actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu"] == "4"  # 8 rollouts on 2 GPUs
+    with pytest.raises(rw.ConfigError, match="each of 4 optimiser steps here: steps must be a multiple of 4, got 10"):
+        command(config(data, prompts_per_step=8, mini_batch_prompts=2, **{**counts, "steps": 10}))
+
+
 def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
     extra = Extra({"trainer": {"nnodes": 3}, "data.max_prompt_length": 64, "data": {"rollwise": {"run": "x"}}}, ["a=b"])
     made = command(config(data), extra)
@@ -156,10 +168,10 @@ def test_values_are_written_in_hydras_grammar() -> None:
     assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
 
 
-def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> None:
-    assert len(RECIPES) == 8
+def test_the_recipes_are_read_and_need_no_more_than_their_data(tmp_path: Path) -> None:
+    assert len(RECIPES) == 9
     for path in RECIPES:
-        own, extra = recipe(path, data)
+        own, extra = recipe(path, tmp_path)
         own.check_parts()
         if "--engine trl" in path.read_text():
             assert not extra.options
@@ -169,8 +181,8 @@ def test_the_recipes_are_read_and_need_no_more_than_their_data(data: Path) -> No
             assert made["data.train_batch_size"] == str(own.prompts_per_step)
 
 
-def test_embeddings_reach_verl_by_name(data: Path) -> None:
-    own, _ = recipe(ROOT / "examples/launch/frontier-0.5b-countdown.yaml", data)
+def test_embeddings_reach_verl_by_name(tmp_path: Path) -> None:
+    own, _ = recipe(ROOT / "examples/launch/frontier-0.5b-countdown.yaml", tmp_path)
     own.num_prompts = 12
     made = keys(Launch("verl", own, Machines(1), Extra()).command(write=False))
     assert made["+data.rollwise.columns"] == "{embedding:embedding}"

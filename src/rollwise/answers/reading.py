@@ -14,6 +14,7 @@ ANSWER_COLUMNS = ("answer", "ground_truth", "solution", "gold", "label", "expect
 
 _TAG = re.compile("</?answer>", re.IGNORECASE)
 _HASHED = re.compile(r"####\s*(.+)")
+_BRACES = re.compile(r"\\(?:boxed|fbox)\s*\{|\\.|[{}]", re.DOTALL)
 
 
 def recorded_answer(row: Mapping[str, Any], column: str | None = None) -> str | None:
@@ -56,7 +57,7 @@ def marked_answer(text: str) -> str | None:
     >>> marked_answer("4 and 5 are 9 #### 9"), marked_answer("Step 1: 4 and 5")
     ('9', None)
     """
-    boxed = _boxed(text)
+    boxed = boxed_answer(text)
     if boxed is not None:
         return boxed
     for found in (_tagged(text), next(reversed(_HASHED.findall(text)), None)):
@@ -76,13 +77,19 @@ def _tagged(text: str) -> str | None:
     return last
 
 
-def _boxed(text: str) -> str | None:
-    start = text.rfind("\\boxed{")
-    if start < 0:
-        return None
-    depth, begin = 1, start + len("\\boxed{")
-    for at in range(begin, len(text)):
-        depth += {"{": 1, "}": -1}.get(text[at], 0)
-        if depth == 0:
-            return text[begin:at].strip() or None
-    return None
+def boxed_answer(text: str) -> str | None:
+    r"""What stands in the last `\boxed{}` whose braces balance; None where there is none, or it is blank.
+
+    >>> boxed_answer(r"\boxed{1}, no: \boxed{\frac{1}{2}} and \boxed{3"), boxed_answer("1/2")
+    ('\\frac{1}{2}', None)
+    """
+    opened: list[tuple[bool, int]] = []  # one pass, as a model in a loop writes very many boxes without an end
+    begin, last = -1, None
+    for mark in _BRACES.finditer(text):
+        if mark[0][-1] == "{" and mark[0] != "\\{":
+            opened.append((mark[0] != "{", mark.end()))
+        elif mark[0] == "}" and opened:
+            boxed, start = opened.pop()
+            if boxed and start > begin:
+                begin, last = start, text[start : mark.start()]
+    return (last or "").strip() or None

@@ -33,19 +33,35 @@ def command_parser(**options: Any) -> ArgumentParser:
 
 
 def gathered(arguments: Iterable[str], options: Iterable[str]) -> list[str]:
-    """Several values behind one of `options` as one list, in the form in which YAML has it; all else is left alone.
+    """Several values of one of `options` as one list, in the form in which YAML has it; all else is left alone.
+
+    They stand behind one another, or the option is given again.
 
     >>> gathered(["train", "--reward", "math", "r.py:brief", "--steps", "3", "--data", "a.csv"], ["--reward", "--data"])
     ['train', '--reward', '["math", "r.py:brief"]', '--steps', '3', '--data', 'a.csv']
+    >>> gathered(["--where", "a >= 3", "--seed", "1", "--where", "b == x"], ["--where"])
+    ['--where', '["a >= 3", "b == x"]', '--seed', '1']
     """
-    given, out, several = list(arguments), [], set(options)
+    given, several = list(arguments), set(options)
+    out: list[str | list[str]] = []
+    found: dict[str, list[str]] = {}
     while given:
-        out.append(given.pop(0))
-        values: list[str] = []
-        while out[-1] in several and given and not given[0].startswith("--"):
-            values.append(given.pop(0))
-        out += [json.dumps(values)] if len(values) > 1 else values
-    return out
+        word = given.pop(0)
+        name, equals, value = word.partition("=")
+        if name not in several:
+            out.append(word)
+            continue
+        if name not in found:
+            found[name] = []
+            out += [name, found[name]]
+        found[name] += [value] if equals else []
+        while not equals and given and not given[0].startswith("--"):
+            found[name].append(given.pop(0))
+    return [word for one in out for word in ([one] if isinstance(one, str) else _as_yaml(one))]
+
+
+def _as_yaml(values: list[str]) -> list[str]:
+    return [json.dumps(values)] if len(values) > 1 else values
 
 
 def with_overrides(arguments: Iterable[str]) -> list[str]:

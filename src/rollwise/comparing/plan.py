@@ -14,6 +14,7 @@ from rollwise.models import is_embedded
 from rollwise.options import check_whole, did_you_mean
 from rollwise.renamed import with_new_names
 from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
+from rollwise.sampling.presets import is_preset
 from rollwise.state import make_folder
 from rollwise.training.config import TrainConfig
 from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
@@ -152,7 +153,8 @@ class Plan:
 
     def _absolute(self, path: str) -> str:
         moved = any(self._placed(path, seed) != self._filled(path, seed) for seed in self.seeds)
-        return str(self.root.resolve() / path) if moved else path
+        preset, equals, copy = path.partition("=") if is_preset(path) else ("", "", path)
+        return f"{preset}{equals}{self.root.resolve() / copy}" if moved else path
 
     def _filled(self, path: str, seed: int) -> str:
         """A path of the plan for a run with this seed."""
@@ -227,6 +229,9 @@ def _plan_of(values: Any, path: Path) -> Plan:
 
 def _located(given: Any, folder: Path) -> Any:
     """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
+    if is_preset(str(given)) and "=" in given:
+        preset, _, copy = given.partition("=")
+        return f"{preset}={_located(copy, folder)}"
     file, colon, name = str(given).partition(".py:")  # a reward in a file: rewards.py:accuracy
     path = folder / (f"{file}.py" if colon else file)
     found = not is_embedded(str(given)) and path.exists()

@@ -72,22 +72,43 @@ def _peft(config: TrainConfig) -> dict[str, Any]:
     return {f"actor_rollout_ref.model.{_LORA[key]}": value for key, value in config.peft.items()}
 
 
+def _batches(config: TrainConfig, name: str) -> int:
+    """An option that counts optimiser steps, in verl's steps, which are batches of `prompts_per_step`."""
+    value: int = getattr(config, name)
+    if value % config.updates:
+        raise ConfigError(
+            f"verl counts batches, each of {config.updates} optimiser steps here: {name} must be a multiple of "
+            f"{config.updates}, got {value!r}"
+        )
+    return value // config.updates
+
+
+def _counted(name: str, key: str) -> Option:
+    return Option((key,), make=lambda config: {key: _batches(config, name)})
+
+
+def _mini_batch(config: TrainConfig) -> dict[str, Any]:
+    return {_MINI_BATCH: config.mini_batch_prompts or config.prompts_per_step}
+
+
 def _evaluation(config: TrainConfig) -> dict[str, Any]:
     if not config.eval_prompts:
         return {"trainer.test_freq": -1, "trainer.val_before_train": False}
-    return {"trainer.test_freq": config.eval_every, "trainer.val_before_train": True}
+    return {"trainer.test_freq": _batches(config, "eval_every"), "trainer.val_before_train": True}
 
 
 def _reports(config: TrainConfig) -> dict[str, Any]:
     return {"trainer.logger": ["console", *([] if config.report_to == "none" else [config.report_to])]}
 
 
+_MINI_BATCH = "actor_rollout_ref.actor.ppo_mini_batch_size"
 _DATA = "read by rollwise, and written to the run's folder as verl's parquet"
 _REWARD = "called by rollwise's reward function, which verl calls"
 VERL: Mapping[str, Option] = {
     **dict.fromkeys(
         ("data", "prompt_column", "answer_column", "category", "id", "system", "template"), Option(by=_DATA)
     ),
+    **dict.fromkeys(("where", "limit", "stratify", "limit_seed"), Option(by=_DATA)),
     **dict.fromkeys(("task", "task_options", "eval_data", "num_prompts", "eval_prompts", "profile"), Option(by=_DATA)),
     **dict.fromkeys(
         ("reward", "reward_weights", "success", "reward_low", "reward_high", "solved_at"), Option(by=_REWARD)
@@ -99,20 +120,23 @@ VERL: Mapping[str, Option] = {
     "gate_options": Option(refused="verl's filter has no such options"),
     "trainer": Option(("algorithm.adv_estimator",)),
     "trainer_options": Option(refused="they are TRL's; verl's own keys go under engine_options"),
-    "steps": Option(("trainer.total_training_steps",)),
+    "steps": _counted("steps", "trainer.total_training_steps"),
     "token_budget": Option(refused="verl ends by steps"),
     "max_hours": Option(refused="verl ends by steps"),
-    "prompts_per_step": Option(("data.train_batch_size", "actor_rollout_ref.actor.ppo_mini_batch_size")),
+    "prompts_per_step": Option(("data.train_batch_size",)),
+    "mini_batch_prompts": Option((_MINI_BATCH,), make=_mini_batch),
     "num_generations": Option(("actor_rollout_ref.rollout.n", "+data.rollwise.n_rollouts")),
     "advantages": Option(by="algorithm.norm_adv_by_std_in_grpo", make=_advantages),
     "learning_rate": Option(("actor_rollout_ref.actor.optim.lr",)),
-    "warmup_steps": Option(("actor_rollout_ref.actor.optim.lr_warmup_steps",)),
+    "warmup_steps": _counted("warmup_steps", "actor_rollout_ref.actor.optim.lr_warmup_steps"),
     "temperature": Option(
         ("actor_rollout_ref.rollout.temperature", "actor_rollout_ref.rollout.val_kwargs.temperature")
     ),
     "eval_temperature": Option(("actor_rollout_ref.rollout.val_kwargs.temperature",)),
     "max_completion_length": Option(by="data.max_response_length; by default the task's, 512 for data of one's own"),
-    "micro_batch": Option(by="actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, at most a GPU's share of a step"),
+    "micro_batch": Option(
+        by="actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, at most a GPU's share of an optimiser step"
+    ),
     "probe_batch": Option(refused="verl's loader has no rollouts that are not trained on"),
     "max_judgment_length": Option(refused="a judgment there is as long as its format needs"),
     "eval_every": Option(
@@ -120,7 +144,7 @@ VERL: Mapping[str, Option] = {
     ),
     "num_generations_eval": Option(("actor_rollout_ref.rollout.val_kwargs.n",)),
     "eval_aggregate": Option(refused="all sets are one there, in which each prompt weighs the same"),
-    "save_every": Option(("trainer.save_freq",)),
+    "save_every": _counted("save_every", "trainer.save_freq"),
     "keep_checkpoints": Option(("trainer.max_actor_ckpt_to_keep",)),
     "keep_best": Option(refused="verl keeps the newest"),
     "seed": Option(

@@ -1,7 +1,7 @@
-r"""Built-in rewards, in TRL's signature: `math`, `exact` and `regex:PATTERN`. Each is 1 or 0.
+r"""Built-in rewards, in TRL's signature: `math`, `hendrycks`, `exact`, `boxed` and `regex:PATTERN`.
 
-They compare the final answer of a completion with the column `answer`: what the completion marks (`\boxed{}`, `####`,
-`<answer>`, "the answer is"), else its last number or a short last line.
+`math` and `exact` compare the final answer of a completion with the column `answer`: what the completion marks
+(`\boxed{}`, `####`, `<answer>`, "the answer is"), else its last number or a short last line.
 """
 
 from __future__ import annotations
@@ -10,10 +10,26 @@ import re
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from rollwise.answers import final_answer, math_equal, recorded_answer, same_answer
+from rollwise.answers import (
+    boxed_answer,
+    final_answer,
+    hendrycks_equal,
+    math_equal,
+    recorded_answer,
+    same_answer,
+)
 from rollwise.answers.maths import check_math
 from rollwise.errors import ConfigError
 from rollwise.tasks.base import completion_text
+
+FORMAT_REWARD = 0.1
+NO_SANDBOX = (
+    "rollwise has no sandbox yet, so it runs no programs; give --reward file.py:function, which runs each program in a "
+    "sandbox of yours"
+)
+CODE = "code"
+ANSWERS = ("math", "hendrycks", "exact", "boxed")
+"""Built-in rewards that compare an answer with the recorded one."""
 
 Reward = Callable[..., list[float | None]]
 
@@ -34,6 +50,27 @@ def exact(completions: Sequence[Any], answer: Sequence[Any], **columns: Any) -> 
     [1.0, 0.0]
     """
     return _compared(completions, answer, same_answer)
+
+
+def hendrycks(completions: Sequence[Any], answer: Sequence[Any], **columns: Any) -> list[float | None]:
+    r"""1 where the last `\boxed{}` equals `answer` after MATH's own normalisation; None where none is recorded.
+
+    >>> hendrycks(["so \\boxed{\\frac12}", "1/2"], answer=["1/2", "1/2"])
+    [1.0, 0.0]
+    """
+    given = [boxed_answer(completion_text(one)) for one in completions]
+    return [_score(own, gold, hendrycks_equal) for own, gold in zip(given, answer, strict=True)]
+
+
+def boxed(completions: Sequence[Any], answer: Sequence[Any], **columns: Any) -> list[float | None]:
+    r"""SEC's reward: 1 where the last `\boxed{}` is `answer`, 0.1 where it is another, 0 without a box.
+
+    >>> boxed(["\\boxed{Alice}", "\\boxed{Bob}", "Alice"], answer=["alice"] * 3)
+    [1.0, 0.1, 0.0]
+    """
+    given = [boxed_answer(completion_text(one)) for one in completions]
+    scores = [_score(own, gold, same_answer) for own, gold in zip(given, answer, strict=True)]
+    return [FORMAT_REWARD if own and score == 0.0 else score for own, score in zip(given, scores, strict=True)]
 
 
 def regex(pattern: str) -> Reward:
@@ -66,7 +103,7 @@ def built_in(name: str) -> Reward | None:
     """The reward called `name`; None if no built-in one is.
 
     Raises:
-        ConfigError: `regex` without a pattern, or with a wrong one.
+        ConfigError: `regex` without a pattern, or with a wrong one; `code`, as no sandbox is there.
         MissingExtraError: math-verify is not installed.
     """
     kind, _, pattern = name.partition(":")
@@ -76,7 +113,9 @@ def built_in(name: str) -> Reward | None:
         return regex(pattern)
     if name == "math":
         check_math()
-    return {"math": math, "exact": exact}.get(name)
+    if name == CODE:
+        raise ConfigError(f"reward 'code' is the share of a program's tests that pass, and {NO_SANDBOX}")
+    return {"math": math, "hendrycks": hendrycks, "exact": exact, "boxed": boxed}.get(name)
 
 
 def _compared(

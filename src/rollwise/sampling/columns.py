@@ -12,25 +12,8 @@ from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
 from rollwise.prompt_ids import assign_ids
 from rollwise.sampling.config import OwnData
-
-Row = dict[str, Any]
-_ABSENT = object()
-
-
-def lookup(row: Mapping[str, Any], column: str) -> Any:
-    """The value of a column, or of a path such as `extra_info.question`; `_ABSENT` where there is none.
-
-    >>> lookup({"a.b": 1, "a": {"b": 2, "c": {"d": 3}}}, "a.b"), lookup({"a": {"c": {"d": 3}}}, "a.c.d")
-    (1, 3)
-    """
-    if column in row:
-        return row[column]
-    value: Any = row
-    for part in column.split("."):
-        if not isinstance(value, Mapping) or part not in value:
-            return _ABSENT
-        value = value[part]
-    return value
+from rollwise.sampling.lookup import ABSENT, Row, lookup
+from rollwise.sampling.suites import TEMPLATES
 
 
 def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
@@ -46,23 +29,27 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
     if config.id != "id":
         wanted[config.id] = "id"
     for name, option in wanted.items():
-        if name is not None and all(lookup(row, name) is _ABSENT for row in rows):
+        if name is not None and all(lookup(row, name) is ABSENT for row in rows):
             raise MissingColumnError(_missing(name, option, names, source))
     moved = {"answer": config.answer_column, config.category or "category": config.category, config.id: config.id}
     out = []
     for at, row in enumerate(rows, start=1):
         filled = {name: row.get(name) for name in names}
         for name, column in moved.items():
-            if column is not None and (value := lookup(row, column)) is not _ABSENT:
+            if column is not None and (value := lookup(row, column)) is not ABSENT:
                 filled[name] = value
         filled["prompt"] = _prompt(row, config, f"{source}, row {at}")
         out.append(filled)
-    kinds = {isinstance(row["prompt"], str): at for at, row in reversed(list(enumerate(out, start=1)))}
+    return out
+
+
+def check_one_form(rows: Sequence[Row], source: str) -> None:
+    """`PoolError` where some prompts are text and others messages."""
+    kinds = {isinstance(row["prompt"], str): at for at, row in reversed(list(enumerate(rows, start=1)))}
     if len(kinds) == 2:
         raise PoolError(
             f"{source} mixes prompts of text (row {kinds[True]}) and messages (row {kinds[False]}); use one form"
         )
-    return out
 
 
 def _missing(name: str, option: str, names: Sequence[str], source: str) -> str:
@@ -74,7 +61,7 @@ def _missing(name: str, option: str, names: Sequence[str], source: str) -> str:
 
 def _prompt(row: Row, config: OwnData, where: str) -> Any:
     prompt = lookup(row, config.prompt_column)
-    prompt = None if prompt is _ABSENT else prompt
+    prompt = None if prompt is ABSENT else prompt
     chat = isinstance(prompt, list) and prompt and all(isinstance(m, Mapping) and "role" in m for m in prompt)
     if not chat and not (isinstance(prompt, str) and prompt.strip()):
         raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
@@ -86,9 +73,10 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
             "cut texts between characters"
         ) from error
     if config.template is not None:
+        template = TEMPLATES.get(config.template, config.template)
         if chat:
             raise ConfigError(f"{where}: template is for prompts of text, and this one has chat messages; leave it out")
-        prompt = _filled(config.template, {**row, "prompt": prompt}, where)
+        prompt = _filled(template, {**row, "prompt": prompt}, where)
     if config.system is None:
         return prompt
     system = [{"role": "system", "content": config.system}] if config.system else []
@@ -107,7 +95,7 @@ def _filled(template: str, row: Mapping[str, Any], where: str) -> str:
         text.append(literal)
         if column is not None:
             value = lookup(row, column)
-            if value is _ABSENT:
+            if value is ABSENT:
                 raise MissingColumnError(
                     f"{where}: template needs the column {column!r}, but the row has {', '.join(row)}; write {{{{ "
                     "for a brace"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +12,15 @@ from rollwise.errors import ConfigError
 from rollwise.models import EMBEDDED
 from rollwise.options import check_number, check_text, check_whole
 from rollwise.plugins import short_name
+from rollwise.sampling.presets import is_preset, preset_reward, suite_of
+from rollwise.sampling.selection import conditions
 from rollwise.tasks import TASKS
 from rollwise.tickets.outcome import RewardSpec
 
 _ALWAYS = {"data", "reward", "id", "category", "solved_at"}
 """Options that stand in every folder, as they did before there were more of them."""
+SELECTION = ("where", "limit", "stratify")
+"""Options that choose rows of one's own data."""
 
 
 @dataclass(kw_only=True)
@@ -25,16 +29,24 @@ class OwnData:
 
     Args:
         data: A file (.jsonl, .json, .csv, .parquet), a folder written by `datasets`, or HUB_ID[:split]; several are
-            read one after another. Or the name of a task (`rollwise tasks` lists them).
+            read one after another. `preset:NAME` is one of the papers' data sets, `preset:NAME=COPY` a copy of it
+            (docs/howto/presets.md). Or the name of a task (`rollwise tasks` lists them).
         prompt_column: The column of prompts: text or chat messages. Like all columns here it may be a path into nested
             ones, such as `extra_info.question`.
         answer_column: The column of recorded answers; the reward gets it as `answer`.
         category: The column of categories; by default `category`, if it is there.
         id: The column of ids; without one a prompt's id is the hash of its content.
+        where: Rows that are used: `COLUMN OP VALUE`, for example "difficulty >= 3" or "source == math", with ==, !=,
+            <, <=, >, >=, in, not in. Of several conditions all must hold.
+        limit: Use at most this many of those rows; which ones, a hash of each prompt's id decides, not the order.
+        stratify: A column whose values keep their shares under `limit`.
+        limit_seed: Another number gives another sample under `limit`; the run's own seed plays no part in it.
         system: A system message; prompts of text become chat messages with it ("" for chat messages without one).
-        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}."
-        reward: The reward: `math`, `exact`, `regex:PATTERN`, `rewards.py:accuracy`, `package.module:accuracy`, or a
-            name of `trl.rewards`. Several are summed. A function has TRL's signature and may be asynchronous.
+        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}." Or
+            `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
+        reward: The reward: `math`, `hendrycks`, `exact`, `boxed`, `regex:PATTERN`, `rewards.py:accuracy`,
+            `package.module:accuracy`, or a name of `trl.rewards`. Several are summed. A function has TRL's signature
+            and may be asynchronous. A preset has its own.
         reward_weights: A weight for each reward; by default 1.
         success: The reward that says which rollouts are solved, by its name; needed where there are several.
         reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
@@ -50,6 +62,10 @@ class OwnData:
     answer_column: str | None = None
     category: str | None = None
     id: str = "id"
+    where: list[str] | str | None = None
+    limit: int | None = None
+    stratify: str | None = None
+    limit_seed: int = 0
     system: str | None = None
     template: str | None = None
     reward: list[str] | str | None = None
@@ -70,8 +86,17 @@ class OwnData:
         return "+".join(self.sources)
 
     @property
+    def conditions(self) -> list[str]:
+        """`where` as a list."""
+        if self.where is None:
+            return []
+        return [self.where] if isinstance(self.where, str) else list(self.where)
+
+    @property
     def stem(self) -> str:
         """`data` as part of a folder's name."""
+        if is_preset(self.sources[0]):
+            return suite_of(self.sources[0])[0]
         return Path(short_name(self.sources[0]) if self.sources[0] in TASKS else self.sources[0].partition(":")[0]).stem
 
     @property
@@ -83,15 +108,23 @@ class OwnData:
 
     def check_own_data(self) -> None:
         """Raise `ConfigError` for options of data and rewards that don't fit each other."""
-        for name in ("data", "reward"):
+        for name in ("data", "reward", "where"):
             for one in [getattr(self, name)] if not isinstance(getattr(self, name), list) else getattr(self, name):
                 if one is not None and not isinstance(one, str):
                     raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
         check_text("prompt_column", self.prompt_column)
         check_text("id", self.id)
-        for name in ("answer_column", "category", "success"):
+        for name in ("answer_column", "category", "success", "stratify"):
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
+        conditions(self.conditions)
+        if self.limit is not None:
+            check_whole("limit", self.limit, least=1)
+        elif self.stratify is not None:
+            raise ConfigError(f"stratify {self.stratify!r} says how --limit draws, and none is given; add --limit N")
+        check_whole("limit_seed", self.limit_seed, least=0)
+        if not self.rewards and getattr(self, "task", None) is None:
+            self.reward = preset_reward(self.sources)
         if not self.rewards:
             for name in ("reward_weights", "success", "reward_low", "reward_high", "solved_at"):
                 if getattr(self, name) is not None:
@@ -105,6 +138,10 @@ class OwnData:
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
+
+    def held_out(self, source: list[str] | str) -> OwnData:
+        """The same for held-out data: what chooses rows of `data` does not choose any of these."""
+        return replace(self, data=source, where=None, limit=None, stratify=None)
 
     def flags(self) -> str:
         """The options of data and rewards as they are given to a command, those that are set."""
@@ -133,6 +170,15 @@ class OwnData:
         if high is None:
             high = max(1.0, low + 1.0 if self.solved_at is None else self.solved_at)
         return RewardSpec(low=low, high=high, solved_at=self.solved_at)
+
+
+def check_selection(config: OwnData, source: str) -> None:
+    """Raise `ConfigError` where rows of a task would have to be chosen."""
+    for name in SELECTION:
+        if getattr(config, name) is not None:
+            raise ConfigError(
+                f"{name} chooses rows of one's own data, and {source} has options of its own; leave it out"
+            )
 
 
 @dataclass(kw_only=True)

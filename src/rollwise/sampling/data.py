@@ -12,9 +12,12 @@ from typing import Any, Literal
 
 from rollwise.errors import PoolError
 from rollwise.pool import PromptPool
-from rollwise.sampling.columns import categories_of, ids_of, named_columns
-from rollwise.sampling.config import DataConfig
+from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
+from rollwise.sampling.config import DataConfig, OwnData, check_selection
 from rollwise.sampling.files import read_rows
+from rollwise.sampling.lookup import Row
+from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
+from rollwise.sampling.selection import chosen_rows, strata_of
 from rollwise.tasks import TASKS, Task
 
 logger = logging.getLogger(__name__)
@@ -59,6 +62,11 @@ class PromptData:
             columns["category"] = self.categories
         return PromptPool(ids=self.ids, columns=columns)
 
+    def taken(self, rows: Sequence[int]) -> PromptData:
+        """The prompts at these places, in this order."""
+        categories = None if self.categories is None else [self.categories[i] for i in rows]
+        return PromptData([self.ids[i] for i in rows], [self.rows[i] for i in rows], categories)
+
     def fingerprint(self) -> str:
         """A hash of all rows, whatever their order."""
         lines = (
@@ -84,13 +92,14 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     named = task is not None and config.source in TASKS
     if named and task is not None:
         records = task.eval_records if split == "eval" else task.train_records
-        rows, source = records(config.pool_prompts, config.seed), f"task {config.source!r}"
+        source = f"task {config.source!r}"
+        check_selection(config, source)
+        rows = named_columns(records(config.pool_prompts, config.seed), config, source)
     else:
-        rows, source = [row for one in config.sources for row in read_rows(one)], repr(config.source)
-    if not rows:
-        raise PoolError(f"{source} has no rows; give at least one prompt")
-    rows = named_columns(rows, config, source)
+        rows, source = own_rows(config), repr(config.source)
+    check_one_form(rows, source)
     data = PromptData(ids_of(rows, config.id, source), rows, categories_of(rows, config.category or "category", source))
+    data = limited(data, config, source)
     if len(rows) > 1 and len({json.dumps(prompt, default=str) for prompt in data.prompts}) == 1:
         logger.warning("%s: all %d prompts are the same text; is --prompt_column right?", source, len(rows))
     return data if named or split is None else _split(data, split, source)
@@ -100,8 +109,61 @@ def _split(data: PromptData, split: Literal["train", "eval"], source: str) -> Pr
     kept = [i for i, prompt in enumerate(data.prompts) if _is_held_out(prompt) == (split == "eval")]
     if not kept:
         raise PoolError(f"{source} has {len(data)} prompts, none of them in the split {split!r}; give more")
-    categories = None if data.categories is None else [data.categories[i] for i in kept]
-    return PromptData([data.ids[i] for i in kept], [data.rows[i] for i in kept], categories)
+    return data.taken(kept)
+
+
+def own_rows(config: OwnData) -> list[Row]:
+    """The rows of files and presets that fulfil `config.where`, with their columns in place.
+
+    Raises:
+        ConfigError: something can't be read.
+        PoolError: no rows, or a row without a prompt.
+        MissingColumnError: a column that is named is not there.
+    """
+    files = [one for one in config.sources if not is_preset(one)]
+    rows: list[Row] = []
+    if files:
+        source = repr("+".join(files))
+        read = [row for one in files for row in read_rows(one)]
+        if not read:
+            raise PoolError(f"{source} has no rows; give at least one prompt")
+        rows += named_columns(chosen_rows(read, config.conditions, source), config, source)
+    presets = {one: _preset_rows(one, config) for one in config.sources if is_preset(one)}
+    rows += [row for own in presets.values() for row in own]
+    column = config.category or "category"
+    if any(column in row for row in rows):
+        for one, own in presets.items():  # beside data with categories, one without is a category itself
+            for row in own:
+                row.setdefault(column, suite_of(one)[0])
+    names = dict.fromkeys(name for row in rows for name in row)
+    return [{name: row.get(name) for name in names} for row in rows]
+
+
+def _preset_rows(source: str, config: OwnData) -> list[Row]:
+    """A preset's rows; its columns are known, so those that the options name are of other sources."""
+    check_scorer(source, config.rewards)
+    _, suite, _ = suite_of(source)
+    own = OwnData(system=config.system, template=suite.template if config.template is None else config.template)
+    rows = named_columns(preset_rows(source, config.conditions), own, repr(source))
+    for row in rows:
+        if "id" in row:
+            row[config.id] = row["id"]
+        if config.category is not None and (value := row.get(config.category, row.get("category"))) is not None:
+            row[config.category] = str(value)  # as text, as other presets and files may have text there
+    return [slim(row, (config.id, config.category, config.stratify)) for row in rows]
+
+
+def limited(data: PromptData, config: DataConfig, source: str) -> PromptData:
+    """At most `config.limit` of the prompts, every stratum in proportion; which ones, their ids decide.
+
+    Raises:
+        MissingColumnError: no row has the column `config.stratify`.
+        PoolError: that column holds neither text nor numbers.
+    """
+    if config.limit is None:
+        return data
+    strata = None if config.stratify is None else strata_of(data.rows, config.stratify, source)
+    return data.taken(sorted(sampling_order(data.ids, strata, config.limit_seed)[: config.limit]))
 
 
 def _is_held_out(prompt: Any) -> bool:

@@ -7,7 +7,7 @@ import io
 import json
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +39,9 @@ def read_rows(source: str) -> list[Row]:
     if path.is_dir():
         return _read_folder(path)
     if _HUB.fullmatch(source) and not path.exists():
-        return _read_hub(source)
+        name, _, split = source.partition(":")
+        owner, repository, *config = name.split("/")
+        return read_hub(f"{owner}/{repository}", *config, split=split or None, what=f"data set {source!r}")
     raise ConfigError(
         f"DATA {source!r} is neither a task ({', '.join(sorted(TASKS))}), nor a file that ends in "
         f"{', '.join(_READERS)}, nor a folder of `datasets`, nor a hub id such as openai/gsm8k/main:train"
@@ -126,19 +128,38 @@ def _read_folder(path: Path) -> list[Row]:
     return _one_split(found, str(path), None)
 
 
-def _read_hub(source: str) -> list[Row]:
-    datasets = _datasets(source)
-    name, _, split = source.partition(":")
-    owner, repository, *config = name.split("/")
+def read_hub(
+    name: str,
+    *config: str,
+    split: str | None = None,
+    revision: str | None = None,
+    files: Sequence[str] = (),
+    what: str,
+    remedy: str = "give a file or a folder written by `datasets`",
+) -> list[Row]:
+    """All rows of a data set on the hub, or of its `files`; of a revision that is cached also without a network.
+
+    Raises:
+        ConfigError: it can't be loaded; the message begins with `what` and ends with `remedy`.
+        MissingExtraError: `datasets` is not installed.
+    """
+    datasets = _datasets(name)
     try:
-        found = datasets.load_dataset(f"{owner}/{repository}", *config, **({"split": split} if split else {}))
+        if files:
+            from huggingface_hub import hf_hub_download
+
+            paths = [Path(hf_hub_download(name, file, repo_type="dataset", revision=revision)) for file in files]
+        else:
+            found = datasets.load_dataset(name, *config, revision=revision, **({"split": split} if split else {}))
     except Exception as error:
         reason = " ".join(str(error).split())[:200]
         raise ConfigError(
-            f"data set {source!r} can't be loaded from the hub ({type(error).__name__}: {reason}); is there a network? "
-            "Without one, give a file or a folder written by `datasets`"
+            f"{what} can't be loaded from the hub ({type(error).__name__}: {reason}); is there a network? Without one, "
+            f"{remedy}"
         ) from error
-    return _one_split(found, source, split)
+    if files:
+        return [row for path in paths for row in _READERS[path.suffix](path)]
+    return _one_split(found, name, split)
 
 
 def _one_split(found: Any, source: str, split: str | None) -> list[Row]:

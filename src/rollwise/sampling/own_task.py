@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
 from typing import Any
 
 from rollwise.errors import ConfigError, PoolError
@@ -52,7 +51,7 @@ class OwnTask(Task):
         self.held_out: dict[str, PromptData] = {}
         if evaluated:
             sources = eval_sources(eval_data or None)
-            self.held_out = {name: _read(replace(config, data=data), None) for name, data in sources.items()}
+            self.held_out = {name: _read(config.held_out(data), None) for name, data in sources.items()}
             self.held_out = self.held_out or {"": _read(config, "eval")}
         self.reward_hash = ""
         self._own_rewards = self._rewards(config)

@@ -17,7 +17,7 @@ from typing import Any
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, RewardError, RollwiseError
 from rollwise.options import did_you_mean
 from rollwise.plugins import Registry, load_object
-from rollwise.sampling.builtin_rewards import built_in
+from rollwise.sampling.builtin_rewards import ANSWERS, built_in
 from rollwise.sampling.config import OwnData
 from rollwise.tickets.outcome import RewardSpec
 
@@ -161,7 +161,7 @@ def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any]
     if ":" not in where and (of_trl := _of_trl(where)) is not None:
         return of_trl, ""
     if what == "reward" and ":" not in where and where not in REWARDS:
-        names = [*(one.name for one in REWARDS.installed()), "math", "exact", "regex"]
+        names = [*(one.name for one in REWARDS.installed()), *ANSWERS, "regex"]
         raise ConfigError(
             f"unknown reward {where!r}{did_you_mean(where, names)}; give {', '.join(names)}:PATTERN, "
             "file.py:function, package.module:function, or the name of one of trl.rewards"

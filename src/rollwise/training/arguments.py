@@ -94,6 +94,7 @@ def _implied(config: TrainConfig, task: Task, folder: Path) -> dict[str, Any]:
         "max_steps": config.steps,
         "per_device_train_batch_size": per_pass,
         "gradient_accumulation_steps": passes,
+        **({} if config.updates == 1 else {"steps_per_generation": passes * config.updates}),
         "num_generations": config.num_generations,
         "num_generations_eval": config.num_generations_eval,
         "per_device_eval_batch_size": config.num_generations_eval * max(1, per_pass // config.num_generations_eval),

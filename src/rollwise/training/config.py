@@ -18,7 +18,7 @@ from rollwise.models import EMBEDDED, JUDGING
 from rollwise.options import check_number, check_options, check_text, check_whole
 from rollwise.plugins import short_name
 from rollwise.renamed import with_new_names
-from rollwise.sampling.config import OwnData
+from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
 NO_GATE = "none"
@@ -50,7 +50,9 @@ class TrainConfig(OwnData):
             resumed run trained before counts.
         token_budget: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
-        prompts_per_step: Prompts that the curriculum is asked for at each step.
+        prompts_per_step: Prompts that the curriculum is asked for at a time: at each step, but for mini-batches.
+        mini_batch_prompts: Train in several optimiser steps on what one ask rolled out, each of as many rollouts as
+            this number of prompts has; it must divide prompts_per_step. All counts of steps are of optimiser steps.
         num_generations: Rollouts of each prompt; they are compared with one another.
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
         learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
@@ -99,6 +101,7 @@ class TrainConfig(OwnData):
     token_budget: int | None = None
     max_hours: float | None = None
     prompts_per_step: int = 64
+    mini_batch_prompts: int | None = None
     num_generations: int = 8
     advantages: Literal["centred", "std"] = "centred"
     learning_rate: float = 3e-4
@@ -153,6 +156,7 @@ class TrainConfig(OwnData):
             check_aggregate(self.eval_aggregate, eval_sources(self.eval_data))
         if self.keep_best is not None and not self.eval_prompts:
             raise ConfigError(f"keep_best {self.keep_best!r} needs evaluations: give eval_prompts above 0")
+        self._check_mini_batch()
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
         if self.trainer not in ("grpo", "rloo"):
@@ -161,6 +165,19 @@ class TrainConfig(OwnData):
             raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
         if self.log not in ("main", "all"):
             raise ConfigError(f"log must be 'main' or 'all', got {self.log!r}")
+
+    def _check_mini_batch(self) -> None:
+        if self.mini_batch_prompts is None:
+            return
+        check_whole("mini_batch_prompts", self.mini_batch_prompts, least=1)
+        if self.prompts_per_step % self.mini_batch_prompts:
+            raise ConfigError(
+                f"mini_batch_prompts must divide prompts_per_step {self.prompts_per_step}, got "
+                f"{self.mini_batch_prompts!r}"
+            )
+        for name in ("steps_per_generation", "gradient_accumulation_steps"):
+            if name in self.trainer_options:
+                raise ConfigError(f"mini_batch_prompts decides trainer_options {name!r}; leave one of them out")
 
     def _check_own(self) -> None:
         """Options of data and rewards: with `data` they must be whole, without it there is nothing for them."""
@@ -171,7 +188,7 @@ class TrainConfig(OwnData):
             )
         if self.data:
             return
-        for name in ("reward", "eval_data", "system", "template", "answer_column", "category"):
+        for name in ("reward", "eval_data", "system", "template", "answer_column", "category", *SELECTION):
             if getattr(self, name) is not None:
                 raise ConfigError(f"{name} describes data of one's own: give --data, or leave it out")
 
@@ -226,16 +243,22 @@ class TrainConfig(OwnData):
         check_options("train", values, [f.name for f in fields(cls)])
         return cls(**values)
 
+    @property
+    def updates(self) -> int:
+        """Optimiser steps that train on what one ask rolled out."""
+        return self.prompts_per_step // (self.mini_batch_prompts or self.prompts_per_step)
+
     def batch(self, processes: int) -> tuple[int, int]:
-        """Rollouts of one process in one pass, and passes a step, for this many processes.
+        """Rollouts of one process in one pass, and passes an optimiser step, for this many processes.
 
         Raises:
             ConfigError: a step's rollouts can't be shared out evenly.
         """
-        rollouts = self.prompts_per_step * self.num_generations
+        name = "prompts_per_step" if self.mini_batch_prompts is None else "mini_batch_prompts"
+        rollouts = getattr(self, name) * self.num_generations
         if rollouts % processes:
             raise ConfigError(
-                f"prompts_per_step x num_generations = {rollouts} rollouts can't be shared by {processes} processes; "
+                f"{name} x num_generations = {rollouts} rollouts can't be shared by {processes} processes; "
                 f"start a number of them that divides {rollouts}"
             )
         share = rollouts // processes

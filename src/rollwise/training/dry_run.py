@@ -69,7 +69,8 @@ class Estimate:
     def of(self, config: TrainConfig) -> Cost:
         """The cost of a run with these options."""
         evaluations = config.steps // config.eval_every + 1 if self.held_out else 0
-        rollouts = config.steps * config.prompts_per_step * config.num_generations
+        asks = -(-config.steps // config.updates)
+        rollouts = asks * config.prompts_per_step * config.num_generations
         rollouts += evaluations * self.held_out * config.num_generations_eval
         return Cost(rollouts, rollouts * self.limit, round(rollouts * self.prompt))
 

@@ -194,11 +194,14 @@ def test_demonstrations_earn_the_reward_in_every_style(style: str) -> None:
     ("options", "message"),
     [
         ({"levels": ()}, "levels must be"),
-        ({"levels": (7,)}, r"levels must be .* got \(7,\)"),
+        ({"levels": (11,)}, r"levels must be .* got \(11,\)"),
         ({"levels": "12"}, "levels must be"),
         ({"levels": (True,)}, "levels must be"),
         ({"levels": [[1]]}, "levels must be"),
-        ({"style": "verbose"}, "style must be 'compact', 'search', 'tinyzero' or 'tinyzero-chat', got 'verbose'"),
+        (
+            {"style": "verbose"},
+            "style must be 'compact', 'search', 'tinyzero', 'tinyzero-chat' or 'boxed', got 'verbose'",
+        ),
         ({"style": ["compact"]}, "style must be 'compact'"),
         ({"eval_share": "a"}, "eval_share must be"),
         ({"data_file": 5}, "data_file must be a path"),
@@ -235,7 +238,7 @@ def test_held_out_puzzles_of_other_levels() -> None:
     assert task.fingerprint() == Countdown(levels=(1, 6, 6, 6)).fingerprint()  # the same demonstrations
     assert Countdown(levels=(3,)).eval_records(5, seed=0) == Countdown(levels=(3,), eval_levels=(3,)).eval_records(5, 0)
     with pytest.raises(ConfigError, match="levels must be"):
-        Countdown(eval_levels=(9,))
+        Countdown(eval_levels=(11,))
 
 
 def test_held_out_puzzles_of_the_training_levels_stay_beside_those_of_others() -> None:

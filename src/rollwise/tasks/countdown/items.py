@@ -24,7 +24,8 @@ class Level:
     targets: tuple[int, int] = (1, 999)
 
 
-# 1 is trivially easy. 6 is of the public data set's kind, out of a tiny policy's reach.
+# 1 is trivially easy. 6 is of the public data set's kind, out of a tiny policy's reach. 7 to 10 are SEC's
+# (section 3.1), with the ranges of reasoning-gym, which made its puzzles.
 LEVELS: dict[int, Level] = {
     1: Level(2, 9, "+-*"),
     2: Level(3, 9, "+-"),
@@ -32,6 +33,7 @@ LEVELS: dict[int, Level] = {
     4: Level(3, 50, "+-*"),
     5: Level(4, 20, "+-*"),
     6: Level(4, 99, "+-*/", (10, 100)),
+    **{level: Level(level - 4, 100, "+-*/", (100, 999)) for level in (7, 8, 9, 10)},
 }
 LevelNumber = Annotated[int, Range(1, len(LEVELS))]
 

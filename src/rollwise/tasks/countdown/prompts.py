@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from rollwise.answers import boxed_answer
+
 OPEN, CLOSE = "<answer>", "</answer>"
 
 # The wording is TinyZero's (github.com/Jiayi-Pan/TinyZero, Apache-2.0), kept as it is so that results compare.
@@ -23,10 +25,20 @@ _SYSTEM = (
     "with the answer."
 )
 
+# SEC's wording (appendix C).
+_BOXED = (
+    "A conversation between User and Assistant. The user asks a question, and the Assistant solves it. The assistant "
+    "first thinks about the reasoning process in the mind and then provides the user with the answer.\n"
+    "User: Using the numbers {nums}, create an equation that equals {target}. You can only use basic arithmetic "
+    "operations (+, -, *, /) and each number should be used exactly once. Return the final answer in \\boxed{{}}, for "
+    "example \\boxed{{(1 + 2) / 3}}. Assistant: Let me solve this step by step."
+)
+_LATEX = {"\\times": "*", "\\cdot": "*", "\\div": "/", "\\left": "", "\\right": ""}
+
 # Style -> how many new tokens are enough. Compact: four two-digit numbers, three operators, four parentheses, two
 # tags, end of text. Search: four tries of three numbers to 9, or one of four two-digit numbers. TinyZero: the paper's
 # responses stay below 300.
-STYLES: dict[str, int] = {"compact": 18, "search": 80, "tinyzero": 512, "tinyzero-chat": 512}
+STYLES: dict[str, int] = {"compact": 18, "search": 80, "tinyzero": 512, "tinyzero-chat": 512, "boxed": 512}
 
 BARE = ("compact", "search")
 """Styles whose prompt is the puzzle alone."""
@@ -49,6 +61,8 @@ def render_prompt(style: str, nums: Sequence[int], target: int) -> str | list[di
     """
     if style in BARE:
         return f"{','.join(map(str, nums))}:{target}="
+    if style == "boxed":
+        return _BOXED.format(nums=list(nums), target=target)
     question = _QUESTION.format(nums=list(nums), target=target)
     if style == "tinyzero":
         return _CONVERSATION.format(question=question)
@@ -65,10 +79,30 @@ def render_completion(style: str, expression: str, *, work: str = "") -> Any:
     """
     if style in BARE:
         return f"{work}{OPEN}{expression}{CLOSE}"
+    if style == "boxed":
+        return f" I try {expression}.\nThe answer is \\boxed{{{expression}}}"
     answer = f" I try {expression}. </think>\n{OPEN} {expression} {CLOSE}"
     if style == "tinyzero":
         return answer
     return [{"role": "assistant", "content": f"<think>{answer}"}]
+
+
+def with_tags(style: str, text: str) -> str:
+    r"""A completion of any style with its answer in answer tags: of `boxed`, what stands in the last `\boxed{}`.
+
+    >>> with_tags("boxed", r"so \boxed{2 \times 3}."), with_tags("tinyzero", "<answer>6</answer>")
+    ('so <answer>2 * 3</answer>', '<answer>6</answer>')
+    """
+    if style != "boxed":
+        return text
+    text = text.replace(OPEN, "").replace(CLOSE, "")
+    answer = boxed_answer(text)
+    if answer is None:
+        return text
+    before = text[: text.rfind(answer)].rpartition("\\")[0]
+    for written, plain in _LATEX.items():
+        answer = answer.replace(written, plain)
+    return f"{before}{OPEN}{answer}{CLOSE}"
 
 
 def extract_answer(text: str) -> str | None:

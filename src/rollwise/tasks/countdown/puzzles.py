@@ -14,7 +14,7 @@ from rollwise.errors import ConfigError, TaskError
 from rollwise.options import check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.countdown.files import read_items
-from rollwise.tasks.countdown.items import Item, draws, spoil
+from rollwise.tasks.countdown.items import LEVELS, Item, draws, spoil
 from rollwise.tasks.seeding import distinct, in_share, rng_for
 
 logger = logging.getLogger(__name__)
@@ -59,9 +59,12 @@ class Puzzles:
         self._file_items = None if data_file is None else read_items(data_file)
 
     @property
-    def given(self) -> Iterator[Item]:
-        """The puzzles of the files."""
-        return itertools.chain(self._file_items or (), self._eval_items or ())
+    def longest(self) -> Iterator[Sequence[int]]:
+        """Numbers of each puzzle of the files, and the longest of each level."""
+        for item in itertools.chain(self._file_items or (), self._eval_items or ()):
+            yield item.nums
+        for level in {*self.levels, *self.eval_levels} if self._file_items is None else ():
+            yield [LEVELS[level].highest] * LEVELS[level].count
 
     def held_out(self, key: str) -> bool:
         """Whether the puzzle with this key belongs to the held-out side."""

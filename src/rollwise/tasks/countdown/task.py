@@ -22,6 +22,7 @@ from rollwise.tasks.countdown.prompts import (
     extract_answer,
     longest_answer,
     render_prompt,
+    with_tags,
 )
 from rollwise.tasks.countdown.puzzles import Puzzles
 from rollwise.tasks.countdown.search import demonstrated, says_found
@@ -39,14 +40,16 @@ class Countdown(Task, name="countdown"):
     Args:
         levels: Levels to generate, in equal parts; a level given twice counts double. 1: two numbers to 9, + - *.
             2: three to 9, + -. 3: three to 20, + - *. 4: three to 50. 5: four to 20. 6: four to 99, + - * /, target
-            10 to 100 (the public set's kind). Not used where `data_file` is given.
+            10 to 100 (the public set's kind). 7, 8, 9, 10: three, four, five, six to 100, + - * /, target 100 to 999
+            (SEC's). Not used where `data_file` is given.
         eval_levels: Levels of a second set of held-out puzzles, `ood`, beside those of the training levels, `id`; it is
             `eval_records`. Easier ones measure what can be learnt, where most of the training puzzles are out of reach.
         broken: The chance that a training puzzle has a target that its numbers can't reach; only trying shows it.
         foreign: The chance that it has one of four digits that they can't reach; its category (`L2 far`) and its
             embedding show it, so that a method that generalises can learn it.
         style: `compact` (`7,3,5:22=`, for the embedded policy), `search` (the same prompts; the embedded policy learns
-            to show its tries before it answers), `tinyzero` (text) or `tinyzero-chat` (messages).
+            to show its tries before it answers), `tinyzero` (text), `tinyzero-chat` (messages), or `boxed` (SEC's text,
+            with the answer in a LaTeX box).
         data_file: A .jsonl or .parquet file with columns `target` and `nums` to train on.
         eval_file: Another such file to evaluate on; its puzzles are taken out of training.
         eval_share: The share of all puzzles that is held out where there is no `eval_file`.
@@ -69,7 +72,7 @@ class Countdown(Task, name="countdown"):
         eval_levels: Sequence[LevelNumber] | None = None,
         broken: Share = 0.0,
         foreign: Share = 0.0,
-        style: Literal["compact", "search", "tinyzero", "tinyzero-chat"] = "compact",
+        style: Literal["compact", "search", "tinyzero", "tinyzero-chat", "boxed"] = "compact",
         data_file: str | Path | None = None,
         eval_file: str | Path | None = None,
         eval_share: InnerShare = 0.2,
@@ -89,10 +92,10 @@ class Countdown(Task, name="countdown"):
 
     @property
     def max_completion_length(self) -> int:
-        """The number of new tokens that is enough for this style, and for the numbers of the files."""
+        """The number of new tokens that is enough for this style, and for the numbers of the levels and files."""
         enough = STYLES[self.style]
         if self.style in BARE:
-            enough = max([enough, *(longest_answer(item.nums) for item in self.puzzles.given)])
+            enough = max([enough, *(longest_answer(nums) for nums in self.puzzles.longest)])
         return enough
 
     def held_out(self, key: str) -> bool:
@@ -155,7 +158,7 @@ class Countdown(Task, name="countdown"):
         ]
 
     def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
-        """1.0 for a correct expression in the last answer tags, 0.1 for any other answer there, 0.0 for none.
+        """1.0 for a correct expression in the last answer tags (or box), 0.1 for any other answer there, 0.0 for none.
 
         Raises:
             TaskError: the columns `nums` and `target` are missing or not one for each completion.
@@ -163,7 +166,7 @@ class Countdown(Task, name="countdown"):
         rewards = []
         nums, target = _column(columns, "nums", completions), _column(columns, "target", completions)
         for completion, numbers, goal in zip(completions, nums, target, strict=True):
-            answer = extract_answer(completion_text(completion))
+            answer = extract_answer(with_tags(self.style, completion_text(completion)))
             rewards.append(0.0 if answer is None else self.score(answer, numbers, goal))
         return rewards
 
@@ -185,7 +188,8 @@ class Countdown(Task, name="countdown"):
         """
         if "nums" not in record or "target" not in record:
             raise TaskError(f"a failure of 'countdown' needs the record's nums and target, got {sorted(record)}")
-        category = classify(completion, record["nums"], record["target"])
+        text = with_tags(self.style, completion_text(completion))
+        category = classify(text, record["nums"], record["target"])
         return None if category == "solved" else category
 
     @property

@@ -1,0 +1,158 @@
+"""Which rows of a user's data are used: conditions on columns, and strata of a sample."""
+
+from __future__ import annotations
+
+import bisect
+import logging
+import math
+import operator
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from rollwise.errors import ConfigError, MissingColumnError, PoolError
+from rollwise.options import did_you_mean
+from rollwise.sampling.lookup import ABSENT, Row, lookup
+
+logger = logging.getLogger(__name__)
+
+STRATA = 20
+"""Strata that the values of a column of numbers are cut into, where it has more."""
+
+_ORDERED: dict[str, Callable[[Any, Any], bool]] = {
+    "<=": operator.le,
+    ">=": operator.ge,
+    "<": operator.lt,
+    ">": operator.gt,
+}
+_CONDITION = re.compile(r"\s*(?P<column>[^<>=!]+?)\s*(?P<op>==|!=|<=|>=|<|>|\s(?:not\s+)?in\s)\s*(?P<value>.+?)\s*")
+_FORM = "write COLUMN OP VALUE with ==, !=, <, <=, >, >=, in or not in, for example 'difficulty >= 3'"
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One `COLUMN OP VALUE`.
+
+    Attributes:
+        text: as it was written.
+        column: a column, or a path into nested ones.
+        op: `==`, `!=`, `<`, `<=`, `>`, `>=`, `in` or `not in`.
+        values: one, or those of the list behind `in`.
+    """
+
+    text: str
+    column: str
+    op: str
+    values: tuple[str, ...]
+
+    def holds(self, row: Row) -> bool:
+        """Whether a row fulfils it. An absent value equals nothing and is not ordered.
+
+        Raises:
+            ConfigError: the value is of another kind than the column's.
+        """
+        cell = lookup(row, self.column)
+        if cell is ABSENT or cell is None:
+            return self.op in ("!=", "not in")
+        if not isinstance(cell, str | int | float):
+            raise ConfigError(
+                f"where {self.text!r}: column {self.column!r} holds a {type(cell).__name__}; only text, numbers and "
+                "true or false can be compared"
+            )
+        if self.op in _ORDERED:
+            return _ORDERED[self.op](self._number(cell), self._number(self.values[0]))
+        equal = any(self._equal(cell, value) for value in self.values)
+        return equal == (self.op in ("==", "in"))
+
+    def _equal(self, cell: str | float, value: str) -> bool:
+        if isinstance(cell, str):
+            return cell == value
+        if isinstance(cell, bool):
+            return str(cell).lower() == value.lower()
+        return self._number(value) == cell
+
+    def _number(self, value: str | float) -> float:
+        try:
+            return float(value)
+        except ValueError:
+            raise ConfigError(
+                f"where {self.text!r}: {value!r} is no number, so it can't be compared with one; {_FORM}"
+            ) from None
+
+
+def conditions(where: Sequence[str]) -> list[Condition]:
+    """The conditions in `where`.
+
+    >>> conditions(["level in 3, 4"])[0].values, conditions(["source == 'a b'"])[0].values
+    (('3', '4'), ('a b',))
+
+    Raises:
+        ConfigError: one can't be read.
+    """
+    found = []
+    for text in where:
+        parts = _CONDITION.fullmatch(text)
+        if parts is None:
+            raise ConfigError(f"where {text!r} can't be read; {_FORM}")
+        op = " ".join(parts["op"].split())
+        values = [value.strip() for value in parts["value"].split(",")] if op.endswith("in") else [parts["value"]]
+        found.append(Condition(text, parts["column"], op, tuple(_unquoted(value) for value in values)))
+    return found
+
+
+def _unquoted(value: str) -> str:
+    return value[1:-1] if len(value) > 1 and value[0] == value[-1] and value[0] in "'\"" else value
+
+
+def chosen_rows(rows: list[Row], where: Sequence[str], source: str) -> list[Row]:
+    """The rows that fulfil every condition.
+
+    Raises:
+        ConfigError: a condition can't be read, or compares a number with text.
+        MissingColumnError: no row has a column that is named.
+        PoolError: no row is left.
+    """
+    wanted = conditions(where)
+    for condition in wanted:
+        if all(lookup(row, condition.column) is ABSENT for row in rows):
+            names = list(dict.fromkeys(name for row in rows for name in row))
+            raise MissingColumnError(
+                f"where {condition.text!r}: {source} has no column {condition.column!r}"
+                f"{did_you_mean(condition.column, names)}; it has {', '.join(names)}"
+            )
+    kept = [row for row in rows if all(condition.holds(row) for condition in wanted)]
+    if not kept:
+        raise PoolError(
+            f"where {', '.join(map(repr, where))} leaves none of the {len(rows)} rows of {source}; loosen it"
+        )
+    if wanted:
+        logger.info("%s: %d of %d rows fulfil %s", source, len(kept), len(rows), " and ".join(where))
+    return kept
+
+
+def strata_of(rows: Sequence[Row], column: str, source: str) -> list[str]:
+    """The stratum of each row (N,): the column's value; of more than `STRATA` numbers, which part by rank it is in.
+
+    Raises:
+        MissingColumnError: no row has the column.
+        PoolError: it holds neither text nor numbers.
+    """
+    values = [lookup(row, column) for row in rows]
+    if all(value is ABSENT for value in values):
+        raise MissingColumnError(
+            f"{source} has no column {column!r} (--stratify){did_you_mean(column, rows[0])}; "
+            f"it has {', '.join(rows[0])}"
+        )
+    values = [None if value is ABSENT else value for value in values]
+    if wrong := [value for value in values if not isinstance(value, str | int | float | None)]:
+        raise PoolError(f"{source}: stratify column {column!r} must hold text or numbers, got {wrong[0]!r:.80}")
+    numbers = sorted(value for value in values if isinstance(value, int | float) and not math.isnan(value))
+    if len(set(numbers)) <= STRATA:
+        return [str(value) for value in values]
+    return [
+        str(bisect.bisect_left(numbers, value) * STRATA // len(numbers))
+        if isinstance(value, int | float) and not math.isnan(value)
+        else str(value)
+        for value in values
+    ]
