@@ -155,7 +155,12 @@ def _attach(trainer: Any, config: TrainConfig, folder: RunFolder, display: Displ
     """Have the trainer record itself, stop at its budget and draw our display in place of its own."""
     for kind in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(kind)
-    recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
+    recorder = Recorder(
+        folder,
+        evaluate_first=config.eval_prompts > 0,
+        same_run=True,
+        judgments_per_step=config.judgments_per_step,
+    )
     recorder.attach(trainer)
     if config.token_budget is not None:
         trainer.add_callback(TokenBudget(config.token_budget, recorder))

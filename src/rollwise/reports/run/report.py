@@ -7,7 +7,7 @@ from pathlib import Path
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
 from rollwise.reports.run.digest import digest_lines, headlines
-from rollwise.reports.run.judgments import judgment_headline
+from rollwise.reports.run.judgments import judgment_headline, judgment_samples
 from rollwise.reports.run.problems import find_problems
 from rollwise.reports.run.rollouts_section import rollouts_parts
 from rollwise.runs.lines import Faults
@@ -45,6 +45,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     digest = digest_lines(run.rollout_lines(faults), run.rule)
     specs, lacking = build_figures(run, digest)
     details, sections, sample = rollouts_parts(run, digest)
+    judged = judgment_samples(run, faults)
     parts = PageParts(
         run=run,
         digest=digest,
@@ -53,7 +54,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         lacking=lacking,
         problems=find_problems(run, digest.table, faults),
         details=details,
-        sections=sections,
+        sections=[*judged, *sections],
         sample=sample,
     )
     target = run.path / REPORT_FILE if out is None else Path(out)

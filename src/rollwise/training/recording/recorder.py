@@ -17,7 +17,7 @@ from rollwise.runs.folder import RunFolder, Totals
 from rollwise.runs.log_ends import read_record
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
-from rollwise.training.recording.group_lines import group_lines
+from rollwise.training.recording.group_lines import write_groups
 from rollwise.training.recording.prompt_log import PromptLog
 from rollwise.training.recording.script import script_config
 from rollwise.training.recording.trackers import ReportArtifact, takers
@@ -38,7 +38,8 @@ class Recorder(TrainerCallback):
     """One line of `metrics.jsonl` a step (and one for step 0, before training), one of `rollouts.jsonl` a group.
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
-    when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for. `rewards.json` has
+    when the next step begins. `prompts.jsonl` has a line a prompt, from when it is first asked for; `judgments.jsonl` a
+    sample of the policy's judgments, where it is asked for them. `rewards.json` has
     the curriculum's `RewardSpec`, so that who reads the folder knows what counts as solved. `config.yaml` and
     `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there
     (`rollwise train` does). On ranks other than 0 it does nothing.
@@ -47,14 +48,21 @@ class Recorder(TrainerCallback):
         folder: where to write: a path, or a `RunFolder`.
         evaluate_first: evaluate before the first step of a new run.
         same_run: what is logged in the folder is of this run, also where that begins anew; else it is put aside then.
+        judgments_per_step: judgments of a generation that are written to `judgments.jsonl`, at most; 0 for none.
     """
 
     def __init__(
-        self, folder: RunFolder | str | os.PathLike[str], *, evaluate_first: bool = False, same_run: bool = False
+        self,
+        folder: RunFolder | str | os.PathLike[str],
+        *,
+        evaluate_first: bool = False,
+        same_run: bool = False,
+        judgments_per_step: int = 8,
     ) -> None:
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(folder)
         self.evaluate_first = evaluate_first
         self.same_run = same_run
+        self.judgments_per_step = judgments_per_step
         self.prompts = PromptLog(self.folder)
         self.totals = Totals()
         self.line: dict[str, Any] = {}
@@ -96,7 +104,7 @@ class Recorder(TrainerCallback):
         """
         asked = [probe.ticket for probe in groups.probes] + groups.tickets
         self.prompts.add(groups.step, (ticket.prompt_id for ticket in asked), self._trainer.curriculum.pool)
-        self.folder.append(self.folder.rollouts, group_lines(groups, self._trainer.curriculum.grouped_by or ()))
+        write_groups(self.folder, groups, self._trainer.curriculum.grouped_by or (), judgments=self.judgments_per_step)
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
