@@ -57,7 +57,7 @@ def sample_of(judged: Sequence[JudgedPrompt], predictions: Sequence[float | None
     named = dict(list(named.items())[:most])
     others = [row for row in range(len(judged)) if row not in named]
     wanted = min(most - len(named), len(others))
-    even = np.linspace(0, len(others) - 1, wanted).round().astype(int) if wanted > 0 else []
+    even = np.linspace(0, len(others) - 1, max(wanted, 0)).round().astype(int).tolist()
     return named | {others[at]: CHANCE for at in even}
 
 

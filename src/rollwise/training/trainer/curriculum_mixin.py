@@ -81,8 +81,6 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             raised while training, at the first step at which that shows.
     """
 
-    _captured: dict[str, Any] | None = None
-
     @checked
     def __init__(
         self,

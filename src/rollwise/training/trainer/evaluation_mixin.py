@@ -20,7 +20,7 @@ class EvaluationMixin(TrlTrainer):
     """Evaluates held-out prompts with the trainer's own generation and rewards."""
 
     curriculum: Curriculum
-    _captured: dict[str, Any] | None
+    _captured: dict[str, Any] | None = None
     after_evaluation: list[Callable[[], None]]
     """Called when `evaluate` has evaluated every set."""
     evaluation_seconds = 0.0
