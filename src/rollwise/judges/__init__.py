@@ -1,6 +1,6 @@
 """Judges: what predicts how a prompt will fare before any rollout. The policy itself, a value model, or your own."""
 
-from rollwise.judges.asking import ExemplarChoice, InContextJudge
+from rollwise.judges.asking import ExemplarChoice, InContextJudge, spread_out
 from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.formats import (
@@ -42,4 +42,5 @@ __all__ = [
     "make_judge",
     "plain_text",
     "prose_of",
+    "spread_out",
 ]
