@@ -23,7 +23,10 @@ def test_a_recipe_is_dry_run_with_random_weights(path: Path, model: Path, tmp_pa
     if "task: bfcl" in path.read_text():
         pytest.importorskip("bfcl_eval")
     data = tmp_path / "sums.jsonl"
-    rows = [{"problem": f"{i}+{i}", "answer": str(2 * i), "type": f"kind-{i % 3}", "level": i % 5} for i in range(900)]
+    rows = [
+        {"problem": f"{i}+{i}", "prose": f"{i}", "answer": str(2 * i), "type": f"kind-{i % 3}", "level": i % 5}
+        for i in range(900)
+    ]
     data.write_text("".join(json.dumps(row) + "\n" for row in rows))
     config, _ = recipe(path, data)
     said = io.StringIO()
