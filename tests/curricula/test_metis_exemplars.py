@@ -124,7 +124,7 @@ def test_the_judge_never_sees_a_column_that_was_not_named(caplog: pytest.LogCapt
         assert read_by(rw.METIS(pool, rails="off")) == {f"prompt {i}" for i in range(4)}
         assert "to show it the column 'text', give judge_column='text'" in caplog.text
         assert read_by(rw.METIS(pool, rails="off", judge_column="hint")) == {"think"}
-        assert "the judge reads the column 'hint' in place of the prompts" in caplog.text
+        assert "the judge reads the column 'hint' in place of the prompts, and no other column" in caplog.text
 
 
 def test_other_judges_read_the_named_column_alone() -> None:
@@ -157,3 +157,15 @@ def test_a_state_of_another_column_is_refused() -> None:
     rw.METIS(plain(4, **SECRETS), judge_column="hint").load_state_dict(state)
     with pytest.raises(rw.StateError, match="hint"):
         rw.METIS(plain(4, **SECRETS)).load_state_dict(state)
+
+
+def test_a_run_says_at_its_start_what_the_judge_reads() -> None:
+    """As `rollwise train` does in its first lines; nothing of methods without a judge, or whose judge reads no text."""
+    pytest.importorskip("trl")
+    from rollwise.training.parts import judge_notes
+
+    column = "the judge reads the column 'prose' in place of the prompts, and no other column"
+    assert judge_notes(rw.METIS()) == ["the judge reads the prompts, and no column"]
+    assert judge_notes(rw.METIS(judge_column="prose")) == [column]
+    assert judge_notes(rw.PCL(judge="frozen", judge_column="prose")) == [column]
+    assert judge_notes(rw.PCL(judge="frozen")) == judge_notes(rw.Uniform()) == []

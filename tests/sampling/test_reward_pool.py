@@ -86,6 +86,7 @@ def test_rollouts_are_scored_at_once(pool: Callable[..., RewardPool], tmp_path: 
 
 def test_processes_are_kept_and_are_not_this_one(pool: Callable[..., RewardPool]) -> None:
     made = pool("process", 1)
+    assert made.__name__ == "process"
     first, second = made(completions=["a", "b"])
     assert first == second == made(completions=["c"])[0] != os.getpid()
 

@@ -42,6 +42,7 @@ class RewardPool:
 
     def __init__(self, where: str, *, name: str, workers: int, timeout: float) -> None:
         self.where, self.name, self.timeout = where, name, timeout
+        self.__name__ = name  # TRL names it so in its logs
         self.workers = [_Worker(where, timeout) for _ in range(workers)]
         weakref.finalize(self, _close, self.workers)
 

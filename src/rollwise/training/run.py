@@ -28,7 +28,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.budget import TokenBudget
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer
+from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out, make_trainer
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer
@@ -97,7 +97,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
-    _say(console, left_out(curriculum, config))
+    _say(console, [*left_out(curriculum, config), *judge_notes(curriculum)])
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     with ExitStack() as stack:

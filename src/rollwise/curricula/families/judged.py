@@ -91,15 +91,21 @@ class Judged(Curriculum):
         self.drawn_at = -1
         self.owed = 0.0  # prompts to be explored that did not make a whole one yet
 
+    @property
+    def judge_reads(self) -> str:
+        """What the judge is shown of a prompt, in a sentence; empty for a judge that need not read it."""
+        if self.judge_column is not None:
+            return f"the judge reads the column {self.judge_column!r} in place of the prompts, and no other column"
+        return "the judge reads the prompts, and no column" if self.wants_answers else ""
+
     def _say_column(self) -> None:
         """Log what the judge reads; `MissingColumnError` where the pool lacks the column that is named."""
         if self.judge_column is not None:
             shown_column(self.pool, self.judge_column)
-            logger.info("the judge reads the column %r in place of the prompts", self.judge_column)
         elif "text" in self.pool.columns:
             logger.warning("the judge reads the prompts; to show it the column 'text', give judge_column='text'")
-        else:
-            logger.info("the judge reads the prompts")
+        if self.judge_reads:
+            logger.info(self.judge_reads)
 
     def prompts_at(self, slots: np.ndarray) -> Prompts:
         """The prompts (K,) as the judge sees them."""
