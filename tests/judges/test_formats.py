@@ -79,7 +79,7 @@ BOX_REQUEST = r"""
 Predict the reward variance for the next problem. The examples below show actual reward variances from recent model
 performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
 """
-LISTED_SYSTEM = r"""
+ALONE_SYSTEM = r"""
 You are a predictor that estimates the reward variance for a candidate problem.
 Reward variance definition: the variance of the rewards across multiple solution
 attempts by the current model on the same problem.
@@ -88,12 +88,15 @@ poorly -- which is exactly the regime where GRPO has the strongest learning
 signal.
 Low variance means rollouts agree (the model consistently passes or consistently
 fails), so there is little gradient to extract.
-Calibration: The labeled examples show actual reward variances from recent
-model performance. Use them to calibrate your prediction.
 Output your final prediction inside \boxed{}, choosing one number from this
 exact list: [0.00, 0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.15, 0.18, 0.20, 0.25].
 Example final line: \boxed{0.10}
 """
+CALIBRATION = """
+Calibration: The labeled examples show actual reward variances from recent
+model performance. Use them to calibrate your prediction.
+"""
+LISTED_SYSTEM = ALONE_SYSTEM.replace("Output your", f"{CALIBRATION.strip()} Output your")
 EXAMPLES = (
     '[Example 1]\nPROMPT:\n"""\n1+1=\n"""\nREWARD_VARIANCE: 0.000\n'
     '[Example 2]\nPROMPT:\n"""\n17*23=\n"""\nREWARD_VARIANCE: 0.250\n'
@@ -119,21 +122,6 @@ def test_the_templates_are_those_of_the_appendix(form: WordsFormat, system_words
     assert found
     assert request.split() == BOX_REQUEST.split()
     assert user["content"].endswith(EXAMPLES)
-
-
-ALONE_SYSTEM = r"""
-You are a predictor that estimates the reward variance for a candidate problem.
-Reward variance definition: the variance of the rewards across multiple solution
-attempts by the current model on the same problem.
-High variance means rollouts disagree -- some attempts score well and others
-poorly -- which is exactly the regime where GRPO has the strongest learning
-signal.
-Low variance means rollouts agree (the model consistently passes or consistently
-fails), so there is little gradient to extract.
-Output your final prediction inside \boxed{}, choosing one number from this
-exact list: [0.00, 0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.15, 0.18, 0.20, 0.25].
-Example final line: \boxed{0.10}
-"""
 
 
 @pytest.mark.parametrize("form", [WordsFormat(), ListingFormat(), BoxedFormat()], ids=["words", "listing", "boxed"])
