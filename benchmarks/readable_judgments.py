@@ -20,9 +20,9 @@ from rollwise.judges import FORMATS, Exemplar, JudgmentFormat, Question
 from rollwise.judges.base import prompt_text
 from rollwise.judges.formats import make_format
 from rollwise.models import load_policy, task_for
+from rollwise.models.question_encoder import QuestionEncoder
 from rollwise.models.sampler import context_length
 from rollwise.training.judging.judge_loss import choice_tokens
-from rollwise.training.judging.judgment_prompts import QuestionEncoder
 from rollwise.training.judging.shared_prefix import common_prefix, last_logits, shared_prefix
 
 

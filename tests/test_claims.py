@@ -223,3 +223,14 @@ def test_the_table_of_frontier_is_that_of_the_csv_file() -> None:
                 pairs = [value - float(line[column]) for value, line in zip(values, found["uniform"], strict=True)]
                 mean, low, high = t_interval(pairs)
                 assert cells[difference_at].removesuffix(" |") == f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]"
+
+
+def test_the_comparison_of_exemplars_is_of_its_runs() -> None:
+    text, plan = "\n".join(section("judges.md", "## Which exemplars")), "judging/exemplars"
+    pairs = [(method, "uniform") for method in runs(plan) if method != "uniform"]
+    for method, other in [*pairs, ("spread", "newest"), ("spread-expected", "newest-expected")]:
+        mean, low, high = t_interval(differences(plan, method, other))
+        assert f"{mean:+.3f} [{low:+.3f}, {high:+.3f}]" in text, (method, other)
+    for method, own in runs(plan).items():
+        scores = [float(run["score/tokens"]) for run in own.values()]
+        assert f"{statistics.mean(scores):.3f} ± {statistics.stdev(scores):.3f}" in text, method

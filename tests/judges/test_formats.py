@@ -3,7 +3,7 @@
 import pytest
 
 import rollwise as rw
-from rollwise.judges import BoxedFormat, CompactFormat, DigitFormat, Exemplar, WordsFormat
+from rollwise.judges import BoxedFormat, CompactFormat, DigitFormat, Exemplar, ListingFormat, WordsFormat
 from rollwise.judges.base import prompt_text
 
 
@@ -65,21 +65,20 @@ def test_digits_stand_for_36ths() -> None:
     assert [digit.said(v) for v in (0.0, 7 / 64, 0.25)] == ["0", "4", "9"]
 
 
-def test_the_template_is_that_of_the_appendix() -> None:
-    system, user = WordsFormat().context([Exemplar("1+1=", 0.0), Exemplar("17*23=", 0.25)], "3*4=")
-    assert (system["role"], user["role"]) == ("system", "user")
-    assert system["content"].startswith("You are a predictor that estimates the reward variance for a candidate")
-    assert system["content"].endswith(
-        "choosing one number from this list: [0.00, 0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.15, 0.18, 0.20, 0.25]. "
-        r"Example final line: \boxed{0.10}."
-    )
-    assert user["content"].split("\n", 2)[2] == (
-        '[Example 1]\nPROMPT:\n"""\n1+1=\n"""\nREWARD_VARIANCE: 0.000\n'
-        '[Example 2]\nPROMPT:\n"""\n17*23=\n"""\nREWARD_VARIANCE: 0.250\n'
-        '[Candidate]\nPROMPT:\n"""\n3*4=\n"""'
-    )
-
-
+BOX_SYSTEM = r"""
+You are a predictor that estimates the reward variance for a candidate problem. Reward variance is the variance of the
+rewards across multiple solution attempts by the current model on the same problem. High variance means rollouts
+disagree --- some attempts score well and others poorly --- which is exactly the regime where GRPO has the strongest
+learning signal. Low variance means rollouts agree (the model consistently passes or consistently fails), so there is
+little gradient to extract.
+The labeled examples show actual reward variances from recent model performance; use them to calibrate your prediction.
+Output your final prediction inside \boxed{}, choosing one number from this list: [0.00, 0.02, 0.04, 0.06, 0.08, 0.10,
+0.12, 0.15, 0.18, 0.20, 0.25]. Example final line: \boxed{0.10}.
+"""
+BOX_REQUEST = r"""
+Predict the reward variance for the next problem. The examples below show actual reward variances from recent model
+performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
+"""
 ALONE_SYSTEM = r"""
 You are a predictor that estimates the reward variance for a candidate problem.
 Reward variance definition: the variance of the rewards across multiple solution
@@ -93,9 +92,39 @@ Output your final prediction inside \boxed{}, choosing one number from this
 exact list: [0.00, 0.02, 0.04, 0.06, 0.08, 0.10, 0.12, 0.15, 0.18, 0.20, 0.25].
 Example final line: \boxed{0.10}
 """
+CALIBRATION = """
+Calibration: The labeled examples show actual reward variances from recent
+model performance. Use them to calibrate your prediction.
+"""
+LISTED_SYSTEM = ALONE_SYSTEM.replace("Output your", f"{CALIBRATION.strip()} Output your")
+EXAMPLES = (
+    '[Example 1]\nPROMPT:\n"""\n1+1=\n"""\nREWARD_VARIANCE: 0.000\n'
+    '[Example 2]\nPROMPT:\n"""\n17*23=\n"""\nREWARD_VARIANCE: 0.250\n'
+    '[Candidate]\nPROMPT:\n"""\n3*4=\n"""'
+)
 
 
-@pytest.mark.parametrize("form", [WordsFormat(), BoxedFormat()], ids=["words", "boxed"])
+@pytest.mark.parametrize(
+    ("form", "system_words", "begins"),
+    [
+        (WordsFormat(), BOX_SYSTEM, ["You", "The", "Output"]),
+        (ListingFormat(), LISTED_SYSTEM, ["You", "Reward", "High", "Low", "Calibration:", "Output", "Example"]),
+    ],
+    ids=["box A.1", "listing B.3"],
+)
+def test_the_templates_are_those_of_the_appendix(form: WordsFormat, system_words: str, begins: list[str]) -> None:
+    """Word for word with exemplars: box A.1's ("this list"), and what appendix B.3 prints ("this exact list")."""
+    system, user = form.context([Exemplar("1+1=", 0.0), Exemplar("17*23=", 0.25)], "3*4=")
+    assert (system["role"], user["role"]) == ("system", "user")
+    assert system["content"].split() == system_words.split()
+    assert [line.split()[0] for line in system["content"].split("\n")] == begins
+    request, found, _ = user["content"].partition("[Example 1]")
+    assert found
+    assert request.split() == BOX_REQUEST.split()
+    assert user["content"].endswith(EXAMPLES)
+
+
+@pytest.mark.parametrize("form", [WordsFormat(), ListingFormat(), BoxedFormat()], ids=["words", "listing", "boxed"])
 def test_without_exemplars_the_messages_are_those_of_appendix_b_4(form: WordsFormat) -> None:
     """Word for word, as the paper's listing prints them, in lines of 80 signs; sentences begin lines as there."""
     candidate = "Assume we have a calendrical system in which leap years happen every four years, no matter what."

@@ -29,6 +29,14 @@ def test_the_reward_is_one_for_the_exact_answer_alone() -> None:
         Reversal().reward(["123="], ["321"])
 
 
+def test_a_partial_reward_is_the_share_of_digits_that_stand_right() -> None:
+    """Of `321`: 3 of 3, 2 of 3, 3 of 4 (one too many), 1 of 3 (the rest missing), none; 0 for a broken one."""
+    said = ["321", "421", " 3210", "3", "", "?321"]
+    answers = ["321"] * 5 + ["?321"]
+    assert Reversal(partial=True).reward(["123="] * 6, said, answer=answers) == [1.0, 2 / 3, 0.75, 1 / 3, 0.0, 0.0]
+    assert Reversal(partial=True).fingerprint() == Reversal().fingerprint()  # the same policy serves both
+
+
 def test_training_and_held_out_strings_never_meet() -> None:
     task = Reversal(longest=4)
     train = {r["prompt"] for seed in range(3) for r in task.train_records(600, seed)}

@@ -48,7 +48,7 @@ class EmbeddingJudged(
     'middling'
     """
 
-    unsaved = frozenset({"predicts", "column", "hidden", "ridge", "forgetting"})  # the judge's
+    unsaved = Judged.unsaved | {"predicts", "column", "hidden", "ridge", "forgetting"}  # the judge's
 
     def __init__(
         self,

@@ -10,7 +10,7 @@ import numpy as np
 from rollwise.curricula.families.judged import JUDGED, Judged
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.judges import Answer, InContextJudge, JudgmentFormat, Lesson, Prompts, Question
+from rollwise.judges import Answer, ExemplarChoice, InContextJudge, JudgmentFormat, Lesson, Question
 from rollwise.options import Count, CountOrZero, Share, Weight
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
@@ -60,15 +60,19 @@ class METIS(
     each answer. docs/judges.md says how; docs/curricula.md what was decided where the paper leaves it open.
 
     Args:
-        pool: any prompts; the judge is shown the column `text`, where there is one.
+        pool: any prompts.
         exemplars: K (3). Without any, the paper's policies solved the candidate instead of judging it.
+        exemplar_choice: "newest", the K most recent pairs (section 4.1), or "spread", K of low to high variance among
+            recent ones, rising, as in the paper's examples (appendix B.3).
         judge_weight: lambda (0.01). 0 asks without training the judgment; 1 made the paper's predictions saturate.
         baseline_rate: alpha (0.95), of b <- alpha b + (1 - alpha) mean judge reward, from 0.
         candidate_multiplier: m (8).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an answer without a prediction counts as when the batch is ranked (0.0).
-        format: the question: "words" (appendix A.1), "boxed", "digit", "compact", or a `JudgmentFormat` of your own.
+        format: the question: "words" (appendix A.1), "listing" (B.3), "boxed", "digit", "compact", or a
+            `JudgmentFormat` of your own.
         answers: "sampled", as in the paper; "expected": the mean over one-token answers, without generating any.
+        judge_column: column of texts that the judge reads in place of the prompts; none by default.
         **core: see `CoreOptions`.
 
     >>> pool = PromptPool(ids=["a", "b", "c"], prompts=["1+1=", "17*23=", "abc"])
@@ -79,7 +83,7 @@ class METIS(
     [('b', 0.25)]
     """
 
-    unsaved = frozenset({"exemplars", "answers"})  # the judge's
+    unsaved = Judged.unsaved | {"exemplars", "exemplar_choice", "answers"}  # the judge's
     columns_spec = {
         **Judged.columns_spec,
         "question": (np.int64, -1),  # this step's, by number; beside `prediction`, for expected answers:
@@ -101,6 +105,7 @@ class METIS(
         pool: PromptPool | None = None,
         *,
         exemplars: CountOrZero = 3,
+        exemplar_choice: ExemplarChoice = "newest",
         judge_weight: Weight = 0.01,
         baseline_rate: Share = 0.95,
         candidate_multiplier: Count = 8,
@@ -108,15 +113,19 @@ class METIS(
         default: float = 0.0,
         format: str | JudgmentFormat = "words",
         answers: Literal["sampled", "expected"] = "sampled",
+        judge_column: str | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
         self.weight, self.baseline_rate = judge_weight, baseline_rate
         super().__init__(
             pool,
-            judge=InContextJudge(exemplars=exemplars, format=format, expected=answers == "expected"),
+            judge=InContextJudge(
+                exemplars=exemplars, exemplar_choice=exemplar_choice, format=format, expected=answers == "expected"
+            ),
             candidate_multiplier=candidate_multiplier,
             explore=explore,
             default=default,
+            judge_column=judge_column,
             **core,
         )
 
@@ -147,7 +156,7 @@ class METIS(
         self.draw(k)
         slots = self.waiting()
         slots = slots[self.columns["question"][slots] < 0]
-        made = self.policy.questions(self.next_question, Prompts(self.pool, slots))
+        made = self.policy.questions(self.next_question, self.prompts_at(slots))
         self.columns["question"][slots] = self.next_question + np.arange(len(slots))
         self.next_question += len(slots)
         return made
@@ -172,7 +181,7 @@ class METIS(
             self.answered += 1
             self.failed += 1.0 if np.isnan(prediction) else 1.0 - answer.readable
             self.tallies["too_long"] += answer.text is None and answer.prediction is None
-            offered = len(self.policy.shown_to(self.pool.ids[slot]))
+            offered = self.policy.offered(self.pool.ids[slot])
             self.tallies["exemplars_cut"] += answer.exemplars is not None and answer.exemplars < offered
 
     def judge_waiting(self) -> None:

@@ -35,6 +35,7 @@ class PCL(
         target: the best pass rate (0.5).
         explore: share of the batch drawn from the candidates whatever was predicted (0).
         default: what an absent prediction counts as; see `Judged`.
+        judge_column: column of texts that the judge reads in place of the prompts; see `Judged`.
         **core: see `CoreOptions`.
 
     Raises:
@@ -50,7 +51,7 @@ class PCL(
     ['b', 'c']
     """
 
-    unsaved = frozenset({"reward"})  # the judge's
+    unsaved = Judged.unsaved | {"reward"}  # the judge's
 
     def __init__(
         self,
@@ -63,6 +64,7 @@ class PCL(
         target: Share = 0.5,
         explore: Share = 0.0,
         default: float | None = None,
+        judge_column: str | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
         super().__init__(
@@ -72,6 +74,7 @@ class PCL(
             target=target,
             explore=explore,
             default=default,
+            judge_column=judge_column,
             **core,
         )
 

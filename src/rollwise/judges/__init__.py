@@ -1,6 +1,6 @@
 """Judges: what predicts how a prompt will fare before any rollout. The policy itself, a value model, or your own."""
 
-from rollwise.judges.asking import InContextJudge
+from rollwise.judges.asking import ExemplarChoice, InContextJudge, spread_out
 from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.formats import (
@@ -10,8 +10,10 @@ from rollwise.judges.formats import (
     DigitFormat,
     Exemplar,
     JudgmentFormat,
+    ListingFormat,
     WordsFormat,
 )
+from rollwise.judges.prose import prose_of
 from rollwise.judges.questions import Answer, Lesson, Question, plain_text
 from rollwise.judges.registry import JUDGES, make_judge
 from rollwise.judges.text import TextJudge
@@ -26,10 +28,12 @@ __all__ = [
     "DigitFormat",
     "EmbeddingJudge",
     "Exemplar",
+    "ExemplarChoice",
     "InContextJudge",
     "Judge",
     "JudgmentFormat",
     "Lesson",
+    "ListingFormat",
     "Predicts",
     "Prompts",
     "Question",
@@ -37,4 +41,6 @@ __all__ = [
     "WordsFormat",
     "make_judge",
     "plain_text",
+    "prose_of",
+    "spread_out",
 ]

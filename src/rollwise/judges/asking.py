@@ -2,21 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges.base import Judge, Predicts, Prompts, told_values
+from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts, told_values
 from rollwise.judges.formats import FORMATS, Exemplar, JudgmentFormat, make_format
 from rollwise.judges.questions import Answer, Question
 from rollwise.options import CountOrZero
 from rollwise.pool import PromptPool
 
+ExemplarChoice = Literal["newest", "spread"]
+
+_RECENT = 256
+"""Pairs that "spread" chooses among: as many as the paper's batch has prompts."""
+
 
 class InContextJudge(Judge):
-    """Asks a model, which sees the most recent prompts with the variance that their rollouts had (METIS, section 4.1).
+    """Asks a model, which sees recent prompts with the variance that their rollouts had (METIS, section 4.1).
 
     It generates nothing: the code that runs the model answers its questions (`Curriculum.consult`).
 
@@ -24,13 +29,16 @@ class InContextJudge(Judge):
     (x, v(x)) of the whole batch S_t, whatever was predicted. So rails' prompts, and those of a mixture's other lanes,
     are in it. Where the paper is silent: a new pair of a prompt replaces its old one, of an earlier policy; and
     a candidate is never shown its own pair, but the next most recent pair of another prompt. So the memory keeps one
-    pair more than K.
+    pair more than K; with "spread", the 256 most recent ones.
 
     Args:
         exemplars: K, how many prompt-variance pairs a question shows. Of pairs equally recent, told in one step, chance
             decides, which the paper leaves open: it takes the 3 most recent of 64 or more that one step brings.
-        format: "words", the paper's template, "boxed" and "digit", the same with the answer begun, or "compact", for a
-            small policy; or a format of your own.
+        exemplar_choice: "newest", the K most recent pairs, the oldest first, as section 4.1 says. "spread", of rising
+            variance as in the paper's examples (appendix B.3): of K equal parts of [0, 1/4] the most recent pair in
+            each; the most recent of the others take the place of parts without any.
+        format: "words", the paper's template; "listing", the same as appendix B.3 prints it; "boxed" and "digit", the
+            same with the answer begun; "compact", for a small policy; or a format of your own.
         expected: predict by the probabilities of the format's `choices` instead of by an answer drawn from them.
 
     Raises:
@@ -40,9 +48,16 @@ class InContextJudge(Judge):
     predicts: Predicts = "variance"
 
     def __init__(
-        self, *, exemplars: CountOrZero = 3, format: str | JudgmentFormat = "words", expected: bool = False
+        self,
+        *,
+        exemplars: CountOrZero = 3,
+        exemplar_choice: ExemplarChoice = "newest",
+        format: str | JudgmentFormat = "words",
+        expected: bool = False,
     ) -> None:
         self.exemplars, self.format, self.expected = exemplars, make_format(format), expected
+        self.spread = exemplar_choice == "spread"
+        self.kept = 0 if not exemplars else _RECENT if self.spread else exemplars + 1
         if expected and not self.format.choices:
             named = sorted(name for name, kind in FORMATS.items() if kind.choices)
             raise ConfigError(
@@ -53,17 +68,26 @@ class InContextJudge(Judge):
 
     @property
     def memory(self) -> list[Exemplar]:
-        """The K most recent pairs, the oldest first."""
+        """The K pairs that a prompt without one of its own is shown."""
         return list(self.shown_to(None))
 
     def shown_to(self, prompt_id: str | None) -> tuple[Exemplar, ...]:
-        """The K most recent pairs of prompts other than `prompt_id`, the oldest first."""
+        """K pairs of prompts other than `prompt_id`: the oldest first, or by rising variance."""
         others = [pair for id_, pair in self.pairs.items() if id_ != prompt_id]
+        if self.spread:
+            return spread_out(others, self.exemplars)
         return tuple(others[max(0, len(others) - self.exemplars) :])
+
+    def offered(self, prompt_id: str) -> int:
+        """How many pairs a prompt is shown."""
+        return min(self.exemplars, len(self.pairs) - (prompt_id in self.pairs))
 
     @property
     def options(self) -> Mapping[str, Any]:
-        return {**super().options, "format": self.format.name}
+        own = {**super().options, "format": self.format.name}
+        if not self.spread:  # so that states of before are those of "newest"
+            del own["exemplar_choice"]
+        return own
 
     def bind(self, pool: PromptPool, seed: int) -> None:
         self.pairs = {}
@@ -71,10 +95,10 @@ class InContextJudge(Judge):
     def questions(self, first: int, candidates: Prompts) -> list[Question]:
         """One for each of K candidates, numbered from `first` on."""
         memory = self.shown_to(None)
-        shown = {id_: self.shown_to(id_) for id_ in self.pairs}
+        shown = {id_: self.shown_to(id_) for id_ in candidates.ids if id_ in self.pairs}
         rows = enumerate(zip(candidates.ids, candidates.texts, strict=True), start=first)
         return [
-            Question(f"q{number}", id_, text, shown.get(id_, memory), self.format, self.expected)
+            Question(f"q{number}", id_, text, shown.get(id_, memory), self.format, self.expected, self.spread)
             for number, (id_, text) in rows
         ]
 
@@ -91,10 +115,10 @@ class InContextJudge(Judge):
         if not self.exemplars:
             return
         ids, texts = told.ids, told.texts
-        for row in rows[-self.exemplars - 1 :]:
+        for row in rows[-self.kept :]:
             self.pairs.pop(ids[row], None)
             self.pairs[ids[row]] = Exemplar(texts[row], float(values[row]))
-        for id_ in list(self.pairs)[: -self.exemplars - 1]:
+        for id_ in list(self.pairs)[: -self.kept]:
             del self.pairs[id_]
 
     def metrics(self) -> dict[str, float]:
@@ -108,3 +132,22 @@ class InContextJudge(Judge):
             self.pairs = {str(id_): Exemplar(str(text), float(variance)) for id_, text, variance in state["memory"]}
         except (KeyError, TypeError, ValueError) as error:
             raise StateError(f"the judge's memory is damaged: {error!r}") from error
+
+
+def spread_out(pairs: Sequence[Exemplar], k: int) -> tuple[Exemplar, ...]:
+    """`k` of the pairs, by rising variance: the newest in each of `k` equal parts of [0, 1/4], and else the newest.
+
+    Args:
+        pairs: the oldest first.
+        k: how many; all, where there are no more.
+
+    >>> pairs = [Exemplar(name, v) for name, v in [("a", 0.02), ("b", 0.11), ("c", 0.2), ("d", 0.25), ("e", 0.23)]]
+    >>> [pair.text for pair in spread_out(pairs, 3)], [pair.text for pair in spread_out(pairs[2:], 2)]
+    (['a', 'b', 'e'], ['e', 'd'])
+    """
+    newest = pairs[::-1]
+    parts = [min(int(pair.variance / MAX_VARIANCE * k), k - 1) for pair in newest]
+    first = [parts.index(part) for part in range(k) if part in parts]
+    others = [row for row in range(len(newest)) if row not in first]
+    chosen = sorted(first + others[: k - len(first)], reverse=True)  # of equal variances the oldest is first
+    return tuple(sorted((newest[row] for row in chosen), key=lambda pair: pair.variance))

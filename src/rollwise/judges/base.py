@@ -40,13 +40,22 @@ def told_values(
 class Prompts:
     """K prompts of a pool, as a judge sees them.
 
+    Args:
+        pool: the pool.
+        slots: (K,) their rows.
+        column: the pool's column of texts that the judge reads in place of the prompts; None for the prompts.
+
+    Raises:
+        MissingColumnError: the pool has no such column.
+
     >>> pool = PromptPool(ids=["a", "b"], prompts=["1+1=", [{"role": "user", "content": "2+2="}]])
     >>> Prompts(pool, np.array([1, 0])).texts
     ['2+2=', '1+1=']
     """
 
-    def __init__(self, pool: PromptPool, slots: np.ndarray) -> None:
+    def __init__(self, pool: PromptPool, slots: np.ndarray, *, column: str | None = None) -> None:
         self.pool, self.slots = pool, slots
+        self.shown = None if column is None else shown_column(pool, column)
 
     def __len__(self) -> int:
         return len(self.slots)
@@ -63,15 +72,20 @@ class Prompts:
 
     @property
     def texts(self) -> list[str]:
-        """K texts: the pool's column `text` where it has one, else the prompts' own."""
-        column = self.pool.columns.get("text")
-        if column is not None:
-            return [str(column[slot]) for slot in self.slots]
+        """K texts: those of the named column, else the prompts' own."""
+        if self.shown is not None:
+            return [str(self.shown[slot]) for slot in self.slots]
         return [prompt_text(prompt) for prompt in self.prompts]
 
     def column(self, name: str, judge: str, remedy: str) -> np.ndarray:
         """(K, ...) a column of the pool; `MissingColumnError` where it has none."""
         return np.asarray(self.pool.require(name, judge, remedy)[self.slots])
+
+
+def shown_column(pool: PromptPool, column: str) -> np.ndarray:
+    """(N,) the column of texts that a judge is shown in place of the prompts; `MissingColumnError` without it."""
+    remedy = "add it, or leave judge_column out: the judge then reads the prompts"
+    return np.asarray(pool.require(column, "the judge", remedy))
 
 
 class Judge(Declared):

@@ -58,6 +58,11 @@ Low variance means rollouts agree (the model consistently passes or consistently
 to extract.
 Output your final prediction inside \boxed{{}}, choosing one number from this exact list: [{_LEVELS}].
 Example final line: \boxed{{0.10}}""".replace("\\\n", "")
+_CALIBRATION = (
+    "Calibration: The labeled examples show actual reward variances from recent model performance. Use them to "
+    "calibrate your prediction.\n"
+)
+_SYSTEM_LISTED = _SYSTEM_ALONE.replace("Output your final", _CALIBRATION + "Output your final")
 _DIGITS = (
     "Variances are given as one digit, from 0 for a variance of 0.00 to 9 for the greatest one, 0.25. Output your "
     "final prediction, one digit, inside \\boxed{}. Example final line: \\boxed{4}."
@@ -65,6 +70,10 @@ _DIGITS = (
 _REQUEST = r"""Predict the reward variance for the next problem. The examples below show actual reward variances from \
 recent model performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
 """.replace("\\\n", "")
+_REQUEST_LISTED = r"""Predict the reward variance for the next problem.
+The examples below show actual reward variances from recent model performance.
+Use them to calibrate your prediction.
+Put your final variance prediction inside \boxed{}."""
 _REQUEST_ALONE = r"""Predict the reward variance for the next problem.
 Put your final variance prediction inside \boxed{}."""
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
@@ -90,9 +99,11 @@ class WordsFormat(JudgmentFormat):
     system = _SYSTEM
     system_alone = _SYSTEM_ALONE
     """The system message where there are no exemplars."""
+    request = _REQUEST
+    """How the user message begins where there are exemplars."""
 
     def context(self, exemplars: Sequence[Exemplar], candidate: str) -> list[dict[str, Any]]:
-        parts = [_REQUEST if exemplars else _REQUEST_ALONE]
+        parts = [self.request if exemplars else _REQUEST_ALONE]
         for number, exemplar in enumerate(exemplars, start=1):
             said = self.said(exemplar.variance)
             parts.append(f"[Example {number}]\n{_quoted(exemplar.text)}\nREWARD_VARIANCE: {said}")
@@ -107,6 +118,21 @@ class WordsFormat(JudgmentFormat):
     def read(self, answer: str) -> float | None:
         boxes = _BOXED.findall(answer)
         return _variance(boxes[-1]) if boxes else None
+
+
+class ListingFormat(WordsFormat):
+    r"""The template as the paper's listings print what its models were given (appendix B.3); B.4's, without exemplars.
+
+    It differs from appendix A.1's, which `WordsFormat` has, in a few words: "this exact list", "Calibration:",
+    "Reward variance definition:".
+
+    >>> ListingFormat().context([Exemplar("1+1=", 0.0)], "3*4=")[0]["content"].split("\n")[4].split()[0]
+    'Calibration:'
+    """
+
+    name = "listing"
+    system = _SYSTEM_LISTED
+    request = _REQUEST_LISTED
 
 
 class BoxedFormat(WordsFormat):
@@ -202,7 +228,7 @@ class CompactFormat(JudgmentFormat):
 
 
 FORMATS: dict[str, type[JudgmentFormat]] = {
-    kind.name: kind for kind in (WordsFormat, BoxedFormat, DigitFormat, CompactFormat)
+    kind.name: kind for kind in (WordsFormat, ListingFormat, BoxedFormat, DigitFormat, CompactFormat)
 }
 
 

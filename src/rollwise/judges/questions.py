@@ -16,9 +16,11 @@ class Question:
         id: what an `Answer` names.
         prompt_id: the candidate's durable id.
         candidate: its text.
-        exemplars: recent prompts with the variance of their rollouts, the oldest first.
+        exemplars: recent prompts with the variance of their rollouts: the oldest first, or of rising variance.
         format: how it is rendered and its answer read.
         expected: no answer is to be generated; `format.choices` holds those whose probabilities are asked for.
+        spread: the exemplars are of rising variance; where not all fit, those that are kept are spread over them. Else
+            the newest are kept.
     """
 
     id: str
@@ -27,11 +29,25 @@ class Question:
     exemplars: tuple[Exemplar, ...]
     format: JudgmentFormat
     expected: bool = False
+    spread: bool = False
 
     def context(self, exemplars: int | None = None) -> str | list[dict[str, Any]]:
-        """What to give the model, chat messages or text; with the newest `exemplars` of them where not all fit."""
-        kept = self.exemplars if exemplars is None else self.exemplars[len(self.exemplars) - exemplars :]
-        return self.format.context(kept, self.candidate)
+        """What to give the model, chat messages or text; with only `exemplars` of them where not all fit."""
+        return self.format.context(self.kept(exemplars), self.candidate)
+
+    def kept(self, exemplars: int | None = None) -> tuple[Exemplar, ...]:
+        """The exemplars that the context shows; None for all of them.
+
+        >>> from rollwise.judges import CompactFormat
+        >>> shown = tuple(Exemplar(text, 0.0) for text in "abc")
+        >>> question = Question("q0", "p", "x", shown, CompactFormat(), spread=True)
+        >>> ["".join(exemplar.text for exemplar in question.kept(n)) for n in (1, 2, 3)]
+        ['b', 'ac', 'abc']
+        """
+        all_ = len(self.exemplars)
+        if exemplars is None or not self.spread:
+            return self.exemplars[all_ - (all_ if exemplars is None else exemplars) :]
+        return tuple(self.exemplars[(2 * i + 1) * all_ // (2 * exemplars)] for i in range(exemplars))
 
 
 @dataclass(frozen=True, slots=True)

@@ -139,6 +139,8 @@ VERL: Mapping[str, Option] = {
     ),
     "probe_batch": Option(refused="verl's loader has no rollouts that are not trained on"),
     "max_judgment_length": Option(refused="a judgment there is as long as its format needs"),
+    "judgments_per_step": Option(refused="judgments.jsonl is written by TRL's trainers"),
+    **dict.fromkeys(("reward_workers", "reward_timeout"), Option(refused="verl scores in workers of its own")),
     "eval_every": Option(
         by="trainer.test_freq and trainer.val_before_train; off without eval_prompts", make=_evaluation
     ),

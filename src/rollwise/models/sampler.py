@@ -179,7 +179,7 @@ def sample_prompts(
         for batch in plan_batches([len(e) for e in encoded], max(1, options.batch_size // options.n)):
             if all(ids[i] in done for i in batch):
                 continue
-            drawn = _roll_out(model, tokenizer, [ids[i] for i in batch], [encoded[i] for i in batch], options)
+            drawn = sample_encoded(model, tokenizer, [ids[i] for i in batch], [encoded[i] for i in batch], options)
             yield [rollouts for rollouts in drawn if rollouts.id not in done]
 
 
@@ -207,13 +207,22 @@ def check_context(
         )
 
 
-def _roll_out(
+def sample_encoded(
     model: PreTrainedModel,
     tokenizer: PreTrainedTokenizerBase,
     ids: Sequence[str],
     encoded: Sequence[list[int]],
     options: SamplingOptions,
 ) -> list[Rollouts]:
+    """Rollouts of N prompts that are tokens already, in their order; `sample_prompts` says how they are drawn.
+
+    Args:
+        model: On the device where it is to run; not training.
+        tokenizer: Has a pad token.
+        ids: (N,) distinct; they name the random streams.
+        encoded: (N,) tokens, which fit into the model's context with the new ones.
+        options: How.
+    """
     rows = [(prompt, i) for prompt in range(len(ids)) for i in range(options.n)]
     drawn: list[tuple[list[int], bool]] = []
     for start in range(0, len(rows), options.batch_size):

@@ -28,6 +28,10 @@ class ProfileConfig(DataConfig):
             recommendation depends.
         prompts_per_step: Its prompts a step.
         seed: Root of everything random: the pool of a task, the sample, the rollouts.
+        judge: How many judgments to ask the model for, of prompts that were rolled out: can METIS ask it? 0 asks none;
+            32 are enough.
+        judge_exemplars: Examples that a judgment is shown.
+        judge_column: The column that the judge reads in place of the prompts.
         join: Folder of another model's profile of the same data: the table gets both, as `reference_pass_rates`.
         out: The profile's folder; by default profiles/NAME.
     """
@@ -39,10 +43,15 @@ class ProfileConfig(DataConfig):
     planned_generations: int = 8
     steps: int | None = None
     prompts_per_step: int = 64
+    judge: int = 0
+    judge_exemplars: int = 3
+    judge_column: str | None = None
     join: str | None = None
     out: str | None = None
 
     def __post_init__(self) -> None:
+        check_whole("judge", self.judge, least=0)
+        check_whole("judge_exemplars", self.judge_exemplars, least=0)
         check_whole("num_generations", self.num_generations, least=2)
         check_whole("pool_prompts", self.pool_prompts, least=1)
         check_whole("planned_generations", self.planned_generations, least=2)
@@ -67,6 +76,7 @@ class ProfileConfig(DataConfig):
     def sampling(self) -> dict[str, Any]:
         """The options that decide the rollouts: a folder goes on with the same ones only."""
         free = {"num_prompts", "batch_size", "planned_generations", "steps", "prompts_per_step", "join", "out"}
+        free |= {"judge", "judge_exemplars", "judge_column"}
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})
 
     def visits(self, population: int) -> float | None:

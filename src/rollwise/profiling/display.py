@@ -9,6 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from rollwise.profiling.judge_check import COLUMNS, judge_rows
 from rollwise.profiling.past_display import show_head, show_log
 from rollwise.profiling.suspects import MEANINGS
 
@@ -32,6 +33,8 @@ def show(numbers: Mapping[str, Any], console: Console) -> None:
     _cost(numbers, console)
     _suspects(numbers, console)
     _methods(numbers, console)
+    if "judge" in numbers:
+        _judge(numbers["judge"], console)
     _recommendation(numbers["recommendation"], console, numbers.get("train", "..."))
 
 
@@ -156,6 +159,20 @@ def _methods(numbers: Mapping[str, Any], console: Console) -> None:
         )
         table.add_row(line["method"], line["verdict"], escape("; ".join(p for p in (probes, line["detail"]) if p)))
     console.print(table)
+
+
+def _judge(judged: Mapping[str, Any], console: Console) -> None:
+    table = Table(title="\nThe model's judgments (METIS)", title_justify="left", box=None)
+    for name in COLUMNS:
+        table.add_column(name, justify="left" if name == "format" else "right")
+    for row in judge_rows(judged):
+        table.add_row(*row)
+    console.print(table)
+    shown = next((line for line in judged["formats"] if line["format"] == judged["take"]), judged["formats"][0])
+    for answer in shown["answers"]:
+        text = " ".join(answer.split())
+        console.print(f"- {shown['format']}: {escape(text[:80] + ' ... ' + text[-80:] if len(text) > 165 else text)}")
+    console.print(f"[bold]{escape(judged['verdict'])}[/bold]")
 
 
 def _recommendation(advice: Mapping[str, Any], console: Console, options: str) -> None:

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import asdict, dataclass
 
 from rollwise.errors import ConfigError
 from rollwise.profiling.config import PastConfig
 from rollwise.profiling.past_replay import replay
 from rollwise.profiling.past_summary import PastSummary
-from rollwise.profiling.profile import PROFILE_FILE, Profile
-from rollwise.profiling.tables import table_rows, write_table
+from rollwise.profiling.profile import Profile
+from rollwise.profiling.tables import table_rows, write_numbers, write_table
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts, read_past
 from rollwise.runs.reading import read_run
 from rollwise.runs.solved import SolvedRule
-from rollwise.state import make_folder, write_atomically
+from rollwise.state import make_folder
 from rollwise.tickets.outcome import RewardSpec
 
 
@@ -62,7 +61,7 @@ def run_past(config: PastConfig) -> Profile:
         del row["mean_tokens"]
     folder = make_folder(config.folder)
     write_table(folder, rows)
-    write_atomically(folder / PROFILE_FILE, json.dumps(numbers, indent=1, ensure_ascii=False).encode())
+    write_numbers(folder, numbers)
     return Profile(folder, numbers)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import functools
 import logging
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,20 +11,18 @@ from typing import Any
 from rich.console import Console
 
 from rollwise.profiling.config import ProfileConfig
+from rollwise.profiling.judge_check import check_judge
 from rollwise.profiling.summary import Summary
-from rollwise.profiling.tables import join_rates, read_table, table_rows, write_table
+from rollwise.profiling.tables import join_rates, read_table, table_rows, write_numbers, write_table
 from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import SampleFolder, sample_into
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model
-from rollwise.state import write_atomically
 from rollwise.tasks import TASKS
 from rollwise.terminal import make_console
 
 logger = logging.getLogger(__name__)
-
-PROFILE_FILE = "profile.json"
 
 
 @dataclass(frozen=True)
@@ -57,19 +55,24 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
     order = sampling_order(data.ids, data.categories, config.seed)
     rows = order if config.num_prompts == "all" else order[: config.num_prompts]
     with SamplingBar(console) as bar:
+        load = functools.cache(lambda: load_model(config.model, task, progress=bar.warmed))
         groups = sample_into(
             folder,
             data,
             rows,
             scorer,
             options,
-            lambda: load_model(config.model, task, progress=bar.warmed),
+            load,
             progress=bar.sampled,
         )
-    return _finish(config, folder, Summary(config, data, groups, scorer), other)
+        summary = Summary(config, data, groups, scorer)
+        judged = {"judge": check_judge(config, summary, load)} if config.judge else {}
+    return _finish(config, folder, summary, other, judged)
 
 
-def _finish(config: ProfileConfig, folder: SampleFolder, summary: Summary, other: dict[str, Any] | None) -> Profile:
+def _finish(
+    config: ProfileConfig, folder: SampleFolder, summary: Summary, other: dict[str, Any] | None, judged: dict[str, Any]
+) -> Profile:
     """Write the table and the numbers."""
     rows = table_rows(summary.groups, summary.rates, summary.scores, None)
     if other is not None:
@@ -80,7 +83,7 @@ def _finish(config: ProfileConfig, folder: SampleFolder, summary: Summary, other
         if lost:
             logger.warning("%d of %d prompts are not in the joined profile %s", lost, len(rows), config.join)
     own = f"--task {config.source}" if config.source in TASKS else config.flags()
-    numbers = summary.to_dict() | {"train": f"{own} --model {config.model}"}
+    numbers = summary.to_dict() | {"train": f"{own} --model {config.model}", **judged}
     write_table(folder.path, rows)
-    write_atomically(folder.path / PROFILE_FILE, json.dumps(numbers, indent=1, ensure_ascii=False).encode())
+    write_numbers(folder.path, numbers)
     return Profile(folder.path, numbers)

@@ -15,9 +15,15 @@ from rollwise.prompt_ids import assign_ids
 from rollwise.state import write_atomically
 
 TABLE = "pass_rates"
+PROFILE_FILE = "profile.json"
 Row = dict[str, Any]
 By = Literal["pass_rate", "mean_score"]
 _Place = str | os.PathLike[str]
+
+
+def write_numbers(folder: _Place, numbers: Mapping[str, Any]) -> None:
+    """Write `profile.json`."""
+    write_atomically(Path(folder) / PROFILE_FILE, json.dumps(numbers, indent=1, ensure_ascii=False).encode())
 
 
 def write_table(folder: _Place, rows: Sequence[Row]) -> list[Path]:

@@ -1,12 +1,12 @@
 """A run's folder: options, the model it began with, logs and checkpoints.
 
 `config.yaml`, `model.json`, `rewards.json`, `pool.json`, `metrics.jsonl`, `rollouts.jsonl`, `prompts.jsonl`,
-`evaluations.jsonl`, `evaluation_sets.json`, `checkpoints/`, `report.html`. Logs are only appended to while a run goes
-on. When it resumes from step s they are rolled back to s first, so that they hold each step once however often the run
-was killed; an evaluation after training has a line of its own. Logs of another run that began in the same folder are in
-`before-1/`, `before-2/`, ...; checkpoints of a course that was given up, by going on from an older one, are called
-`given-up-checkpoint-STEP`. The logs are on disk before a checkpoint counts, and a resume checks that they still reach
-it.
+`judgments.jsonl`, `evaluations.jsonl`, `evaluation_sets.json`, `checkpoints/`, `report.html`. Logs are only appended to
+while a run goes on. When it resumes from step s they are rolled back to s first, so that they hold each step once
+however often the run was killed; an evaluation after training has a line of its own. Logs of another run that began in
+the same folder are in `before-1/`, `before-2/`, ...; checkpoints of a course that was given up, by going on from an
+older one, are called `given-up-checkpoint-STEP`. The logs are on disk before a checkpoint counts, and a resume checks
+that they still reach it.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from rollwise.runs.names import (
     DATA_FILE,
     EVALUATION_SETS_FILE,
     EVALUATIONS_FILE,
+    JUDGMENTS_FILE,
     LOCK_FILE,
     METRICS_FILE,
     MODEL_FILE,
@@ -74,6 +75,7 @@ class RunFolder:
         self.prompts = self.path / PROMPTS_FILE
         self.evaluations = self.path / EVALUATIONS_FILE
         self.evaluation_sets = self.path / EVALUATION_SETS_FILE
+        self.judgments = self.path / JUDGMENTS_FILE
         self.checkpoints = self.path / CHECKPOINTS
         self.ends: dict[str, dict[str, Any]] = {}
         """The last line of each log (`end_of`), from `roll_back` on."""
@@ -199,7 +201,7 @@ class RunFolder:
         return _totals(last)
 
     def _logs(self) -> tuple[Path, ...]:
-        return self.prompts, self.rollouts, self.evaluations, self.metrics
+        return self.prompts, self.judgments, self.rollouts, self.evaluations, self.metrics
 
     def put_aside(self) -> None:
         """Move logs that are there, and what says of which run they are, into a folder: another run begins."""

@@ -52,6 +52,9 @@ class OwnData:
         reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
         reward_high: The greatest.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.
+        reward_workers: Processes that score rollouts, each one at a time, for rewards that run code or wait for
+            something; 0 scores in the command's own process.
+        reward_timeout: Seconds that a rollout may take there; one that takes longer is not scored.
 
     Raises:
         ConfigError: options that don't fit each other.
@@ -74,6 +77,8 @@ class OwnData:
     reward_low: float | None = None
     reward_high: float | None = None
     solved_at: float | None = None
+    reward_workers: int = 0
+    reward_timeout: float = 60.0
 
     @property
     def sources(self) -> list[str]:
@@ -136,6 +141,10 @@ class OwnData:
             )
         for i, weight in enumerate(self.reward_weights or ()):
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
+        check_whole("reward_workers", self.reward_workers, least=0)
+        check_number("reward_timeout", self.reward_timeout, low=0.0, high=86_400.0, open_low=True)
+        if self.reward_workers and not self.rewards:
+            raise ConfigError("reward_workers score by --reward, and none is given; a task scores in its own process")
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
 
@@ -156,6 +165,7 @@ class OwnData:
         """Options that a folder is begun with, without those of data and rewards that nobody has given."""
         defaults = {f.name: f.default for f in fields(OwnData)}
         kept = {k: v for k, v in values.items() if k not in defaults or v != defaults[k] or k in _ALWAYS}
+        kept.pop("reward_workers", None)  # they change nothing but the time
         return kept | {
             "reward_low": self.reward_low or 0.0,
             "reward_high": 1.0 if self.reward_high is None else self.reward_high,

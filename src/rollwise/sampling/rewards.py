@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import functools
 import hashlib
 import importlib
 import inspect
-import math
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError, RewardError, RollwiseError
+from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError
 from rollwise.options import did_you_mean
 from rollwise.plugins import Registry, load_object
 from rollwise.sampling.builtin_rewards import ANSWERS, built_in
+from rollwise.sampling.calling import awaited, checked
 from rollwise.sampling.config import OwnData
+from rollwise.sampling.reward_pool import RewardPool
 from rollwise.tickets.outcome import RewardSpec
 
 REWARDS: Registry[Any] = Registry("reward", "rewards")
@@ -78,7 +77,10 @@ def reward_functions(config: OwnData) -> RewardFunctions:
     declared = (config.reward_low, config.reward_high) != (None, None)
     success, why = choose_success(config.success, names, weights, spec if declared else None)
     return RewardFunctions(
-        functions=[checked(function, name) for (function, _), name in zip(found, names, strict=True)],
+        functions=[
+            checked(function, name, pool=_pool(config, where, name))
+            for (function, _), where, name in zip(found, config.rewards, names, strict=True)
+        ],
         names=names,
         weights=weights,
         success=success,
@@ -87,6 +89,12 @@ def reward_functions(config: OwnData) -> RewardFunctions:
         declared=declared,
         digest=_joined([digest for _, digest in found if digest]),
     )
+
+
+def _pool(config: OwnData, where: str, name: str) -> RewardPool | None:
+    if not config.reward_workers:
+        return None
+    return RewardPool(where, name=name, workers=config.reward_workers, timeout=config.reward_timeout)
 
 
 def choose_success(
@@ -181,74 +189,6 @@ def _of_trl(name: str) -> Callable[..., Any] | None:
         return getattr(importlib.import_module("trl.rewards"), name, None)
     except ImportError as error:
         raise MissingExtraError(f'reward {name!r} may be one of TRL\'s; pip install "rollwise[train]"') from error
-
-
-def checked(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """`function` under `name`, asynchronous if it is; it raises `RewardError` for what is no list of finite numbers."""
-    label = f"reward {name!r}"
-
-    async def asked(**columns: Any) -> list[float | None]:
-        with _named(label):
-            return numbers(await function(**columns), label, len(columns["completions"]))
-
-    def called(**columns: Any) -> list[float | None]:
-        with _named(label):
-            return numbers(function(**columns), label, len(columns["completions"]))
-
-    call: Callable[..., Any] = asked if is_async(function) else called
-    call.__name__ = name
-    call.__wrapped__ = function  # type: ignore[attr-defined]  # so that its signature can be read
-    return call
-
-
-def is_async(function: Any) -> bool:
-    """Whether calling it gives something to await: a coroutine function, or an object with one as its `__call__`."""
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(type(function).__call__)
-
-
-@contextmanager
-def _named(name: str) -> Iterator[None]:
-    """Whatever a reward function raises inside becomes a `RewardError` that names it."""
-    try:
-        yield
-    except RollwiseError:
-        raise
-    except Exception as error:
-        raise RewardError(f"{name} raised {error!r:.300}; mend it") from error
-
-
-def numbers(given: Any, name: str, n: int) -> list[float | None]:
-    """What `name` gave as n finite numbers, None where a rollout can't be scored; `RewardError` for anything else."""
-    listed = given.tolist() if hasattr(given, "tolist") else given
-    if inspect.isawaitable(listed):
-        raise RewardError(f"{name} gave something to await; declare it with async def")
-    if not isinstance(listed, list | tuple) or len(listed) != n:
-        raise RewardError(f"{name} must give a list of {n} rewards, got {listed!r:.120}")
-    return [None if value is None else _number(value, name) for value in listed]
-
-
-def _number(value: Any, name: str) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError):
-        raise RewardError(
-            f"{name} gave {value!r:.80}; a reward must be a number, or None for what can't be scored"
-        ) from None
-    if not math.isfinite(number):
-        raise RewardError(f"{name} gave {value!r:.80}; a reward must be finite, or None for what can't be scored")
-    return number
-
-
-def awaited(function: Callable[..., Any]) -> Callable[..., Any]:
-    """`function`, or where it is asynchronous, one that waits for it."""
-    if not is_async(function):
-        return function
-
-    @functools.wraps(function)
-    def run(**columns: Any) -> Any:
-        return asyncio.run(function(**columns))
-
-    return run
 
 
 def _summed(functions: Sequence[Callable[..., Any]], weights: Sequence[float], /, **columns: Any) -> list[float | None]:

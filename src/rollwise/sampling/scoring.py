@@ -7,7 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
-from rollwise.sampling.rewards import awaited, check_columns, numbers
+from rollwise.sampling.calling import awaited, numbers
+from rollwise.sampling.rewards import check_columns
 from rollwise.tasks import Task
 from rollwise.tickets.outcome import RewardSpec
 

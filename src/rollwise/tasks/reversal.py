@@ -26,7 +26,7 @@ CLEAN, BROKEN, FOREIGN = "clean", "broken", "foreign"
 
 
 class Reversal(Task, name="reversal"):
-    """Strings of digits and their reversals; reward 1.0 for the exact answer, else 0.0.
+    """Strings of digits and their reversals; reward 1.0 for the exact answer, else 0.0, or a share of it.
 
     A prompt reads `73512=`, its answer `21537`. Held-out strings never occur in training, whatever the seeds: the hash
     of a string decides on which side it is. Held-out prompts are clean, all lengths alike.
@@ -39,6 +39,7 @@ class Reversal(Task, name="reversal"):
             them from clean ones.
         foreign: The share of training prompts of another kind, `73512:`, that can't be solved; their category and their
             embedding say so, so that a method that generalises can learn it.
+        partial: The reward is the share of digits that stand where they should, a fraction; 0 for what can't be solved.
         digit_errors: The share of random digits in the demonstrations, which leaves reinforcement something to do.
         eval_share: The share of all strings that is held out.
 
@@ -61,13 +62,14 @@ class Reversal(Task, name="reversal"):
         skew: Annotated[float, Range(0.0, 10.0)] = 0.0,
         broken: Share = 0.0,
         foreign: Share = 0.0,
+        partial: bool = False,
         digit_errors: Share = 0.42,
         eval_share: HeldOut = 0.2,
     ) -> None:
         if broken + foreign > 1.0:
             raise ConfigError(f"broken + foreign must be at most 1, got {broken} + {foreign}")
         self.longest, self.skew, self.broken, self.foreign = longest, skew, broken, foreign
-        self.digit_errors, self.eval_share = digit_errors, eval_share
+        self.partial, self.digit_errors, self.eval_share = partial, digit_errors, eval_share
 
     @property
     def max_completion_length(self) -> int:
@@ -122,7 +124,7 @@ class Reversal(Task, name="reversal"):
         return in_share(f"reversal|{digits}", self.eval_share)
 
     def reward(self, prompts: Sequence[Text], completions: Sequence[Text], **columns: Any) -> list[float]:
-        """1.0 where the completion, without space around it, is the recorded answer; else 0.0.
+        """1.0 where the completion, without space around it, is the recorded answer; else 0.0, or its share of it.
 
         Raises:
             TaskError: the column `answer` is missing or not one for each completion.
@@ -130,8 +132,8 @@ class Reversal(Task, name="reversal"):
         answers = columns.get("answer")
         if answers is None or len(answers) != len(completions):
             raise TaskError("the reward of 'reversal' needs the column 'answer', one for each completion")
-        pairs = zip(completions, answers, strict=True)
-        return [float(completion_text(said).strip() == answer) for said, answer in pairs]
+        pairs = [(completion_text(said).strip(), answer) for said, answer in zip(completions, answers, strict=True)]
+        return [share_right(*pair) if self.partial else float(pair[0] == pair[1]) for pair in pairs]
 
     def failure(self, completion: Text, record: Mapping[str, Any]) -> str | None:
         """`wrong-length` or `wrong-digits`; None if it is solved.
@@ -181,6 +183,17 @@ class Reversal(Task, name="reversal"):
             "embedding": reversal_embedding(len(digits), self.longest, foreign=kind == FOREIGN),
             "answer": ("" if clean else _WRONG) + digits[::-1],
         }
+
+
+def share_right(said: str, answer: str) -> float:
+    """The share of digits that stand where they should, of the longer text's; 0 for an answer that nobody gives.
+
+    >>> share_right("3210", "321"), share_right("421", "321"), share_right("321", "?321")
+    (0.75, 0.6666666666666666, 0.0)
+    """
+    if answer.startswith(_WRONG):
+        return 0.0
+    return sum(a == b for a, b in zip(said, answer, strict=False)) / max(len(said), len(answer), 1)
 
 
 def reversal_embedding(length: int, longest: int, *, foreign: bool) -> list[float]:

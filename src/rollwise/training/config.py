@@ -66,6 +66,8 @@ class TrainConfig(OwnData):
             default as many as a step trains on. More are quicker where memory has room.
         max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
+        judgments_per_step: Judgments of a step that are written to `judgments.jsonl`, at most, where the curriculum
+            asks the policy for them: the best, the worst, one that can't be read, and a sample; 0 for none.
         num_prompts: Size of the pool; by default 4000 of a task, all of one's own data.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
@@ -112,6 +114,7 @@ class TrainConfig(OwnData):
     micro_batch: int = 512
     probe_batch: int | None = None
     max_judgment_length: int | None = None
+    judgments_per_step: int = 8
     num_prompts: int | None = None
     profile: str | None = None
     eval_prompts: int = 256
@@ -136,7 +139,7 @@ class TrainConfig(OwnData):
         self._check_own()
         for name in ("steps", "prompts_per_step", "eval_every", "num_generations_eval", "save_every"):
             check_whole(name, getattr(self, name), least=1)
-        for name in ("warmup_steps", "eval_prompts", "seed"):
+        for name in ("warmup_steps", "eval_prompts", "seed", "judgments_per_step"):
             check_whole(name, getattr(self, name), least=0)
         if self.seed >= 2**32:
             raise ConfigError(f"seed must be a whole number in [0, 2^32), got {self.seed!r}")

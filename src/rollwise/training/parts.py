@@ -12,7 +12,7 @@ from datasets import Dataset
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.curricula import Curriculum, Judged, make_curriculum
 from rollwise.errors import ConfigError, PoolError
 from rollwise.gates import DynamicSampling
 from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source
@@ -50,6 +50,11 @@ def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
             f"write; use --model {JUDGING}, or a pretrained instruct model"
         )
     return curriculum
+
+
+def judge_notes(curriculum: Curriculum) -> list[str]:
+    """What the method's judge reads, in words; nothing of a method without one."""
+    return [curriculum.judge_reads] if isinstance(curriculum, Judged) and curriculum.judge_reads else []
 
 
 def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:

@@ -28,7 +28,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.budget import Budget, is_spent
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.parts import cautions, curriculum_of, left_out, make_trainer
+from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out, make_trainer
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer
@@ -100,7 +100,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
-    _say(console, left_out(curriculum, config))
+    _say(console, [*left_out(curriculum, config), *judge_notes(curriculum)])
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     with ExitStack() as stack:
@@ -157,7 +157,12 @@ def _attach(trainer: Any, config: TrainConfig, folder: RunFolder, display: Displ
     """Have the trainer record itself, stop at its budget and draw our display in place of its own."""
     for kind in (PrinterCallback, ProgressCallback):
         trainer.remove_callback(kind)
-    recorder = Recorder(folder, evaluate_first=config.eval_prompts > 0, same_run=True)
+    recorder = Recorder(
+        folder,
+        evaluate_first=config.eval_prompts > 0,
+        same_run=True,
+        judgments_per_step=config.judgments_per_step,
+    )
     recorder.attach(trainer)
     trainer.add_callback(Budget(recorder, tokens=config.token_budget, hours=config.max_hours))
     display.attach(trainer)

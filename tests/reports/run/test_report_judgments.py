@@ -160,3 +160,44 @@ def test_a_comparison_without_judgments_prints_no_such_table(make_run: RunMaker)
     out = io.StringIO()
     Console(file=out, width=80).print(format_table(found))
     assert "judgments" not in out.getvalue() + format_markdown(found)
+
+
+def judgment(step: int, reward: float | None, answer: str = r"\boxed{0.10}") -> dict[str, Any]:
+    read = None if answer == "?" else 0.1
+    return {
+        "step": step, "question": f"q{step}", "prompt_id": "p", "prompt": f"candidate {step} <b>",
+        "exemplars": [{"prompt": "1+1=", "variance": v} for v in (0.0, 0.109, 0.25)], "answer": f"{answer} at {step}",
+        "prediction": read, "realised": None if reward is None else 0.2, "reward": reward, "chosen": reward is not None,
+        "sample": "chance", "asked": 32,
+    }  # fmt: skip
+
+
+def told(page: Path) -> str:
+    found = re.search(r"<h2>Judgments in full</h2>(.*?)</section>", page.read_text(), re.DOTALL)
+    return "" if found is None else unescape(re.sub(r"<[^>]+>", " ", found[1]))
+
+
+@pytest.mark.usefixtures("page_alone")
+def test_best_worst_and_unreadable_judgments_are_shown(make_run: RunMaker) -> None:
+    folder = make_run(judged_lines(6), judged_groups(6))
+    rows = [judgment(step, reward) for step, reward in enumerate([0.5, 0.99, 0.1, 0.6, 0.7, 0.2, None, 0.8], start=1)]
+    rows += [judgment(9, None, "?"), judgment(10, 0.0, "?")]
+    (folder / "judgments.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows) + '{"torn')
+    text = told(page := write_report(folder))
+    best, worst, unread = re.split("Worst|Could not be read, the latest", text)
+    assert [int(n) for n in re.findall(r"candidate (\d+) <b>", best)] == [2, 8, 5]
+    assert [int(n) for n in re.findall(r"candidate (\d+) <b>", worst)] == [3, 6, 1]
+    assert [int(n) for n in re.findall(r"candidate (\d+) <b>", unread)] == [9, 10]
+    assert "0.000, 0.109, 0.250" in best
+    assert "0.990" in best
+    assert "? at 9" in unread
+    assert "From the 10 judgments that judgments.jsonl has" in text
+    assert "judgments.jsonl has a torn last line (11)" in unescape(page.read_text())
+
+
+@pytest.mark.usefixtures("page_alone")
+def test_a_run_without_the_file_has_no_such_section(make_run: RunMaker) -> None:
+    folder = make_run(judged_lines(6), judged_groups(6))
+    assert told(write_report(folder)) == ""
+    (folder / "judgments.jsonl").write_text("")
+    assert told(write_report(folder)) == ""

@@ -24,6 +24,7 @@ from transformers import Qwen2ForCausalLM
 
 import rollwise as rw
 from rollwise.gates import DynamicSampling
+from rollwise.models.question_encoder import QuestionEncoder
 from rollwise.models.tokenizer import character_tokenizer
 from rollwise.training import Recorder, RunFolder
 from rollwise.training.judging.judge_loss import (
@@ -34,7 +35,6 @@ from rollwise.training.judging.judge_loss import (
     expected_loss,
     scale_parts,
 )
-from rollwise.training.judging.judgment_prompts import QuestionEncoder
 
 WEIGHT = 0.5
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Unpack
@@ -14,10 +15,12 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, StateError
 from rollwise.judges import Judge, Prompts
-from rollwise.judges.base import highest, middle_of
+from rollwise.judges.base import highest, middle_of, shown_column
 from rollwise.options import Count, Share, check_number
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
+
+logger = logging.getLogger(__name__)
 
 IDLE, WAITS, JUDGED = 0, 1, 2
 
@@ -39,9 +42,11 @@ class Judged(Curriculum):
         default: what an absent prediction counts as, in the judge's own numbers. By default the middle of the range of
             variances; of pass rates, whose middle is the best there is, a prompt without one is ranked as the median
             of the other candidates. So such prompts come neither first nor last. (`METIS` takes 0, as its paper does.)
+        judge_column: the pool's column of texts that the judge reads in place of the prompts. By default the prompts.
         **core: see `CoreOptions`.
     """
 
+    unsaved = frozenset({"judge_column"})  # saved with the judge
     columns_spec = {
         "candidate": (np.int8, IDLE),
         "prediction": (np.float64, np.nan),  # of this step's candidates
@@ -59,28 +64,52 @@ class Judged(Curriculum):
         target: Share = 0.5,
         explore: Share = 0.0,
         default: float | None = None,
+        judge_column: str | None = None,
         options: Mapping[str, Any] | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
         if not isinstance(judge, Judge):
             raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
-        self.maker = judge
+        self.maker, self.judge_column = judge, judge_column
         self.high = highest(judge.predicts)
         self.candidate_multiplier, self.target, self.explore = candidate_multiplier, target, explore
         if default is None and judge.predicts == "variance":
             default = middle_of(judge.predicts)
         self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
-        described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
-        own = {"default": self.default, **described}  # None is the median of the others, not the middle of the range
+        described = {"kind": type(judge).__name__, "options": dict(judge.options)}
+        named = {} if judge_column is None else {"column": judge_column}
+        # A default of None is the median of the others, not the middle of the range.
+        own = {"default": self.default, "judge": {**described, **named}}
         super().__init__(pool, options={**own, **(options or {})}, **core)
 
     def build(self) -> None:
+        self._say_column()
         self.free = np.zeros(len(self.pool), dtype=bool)
         self.judge = self.maker.fresh()
         self.judge.bind(self.pool, int(self.rng["judge"].integers(2**63)))
         self.drawn = self.taken = 0  # in the step `drawn_at`: candidates, and prompts taken of them
         self.drawn_at = -1
         self.owed = 0.0  # prompts to be explored that did not make a whole one yet
+
+    @property
+    def judge_reads(self) -> str:
+        """What the judge is shown of a prompt, in a sentence; empty for a judge that need not read it."""
+        if self.judge_column is not None:
+            return f"the judge reads the column {self.judge_column!r} in place of the prompts, and no other column"
+        return "the judge reads the prompts, and no column" if self.wants_answers else ""
+
+    def _say_column(self) -> None:
+        """Log what the judge reads; `MissingColumnError` where the pool lacks the column that is named."""
+        if self.judge_column is not None:
+            shown_column(self.pool, self.judge_column)
+        elif "text" in self.pool.columns:
+            logger.warning("the judge reads the prompts; to show it the column 'text', give judge_column='text'")
+        if self.judge_reads:
+            logger.info(self.judge_reads)
+
+    def prompts_at(self, slots: np.ndarray) -> Prompts:
+        """The prompts (K,) as the judge sees them."""
+        return Prompts(self.pool, slots, column=self.judge_column)
 
     # ---- candidates ----
 
@@ -105,7 +134,7 @@ class Judged(Curriculum):
         """Have every candidate judged that is not yet."""
         slots = self.waiting()
         if len(slots):
-            self.columns["prediction"][slots] = self.checked(self.judge.predict(Prompts(self.pool, slots)), len(slots))
+            self.columns["prediction"][slots] = self.checked(self.judge.predict(self.prompts_at(slots)), len(slots))
             self.columns["candidate"][slots] = JUDGED
 
     def checked(self, predictions: Any, n: int) -> np.ndarray:
@@ -181,7 +210,7 @@ class Judged(Curriculum):
         mean = self.columns["told_sum"][slots] / count
         variance = np.maximum(self.columns["told_square"][slots] / count - mean**2, 0.0)
         if len(slots):
-            self.judge.learn(Prompts(self.pool, slots), mean, variance, count)
+            self.judge.learn(self.prompts_at(slots), mean, variance, count)
         for name in ("told_count", "told_sum", "told_square"):
             self.columns[name][slots] = 0
 

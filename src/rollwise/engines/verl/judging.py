@@ -9,7 +9,7 @@ from typing import Any
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError
 from rollwise.judges import Answer
-from rollwise.training.judging.judgment_prompts import QuestionEncoder
+from rollwise.models.question_encoder import QuestionEncoder
 
 
 def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window: int) -> None:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from html import escape
+from typing import Any
 
 import numpy as np
 
@@ -25,12 +27,21 @@ from rollwise.evaluation.judgments import (
     selection_gain,
     unjudged_share,
 )
+from rollwise.reports.run.browser import shorten
 from rollwise.reports.run.digest import Headline, duration
-from rollwise.reports.run.tables import html_table, number, share
+from rollwise.reports.run.tables import NOTHING, html_table, number, share
 from rollwise.reports.words import count
-from rollwise.runs.group_table import GroupTable
+from rollwise.runs.group_table import GroupTable, is_real
+from rollwise.runs.lines import Faults, read_json_lines
+from rollwise.runs.names import JUDGMENTS_FILE
 
 Row = tuple[str, str, str]  # measure, value, how to read it
+
+MOST_SHOWN = 3
+"""Judgments of each kind that are shown in full."""
+
+_HEAD = ("step", "candidate", "examples' variances", "answer", "predicted", "realised", "reward")
+_VALUES = ("prediction", "realised", "reward")
 
 
 def judgment_headline(run: RunData) -> list[Headline]:
@@ -170,3 +181,45 @@ def _last(run: RunData, name: str) -> float:
     values = curriculum_column(run, name)
     finite = values[np.isfinite(values)]
     return float(finite[-1]) if finite.size else math.nan
+
+
+def judgment_samples(run: RunData, faults: Faults) -> list[tuple[str, str]]:
+    """The section, as title and HTML; none where `judgments.jsonl` is absent or empty."""
+    path = run.path / JUDGMENTS_FILE
+    if not path.exists():
+        return []
+    rows = [row for _, row in read_json_lines(path, faults)]
+    if not rows:
+        return []
+    readable = [row for row in rows if is_real(row.get("prediction"))]
+    earned = sorted((row for row in readable if is_real(row.get("reward"))), key=lambda row: float(row["reward"]))
+    unread = [row for row in rows if not is_real(row.get("prediction"))]
+    kinds = [
+        ("Best", earned[::-1][:MOST_SHOWN]),
+        ("Worst", earned[:MOST_SHOWN]),
+        ("Could not be read, the latest", unread[-MOST_SHOWN:]),
+    ]
+    tables = "".join(f"<h3>{title}</h3>{_table(shown)}" for title, shown in kinds if shown)
+    said = (
+        f"From the {len(rows):,} judgments that {JUDGMENTS_FILE} has: a sample of each step's, with its best, its "
+        "worst and one that could not be read."
+    )
+    return [("Judgments in full", f'<p class="note">{said}</p>{tables}')]
+
+
+def _table(rows: Sequence[Mapping[str, Any]]) -> str:
+    return html_table(_HEAD, [_cells(row) for row in rows], "last")
+
+
+def _cells(row: Mapping[str, Any]) -> list[str]:
+    shown = row.get("exemplars")
+    variances = [one.get("variance") for one in shown if isinstance(one, Mapping)] if isinstance(shown, list) else []
+    answer = row.get("answer")
+    said = "by probabilities" if answer is None and "readable" in row else str(answer or "")
+    return [
+        escape(str(row.get("step", ""))),
+        f'<div class="text">{escape(shorten(str(row.get("prompt", ""))))}</div>',
+        ", ".join(number(float(value)) for value in variances if is_real(value)) or NOTHING,
+        f'<div class="text">{escape(shorten(said)) or NOTHING}</div>',
+        *(number(float(row[name])) if is_real(row.get(name)) else NOTHING for name in _VALUES),
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation import read_run
 from rollwise.reports.run.digest import digest_lines, headlines
-from rollwise.reports.run.judgments import judgment_headline
+from rollwise.reports.run.judgments import judgment_headline, judgment_samples
 from rollwise.reports.run.problems import find_alarms, find_problems
 from rollwise.reports.run.rollouts_section import rollouts_parts
 from rollwise.reports.run.tables import category_table
@@ -49,6 +49,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     specs, lacking = build_figures(run, digest, evaluations)
     details, sections, sample = rollouts_parts(run, digest)
     details["score_by_category"] = category_table(evaluations)
+    judged = judgment_samples(run, faults)
     parts = PageParts(
         run=run,
         digest=digest,
@@ -58,7 +59,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         problems=find_problems(run, digest.table, faults),
         alarms=find_alarms(run, digest.table),
         details=details,
-        sections=sections,
+        sections=[*judged, *sections],
         sample=sample,
     )
     target = run.path / REPORT_FILE if out is None else Path(out)

@@ -13,6 +13,7 @@ from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
 from rollwise.tickets.ticket import Ticket, rollouts_to_make
+from rollwise.training.generation.consultation import Consultation
 from rollwise.training.generation.groups import Groups, Probe, join_evidence
 from rollwise.training.generation.messages import Call, Inquiry, Judgment, Kept, Order, share_of
 from rollwise.training.generation.rounds import Round, ToldAdvantages, check_sizes, outcome_of, widen_rewards
@@ -70,7 +71,7 @@ class Generation:
         self._rounds: list[Round] = []
         self._probes: list[tuple[Ticket, Call, slice]] = []
         self._uncharged: dict[str, float] = {}
-        self._judging: dict[str, float] = {}
+        self._judging = Consultation(curriculum)
         self._padding = np.zeros(2, dtype=np.int64)
         self._size = 0  # rollouts of all calls that may be trained on
 
@@ -89,7 +90,7 @@ class Generation:
         if not tickets and inquiry is None:
             tickets = self._ask()
         judged = self.curriculum.take_costs()
-        self._add_judging(judged)
+        self._judging.add(judged)
         self.ask_seconds += time.perf_counter() - started - judged.get("s", 0.0)
         if inquiry is not None:
             return inquiry
@@ -126,8 +127,7 @@ class Generation:
         if not self.batch.missing or not self.curriculum.wants_answers:
             return None
         wanted = self.batch.wanted(share_of(self.group, self.processes))
-        questions = self.curriculum.consult(wanted, step=max(self.asked_step, self.curriculum.step))
-        return Inquiry(questions) if questions else None
+        return self._judging.ask(wanted, step=max(self.asked_step, self.curriculum.step))
 
     def _ask(self) -> list[Ticket]:
         if not self.batch.missing:
@@ -163,23 +163,12 @@ class Generation:
     def advise(self, judgments: list[Judgment], *, seconds: float) -> None:
         """Tell what the policy answered to the questions asked last; `seconds` that took."""
         started = time.perf_counter()
-        self.curriculum.advise(judgment.answer() for judgment in judgments)
-        spent = {
-            "questions": float(len(judgments)),
-            "tokens": float(sum(len(j.answer_ids) for j in judgments)),
-            "context_tokens": float(sum(len(j.context_ids) for j in judgments)),
-            "s": seconds,
-        }
-        self._add_judging(spent)
+        self._judging.advise(judgments, seconds=seconds)
         self.tell_seconds += time.perf_counter() - started
-
-    def _add_judging(self, spent: Mapping[str, float]) -> None:
-        for name, more in spent.items():
-            self._judging[name] = self._judging.get(name, 0.0) + more
 
     def lessons(self) -> list[Lesson]:
         """What the rollouts say of the policy's judgments, for the judge loss."""
-        return self.curriculum.lessons()
+        return self._judging.lessons()
 
     def tell(self, kept: list[Kept], calls: list[Call], *, first: bool, seconds: float) -> None:
         """Tell the rollouts that were ordered last; `first`: of the whole training run.
@@ -286,7 +275,8 @@ class Generation:
                 for ticket, call, own in self._probes
             ],
             uncharged=dict(self._uncharged),
-            judging=dict(self._judging),
+            judging=dict(self._judging.costs),
+            judged=self._judging.judged(self.tickets),
             padding=(int(self._padding[0]), int(self._padding[1])),
             gate={**gate, "extra_rollouts": float(more * self.group)} if gated else {},
             curriculum=self.curriculum.metrics(),

@@ -10,6 +10,7 @@ import numpy as np
 
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ticket import Ticket
+from rollwise.training.generation.messages import JudgedPrompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +69,7 @@ class Groups:
         uncharged: rollouts, tokens and seconds ("s") that an oracle spent, in none of the other counts; empty without.
         judging: questions that the policy answered before, tokens of its answers and of their contexts, and seconds
             ("s") that took; or what a judge says that its model has cost. Empty for a curriculum with neither.
+        judged: the judgments of these steps' candidates, in the order asked; empty for a curriculum that asks nothing.
         padding: rollouts that gave every process as many, and their tokens; they are in no group.
         gate: the gate's counts for this generation; empty without a gate.
         curriculum: the curriculum's metrics after that; they can cost a pass over the pool, so they are taken once.
@@ -92,6 +94,7 @@ class Groups:
     probes: list[Probe]
     uncharged: dict[str, float]
     judging: dict[str, float]
+    judged: list[JudgedPrompt]
     padding: tuple[int, int]
     gate: dict[str, float]
     curriculum: dict[str, float]

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from rollwise.judges import Answer, Question
+from rollwise.judges import Answer, Lesson, Question
 from rollwise.tickets.ticket import Purpose
 
 
@@ -71,6 +71,23 @@ class Judgment:
     def answer(self) -> Answer:
         """What the curriculum is told of it."""
         return Answer(self.question_id, self.text, self.exemplars, self.prediction, self.readable, self.spread)
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPrompt:
+    """A candidate with all that is known of its judgment once its step is over.
+
+    Attributes:
+        question: what the policy was asked.
+        judgment: what it answered.
+        lesson: what its rollouts say of that; None where it was not rolled out, or too little of it.
+        chosen: whether it was rolled out in this step.
+    """
+
+    question: Question
+    judgment: Judgment
+    lesson: Lesson | None
+    chosen: bool
 
 
 @dataclass(frozen=True, slots=True)

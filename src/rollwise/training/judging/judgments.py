@@ -26,6 +26,7 @@ from rollwise.curricula.metis import judge_reward
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.judges import MAX_VARIANCE, Lesson, Question
 from rollwise.models.loading import checkpoints_activations, evaluating
+from rollwise.models.question_encoder import EncodedQuestion, QuestionEncoder
 from rollwise.models.sampler import context_length
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.messages import Judgment
@@ -38,7 +39,6 @@ from rollwise.training.judging.judge_loss import (
     expected_loss,
     scale_parts,
 )
-from rollwise.training.judging.judgment_prompts import EncodedQuestion, QuestionEncoder
 from rollwise.training.judging.shared_prefix import common_prefix, last_logits, shared_prefix
 
 if TYPE_CHECKING:

@@ -8,8 +8,17 @@ from typing import Any
 import numpy as np
 
 from rollwise.runs.data_file import category_columns
+from rollwise.runs.folder import RunFolder
 from rollwise.tickets.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
+from rollwise.training.recording.judgment_lines import judgment_lines
+
+
+def write_groups(folder: RunFolder, groups: Groups, grouped_by: Sequence[str] = (), *, judgments: int) -> None:
+    """Append a generation's groups to `rollouts.jsonl`, and at most this many of its judgments to `judgments.jsonl`."""
+    folder.append(folder.rollouts, group_lines(groups, grouped_by))
+    if lines := judgment_lines(groups, judgments):
+        folder.append(folder.judgments, lines)
 
 
 def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str, Any]]:

@@ -18,7 +18,7 @@ from rollwise.runs.log_ends import read_record
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.evaluation_log import EvaluationLog
-from rollwise.training.recording.group_lines import group_lines
+from rollwise.training.recording.group_lines import write_groups
 from rollwise.training.recording.prompt_log import PromptLog
 from rollwise.training.recording.script import script_config
 from rollwise.training.recording.trackers import ReportArtifact, takers
@@ -47,23 +47,31 @@ class Recorder(TrainerCallback):
 
     Add it to a trainer with `attach`. A line is written when its step is over: before the checkpoint of that step, or
     when the next step begins. `evaluations.jsonl` has a line for each evaluation and set, with each prompt's results;
-    `prompts.jsonl` one for each prompt, from when it is first asked for. `rewards.json` has the curriculum's
-    `RewardSpec`, so that who reads the folder knows what counts as solved, `pool.json` the data set in numbers.
-    `config.yaml` and `model.json` say what was trained, how and on what, unless somebody wrote a `config.yaml` of
-    another kind there (`rollwise train` does). On ranks other than 0 it does nothing.
+    `prompts.jsonl` one for each prompt, from when it is first asked for; `judgments.jsonl` a sample of the policy's
+    judgments, where it is asked for them. `rewards.json` has the curriculum's `RewardSpec`, so that who reads the
+    folder knows what counts as solved, `pool.json` the data set in numbers. `config.yaml` and `model.json` say what
+    was trained, how and on what, unless somebody wrote a `config.yaml` of another kind there (`rollwise train` does).
+    On ranks other than 0 it does nothing.
 
     Args:
         folder: where to write: a path, or a `RunFolder`.
         evaluate_first: evaluate before the first step of a new run.
         same_run: what is logged in the folder is of this run, also where that begins anew; else it is put aside then.
+        judgments_per_step: judgments of a generation that are written to `judgments.jsonl`, at most; 0 for none.
     """
 
     def __init__(
-        self, folder: RunFolder | str | os.PathLike[str], *, evaluate_first: bool = False, same_run: bool = False
+        self,
+        folder: RunFolder | str | os.PathLike[str],
+        *,
+        evaluate_first: bool = False,
+        same_run: bool = False,
+        judgments_per_step: int = 8,
     ) -> None:
         self.folder = folder if isinstance(folder, RunFolder) else RunFolder(folder)
         self.evaluate_first = evaluate_first
         self.same_run = same_run
+        self.judgments_per_step = judgments_per_step
         self.prompts = PromptLog(self.folder)
         self.evaluations = EvaluationLog(self.folder)
         self.totals = Totals()
@@ -107,7 +115,7 @@ class Recorder(TrainerCallback):
         asked = [probe.ticket for probe in groups.probes] + groups.tickets
         curriculum = self._trainer.curriculum
         self.prompts.add(groups.step, (t.prompt_id for t in asked), curriculum.pool, curriculum.grouped_by or ())
-        self.folder.append(self.folder.rollouts, group_lines(groups, curriculum.grouped_by or ()))
+        write_groups(self.folder, groups, curriculum.grouped_by or (), judgments=self.judgments_per_step)
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens

@@ -17,7 +17,7 @@ import numpy as np
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.errors import ConfigError
 from rollwise.gates import DynamicSampling, Everything, Gate
-from rollwise.options import Count, Range, checked
+from rollwise.options import Count, CountOrZero, Range, checked
 from rollwise.runs.folder import RunFolder
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
@@ -75,6 +75,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             default as many as a step trains on, so that they need no more memory. More are quicker where there is room.
         max_judgment_length: most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
+        judgments_per_step: judgments of a step that the run's `judgments.jsonl` gets, at most; 0 for none.
         success: the reward function, by its name or itself, that says which rollouts are solved: the curriculum, pass@k
             and reports go by its rewards, and the weighted sum of all is trained on. A function that is none of
             `reward_funcs` is called besides, with weight 0. By default the only function; of several, see
@@ -108,6 +109,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         failure_of: FailureOf | None = None,
         probe_batch: Count | None = None,
         max_judgment_length: Count | None = None,
+        judgments_per_step: CountOrZero = 8,
         **kwargs: Any,
     ) -> None:
         curriculum = curriculum_of(curriculum, curriculum_options, (*args, *kwargs.values()))
@@ -131,12 +133,11 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         if keep_best is not None:
             self._keep_best_by(keep_best)
         self._generations = self._clock = 0
-        self._captured: dict[str, Any] | None = None
         self._id_column, self._screened = id_column, Screened()
         self._begin(curriculum)
         self.add_callback(NoOpAlarm(self))
         if run is not None:
-            Recorder(run).attach(self)
+            Recorder(run, judgments_per_step=judgments_per_step).attach(self)
 
     def _begin(self, curriculum: Curriculum) -> None:
         """Check that the trainer can do what the curriculum asks for, and give it the model and the data set."""

@@ -28,7 +28,7 @@ class EvaluationMixin(TrlTrainer):
 
     curriculum: Curriculum
     phases: Phases
-    _captured: dict[str, Any] | None
+    _captured: dict[str, Any] | None = None
     after_evaluation: list[Callable[[], None]]
     """Called when `evaluate` has evaluated every set."""
     evaluation_seconds = 0.0
