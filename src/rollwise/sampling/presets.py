@@ -18,7 +18,7 @@ from rollwise.sampling.suites import SUITES, Suite
 logger = logging.getLogger(__name__)
 
 PREFIX = "preset:"
-_OURS = ("prompt", "answer", "id", "category", "reference_pass_rates")
+_OURS = ("prompt", "prose", "answer", "id", "category", "reference_pass_rates")
 
 
 def is_preset(source: str) -> bool:

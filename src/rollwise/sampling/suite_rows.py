@@ -11,6 +11,7 @@ import zlib
 from typing import Any
 
 from rollwise.answers import boxed_answer
+from rollwise.judges import prose_of
 from rollwise.sampling.lookup import Row, lookup
 
 PROBLEM = ("problem", "question", "Problem")
@@ -71,9 +72,11 @@ def puzzle(row: Row) -> Row:
 
 
 def contest(row: Row) -> Row:
-    """A problem of CodeContests+ with all its tests."""
+    """A problem of CodeContests+ with all its tests, and its prose alone (METIS, appendix A.2)."""
     tests = [[case["input"], case["output"]] for case in row["test_cases"]]
-    return {"prompt": row["description"], "id": str(row["id"]), "answer": _tests(kind="stdin", cases=tests)}
+    text = row["description"]
+    answer = _tests(kind="stdin", cases=tests)
+    return {"prompt": text, "prose": prose_of(text), "id": str(row["id"]), "answer": answer}
 
 
 def live_code(row: Row) -> Row:
