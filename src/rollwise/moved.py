@@ -38,6 +38,7 @@ MOVED = {
         "ledger": "tickets.ledger",
         "models.sampling": "models.sampler",
         "outcome": "tickets.outcome",
+        "sampling.builtin_rewards": "sampling.scorers.builtin",
         "simulation.measures": "simulation.log",
         "tasks.bfcl_environment": "tasks.bfcl.environment",
         "ticket": "tickets.ticket",

@@ -12,11 +12,11 @@ import pytest
 from datasets import Dataset
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, RewardError, RollwiseError
-from rollwise.sampling.builtin_rewards import exact, math, regex
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.own_task import OwnTask
 from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
+from rollwise.sampling.scorers.builtin import exact, math, regex
 from rollwise.tickets.outcome import RewardSpec
 
 ROWS = [{"problem": f"{i}+{i}=", "answer": str(2 * i), "type": "sum" if i % 2 else "even"} for i in range(40)]

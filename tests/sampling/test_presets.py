@@ -12,12 +12,12 @@ from datasets import Dataset
 
 from rollwise.answers import boxed_answer
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
-from rollwise.sampling.builtin_rewards import boxed, hendrycks, math
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.scorers.builtin import boxed, hendrycks, math
 from rollwise.sampling.setting import make_scorer
-from rollwise.sampling.suites import SUITES
+from rollwise.sampling.suites.known import SUITES
 from rollwise.training.config import TrainConfig
 
 PRIVATE = base64.b64encode(

@@ -10,8 +10,8 @@ import pytest
 
 from rollwise.errors import ConfigError, MissingColumnError, RewardError
 from rollwise.sampling.config import DataConfig
-from rollwise.sampling.reward_pool import RewardPool
 from rollwise.sampling.rewards import check_columns, reward_functions
+from rollwise.sampling.scorers.pool import RewardPool
 
 REWARDS = '''
 import os, time

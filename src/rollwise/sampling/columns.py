@@ -12,8 +12,8 @@ from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
 from rollwise.prompt_ids import assign_ids
 from rollwise.sampling.config import OwnData
-from rollwise.sampling.lookup import ABSENT, Row, lookup
-from rollwise.sampling.suites import TEMPLATES
+from rollwise.sampling.suites.known import TEMPLATES
+from rollwise.sampling.suites.lookup import ABSENT, Row, lookup
 
 
 def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:

@@ -15,9 +15,9 @@ from rollwise.pool import PromptPool
 from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
 from rollwise.sampling.config import DataConfig, OwnData, check_selection
 from rollwise.sampling.files import read_rows
-from rollwise.sampling.lookup import Row
 from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
 from rollwise.sampling.selection import chosen_rows, strata_of
+from rollwise.sampling.suites.lookup import Row
 from rollwise.tasks import TASKS, Task
 
 logger = logging.getLogger(__name__)

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
-from rollwise.sampling.builtin_rewards import ANSWERS, CODE, NO_SANDBOX
 from rollwise.sampling.files import read_hub, read_rows
-from rollwise.sampling.lookup import Row
+from rollwise.sampling.scorers.builtin import ANSWERS, CODE, NO_SANDBOX
 from rollwise.sampling.selection import chosen_rows
-from rollwise.sampling.suites import SUITES, Suite
+from rollwise.sampling.suites.known import SUITES, Suite
+from rollwise.sampling.suites.lookup import Row
 
 logger = logging.getLogger(__name__)
 

@@ -10,9 +10,9 @@ from typing import Any
 
 from rollwise.child_process import end_with
 from rollwise.errors import RollwiseError
-from rollwise.sampling.calling import awaited, numbers
-from rollwise.sampling.reward_pool import RAISED, SCORED
 from rollwise.sampling.rewards import load_reward
+from rollwise.sampling.scorers.calling import awaited, numbers
+from rollwise.sampling.scorers.pool import RAISED, SCORED
 
 
 def main(where: str, parent: int) -> None:

@@ -14,10 +14,10 @@ from typing import Any
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError
 from rollwise.options import did_you_mean
 from rollwise.plugins import Registry, load_object
-from rollwise.sampling.builtin_rewards import ANSWERS, built_in
-from rollwise.sampling.calling import awaited, checked
 from rollwise.sampling.config import OwnData
-from rollwise.sampling.reward_pool import RewardPool
+from rollwise.sampling.scorers.builtin import ANSWERS, built_in
+from rollwise.sampling.scorers.calling import awaited, checked
+from rollwise.sampling.scorers.pool import RewardPool
 from rollwise.tickets.outcome import RewardSpec
 
 REWARDS: Registry[Any] = Registry("reward", "rewards")

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
-from rollwise.sampling.calling import awaited, numbers
 from rollwise.sampling.rewards import check_columns
+from rollwise.sampling.scorers.calling import awaited, numbers
 from rollwise.tasks import Task
 from rollwise.tickets.outcome import RewardSpec
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
-from rollwise.sampling.lookup import ABSENT, Row, lookup
+from rollwise.sampling.suites.lookup import ABSENT, Row, lookup
 
 logger = logging.getLogger(__name__)
 

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from rollwise.sampling.builtin_rewards import CODE
-from rollwise.sampling.lookup import Row
-from rollwise.sampling.suite_rows import (
+from rollwise.sampling.scorers.builtin import CODE
+from rollwise.sampling.suites.lookup import Row
+from rollwise.sampling.suites.rows import (
     PROBLEM,
     big_code,
     contest,

@@ -12,7 +12,7 @@ from typing import Any
 
 from rollwise.answers import boxed_answer
 from rollwise.judges import prose_of
-from rollwise.sampling.lookup import Row, lookup
+from rollwise.sampling.suites.lookup import Row, lookup
 
 PROBLEM = ("problem", "question", "Problem")
 """Columns that hold a problem's text."""

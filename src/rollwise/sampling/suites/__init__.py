@@ -1,0 +1,1 @@
+"""The data sets of the papers, as presets of `--data` and `--eval_data`."""
