@@ -92,6 +92,7 @@ VERL: Mapping[str, Option] = {
     **dict.fromkeys(
         ("reward", "reward_weights", "success", "reward_low", "reward_high", "solved_at"), Option(by=_REWARD)
     ),
+    "stop": Option(refused="its rollouts end with the end of text alone"),
     "model": Option(("actor_rollout_ref.model.path",)),
     "curriculum": Option(("+data.rollwise.curriculum",)),
     "curriculum_options": Option(by="data.rollwise.curriculum_options, with the seed", make=_method),

@@ -40,6 +40,8 @@ class OwnData:
         reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
         reward_high: The greatest.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.
+        stop: Texts with which a completion ends, besides the end of text, for example `--stop "</answer>"`; by default
+            those of the task, `--stop []` for none.
 
     Raises:
         ConfigError: options that don't fit each other.
@@ -58,6 +60,7 @@ class OwnData:
     reward_low: float | None = None
     reward_high: float | None = None
     solved_at: float | None = None
+    stop: list[str] | str | None = None
 
     @property
     def sources(self) -> list[str]:
@@ -103,6 +106,8 @@ class OwnData:
             )
         for i, weight in enumerate(self.reward_weights or ()):
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
+        for text in self.stop if isinstance(self.stop, list) else [] if self.stop is None else [self.stop]:
+            check_text("stop", text)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
 
@@ -111,7 +116,7 @@ class OwnData:
         given = {f.name: getattr(self, f.name) for f in fields(OwnData) if getattr(self, f.name) != f.default}
         words = []
         for name, value in given.items():
-            several = value if isinstance(value, list) and name != "reward_weights" else [value]
+            several = value or ["[]"] if isinstance(value, list) and name != "reward_weights" else [value]
             words += [f"--{name}", *(shlex.quote(str(one)) for one in several)]
         return " ".join(words)
 
@@ -119,6 +124,7 @@ class OwnData:
         """Options that a folder is begun with, without those of data and rewards that nobody has given."""
         defaults = {f.name: f.default for f in fields(OwnData)}
         kept = {k: v for k, v in values.items() if k not in defaults or v != defaults[k] or k in _ALWAYS}
+        kept.pop("stop", None)  # a folder holds the texts themselves, also where they are the task's
         return kept | {
             "reward_low": self.reward_low or 0.0,
             "reward_high": 1.0 if self.reward_high is None else self.reward_high,

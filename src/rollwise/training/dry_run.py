@@ -17,6 +17,7 @@ from rollwise.models.sampler import encode
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.scoring import scores_by_name
+from rollwise.sampling.setting import say_stop
 from rollwise.tasks import Task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
@@ -97,6 +98,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     curriculum.bind(pool_from_dataset(train))
     asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.num_generations)
     rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
+    say_stop(config, task, console)
     _show_data(task, len(train), len(held_out or ()), console)
     for row in rows:
         _show_prompt(row, task, tokenizer, console)

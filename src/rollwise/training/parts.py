@@ -21,6 +21,7 @@ from rollwise.models.prompt_check import check_prompts
 from rollwise.options import check_options
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import NO_GATE, TrainConfig
@@ -107,6 +108,7 @@ def make_trainer(
         probe_batch=config.probe_batch,
         max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,
+        stop=stop_texts(config, task),
         log=config.log,
         peft_config=lora_config(config.peft),
         **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),

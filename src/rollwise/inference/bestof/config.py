@@ -50,7 +50,6 @@ class BestOfConfig(SampleConfig):
             by default.
         temperature: Of the softmax.
         top_k: Draw from this many of the likeliest tokens; 0 for all.
-        stop: Texts with which a candidate ends, besides the end of text.
         max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
         slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.
         base_url: Instead of loading the model, ask a server that speaks OpenAI's routes, up to and with its version, as
@@ -81,7 +80,6 @@ class BestOfConfig(SampleConfig):
     split: Literal["train", "eval"] | None = None
     num_prompts: int = 100
     top_k: int = 0
-    stop: list[str] = field(default_factory=list)
     slots: int = 64
     base_url: str | None = None
     route: Literal["completions", "chat"] | None = None

@@ -16,7 +16,7 @@ from rollwise.models import is_embedded
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.files import is_file_like
 from rollwise.sampling.scoring import Scorer
-from rollwise.sampling.setting import completion_length, make_scorer, make_task_of
+from rollwise.sampling.setting import completion_length, make_scorer, make_task_of, stop_texts
 from rollwise.tasks import TASKS, Task
 
 
@@ -72,6 +72,7 @@ class Job:
                 config.policy, config.policy_options, k=config.num_generations, limit=limit
             ),
             "max_completion_length": limit,
+            "stop": list(self.options.stop),
             "head_digest": None if self.head is None else self.head.digest,  # the same file may hold another head
             "check_digest": None if self.check is None else self.check.digest,
             "data_hash": self.data.fingerprint(),
@@ -107,7 +108,7 @@ def read_job(config: BestOfConfig) -> Job:
         temperature=config.temperature,
         top_p=config.top_p,
         top_k=config.top_k,
-        stop_strings=tuple(config.stop),
+        stop=stop_texts(config, task),
         max_new_tokens=limit,
         slots=config.slots,
         seed=config.seed,

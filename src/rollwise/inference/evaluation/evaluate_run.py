@@ -71,7 +71,7 @@ def _evaluation(
     drawing = DecodingOptions(
         temperature=bench.temperature,
         top_p=bench.top_p,
-        stop_strings=bench.stop,
+        stop=bench.stop,
         max_new_tokens=bench.limit,
         slots=given.slots,
     )
