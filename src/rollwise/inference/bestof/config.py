@@ -29,6 +29,7 @@ class BestOfConfig(SampleConfig):
         head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc,
             adaptive-consistency and check, with an answer chosen by vote (`select`).
         transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
+        unviable: Use a head that failed the viability gate of `rollwise head evaluate`: value@K not above random@K.
         policy: none (full best-of-N), prune, early-stop, utility, sequential, until; without a head deepconf, esc
             (early-stopping self-consistency), adaptive-consistency or check.
         policy_options: Its own options, for example `--policy_options.threshold 0.4`; warmup and interval follow from
@@ -69,6 +70,7 @@ class BestOfConfig(SampleConfig):
 
     head: str | None = None
     transfer: bool = False
+    unviable: bool = False
     policy: str = "none"
     policy_options: dict[str, Any] = field(default_factory=dict)
     check: str | None = None
@@ -164,6 +166,6 @@ class BestOfConfig(SampleConfig):
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the answers: a folder goes on with the same ones only."""
-        free = {"slots", "out", "evaluation", "setting", "transfer"}
+        free = {"slots", "out", "evaluation", "setting", "transfer", "unviable"}
         free |= {"base_url", "timeout", "retries", "api_key_env"}
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})

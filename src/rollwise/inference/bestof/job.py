@@ -7,6 +7,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.bestof.gates import check_gates
 from rollwise.inference.bestof.server import exported_head
 from rollwise.inference.decoding.decoder import DecodingOptions
 from rollwise.inference.evaluation.text_check import TextCheck, check_for
@@ -114,6 +115,8 @@ def read_job(config: BestOfConfig) -> Job:
         seed=config.seed,
     )
     policy = policy_for(config.policy, config.policy_options, k=config.num_generations, limit=limit)
+    if head is not None:
+        check_gates(config, head, policy)
     check = check_for(config.check, task) if config.policy == UntilChecked.name else None
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.num_prompts]
     return Job(config, task, data, rows, scorer if scored else None, reward_hash, head, options, policy, check)
