@@ -87,6 +87,17 @@ def test_what_a_belief_may_be() -> None:
         rw.FrontierReplay(belief="frozzen")
 
 
+def test_a_state_of_before_these_options_goes_on() -> None:
+    """It has none of them, and neither has a state without a belief and a constant rho now."""
+    curriculum = rw.FrontierReplay(pool_of(9), seed=0)
+    state = curriculum.state_dict()
+    assert not {"belief", "belief_options", "adaptive_ratio"} & curriculum.options.keys()
+    assert "ratio" not in str(sorted(curriculum.own_state()))
+    rw.FrontierReplay(pool_of(9), seed=1).load_state_dict(state)
+    with pytest.raises(rw.StateError, match="options differ"):
+        rw.FrontierReplay(pool_of(9), adaptive_ratio=0.5).load_state_dict(state)
+
+
 # ---- an adaptive rho ----
 
 

@@ -17,7 +17,7 @@ from rollwise.curricula.families.frontier_memory import (
     memory_priority,
     taxonomy_weights_of,
 )
-from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, rate_judge
+from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, described, rate_judge
 from rollwise.curricula.families.replay_ratio import AdaptiveRatio
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
@@ -74,6 +74,7 @@ class FrontierReplay(
     """
 
     learns_from = "rewards"
+    unsaved = frozenset({"belief_options"})  # they stand in the belief's own
     rotates = False
     columns_spec = {
         **Uniform.columns_spec,
@@ -105,10 +106,8 @@ class FrontierReplay(
         if not isinstance(embedding, str) and not callable(embedding):
             raise ConfigError(f"embedding must name a column, or be a function of the prompts, got {embedding!r}")
         if least_memory > memory_size:
-            raise ConfigError(
-                f"least_memory must be at most memory_size={memory_size}, or nothing is ever retrieved, got "
-                f"{least_memory!r}"
-            )
+            known = f"memory_size={memory_size}, or nothing is ever retrieved"
+            raise ConfigError(f"least_memory must be at most {known}, got {least_memory!r}")
         self.criterion: Memory = memory
         self.goldilocks_range = checked_range(goldilocks_range)
         self.taxonomy_weights = checked_weights(taxonomy_weights)
@@ -123,10 +122,10 @@ class FrontierReplay(
         self._embedded: tuple[PromptPool, np.ndarray] | None = None
         self._said_unlabelled = False
         super().__init__(pool, **core)
-        self.options["goldilocks_range"] = self.goldilocks_range
-        if self.maker is not None:
-            self.options["belief"] = {"kind": type(self.maker).__name__, "options": dict(self.maker.options)}
-        self.options |= {"taxonomy_weights": self.taxonomy_weights, "embedding": name_of(embedding)}
+        self.options |= {"goldilocks_range": self.goldilocks_range, "taxonomy_weights": self.taxonomy_weights}
+        self.options |= {"embedding": name_of(embedding), "belief": described(self.maker)}
+        for name in [name for name in ("belief", "adaptive_ratio") if self.options[name] is None]:
+            del self.options[name]  # as in states saved before there were such options
 
     def build(self) -> None:
         super().build()

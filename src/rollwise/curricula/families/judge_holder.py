@@ -99,6 +99,11 @@ class JudgeHolder(Method):
             self.judge.load_files(Path(folder))
 
 
+def described(judge: Judge | None) -> dict[str, Any] | None:
+    """A judge as it stands in a saved state's options; None for None."""
+    return None if judge is None else {"kind": type(judge).__name__, "options": dict(judge.options)}
+
+
 def rate_judge(judge: str | Judge | None, options: Mapping[str, Any] | None, name: str) -> Judge | None:
     """A judge of pass rates: itself, or by its name; None for None.
 

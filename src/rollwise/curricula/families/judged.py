@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.acquisition import nearness
-from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder
+from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, described
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
@@ -68,8 +68,10 @@ class Judged(JudgeHolder, Curriculum):
         if default is None and judge.predicts == "variance":
             default = middle_of(judge.predicts)
         self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
-        described = {"judge": {"kind": type(judge).__name__, "options": dict(judge.options)}}
-        own = {"default": self.default, **described}  # None is the median of the others, not the middle of the range
+        own = {
+            "default": self.default,
+            "judge": described(judge),
+        }  # None is the median of the others, not the middle of the range
         super().__init__(pool, options={**own, **(options or {})}, **core)
 
     def build(self) -> None:
