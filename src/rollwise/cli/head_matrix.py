@@ -32,15 +32,7 @@ def build_parser() -> ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument("heads", metavar="HEAD", nargs="+", type=str, help="files of `rollwise head fit`")
-    parser.add_argument(
-        "--rollouts",
-        metavar="ROLLOUTS",
-        nargs="+",
-        type=str,
-        required=True,
-        help="folders of `rollwise rollouts`, of prompts that no head was fitted on",
-    )
-    parser.add_class_arguments(MatrixConfig, as_group=False, skip={"heads", "rollouts"})
+    parser.add_class_arguments(MatrixConfig, as_group=False, skip={"heads"})
     return parser
 
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from typing import Any
+
+from rollwise.models.generating import generating_by
 
 
 class StopTexts:
@@ -52,10 +54,9 @@ class StopTexts:
 
         return done
 
-    @contextmanager
-    def ending(self, model: Any) -> Iterator[None]:
+    def ending(self, model: Any) -> AbstractContextManager[None]:
         """Inside, `model.generate` ends a row at a stop text; what it has after that is padding."""
-        plain, own = model.generate, vars(model).get("generate")  # the latter: somebody else's in the class's place
+        plain = model.generate
 
         def generate(**options: Any) -> Any:
             from transformers import StoppingCriteriaList
@@ -63,10 +64,4 @@ class StopTexts:
             criteria = StoppingCriteriaList([self.criterion(options["input_ids"].shape[1])])
             return plain(**options, stopping_criteria=criteria)
 
-        model.generate = generate
-        try:
-            yield
-        finally:
-            del model.generate
-            if own is not None:
-                model.generate = own
+        return generating_by(model, generate)

@@ -36,7 +36,7 @@ def run_matrix(config: MatrixConfig, bar: Callable[[str], Progress]) -> list[Cel
         StateFileError: a damaged file.
     """
     heads = {path: SuccessHead.load(path) for path in config.heads}
-    sets = {folder: RolloutSet.read(folder) for folder in config.rollouts}
+    sets = {folder: RolloutSet.read(folder) for folder in config.folders}
     for folder, rollouts in sets.items():
         for path, head in heads.items():
             prompts = prompts_of(rollouts)
@@ -48,7 +48,7 @@ def run_matrix(config: MatrixConfig, bar: Callable[[str], Progress]) -> list[Cel
     cells = []
     for folder, rollouts in sets.items():
         cells += _row(config, folder, rollouts, heads, bar)
-    cells.sort(key=lambda cell: (config.heads.index(cell.head), config.rollouts.index(cell.rollouts)))
+    cells.sort(key=lambda cell: (config.heads.index(cell.head), config.folders.index(cell.rollouts)))
     write_matrix(Path(config.out), cells)
     return cells
 
@@ -62,7 +62,7 @@ def _row(
     digest, good, found = weights_digest(model), rollouts.rewards >= solved_at, []
     for i, (path, head) in enumerate(heads.items()):
         head.check(model, tokenizer)
-        part = Path(config.out) / f"scored-{config.rollouts.index(folder)}-{i}"
+        part = Path(config.out) / f"scored-{config.folders.index(folder)}-{i}"
         made = score_rollouts(model, head, rollouts, progress=bar(f"{Path(path).stem} on {folder}"), kept=part)
         values = np.zeros(len(rollouts))
         for score in made:

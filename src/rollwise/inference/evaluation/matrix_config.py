@@ -25,17 +25,21 @@ class MatrixConfig:
     """
 
     heads: list[str]
-    rollouts: list[str]
+    rollouts: list[str] | str
     model: str | None = None
     out: str = "matrix"
     fitted: bool = False
     resamples: int = 1000
 
+    @property
+    def folders(self) -> list[str]:
+        """`rollouts` as a list."""
+        return [self.rollouts] if isinstance(self.rollouts, str) else list(self.rollouts)
+
     def __post_init__(self) -> None:
-        if not self.heads or not self.rollouts:
+        if not self.heads or not self.folders:
             raise ConfigError("matrix needs heads and --rollouts, one of each at least")
-        for name in ("heads", "rollouts"):
-            given = getattr(self, name)
+        for name, given in (("heads", self.heads), ("rollouts", self.folders)):
             if len(set(given)) < len(given):
                 raise ConfigError(f"{name} names one twice: {given!r}; leave one out")
         check_whole("resamples", self.resamples, least=1)
