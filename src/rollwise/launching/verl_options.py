@@ -72,6 +72,12 @@ def _peft(config: TrainConfig) -> dict[str, Any]:
     return {f"actor_rollout_ref.model.{_LORA[key]}": value for key, value in config.peft.items()}
 
 
+def _stop(config: TrainConfig) -> dict[str, Any]:
+    if config.stop:
+        raise ConfigError(f"verl's rollouts end with the end of text alone, not with {config.stop!r}; give --stop []")
+    return {}
+
+
 def _evaluation(config: TrainConfig) -> dict[str, Any]:
     if not config.eval_prompts:
         return {"trainer.test_freq": -1, "trainer.val_before_train": False}
@@ -92,7 +98,7 @@ VERL: Mapping[str, Option] = {
     **dict.fromkeys(
         ("reward", "reward_weights", "success", "reward_low", "reward_high", "solved_at"), Option(by=_REWARD)
     ),
-    "stop": Option(refused="its rollouts end with the end of text alone"),
+    "stop": Option(by="rollouts end with the end of text alone: only `[]` is taken", make=_stop),
     "model": Option(("actor_rollout_ref.model.path",)),
     "curriculum": Option(("+data.rollwise.curriculum",)),
     "curriculum_options": Option(by="data.rollwise.curriculum_options, with the seed", make=_method),

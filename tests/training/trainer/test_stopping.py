@@ -1,6 +1,7 @@
 """Stop texts end the completions that are trained on."""
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -39,3 +40,12 @@ def test_completions_end_at_the_first_stop_text(kind: type, tmp_path: Path) -> N
 def test_what_counts_them_as_cut_off_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ConfigError, match="mask_truncated_completions"):
         make_trainer(tmp_path, extra={"stop": STOP}, mask_truncated_completions=True)
+
+
+def test_vllm_is_told_while_it_generates_completions_and_not_judgments(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, extra={"stop": STOP})
+    trainer.vllm_generation = SimpleNamespace(generation_kwargs={"seed": 1})
+    with trainer._stopped_vllm():
+        told = dict(trainer.vllm_generation.generation_kwargs)
+    assert told == {"seed": 1, "stop": list(STOP), "include_stop_str_in_output": True}
+    assert trainer.vllm_generation.generation_kwargs == {"seed": 1}
