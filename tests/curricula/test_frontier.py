@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import rollwise as rw
 from rollwise.curricula.families.embedding_bank import Bank, best_match, sample_bank, unit
-from rollwise.curricula.frontier import frontier_priority, memory_priority, taxonomy_weight
+from rollwise.curricula.families.frontier_memory import frontier_priority, memory_priority, taxonomy_weight
 from rollwise.draws import hash_ids, ties
 from rollwise.tasks import Countdown
 from rollwise.tasks.countdown.items import countdown_embedding

@@ -103,6 +103,7 @@ def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
         ({"trainer": "rloo", "advantages": "std"}, "advantages 'std'"),
         ({"peft": {"r": 4, "lora_dropout": 0.1}}, "'lora_dropout'"),
         ({"log": "all"}, "log"),
+        ({"stop": ["END"]}, r"not with \['END'\]; give --stop \[\]"),
     ],
 )
 def test_what_verl_cannot_honour_is_refused_by_name(options: dict[str, Any], said: str, data: Path) -> None:
@@ -124,6 +125,14 @@ def test_a_method_that_asks_the_policy_gets_the_manager(data: Path) -> None:
     made = verl_keys(config(data, curriculum="metis"))
     assert made["+actor_rollout_ref.rollout.agent.agent_loop_manager_class"] == "rollwise.engines.verl.JudgingManager"
     assert "agent_loop_manager_class" not in str(verl_keys(config(data)))
+
+
+def test_a_task_s_stop_texts_have_no_effect_there_which_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    given: dict[str, Any] = {"task": "countdown", "task_options": {"style": "tinyzero"}, "model": "some/model"}
+    for stop, said in ((None, True), ([], False)):
+        caplog.clear()
+        command(TrainConfig(**given, stop=stop, prompts_per_step=4, num_generations=4, num_prompts=8, eval_prompts=2))
+        assert ("verl's rollouts go on after </answer>" in caplog.text) is said
 
 
 def test_no_evaluation_without_prompts_for_it(data: Path) -> None:

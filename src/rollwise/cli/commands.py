@@ -40,6 +40,7 @@ SUBCOMMANDS: Mapping[str, str] = {
     "fit": "fit a head on rollouts; the model itself is not touched",
     "score": "read a head along rollouts: values at every position, and a short calibration table",
     "evaluate": "what is saved at what accuracy: every policy, on held-out prompts, with tables and figures",
+    "matrix": "AUC of several heads on several folders of rollouts: transfer, or a learning curve",
     "export": "write a head into free rows of a model's vocabulary, for an unmodified server",
 }
 """The same of `rollwise head`."""

@@ -14,6 +14,10 @@ examples:
   rollwise head fit rollouts/a rollouts/b --out head.safetensors      several folders of the same tokenizer
   rollwise head fit rollouts/train --rewards [0,0.1,1] --edges paper --out three.safetensors
   rollwise head fit rollouts/train --states structured --out structured.safetensors     incoherent, coherent, correct
+  rollwise head fit rollouts/train --states structured --coherent judge.py:coherent --out structured.safetensors
+                                                                      of any task, by a function of yours
+  rollwise head fit rollouts/train --num_prompts [64,128,256] --out head.safetensors
+                                                                      three heads, for `rollwise head matrix`
   rollwise head fit rollouts/train --verdict false --out head.safetensors     the paper's head, without our verdict
   rollwise head fit rollouts/train --method paper --out paper.safetensors     the paper's optimiser, to compare with
   rollwise head fit rollouts/train --max_positions 20000 --out head.safetensors     less memory and time
@@ -44,7 +48,8 @@ def run(options: Namespace) -> int:
     from rollwise.inference.head.fit_run import run_fit
 
     config = FitConfig(**options.as_dict())
-    with Bars() as bars:
-        fitted = run_fit(config, bars.of)
-    say(f"{fitted.words()}{fitted.path}\n")
+    for one in config.each:
+        with Bars() as bars:
+            fitted = run_fit(one, bars.of)
+        say(f"{fitted.words()}{fitted.path}\n")
     return 0

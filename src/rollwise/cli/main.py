@@ -16,7 +16,7 @@ from rollwise.yaml_file import naming_the_line
 # A full disk or quota, a limit of file sizes, a read-only or forbidden place, a broken disk.
 _WRITING = {errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO}
 
-LISTS = ("--data", "--eval_data", "--reward", "--where")
+LISTS = ("--data", "--eval_data", "--reward", "--where", "--stop", "--rollouts")
 """Options that take several values: `--reward math r.py:brief`."""
 
 

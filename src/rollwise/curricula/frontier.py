@@ -3,60 +3,40 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, Unpack
+from collections.abc import Callable, Mapping
+from typing import Any, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.embedding_bank import Bank, sample_bank
+from rollwise.curricula.families.embedding_bank import Bank, check_vectors, name_of, numbered, sample_bank
+from rollwise.curricula.families.frontier_memory import (
+    Memory,
+    believed_priority,
+    checked_range,
+    checked_weights,
+    memory_priority,
+    taxonomy_weights_of,
+)
+from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, described, rate_judge
+from rollwise.curricula.families.replay_ratio import AdaptiveRatio
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
-from rollwise.errors import ConfigError, PoolError
-from rollwise.options import Count, Share, check_number
+from rollwise.errors import ConfigError
+from rollwise.judges import Judge, Prompts
+from rollwise.options import Count, Share
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
 logger = logging.getLogger(__name__)
 
-Memory = Literal["frontier", "failure", "goldilocks"]
 Embedder = Callable[[list[Any]], Any]
-
-
-def frontier_priority(p: np.ndarray) -> np.ndarray:
-    """The priority f = 4 p (1 - p), (K,), at most 1; Frontier-Curriculum RLOO, section 3.1.
-
-    >>> frontier_priority(np.array([0.5, 0.25, 1.0])).tolist()
-    [1.0, 0.75, 0.0]
-    """
-    return np.asarray(4.0 * p * (1.0 - p))
-
-
-def memory_priority(p: np.ndarray, memory: Memory, goldilocks: tuple[float, float]) -> np.ndarray:
-    """Priorities u of groups with success rates p (K,), 0 for those not remembered; section 3.1, appendix A.2.
-
-    "frontier": 0 < p < 1; "goldilocks": p in the closed range; both with f(p). "failure": p = 0, with 1, for f is 0.
-
-    >>> memory_priority(np.array([0.0, 0.125, 0.5]), "goldilocks", (0.25, 0.75)).tolist()
-    [0.0, 0.0, 1.0]
-    """
-    if memory == "failure":
-        return np.asarray(p == 0, dtype=np.float64)
-    low, high = goldilocks if memory == "goldilocks" else (0.0, 1.0)
-    return np.where((p >= low) & (p <= high), frontier_priority(p), 0.0)
-
-
-def taxonomy_weight(labels: Sequence[str], weights: Mapping[str, float]) -> float:
-    """The mean weight of a group's failed rollouts by their categories, 1 where none is given; appendix A.2.
-
-    >>> taxonomy_weight(["format", "wrong-target", ""], {"wrong-target": 4.0})
-    2.0
-    """
-    return sum(weights.get(label, 1.0) for label in labels) / len(labels) if labels else 1.0
+_TOLD = {"told_weight": (np.float64, 1.0), "told_step": (np.int64, -1)}
 
 
 class FrontierReplay(
+    JudgeHolder,
     Uniform,
     name="frontier",
     paper="Frontier-Curriculum RLOO, section 3.1, appendices A.2, B.1-B.4",
@@ -80,6 +60,12 @@ class FrontierReplay(
         least_memory: how many must be remembered before any are retrieved (likewise).
         candidates: retrieved prompts are drawn uniformly from this many best matches (likewise).
         bank_size: number of prompts that can be retrieved, a fixed random sample of the pool; bounds the work.
+        belief: who says what is on the frontier, in place of the groups' rollouts: a `Judge` of pass rates, or the name
+            of one ("success-head", "text", "frozen", "value-model"). A prompt is on it when a group of `ask`'s
+            `n_rollouts` is mixed with a believed chance of one half or more. Ours, for section 6's learned predictors.
+        belief_options: of a judge by name.
+        adaptive_ratio: an adaptive rho, at most this: `replay_ratio` times how much oftener replayed groups are mixed
+            than uniform ones. None, as in the paper: a constant one. The rule is ours (`AdaptiveRatio`).
         key_column: prompts with equal values here are one instance (appendix B.3); by default the prompt's id.
 
     >>> pool = PromptPool(ids=["a", "b"], columns={"embedding": [[1.0, 0.0], [0.0, 1.0]]})
@@ -88,6 +74,7 @@ class FrontierReplay(
     """
 
     learns_from = "rewards"
+    unsaved = frozenset({"belief_options"})  # they stand in the belief's own
     rotates = False
     columns_spec = {
         **Uniform.columns_spec,
@@ -110,27 +97,35 @@ class FrontierReplay(
         least_memory: Count = 32,
         candidates: Count = 64,
         bank_size: Count = 50_000,
+        belief: str | Judge | None = None,
+        belief_options: Mapping[str, Any] | None = None,
+        adaptive_ratio: Share | None = None,
         key_column: str | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
         if not isinstance(embedding, str) and not callable(embedding):
             raise ConfigError(f"embedding must name a column, or be a function of the prompts, got {embedding!r}")
         if least_memory > memory_size:
-            raise ConfigError(
-                f"least_memory must be at most memory_size={memory_size}, or nothing is ever retrieved, got "
-                f"{least_memory!r}"
-            )
+            known = f"memory_size={memory_size}, or nothing is ever retrieved"
+            raise ConfigError(f"least_memory must be at most {known}, got {least_memory!r}")
         self.criterion: Memory = memory
-        self.goldilocks_range = _checked_range(goldilocks_range)
-        self.taxonomy_weights = _checked_weights(taxonomy_weights)
+        self.goldilocks_range = checked_range(goldilocks_range)
+        self.taxonomy_weights = checked_weights(taxonomy_weights)
         self.embedding, self.key_column, self.bank_size = embedding, key_column, bank_size
         self.replay_ratio, self.memory_size, self.least_memory = replay_ratio, memory_size, least_memory
-        self.candidates = candidates
+        self.candidates, self.adaptive_ratio, self.rollouts = candidates, adaptive_ratio, 8
+        self.maker = rate_judge(belief, belief_options, "belief")
+        if self.maker is not None:
+            self.columns_spec = {**self.columns_spec, **TOLD_COLUMNS, **_TOLD}
+        if adaptive_ratio is not None:
+            self.columns_spec = {**self.columns_spec, "replayed": (np.bool_, False)}
         self._embedded: tuple[PromptPool, np.ndarray] | None = None
         self._said_unlabelled = False
         super().__init__(pool, **core)
-        self.options["goldilocks_range"] = self.goldilocks_range
-        self.options |= {"taxonomy_weights": self.taxonomy_weights, "embedding": _name(embedding)}
+        self.options |= {"goldilocks_range": self.goldilocks_range, "taxonomy_weights": self.taxonomy_weights}
+        self.options |= {"embedding": name_of(embedding), "belief": described(self.maker)}
+        for name in [name for name in ("belief", "adaptive_ratio") if self.options[name] is None]:
+            del self.options[name]  # as in states saved before there were such options
 
     def build(self) -> None:
         super().build()
@@ -138,6 +133,16 @@ class FrontierReplay(
         self.remembered: np.ndarray = np.empty(0, dtype=np.int64)
         self.free = np.zeros(len(self.pool), dtype=bool)
         self.owed = 0.0
+        self.ratio = AdaptiveRatio()
+        self.bind_judge()
+
+    def set_rollouts(self, n: int) -> None:
+        self.rollouts = max(2, n)
+
+    @property
+    def rho(self) -> float:
+        """The present share of a batch that is retrieved."""
+        return self.ratio(self.replay_ratio, most=self.adaptive_ratio)
 
     def _make_bank(self) -> Bank:
         tie = ties(self.rng.seed, self.id_hashes, np.zeros(len(self.pool), dtype=np.int64))
@@ -152,12 +157,7 @@ class FrontierReplay(
             return self._embedded[1]
         else:
             made = np.asarray(self.embedding(list(self.pool.prompts)))
-        shape_fits = made.ndim == 2 and len(made) == len(self.pool)
-        if not shape_fits or made.dtype.kind not in "biuf" or not np.isfinite(made).all():
-            raise PoolError(
-                f"embedding {_name(self.embedding)!r} must give finite numbers, equally many, for each of "
-                f"{len(self.pool)} prompts, got an array of shape {made.shape} and type {made.dtype}"
-            )
+        check_vectors(made, len(self.pool), name_of(self.embedding))
         if not isinstance(self.embedding, str):
             self._embedded = (self.pool, made)
         return made
@@ -166,16 +166,14 @@ class FrontierReplay(
         """(N,) whole numbers from 0 up, equal for prompts of one key; None where each prompt is its own."""
         if self.key_column is None:
             return None
-        number: dict[str, int] = {}
-        values = self.pool.require(self.key_column, "FrontierReplay", "or leave out key_column")
-        return np.array([number.setdefault(str(value), len(number)) for value in values], dtype=np.int64)
+        return numbered(self.pool.require(self.key_column, "FrontierReplay", "or leave out key_column"))
 
     # ---- ask: appendix B.3 ----
 
     def select(self, k: int) -> Picks:
         quota = 0
         if len(self.remembered) >= self.least_memory:
-            self.owed += self.replay_ratio * k
+            self.owed += self.rho * k
             quota = min(k, int(self.owed + 1e-9))
             self.owed -= quota
         uniform = super().select(k - quota)
@@ -197,10 +195,42 @@ class FrontierReplay(
 
     # ---- tell: section 3.1 ----
 
+    def mark(self, picks: Picks) -> None:
+        super().mark(picks)
+        if "replayed" in self.columns_spec:
+            self.columns["replayed"][picks.slots] = self.picked_by(self.extra_lanes, picks)
+
     def observe(self, evidence: Evidence) -> None:
-        priority = memory_priority(evidence.solved, self.criterion, self.goldilocks_range) * self._weights(evidence)
+        if self.adaptive_ratio is not None:
+            self.ratio.add(self.columns["replayed"][evidence.slots], evidence.mixed)
+        weights = self._weights(evidence)
+        if self.maker is None:
+            priority = memory_priority(evidence.solved, self.criterion, self.goldilocks_range) * weights
+            self._remember(evidence.slots, priority, evidence.step)
+            return
+        self.note_told(evidence.where(evidence.count > 0))
+        self.columns["told_weight"][evidence.slots] = weights
+        self.columns["told_step"][evidence.slots] = evidence.step
+
+    def end_step(self) -> None:
+        """Move the ratio; with a belief, ask it where this step's prompts stand, and let it learn."""
+        self.ratio.settle()
+        if self.maker is None:
+            return
+        slots, mean, variance, count = self.take_told(self.ties)
+        if not len(slots):
+            return
+        told = Prompts(self.pool, slots)
+        p = np.clip(np.asarray(self.judge.predict(told), dtype=np.float64), 0.0, 1.0)
+        weights, step = self.columns["told_weight"][slots], self.columns["told_step"][slots]
+        priority = believed_priority(p, self.criterion, self.goldilocks_range, self.rollouts) * weights
+        self._remember(slots, priority, step)
+        self.judge.learn(told, mean, variance, count)
+
+    def _remember(self, slots: np.ndarray, priority: np.ndarray, step: np.ndarray) -> None:
+        """Take those of a priority above 0 into the memory, and let its oldest go."""
         kept = np.flatnonzero(priority > 0)
-        slots, priority, step = evidence.slots[kept], priority[kept], evidence.step[kept]
+        slots, priority, step = slots[kept], priority[kept], step[kept]
         known, since = self.columns["priority"], self.columns["frontier_step"]
         newer = (step > since[slots]) | ((step == since[slots]) & (priority > np.nan_to_num(known[slots])))
         known[slots[newer]], since[slots[newer]] = priority[newer], step[newer]
@@ -214,21 +244,16 @@ class FrontierReplay(
 
     def _weights(self, evidence: Evidence) -> np.ndarray:
         """(M,) the groups' taxonomy weights; 1 without labels, which is logged once."""
-        weights = np.ones(len(evidence))
         if self.taxonomy_weights is None:
-            return weights
+            return np.ones(len(evidence))
         solved_at = self.reward_spec.scores(np.array(self.reward_spec.threshold))
-        for row, (labels, scores) in enumerate(zip(evidence.labels, evidence.scores, strict=True)):
-            if labels is not None:
-                failed = [label for label, score in zip(labels, scores, strict=True) if score < solved_at]
-                weights[row] = taxonomy_weight(failed, self.taxonomy_weights)
-            elif not self._said_unlabelled:
-                self._said_unlabelled = True
-                logger.warning(
-                    "taxonomy_weights count as 1 where an outcome has no labels: tell Outcome(..., labels=[...]), the "
-                    "category of each rollout's failure"
-                )
-        return weights
+        if not self._said_unlabelled and any(labels is None for labels in evidence.labels):
+            self._said_unlabelled = True
+            logger.warning(
+                "taxonomy_weights count as 1 where an outcome has no labels: tell Outcome(..., labels=[...]), the "
+                "category of each rollout's failure"
+            )
+        return taxonomy_weights_of(evidence, float(solved_at), self.taxonomy_weights)
 
     def hold(self, slots: np.ndarray) -> None:
         slots = slots[self.free[slots]]
@@ -253,38 +278,23 @@ class FrontierReplay(
     def own_metrics(self) -> dict[str, float]:
         known = self.columns["priority"][self.remembered]
         mean = {"memory_priority": float(known.mean())} if len(known) else {}
-        return {**super().own_metrics(), "memory": float(len(known)), **mean}
+        mean |= {} if self.adaptive_ratio is None else {"replay_ratio": self.rho}
+        judged = {} if self.maker is None else self.judge.metrics()
+        return {**super().own_metrics(), "memory": float(len(known)), **mean, **judged}
 
     def own_state(self) -> dict[str, Any]:
-        return {"owed": self.owed}
+        ratio = {} if self.adaptive_ratio is None else {"ratio": self.ratio.state_dict()}
+        judged = {} if self.maker is None else {**self.judge_state(), "rollouts": self.rollouts}
+        return {"owed": self.owed, **ratio, **judged}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         super().load_own_state(state, added)
         self.owed = float(state["owed"])
+        if self.adaptive_ratio is not None:
+            self.ratio.load_state_dict(state["ratio"])
+        if self.maker is not None:
+            self.rollouts = int(state["rollouts"])
+            self.load_judge_state(state)
         self.remembered = np.flatnonzero(~np.isnan(self.columns["priority"]))
         if self.rng.seed != self.seed:  # the saved seed goes on, and it is its sample that is the bank
             self.bank = self._make_bank()
-
-
-def _name(embedding: str | Embedder) -> str:
-    return embedding if isinstance(embedding, str) else getattr(embedding, "__qualname__", type(embedding).__name__)
-
-
-def _checked_range(value: Any) -> tuple[float, float]:
-    if not isinstance(value, tuple | list) or len(value) != 2:
-        raise ConfigError(f"goldilocks_range must be two success rates (low, high), got {value!r}")
-    low, high = (check_number("a rate of goldilocks_range", rate, low=0.0, high=1.0) for rate in value)
-    if not 0 < low <= high < 1:
-        raise ConfigError(f"goldilocks_range must have 0 < low <= high < 1, got {value!r}")
-    return low, high
-
-
-def _checked_weights(value: Any) -> dict[str, float] | None:
-    if value is None:
-        return None
-    if not isinstance(value, Mapping) or not value or not all(isinstance(category, str) for category in value):
-        raise ConfigError(f"taxonomy_weights must map categories of failure to weights, or be None, got {value!r}")
-    return {
-        category: check_number(f"taxonomy_weights[{category!r}]", weight, low=0.0, high=1e6)
-        for category, weight in value.items()
-    }

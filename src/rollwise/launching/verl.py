@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import sys
 from collections.abc import Collection, Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from rollwise.launching.verl_options import verl_keys
 from rollwise.runs.names import CHECKPOINTS
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
+
+logger = logging.getLogger(__name__)
 
 _ADAPTER = "pkg://rollwise.engines.verl"
 _ALWAYS: Mapping[str, Any] = {
@@ -52,6 +55,8 @@ def verl_command(
     Raises:
         ConfigError: an option that verl can't honour.
     """
+    if config.stop is None and task.stop_texts:
+        logger.warning("verl's rollouts go on after %s, where the task says that answers end", *task.stop_texts[:1])
     folder = config.folder
     per_pass, _ = config.batch(machines.processes)
     keys = {

@@ -91,6 +91,12 @@ def _mini_batch(config: TrainConfig) -> dict[str, Any]:
     return {_MINI_BATCH: config.mini_batch_prompts or config.prompts_per_step}
 
 
+def _stop(config: TrainConfig) -> dict[str, Any]:
+    if config.stop:
+        raise ConfigError(f"verl's rollouts end with the end of text alone, not with {config.stop!r}; give --stop []")
+    return {}
+
+
 def _evaluation(config: TrainConfig) -> dict[str, Any]:
     if not config.eval_prompts:
         return {"trainer.test_freq": -1, "trainer.val_before_train": False}
@@ -113,6 +119,7 @@ VERL: Mapping[str, Option] = {
     **dict.fromkeys(
         ("reward", "reward_weights", "success", "reward_low", "reward_high", "solved_at"), Option(by=_REWARD)
     ),
+    "stop": Option(by="rollouts end with the end of text alone: only `[]` is taken", make=_stop),
     "model": Option(("actor_rollout_ref.model.path",)),
     "curriculum": Option(("+data.rollwise.curriculum",)),
     "curriculum_options": Option(by="data.rollwise.curriculum_options, with the seed", make=_method),

@@ -10,6 +10,7 @@ float32, more often in bfloat16. With the same prompts, options, machine and ver
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.models.loading import evaluating, need
+from rollwise.models.stop_texts import StopTexts
 from rollwise.models.uniforms import InverseTransform, rollout_uniforms
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
@@ -37,6 +39,7 @@ class DrawingOptions:
         temperature: Of the softmax.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_new_tokens: Most tokens of a completion, its end included.
+        stop: Texts with which a completion ends, besides the end of text; it counts as finished, and keeps them.
         seed: Root of everything random.
 
     Raises:
@@ -46,9 +49,12 @@ class DrawingOptions:
     temperature: float = 1.0
     top_p: float = 1.0
     max_new_tokens: int = 256
+    stop: tuple[str, ...] = ()
     seed: int = 0
 
     def __post_init__(self) -> None:
+        if not isinstance(self.stop, tuple) or not all(isinstance(text, str) and text for text in self.stop):
+            raise ConfigError(f"stop must be a tuple of texts, got {self.stop!r}")
         check_whole("max_new_tokens", self.max_new_tokens, least=1)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
         check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
@@ -64,6 +70,7 @@ class SamplingOptions(DrawingOptions):
         temperature: Of the softmax.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_new_tokens: Most tokens of a rollout, its end included.
+        stop: Texts with which a rollout ends, besides the end of text; it counts as finished, and keeps them.
         batch_size: Rollouts generated at once.
         seed: Root of everything random.
 
@@ -273,13 +280,14 @@ def _generate(
         pad_token_id=tokenizer.pad_token_id,
         eos_token_id=sorted(ends) or None,
     )
+    stops = StopTexts(tokenizer, options.stop) if options.stop else None
     own, model.generation_config = model.generation_config, config  # else its beams and the like would be filled in
     try:
-        with torch.inference_mode():
+        with torch.inference_mode(), nullcontext() if stops is None else stops.ending(model):
             output: Any = model.generate(**inputs, generation_config=config, logits_processor=processors)
     finally:
         model.generation_config = own
-    return [_until_end(row, ends) for row in output[:, width:].tolist()]
+    return [_until_end(row, ends, stops) for row in output[:, width:].tolist()]
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
@@ -289,9 +297,8 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> se
     return {int(end) for end in (*listed, tokenizer.eos_token_id) if end is not None}
 
 
-def _until_end(tokens: list[int], ends: set[int]) -> tuple[list[int], bool]:
-    """The tokens up to the end of text and with it; and whether there was none."""
-    for at, token in enumerate(tokens):
-        if token in ends:
-            return tokens[: at + 1], False
-    return tokens, True
+def _until_end(tokens: list[int], ends: set[int], stops: StopTexts | None) -> tuple[list[int], bool]:
+    """The tokens up to the end of text, or to a stop text, and with it; and whether there was neither."""
+    end = next((at + 1 for at, token in enumerate(tokens) if token in ends), len(tokens))
+    own = tokens[:end] if stops is None else stops.cut(tokens[:end])
+    return own, own[-1] not in ends and (stops is None or not stops.found(own))

@@ -18,7 +18,7 @@ from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import SampleFolder, sample_into
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
-from rollwise.sampling.setting import load_model
+from rollwise.sampling.setting import load_model, say_stop
 from rollwise.tasks import TASKS
 from rollwise.terminal import make_console
 
@@ -52,6 +52,7 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
     other = None if config.join is None else read_table(config.join)
     folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder", command="profile")
     given.begin(folder, config.sampling())
+    say_stop(config, task, console)
     order = sampling_order(data.ids, data.categories, config.seed)
     rows = order if config.num_prompts == "all" else order[: config.num_prompts]
     with SamplingBar(console) as bar:

@@ -55,6 +55,8 @@ class OwnData:
         reward_workers: Processes that score rollouts, each one at a time, for rewards that run code or wait for
             something; 0 scores in the command's own process.
         reward_timeout: Seconds that a rollout may take there; one that takes longer is not scored.
+        stop: Texts with which a completion ends, besides the end of text, for example `--stop "</answer>"`; by default
+            those of the task, `--stop []` for none.
 
     Raises:
         ConfigError: options that don't fit each other.
@@ -79,6 +81,7 @@ class OwnData:
     solved_at: float | None = None
     reward_workers: int = 0
     reward_timeout: float = 60.0
+    stop: list[str] | str | None = None
 
     @property
     def sources(self) -> list[str]:
@@ -145,6 +148,8 @@ class OwnData:
         check_number("reward_timeout", self.reward_timeout, low=0.0, high=86_400.0, open_low=True)
         if self.reward_workers and not self.rewards:
             raise ConfigError("reward_workers score by --reward, and none is given; a task scores in its own process")
+        for text in self.stop if isinstance(self.stop, list) else [] if self.stop is None else [self.stop]:
+            check_text("stop", text)
         if len(self.rewards) > len(set(self.rewards)):
             raise ConfigError(f"reward has the same one twice: {self.rewards!r}; leave one out")
 
@@ -157,7 +162,7 @@ class OwnData:
         given = {f.name: getattr(self, f.name) for f in fields(OwnData) if getattr(self, f.name) != f.default}
         words = []
         for name, value in given.items():
-            several = value if isinstance(value, list) and name != "reward_weights" else [value]
+            several = value or ["[]"] if isinstance(value, list) and name != "reward_weights" else [value]
             words += [f"--{name}", *(shlex.quote(str(one)) for one in several)]
         return " ".join(words)
 
@@ -166,6 +171,7 @@ class OwnData:
         defaults = {f.name: f.default for f in fields(OwnData)}
         kept = {k: v for k, v in values.items() if k not in defaults or v != defaults[k] or k in _ALWAYS}
         kept.pop("reward_workers", None)  # they change nothing but the time
+        kept.pop("stop", None)  # a folder holds the texts themselves, also where they are the task's
         return kept | {
             "reward_low": self.reward_low or 0.0,
             "reward_high": 1.0 if self.reward_high is None else self.reward_high,

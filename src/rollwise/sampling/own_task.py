@@ -99,6 +99,10 @@ class OwnTask(Task):
         return FILE_COMPLETION_LENGTH if self.verifier is None else self.verifier.max_completion_length
 
     @property
+    def stop_texts(self) -> tuple[str, ...]:
+        return () if self.verifier is None else self.verifier.stop_texts
+
+    @property
     def failure_of(self) -> Callable[[Text, Mapping[str, Any]], str | None] | None:
         return None if self.verifier is None else self.verifier.failure_of
 

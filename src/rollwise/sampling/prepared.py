@@ -35,8 +35,12 @@ class Prepared:
 
     def begin(self, folder: SampleFolder, decided: Mapping[str, Any]) -> None:
         """Begin the folder with the command's options in `decided`, or go on with it; see `SampleFolder.begin`."""
-        length = {"max_completion_length": self.options.max_new_tokens}
-        folder.begin({**decided, **length, "data_hash": self.data.fingerprint(), "reward_hash": self.reward_hash})
+        stop = list(self.options.stop)
+        drawn = {
+            "max_completion_length": self.options.max_new_tokens,
+            "stop": stop if stop or folder.command != "profile" else None,  # profiles made before have none
+        }
+        folder.begin({**decided, **drawn, "data_hash": self.data.fingerprint(), "reward_hash": self.reward_hash})
 
 
 def prepare(

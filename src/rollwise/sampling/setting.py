@@ -7,11 +7,13 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from rich.console import Console
+
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded, load_policy, policy_source, task_for
 from rollwise.models.loading import need
 from rollwise.models.sampler import SamplingOptions
-from rollwise.sampling.config import DataConfig
+from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.files import is_file_like
 from rollwise.sampling.rewards import reward_functions
 from rollwise.sampling.scoring import Scorer, task_scorer
@@ -75,6 +77,20 @@ def completion_length(config: DataConfig, task: Task | None) -> int:
     return config.max_completion_length or enough
 
 
+def stop_texts(config: OwnData, task: Task | None) -> tuple[str, ...]:
+    """Texts with which a completion ends, besides the end of text: the option, else the task's."""
+    if config.stop is None:
+        return () if task is None else task.stop_texts
+    return (config.stop,) if isinstance(config.stop, str) else tuple(config.stop)
+
+
+def say_stop(config: OwnData, task: Task | None, console: Console) -> None:
+    """Say where completions end, if stop texts are the task's and nobody named them."""
+    if config.stop is None and (texts := stop_texts(config, task)):
+        said = f"note: completions end with {' or '.join(map(repr, texts))}, as the task says; --stop [] for none"
+        console.print(said, highlight=False, markup=False, soft_wrap=True)
+
+
 def sampling_options(config: DataConfig, task: Task | None, *, n: int, batch_size: int) -> SamplingOptions:
     """How they are drawn: `n` of each prompt, `batch_size` at once."""
     return SamplingOptions(
@@ -82,6 +98,7 @@ def sampling_options(config: DataConfig, task: Task | None, *, n: int, batch_siz
         temperature=config.temperature,
         top_p=config.top_p,
         max_new_tokens=completion_length(config, task),
+        stop=stop_texts(config, task),
         batch_size=batch_size,
         seed=config.seed,
     )

@@ -96,6 +96,11 @@ class Task(Declared, ABC):
     def max_completion_length(self) -> int:
         """The number of new tokens that is enough for this task's prompts."""
 
+    @property
+    def stop_texts(self) -> tuple[str, ...]:
+        """Texts with which an answer is complete, so that a completion ends there; () where only its end tells."""
+        return ()
+
     @abstractmethod
     def fingerprint(self) -> dict[str, Any]:
         """JSON-safe facts that decide what the task produces; caches are named by them."""

@@ -18,6 +18,7 @@ from rollwise.models.sampler import encode
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.sampling.scoring import scores_by_name
+from rollwise.sampling.setting import say_stop
 from rollwise.tasks import Task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
@@ -101,6 +102,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     curriculum.bind(pool_from_dataset(train))
     asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.num_generations)
     rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
+    say_stop(config, task, console)
     prompts = sum(map(len, held_out.values()))
     _show_data(task, len(train), prompts, console)
     _show_sets(held_out, config, console)

@@ -22,6 +22,7 @@ from rollwise.options import check_options
 from rollwise.profiling import add_pass_rates
 from rollwise.sampling.eval_sets import check_aggregate
 from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import NO_GATE, TrainConfig
@@ -117,6 +118,7 @@ def make_trainer(
         probe_batch=config.probe_batch,
         max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,
+        stop=stop_texts(config, task),
         log=config.log,
         peft_config=lora_config(config.peft),
         **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),

@@ -22,6 +22,7 @@ from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, LAUNCH_FILE, METRICS_FILE
 from rollwise.sampling.own_task import OwnTask, task_of
+from rollwise.sampling.setting import say_stop
 from rollwise.tasks import Task
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
@@ -87,7 +88,8 @@ def resume_run(
     launched = Path(path) / LAUNCH_FILE
     if launched.exists() and (engine := read_yaml(launched).get("engine")) != "trl":
         raise StateFileError(f"{str(path)!r} was trained by {engine}: rollwise launch --resume {path}")
-    values = {**TrainConfig.from_dict(RunFolder(path).read_config()).to_dict(), "out": str(path)}
+    # A run of an earlier version had no stop texts, whatever its task.
+    values = {**TrainConfig.from_dict({"stop": [], **RunFolder(path).read_config()}).to_dict(), "out": str(path)}
     limits = {"steps": steps, "token_budget": token_budget, "max_hours": max_hours}
     values |= {key: given for key, given in limits.items() if given is not None}
     return _train(TrainConfig.from_dict(values), resume=True, console=console)
@@ -101,6 +103,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
     _say(console, [*left_out(curriculum, config), *judge_notes(curriculum)])
+    say_stop(config, task, console)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     with ExitStack() as stack:

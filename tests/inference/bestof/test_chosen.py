@@ -17,8 +17,11 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, Until, Utility
 from rollwise.inference.bestof.chosen import Chosen, setting_of
 from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.bestof.gates import check_gates
 from rollwise.inference.bestof.run import Answers, run_bestof
 from rollwise.inference.evaluation.settings import EvaluationConfig
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.viability_file import note_viability, viability_path
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.defaults import policy_for, why_idle
 from rollwise.models import load_policy
@@ -49,7 +52,7 @@ def evaluated(options: dict[str, Any], head: Path, tmp_path_factory: pytest.Temp
 
 def answer(options: dict[str, Any], out: Path, **more: Any) -> Answers:
     given = {name: value for name, value in options.items() if name != "batch_size"}
-    config = BestOfConfig(**{**given, "slots": 12, "num_prompts": 12, "out": str(out), **more})
+    config = BestOfConfig(**{**given, "unviable": True, "slots": 12, "num_prompts": 12, "out": str(out), **more})
     return run_bestof(config, console=Console(file=io.StringIO()))
 
 
@@ -262,3 +265,53 @@ def test_bestof_goes_on_until_a_text_passes(options: dict[str, Any], evaluated: 
         answer(options, tmp_path / "none", policy="check", num_generations=4)
     with pytest.raises(ConfigError, match="is for policy check, got policy 'none'"):
         BestOfConfig(data=options["data"], check=check, select="majority")
+
+
+# ---- the gates ----
+
+
+def test_a_head_that_failed_the_viability_gate_is_refused(
+    options: dict[str, Any], evaluated: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """By the verdict that `head evaluate` left beside its file, or by the evaluation; `unviable` takes it."""
+    model, tokenizer = load_policy(options["model"])
+    head = random_head(model, tokenizer, seed=5)
+    path = head.save(tmp_path / "bad.safetensors")
+    told = {"k": 4, "prompts": 12, "value": 0.5, "random": 0.5, "gain": 0.0, "low": -0.1, "high": 0.1}
+    given = {**options, "num_generations": 2, "num_prompts": 3}
+    answer(given, tmp_path / "unknown", head=str(path), unviable=False)
+    note_viability(path, "another head", {**told, "verdict": "failed"})
+    answer(given, tmp_path / "other", head=str(path), unviable=False)
+    note_viability(path, head.digest, {**told, "verdict": "passed"})
+    answer(given, tmp_path / "passed", head=str(path), unviable=False)
+    note_viability(path, head.digest, {**told, "verdict": "failed"})
+    with pytest.raises(ConfigError, match=r"Viability gate failed: value@4 0.500 .* add --unviable true"):
+        answer(given, tmp_path / "failed", head=str(path), unviable=False)
+    answer(given, tmp_path / "taken", head=str(path))
+    assert "don't decode with this head" in caplog.text
+
+
+def test_the_evaluation_s_verdicts_count_too(
+    options: dict[str, Any], head: Path, evaluated: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    file = evaluated / "evaluation.json"
+    found = json.loads(file.read_text())
+    told = found["calibration"]["viability"]
+    assert viability_path(head).exists() == (told is not None)
+    changed = tmp_path / "changed"
+    changed.mkdir()
+    found["calibration"]["viability"] = {**told, "verdict": "failed"}
+    found["calibration"]["length_gate"]["verdict"] = "blind"
+    (changed / "evaluation.json").write_text(json.dumps(found))
+    given = {**options, "num_prompts": 3}
+    early = next(p["name"] for p in found["policies"] if p["family"] == "none")
+    with pytest.raises(ConfigError, match="Viability gate failed"):
+        answer(
+            given, tmp_path / "a", head=str(head), evaluation=str(changed), setting=early, unviable=False
+        )  # fmt: skip
+    config = BestOfConfig(data="a.jsonl", head=str(head), unviable=True, evaluation=str(changed), setting=early)
+    check_gates(config, SuccessHead.load(head), EarlyStop())
+    assert "expected lengths are no better than a constant" in caplog.text
+    caplog.clear()
+    check_gates(config, SuccessHead.load(head), Prune())
+    assert "expected lengths" not in caplog.text

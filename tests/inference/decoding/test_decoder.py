@@ -8,10 +8,10 @@ from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Prune, Sequential, SuccessHead, Utility
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.decoding.prefill import LastHidden
-from rollwise.inference.decoding.token_sampler import StopStrings
 from rollwise.inference.head.reserved import unnamed_ids
 from rollwise.inference.policies.candidate_group import Result
 from rollwise.models.sampler import SamplingOptions, encode, sample_prompts
+from rollwise.models.stop_texts import StopTexts
 
 IDS = [f"p{i}" for i in range(7)]
 PROMPTS = ["1,2:3=", "12,3:36=", "7,3,5:22=", "1=", "22,33,44,55:7=", "9,9:18=", "4:4="]
@@ -116,9 +116,9 @@ def test_each_prompt_has_a_k_of_its_own() -> None:
     assert {r.id: len(r.candidates) for r in results} == dict(zip(IDS, counts, strict=True))
 
 
-def test_stop_strings_end_a_candidate_as_finished() -> None:
+def test_stop_end_a_candidate_as_finished() -> None:
     model, tokenizer = tiny()
-    results = list(decoder(model, tokenizer, stop_strings=("1", "2")).decode(IDS, PROMPTS, BestOfN(), k=4))
+    results = list(decoder(model, tokenizer, stop=("1", "2")).decode(IDS, PROMPTS, BestOfN(), k=4))
     stopped = [c for r in results for c in r.candidates if c.text.endswith(("1", "2"))]
     assert stopped
     assert all(c.state == "finished" for c in stopped)
@@ -215,7 +215,7 @@ def test_models_that_slots_cant_hold_are_refused_or_padded() -> None:
         ("top_k", -1),
         ("slots", 0),
         ("rows", "x"),
-        ("stop_strings", "ab"),
+        ("stop", "ab"),
         ("seed", -1),
     ],
 )
@@ -251,5 +251,5 @@ def test_a_stop_string_may_take_several_tokens_a_character() -> None:
 
     text = "答案就是這個了"
     tokens = list(f"因此{text}".encode())
-    assert StopStrings(Bytes(), [text]).found(tokens)
-    assert not StopStrings(Bytes(), [text]).found(tokens[:-1])
+    assert StopTexts(Bytes(), [text]).found(tokens)
+    assert not StopTexts(Bytes(), [text]).found(tokens[:-1])

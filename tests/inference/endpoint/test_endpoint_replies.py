@@ -292,3 +292,35 @@ def test_the_default_window_is_no_larger_than_k() -> None:
         for k in (1, 3, 40)
     }
     assert {k: getattr(rule, "window", None) for k, rule in rules.items()} == {1: 2, 3: 3, 40: 5}
+
+
+def test_stop_texts_are_sent_and_put_back(tmp_path: Path) -> None:
+    """A server leaves them out; where it names the one it met (vLLM), or says there was none, that counts."""
+    replies = {
+        "plain": {"finish_reason": "stop"},
+        "named": {"finish_reason": "stop", "stop_reason": "</a>"},
+        "ended": {"finish_reason": "stop", "stop_reason": None},
+        "long": {"finish_reason": "length"},
+    }
+
+    def respond(prompt: str) -> tuple[int, bytes]:
+        message = {"role": "assistant", "content": "<answer>4"}
+        choice = {"index": 0, "message": message, **replies[prompt]}
+        return 200, json.dumps({"id": "x", "choices": [choice], "usage": USAGE}).encode()
+
+    with serving(respond) as base_url:
+        rows = [{"prompt": prompt, "id": prompt} for prompt in replies]
+        data = tmp_path / "d.jsonl"
+        data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+        config = EndpointConfig(
+            data=str(data), base_url=base_url, model="m", rule="full", num_generations=1, stop=["</answer>", "</a>"],
+            out=str(tmp_path / "out.jsonl"),
+        )  # fmt: skip
+        lines = {line["id"]: line for line in run_consistency(config).lines}
+    assert {id_: line["texts"][0] for id_, line in lines.items()} == {
+        "plain": "<answer>4</answer>",
+        "named": "<answer>4</a>",
+        "ended": "<answer>4",
+        "long": "<answer>4",
+    }
+    assert lines["plain"]["chosen"] == "4"

@@ -95,6 +95,50 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "evaluation.json").read_text())["prompts"] == 12
 
 
+def test_each_setting_says_where_it_loses_prompts(tmp_path: Path) -> None:
+    """By hand for none: a prompt with a success among its four; given up and missed add up; the blend's levers."""
+    decode = FakeDecoder()
+    policies = by_name(make(tmp_path, decode, live="no").run())
+    some = [any(decode.candidate(s, i, j)[2] for j in range(4)) for s in (0, 1, 2) for i in range(12)]
+    none, prune, blend = policies["none"], policies["prune 0.4"], policies["blend 2/0.4"]
+    assert none["lost"]["oracle"] == pytest.approx(np.mean(some))
+    assert none["lost"]["given_up"]["value"] == 0.0
+    assert none["lost"]["keep_rate"] == policies["adaptive-K 2"]["lost"]["keep_rate"] == 1.0
+    for policy in policies.values():
+        lost = policy["lost"]
+        missing = lost["given_up"]["value"] + lost["missed"]["value"]
+        assert missing == pytest.approx(none["lost"]["oracle"] - policy["accuracy"]["mean"])
+    assert 0 < prune["lost"]["keep_rate"] < 1
+    left = (1 - prune["saving"]["value"]) * (1 - policies["adaptive-K 2"]["saving"]["value"])
+    assert blend["levers"]["product"] == pytest.approx(1 - left)
+    assert blend["levers"]["beyond"]["value"] == pytest.approx(blend["saving"]["value"] - (1 - left))
+    assert prune["levers"] is None
+    # Replays that an earlier version kept without an oracle are made anew.
+    file = tmp_path / "runs.jsonl"
+    lines = [json.loads(line) for line in file.read_text().splitlines()]
+    old = [
+        {name: value for name, value in line.items() if name not in ("oracle", "begun", "carried")} for line in lines
+    ]
+    file.write_text("".join(json.dumps(line) + "\n" for line in old))
+    assert by_name(make(tmp_path, FakeDecoder(), live="no").run()) == policies
+
+
+def test_gamma_is_in_the_grid() -> None:
+    names = [s.name for s in settings_of(EvaluationConfig(limit=64, betas=(0.02,), gammas=(0.0, 0.1)))]
+    assert [name for name in names if "utility" in name] == ["utility 0.02", "utility 0.02+0.1", "utility-at-once 0.02"]
+    with pytest.raises(ConfigError, match="gamma must be"):
+        settings_of(EvaluationConfig(limit=64, gammas=(-0.1,)))
+
+
+def test_a_head_that_failed_the_gate_is_not_run_live_unless_asked_for(tmp_path: Path) -> None:
+    report = {"viability": {"verdict": "failed"}}
+    decode = FakeDecoder()
+    make(tmp_path / "a", decode, live="front").run(calibration=report)
+    assert decode.calls == [("none", 0), ("none", 1), ("none", 2)]  # the full runs
+    make(tmp_path / "a", decode, live="prune 0.4").run(calibration=report)
+    assert ("prune", 0) in decode.calls
+
+
 def test_peers_vote_and_need_no_head(tmp_path: Path) -> None:
     """ESC by hand: two candidates; equal answers are taken, else two more, and the majority of the four, whatever a
     head would say of ties."""

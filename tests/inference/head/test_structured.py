@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, RewardError
 from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.inference.head.coherence import coherent_by
+from rollwise.inference.head.fit_config import FitConfig
 from rollwise.inference.head.structured import structured
 
 CYCLE: tuple[str | None, ...] = (None, "wrong-target", "repetitive", "format")
@@ -69,3 +71,53 @@ def test_the_command_fits_three_states(
     status, _, error = command("head", "fit", folder, "--least_share", "0", "--out", tmp_path / "c.safetensors")
     assert status != 0
     assert "add --states structured" in error
+
+
+# ---- coherence by any function ----
+
+JUDGE = """
+CALLS = []
+
+def coherent(prompt, completion):
+    CALLS.append(completion)
+    with open(__file__ + ".calls", "a") as file:
+        file.write("x")
+    return len(completion) % 2 == 0
+
+def broken(prompt, completion):
+    return "yes"
+"""
+
+
+def test_a_function_says_which_failures_are_coherent(
+    rolled: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
+) -> None:
+    """Of rollouts that name no failures. It is asked of failures alone, and of no pair twice."""
+    judge, head = tmp_path / "judge.py", tmp_path / "head.safetensors"
+    judge.write_text(JUDGE)
+    given = ("head", "fit", rolled, "--states", "structured", "--least_share", 0, "--verdict", "false", "--out", head)
+    status, _, err = command(*given, "--coherent", f"{judge}:coherent")
+    assert status == 0, err
+    rollouts = RolloutSet.read(rolled)
+    failed = [i for i in range(len(rollouts)) if rollouts.rewards[i] < 1.0]
+    pairs = {(rollouts.prompts[rollouts.prompt[i]], rollouts.texts[i]) for i in failed}
+    calls = (tmp_path / "judge.py.calls").read_text()
+    assert len(calls) == len(pairs)
+    kept = tmp_path / "head.safetensors.coherence.jsonl"
+    assert len(kept.read_text().splitlines()) == len(pairs)
+    with kept.open("a") as file:
+        file.write('{"key": "to')  # torn by a kill
+    found = coherent_by(rollouts, f"{judge}:coherent", kept)
+    assert (tmp_path / "judge.py.calls").read_text() == calls
+    states = structured(rollouts, least_share=0, coherent=found).rewards
+    by_hand = [0.1 if len(text) % 2 == 0 else 0.0 for text in rollouts.texts]
+    assert states.tolist() == [1.0 if r == 1.0 else s for r, s in zip(rollouts.rewards, by_hand, strict=True)]
+
+
+def test_what_a_function_may_say(rolled: Path, tmp_path: Path) -> None:
+    judge = tmp_path / "judge.py"
+    judge.write_text(JUDGE)
+    with pytest.raises(RewardError, match="gave 'yes' for the completion .* give true or false"):
+        coherent_by(RolloutSet.read(rolled), f"{judge}:broken", tmp_path / "kept.jsonl")
+    with pytest.raises(ConfigError, match="coherent is of structured states"):
+        FitConfig(rollouts=["x"], out="h", coherent=f"{judge}:coherent")

@@ -64,7 +64,8 @@ def config(exported: Path, server: FakeVLLMServer, **options: Any) -> BestOfConf
 
 
 def decode(exported: Path, server: FakeVLLMServer, policy: Policy, **options: Any) -> tuple[list[Result], Any]:
-    decoder = server_decoder(config(exported, server, policy="until", **options), LIMIT)
+    made = config(exported, server, policy="until", **options)
+    decoder = server_decoder(made, LIMIT, made.stop or ())
     ids = [str(i) for i in range(len(PROMPTS))]
     results = {result.id: result for result in decoder.decode(ids, PROMPTS, policy, k=[4] * len(ids))}
     return [results[id_] for id_ in ids], decoder

@@ -7,9 +7,12 @@ compared once more in float64. What is retrieved is therefore the same however i
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
 
 import numpy as np
+
+from rollwise.errors import PoolError
 
 _AT_ONCE = 2**19  # similarities held in memory at once: 2 MB of float32, which a core's cache can hold
 
@@ -150,3 +153,28 @@ class Bank:
 def _parts(n: int, width: int) -> Iterator[slice]:
     step = max(1, _AT_ONCE // max(1, width))
     return (slice(start, start + step) for start in range(0, n, step))
+
+
+def check_vectors(made: np.ndarray, prompts: int, name: str) -> None:
+    """`PoolError` unless `made` holds finite numbers, (N, d), for each of N prompts."""
+    shape_fits = made.ndim == 2 and len(made) == prompts
+    if not shape_fits or made.dtype.kind not in "biuf" or not np.isfinite(made).all():
+        raise PoolError(
+            f"embedding {name!r} must give finite numbers, equally many, for each of {prompts} prompts, got an array "
+            f"of shape {made.shape} and type {made.dtype}"
+        )
+
+
+def numbered(values: Iterable[Any]) -> np.ndarray:
+    """Whole numbers from 0 up, (N,), equal for values of equal text.
+
+    >>> numbered(["a", "b", "a"]).tolist()
+    [0, 1, 0]
+    """
+    number: dict[str, int] = {}
+    return np.array([number.setdefault(str(value), len(number)) for value in values], dtype=np.int64)
+
+
+def name_of(embedding: str | Callable[..., Any]) -> str:
+    """What an embedding is called: a column's name, or a function's."""
+    return embedding if isinstance(embedding, str) else getattr(embedding, "__qualname__", type(embedding).__name__)

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Unpack
 
 import numpy as np
 
 from rollwise.acquisition import nearness
+from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, described
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
-from rollwise.errors import ConfigError, StateError
+from rollwise.errors import ConfigError
 from rollwise.judges import Judge, Prompts
 from rollwise.judges.base import highest, middle_of, shown_column
 from rollwise.options import Count, Share, check_number
@@ -25,7 +25,7 @@ logger = logging.getLogger(__name__)
 IDLE, WAITS, JUDGED = 0, 1, 2
 
 
-class Judged(Curriculum):
+class Judged(JudgeHolder, Curriculum):
     """Draws m times as many candidates as prompts are wanted, has a judge predict each, and takes the best.
 
     Predictions hold for one step, as policy and judge change after it. Several calls of `ask` within a step share one
@@ -50,9 +50,7 @@ class Judged(Curriculum):
     columns_spec = {
         "candidate": (np.int8, IDLE),
         "prediction": (np.float64, np.nan),  # of this step's candidates
-        "told_count": (np.int64, 0),  # rollouts told in this step, their scores' sum and that of their squares
-        "told_sum": (np.float64, 0.0),
-        "told_square": (np.float64, 0.0),
+        **TOLD_COLUMNS,
     }
 
     def __init__(
@@ -76,17 +74,15 @@ class Judged(Curriculum):
         if default is None and judge.predicts == "variance":
             default = middle_of(judge.predicts)
         self.default = None if default is None else check_number("default", default, low=0.0, high=self.high)
-        described = {"kind": type(judge).__name__, "options": dict(judge.options)}
         named = {} if judge_column is None else {"column": judge_column}
         # A default of None is the median of the others, not the middle of the range.
-        own = {"default": self.default, "judge": {**described, **named}}
+        own = {"default": self.default, "judge": {**(described(judge) or {}), **named}}
         super().__init__(pool, options={**own, **(options or {})}, **core)
 
     def build(self) -> None:
         self._say_column()
         self.free = np.zeros(len(self.pool), dtype=bool)
-        self.judge = self.maker.fresh()
-        self.judge.bind(self.pool, int(self.rng["judge"].integers(2**63)))
+        self.bind_judge()
         self.drawn = self.taken = 0  # in the step `drawn_at`: candidates, and prompts taken of them
         self.drawn_at = -1
         self.owed = 0.0  # prompts to be explored that did not make a whole one yet
@@ -196,23 +192,13 @@ class Judged(Curriculum):
     # ---- learning ----
 
     def observe(self, evidence: Evidence) -> None:
-        judged = evidence.where(evidence.judged)
-        count = judged.count.astype(np.float64)
-        self.columns["told_count"][judged.slots] += judged.count
-        self.columns["told_sum"][judged.slots] += judged.mean * count
-        self.columns["told_square"][judged.slots] += judged.square * count
+        self.note_told(evidence.where(evidence.judged))
 
     def end_step(self) -> None:
         """Update the judge, once a step."""
-        slots = np.flatnonzero(self.columns["told_count"])
-        slots = slots[np.argsort(self.ties_now(slots), kind="stable")]  # neither the tells' order nor the pool's
-        count = self.columns["told_count"][slots]
-        mean = self.columns["told_sum"][slots] / count
-        variance = np.maximum(self.columns["told_square"][slots] / count - mean**2, 0.0)
+        slots, mean, variance, count = self.take_told(self.ties_now)
         if len(slots):
             self.judge.learn(self.prompts_at(slots), mean, variance, count)
-        for name in ("told_count", "told_sum", "told_square"):
-            self.columns[name][slots] = 0
 
     # ---- looking, saving ----
 
@@ -224,30 +210,9 @@ class Judged(Curriculum):
 
     def own_state(self) -> dict[str, Any]:
         numbers = {"drawn": self.drawn, "taken": self.taken, "drawn_at": self.drawn_at, "owed": self.owed}
-        return {**numbers, "judge": self.judge.state_dict()}
+        return {**numbers, **self.judge_state()}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.drawn, self.taken, self.drawn_at = (int(state[name]) for name in ("drawn", "taken", "drawn_at"))
         self.owed = float(state["owed"])
-        if not isinstance(state["judge"], Mapping):
-            raise StateError(f"the judge's state must be a mapping, got {state['judge']!r:.80}")
-        self.judge.load_state_dict(state["judge"])
-
-    def start_from(self, source: str) -> None:
-        self.maker = self.maker.starting_from(source)
-        if self._pool is not None:
-            self.judge = self.judge.starting_from(source)
-
-    def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:
-        self.maker = self.maker.follow(model, tokenizer, sharded=sharded)
-        if self._pool is not None:
-            self.judge = self.judge.follow(model, tokenizer, sharded=sharded)
-
-    def take_costs(self) -> dict[str, float]:
-        return self.judge.take_costs()
-
-    def save_files(self, folder: Path) -> None:
-        self.judge.save_files(Path(folder))
-
-    def load_files(self, folder: Path) -> None:
-        self.judge.load_files(Path(folder))
+        self.load_judge_state(state)

@@ -29,6 +29,7 @@ class BestOfConfig(SampleConfig):
         head: A success head, made by `rollwise head fit`; without one only policies none, deepconf, esc,
             adaptive-consistency and check, with an answer chosen by vote (`select`).
         transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
+        unviable: Use a head that failed the viability gate of `rollwise head evaluate`: value@K not above random@K.
         policy: none (full best-of-N), prune, early-stop, utility, sequential, until; without a head deepconf, esc
             (early-stopping self-consistency), adaptive-consistency or check.
         policy_options: Its own options, for example `--policy_options.threshold 0.4`; warmup and interval follow from
@@ -50,7 +51,6 @@ class BestOfConfig(SampleConfig):
             by default.
         temperature: Of the softmax.
         top_k: Draw from this many of the likeliest tokens; 0 for all.
-        stop: Texts with which a candidate ends, besides the end of text.
         max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
         slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.
         base_url: Instead of loading the model, ask a server that speaks OpenAI's routes, up to and with its version, as
@@ -70,6 +70,7 @@ class BestOfConfig(SampleConfig):
 
     head: str | None = None
     transfer: bool = False
+    unviable: bool = False
     policy: str = "none"
     policy_options: dict[str, Any] = field(default_factory=dict)
     check: str | None = None
@@ -81,7 +82,6 @@ class BestOfConfig(SampleConfig):
     split: Literal["train", "eval"] | None = None
     num_prompts: int = 100
     top_k: int = 0
-    stop: list[str] = field(default_factory=list)
     slots: int = 64
     base_url: str | None = None
     route: Literal["completions", "chat"] | None = None
@@ -166,6 +166,6 @@ class BestOfConfig(SampleConfig):
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the answers: a folder goes on with the same ones only."""
-        free = {"slots", "out", "evaluation", "setting", "transfer"}
+        free = {"slots", "out", "evaluation", "setting", "transfer", "unviable"}
         free |= {"base_url", "timeout", "retries", "api_key_env"}
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})

@@ -36,7 +36,7 @@ def make_decoder(
     if config.base_url is not None:
         served = served_facts(config)
         keep_facts(folder, served)
-        return server_decoder(config, job.options.max_new_tokens), served
+        return server_decoder(config, job.options.max_new_tokens, job.options.stop), served
     model, tokenizer = load_model(config.model, job.task, progress=progress)
     signal = TokenConfidence() if job.head is None and config.policy == "deepconf" else job.head
     decoder = AdaptiveDecoder(model, tokenizer, signal=signal, options=job.options)

@@ -7,6 +7,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
+from rollwise.inference.bestof.gates import check_gates
 from rollwise.inference.bestof.server import exported_head
 from rollwise.inference.decoding.decoder import DecodingOptions
 from rollwise.inference.evaluation.text_check import TextCheck, check_for
@@ -16,7 +17,7 @@ from rollwise.models import is_embedded
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.files import is_file_like
 from rollwise.sampling.scoring import Scorer
-from rollwise.sampling.setting import completion_length, make_scorer, make_task_of
+from rollwise.sampling.setting import completion_length, make_scorer, make_task_of, stop_texts
 from rollwise.tasks import TASKS, Task
 
 
@@ -72,6 +73,7 @@ class Job:
                 config.policy, config.policy_options, k=config.num_generations, limit=limit
             ),
             "max_completion_length": limit,
+            "stop": list(self.options.stop),
             "head_digest": None if self.head is None else self.head.digest,  # the same file may hold another head
             "check_digest": None if self.check is None else self.check.digest,
             "data_hash": self.data.fingerprint(),
@@ -107,12 +109,14 @@ def read_job(config: BestOfConfig) -> Job:
         temperature=config.temperature,
         top_p=config.top_p,
         top_k=config.top_k,
-        stop_strings=tuple(config.stop),
+        stop=stop_texts(config, task),
         max_new_tokens=limit,
         slots=config.slots,
         seed=config.seed,
     )
     policy = policy_for(config.policy, config.policy_options, k=config.num_generations, limit=limit)
+    if head is not None:
+        check_gates(config, head, policy)
     check = check_for(config.check, task) if config.policy == UntilChecked.name else None
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.num_prompts]
     return Job(config, task, data, rows, scorer if scored else None, reward_hash, head, options, policy, check)

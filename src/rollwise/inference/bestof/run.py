@@ -24,6 +24,7 @@ from rollwise.inference.serving.server_decoder import ServerDecoder
 from rollwise.inference.serving.server_stream import Spent
 from rollwise.sampling.folder import SampleFolder
 from rollwise.sampling.progress import SamplingBar
+from rollwise.sampling.setting import say_stop
 from rollwise.terminal import make_console
 
 
@@ -83,11 +84,13 @@ def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answe
     what = "a folder of `rollwise bestof`"
     folder = SampleFolder(config.folder, lines="answers.jsonl", what=what, command="bestof")
     folder.begin(job.decided())
+    console = console or make_console(stderr=True)
+    say_stop(config, job.task, console)
     done = folder.read_groups()
     missing = [row for row in job.rows if job.data.ids[row] not in done]
     made = Answers(folder.path, [], 0.0, 0)
     if missing:
-        with SamplingBar(console or make_console(stderr=True)) as bar:
+        with SamplingBar(console) as bar:
             made = _answered(job, folder, missing, bar)
     done |= {line["id"]: line for line in made.lines}
     lines = [done[id_] for id_ in job.ids if id_ in done]

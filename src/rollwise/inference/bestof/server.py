@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,12 +29,13 @@ def exported_head(folder: str | Path) -> Path:
     return path
 
 
-def server_decoder(config: BestOfConfig, limit: int) -> ServerDecoder:
+def server_decoder(config: BestOfConfig, limit: int, stop: Sequence[str] = ()) -> ServerDecoder:
     """Reads the server as `config` says.
 
     Args:
         config: Its `base_url` is given.
         limit: Most tokens of a candidate.
+        stop: Texts with which one ends.
 
     Raises:
         ConfigError: an option that can't be sent.
@@ -54,11 +56,12 @@ def server_decoder(config: BestOfConfig, limit: int) -> ServerDecoder:
         temperature=config.temperature,
         top_p=config.top_p,
         max_completion_length=limit,
+        stop=list(stop) or None,
         concurrency=config.slots,
         timeout=config.timeout,
         retries=config.retries,
         api_key_env=config.api_key_env,
-        extra=request_options(signal, unnamed, config.stop, config.top_k),
+        extra=request_options(signal, unnamed, stop, config.top_k),
     )
     return ServerDecoder(endpoint, signal, unnamed, tokenizer, config.seed)
 

@@ -22,17 +22,16 @@ def draw(
     options: SamplingOptions,
     *,
     done: Collection[str] = (),
-    stop: Sequence[str] = (),
 ) -> Iterator[list[Rollouts]]:
     """`sample_prompts` by the adaptive decoder: the same rollouts (but for ids without a name), sooner.
 
-    In the order in which they end, some prompts at a time. A rollout also ends with one of the texts `stop`.
+    In the order in which they end, some prompts at a time.
     """
     decoding = DecodingOptions(
         temperature=options.temperature,
         top_p=options.top_p,
         max_new_tokens=options.max_new_tokens,
-        stop_strings=tuple(stop),
+        stop=options.stop,
         slots=max(options.batch_size, options.n),
         seed=options.seed,
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +20,6 @@ class RolloutsConfig(SampleConfig):
         split: "train" for a task's training prompts, as by default, "eval" for its held-out ones. A file is taken
             whole by default; "train" is four fifths of its prompts, "eval" the others, by a hash of the prompt.
         num_generations: Rollouts of each prompt.
-        stop: Texts with which a rollout ends, besides the end of text, for example `--stop '["</answer>"]'`.
         batch_size: Rollouts generated at once; smaller needs less memory.
         out: The folder; by default rollouts/NAME-SPLIT.
 
@@ -30,7 +29,6 @@ class RolloutsConfig(SampleConfig):
 
     split: Literal["train", "eval"] | None = None
     num_generations: int = 4
-    stop: list[str] = field(default_factory=list)
     batch_size: int = 128
     out: str | None = None
 

@@ -6,7 +6,6 @@ for each prompt, `summary.json` what they show as a whole. Killed at any moment,
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
 from rich.console import Console
@@ -20,7 +19,7 @@ from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import Group, sample_into
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
-from rollwise.sampling.setting import load_model
+from rollwise.sampling.setting import load_model, say_stop
 from rollwise.terminal import make_console
 
 
@@ -37,6 +36,7 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
     task, data, scorer, options = given.task, given.data, given.scorer, given.options
     folder = rollouts_folder(config.folder)
     given.begin(folder, config.deciding())
+    say_stop(config, task, console)
     rows = sampling_order(data.ids, data.categories, config.seed)[: config.num_prompts]
 
     def policy() -> tuple[Any, Any]:
@@ -45,10 +45,9 @@ def run_rollouts(config: RolloutsConfig, *, console: Console | None = None) -> l
         warn_of_unknown_characters(tokenizer, data.prompts[:64])
         return model, tokenizer
 
-    drawing = partial(draw, stop=config.stop)
     with SamplingBar(console) as bar:
         groups = sample_into(
-            folder, data, rows, scorer, options, policy, progress=bar.sampled, keep_ids=True, draw=drawing
+            folder, data, rows, scorer, options, policy, progress=bar.sampled, keep_ids=True, draw=draw
         )
     write_summary(folder.path, groups, scorer.spec.threshold)
     return groups

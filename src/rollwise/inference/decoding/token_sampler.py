@@ -12,6 +12,7 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 from rollwise.errors import ConfigError
 from rollwise.inference.head.reserved import unnamed_ids
 from rollwise.models.sampler import DrawingOptions, end_tokens
+from rollwise.models.stop_texts import StopTexts
 from rollwise.options import check_whole
 
 
@@ -24,7 +25,7 @@ class DecodingOptions(DrawingOptions):
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         top_k: Draw from this many of the likeliest tokens; 0 for all.
         max_new_tokens: Most tokens of a candidate, its end included.
-        stop_strings: Texts with which a candidate ends, besides the end of text; it counts as finished.
+        stop: Texts with which a candidate ends, besides the end of text; it counts as finished.
         slots: Most candidates in the batch at once, of all prompts together.
         rows: `slots`, `padded` (models with sliding windows or recurrent layers: freed rows are not refilled), or
             `auto`.
@@ -36,7 +37,6 @@ class DecodingOptions(DrawingOptions):
 
     top_k: int = 0
     max_new_tokens: int = 1024
-    stop_strings: tuple[str, ...] = ()
     slots: int = 64
     rows: str = "auto"
 
@@ -46,8 +46,6 @@ class DecodingOptions(DrawingOptions):
         check_whole("top_k", self.top_k, least=0)
         if self.rows not in ("auto", "slots", "padded"):
             raise ConfigError(f"rows must be 'auto', 'slots' or 'padded', got {self.rows!r}")
-        if not isinstance(self.stop_strings, tuple) or not all(isinstance(s, str) and s for s in self.stop_strings):
-            raise ConfigError(f"stop_strings must be a tuple of texts, got {self.stop_strings!r}")
 
 
 class TokenSampler:
@@ -58,7 +56,7 @@ class TokenSampler:
         # All of them, before temperature and truncation: a success head may live in some.
         self.unnamed = torch.tensor(unnamed_ids(model, tokenizer), device=model.device, dtype=torch.long)
         self.warpers = _warpers(options)
-        self.stops = StopStrings(tokenizer, options.stop_strings) if options.stop_strings else None
+        self.stops = StopTexts(tokenizer, options.stop) if options.stop else None
 
     def scores(self, logits: torch.Tensor) -> torch.Tensor:
         """(n, V) logits -> (n, V) of the distribution that is drawn from."""
@@ -75,31 +73,6 @@ class TokenSampler:
         if self.stops is None:
             return ended
         return [end or self.stops.found(row) for end, row in zip(ended, tokens, strict=True)]
-
-
-class StopStrings:
-    """Whether a candidate's text has just come to one of some texts.
-
-    transformers' own `StopStringCriteria` takes tokenizers apart and fails for those that can't write "abcdef"; this
-    one only decodes.
-    """
-
-    def __init__(self, tokenizer: Any, strings: Sequence[str]) -> None:
-        self.tokenizer, self.strings = tokenizer, tuple(strings)
-        # Tokens that surely hold the longest, as each has a byte at least.
-        self._tail = max(len(string.encode("utf-8", "surrogatepass")) for string in strings) + 4
-        self._lasts = {string[-1] for string in strings} | {"\N{REPLACEMENT CHARACTER}"}  # or a part of one
-        self._may_end: dict[int, bool] = {}
-
-    def found(self, tokens: Sequence[int]) -> bool:
-        """Whether the last of these tokens completes one; an earlier one is supposed to have ended the candidate."""
-        last = tokens[-1]
-        if last not in self._may_end:
-            self._may_end[last] = bool(self._lasts & set(self.tokenizer.decode([last])))
-        if not self._may_end[last]:
-            return False
-        text = self.tokenizer.decode(list(tokens[-self._tail :]))
-        return any(string in text for string in self.strings)
 
 
 def _warpers(options: DecodingOptions) -> list[Any]:

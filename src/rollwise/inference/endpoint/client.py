@@ -90,6 +90,8 @@ class Endpoint:
         }
         if config.stream:
             options.update(stream=True, stream_options={"include_usage": True})
+        if config.stops:
+            options["stop"] = config.stops
         if seed is not None:
             options["seed"] = seed
         try:

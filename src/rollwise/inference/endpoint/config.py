@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
-from rollwise.options import check_number, check_whole
+from rollwise.options import check_number, check_text, check_whole
 from rollwise.tickets.outcome import RewardSpec
 
 ROUTES = ("chat", "completions")
@@ -44,6 +44,8 @@ class EndpointConfig:
         temperature: Of the samples; they must differ, or agreement means nothing.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_completion_length: Most tokens of a sample; one that is cut off counts as having no answer.
+        stop: Texts with which a sample ends, besides the end of text, for example `--stop "</answer>"`. A server leaves
+            them out of its reply; they are put back.
         seed: Sent along, another for each request of each prompt, if given; not all endpoints heed it.
         extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
         id: The file's column of ids; without one a prompt's id is the hash of its content.
@@ -89,6 +91,7 @@ class EndpointConfig:
     temperature: float = 0.7
     top_p: float = 1.0
     max_completion_length: int = 1024
+    stop: list[str] | str | None = None
     seed: int | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     id: str = "id"
@@ -113,7 +116,9 @@ class EndpointConfig:
         for name, example in (("base_url", "http://localhost:8000/v1"), ("model", "Qwen/Qwen2.5-0.5B-Instruct")):
             if not getattr(self, name):
                 raise ConfigError(f"{name} is missing; for example --{name} {example}")
-        for name in ("base_url", "model", "system", "extra"):
+        for text in self.stops:
+            check_text("stop", text)
+        for name in ("base_url", "model", "system", "extra", "stop"):
             _check_sendable(name, getattr(self, name))
         if not self.base_url.startswith(("http://", "https://")):
             raise ConfigError(f"base_url must begin with http:// or https://, got {self.base_url!r}")
@@ -136,6 +141,11 @@ class EndpointConfig:
         if isinstance(rule, EarlyStopping) and self.window is not None:
             rule.check_fits(self.num_generations, "window")
 
+    @property
+    def stops(self) -> list[str]:
+        """`stop` as a list."""
+        return [self.stop] if isinstance(self.stop, str) else list(self.stop or ())
+
     def stopping_rule(self) -> StoppingRule:
         """The rule, made of its options."""
         window = self.window
@@ -152,7 +162,8 @@ class EndpointConfig:
 
     def deciding(self) -> dict[str, Any]:
         """The options that decide the results; a file goes on with the same ones only."""
-        return {name: value for name, value in asdict(self).items() if name not in _FREE}
+        free = _FREE if self.stops else (*_FREE, "stop")  # files made before have none
+        return {name: value for name, value in asdict(self).items() if name not in free}
 
     def _check_right(self) -> None:
         if self.same not in SAME:

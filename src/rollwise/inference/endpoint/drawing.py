@@ -246,7 +246,7 @@ class Drawing:
             desk.slots.give(1)
             self._news.set()
 
-        reply, ended = Reply(take), False
+        reply, ended = Reply(take, desk.config.stops), False
         try:
             await desk.ask(self.prompt, len(run), None if self.seed is None else self.seed + run[0], reply)
             ended = True

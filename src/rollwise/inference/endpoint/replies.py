@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -139,6 +139,7 @@ class Reply:
 
     Args:
         take: Called with each sample as soon as it is finished, and its place in the request.
+        stops: The request's stop texts, which are put back.
 
     Attributes:
         began: Whether the endpoint began to answer, or may have; one that did not costs nothing.
@@ -149,6 +150,7 @@ class Reply:
     """
 
     take: Callable[[int, Sample], None]
+    stops: Sequence[str] = ()
     began: bool = False
     taken: int = 0
     chunks: int = 0
@@ -177,7 +179,9 @@ class Reply:
             reason = _get(choice, "finish_reason")
             if reason is not None:
                 del self._parts[at]
-                self._finish(at, Sample("".join(parts), reason == "length", len(parts)))
+                text = "".join(parts)
+                text += taken_away(text, choice, self.stops)
+                self._finish(at, Sample(text, reason == "length", len(parts)))
 
     def add_whole(self, given: Any, n: int, *, chat: bool, base_url: str) -> None:
         """A reply that came whole: anything that JSON has.
@@ -186,12 +190,10 @@ class Reply:
             BadReplyError: there is no sample, or one that can't be read.
         """
         choices = list(choices_of(given, base_url, least=1))[:n]
+        texts = [text_of(choice, "message" if chat else "", base_url=base_url) for choice in choices]
         samples = [
-            Sample(
-                text_of(choice, "message" if chat else "", base_url=base_url),
-                _get(choice, "finish_reason") == "length",
-            )
-            for choice in choices
+            Sample(text + taken_away(text, choice, self.stops), _get(choice, "finish_reason") == "length")
+            for text, choice in zip(texts, choices, strict=True)
         ]
         self._count(given)
         for at, sample in enumerate(samples):
@@ -207,6 +209,22 @@ class Reply:
             count = _get(usage, name)
             if isinstance(count, int) and not isinstance(count, bool):
                 setattr(self, name, count)
+
+
+def taken_away(text: str, choice: Any, stops: Sequence[str]) -> str:
+    """The stop text that a server left out at the end of a finished sample; "" where there is none.
+
+    vLLM names it in `stop_reason`, which is null at the end of text. Where a server does not say, it is the first.
+
+    >>> taken_away("<answer>4", {"finish_reason": "stop"}, ["</answer>"])
+    '</answer>'
+    >>> taken_away("no idea", {"finish_reason": "stop", "stop_reason": None}, ["</answer>"])
+    ''
+    """
+    if _get(choice, "finish_reason") != "stop" or not stops or any(stop in text for stop in stops):
+        return ""
+    named = choice.get("stop_reason", stops[0])
+    return named if named in stops else ""
 
 
 def choices_of(given: Any, base_url: str, *, least: int) -> Iterator[Any]:

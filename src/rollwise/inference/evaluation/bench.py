@@ -67,6 +67,8 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     kept = rollouts_folder(folder)
     given = kept.read_config()
     known = {one.name for one in fields(RolloutsConfig) if one.init}
+    if not given.get("reward"):  # a folder states a range in any case, which is the task's own then
+        known -= {"reward_low", "reward_high"}
     config = RolloutsConfig(**{name: value for name, value in given.items() if name in known})
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
@@ -92,7 +94,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
         limit=int(given["max_completion_length"]),
         temperature=config.temperature,
         top_p=config.top_p,
-        stop=tuple(config.stop),
+        stop=tuple(config.stop or ()),
         digests=digests | {"ids_hash": hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]},
         source=source_of(config),
         check=task_check(task) if check is None else load_check(check),

@@ -19,6 +19,7 @@ from rollwise.evaluation.calibration import (
     spearman_correlation,
 )
 from rollwise.inference.evaluation.best_of_n_curve import selection_table
+from rollwise.inference.evaluation.length_error import length_errors, length_gate
 from rollwise.inference.evaluation.measures import (
     auc_at_steps,
     calibration_error,
@@ -27,6 +28,7 @@ from rollwise.inference.evaluation.measures import (
     joint_fit,
     within_prompt_auc,
 )
+from rollwise.inference.evaluation.viability import viability
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.policies.candidate_group import END_WINDOW
 from rollwise.inference.policies.candidates import FloatArray, IntArray
@@ -126,6 +128,7 @@ def calibration_report(
     end, first = scored.values_end, scored.first_values
     at = auc_at_steps(scored.values, good, scored.prompt, [*steps, prune_step])
     within = at[-1].within
+    lengths = length_errors(scored.remaining, scored.prompt, [*steps, prune_step], seed=seed)
     return {
         "rollouts": len(good),
         "prompts": len(np.unique(scored.prompt)),
@@ -139,6 +142,9 @@ def calibration_report(
         "end": _unit_measures(scored.success_end(solved_at), good),
         "prompt": _unit_measures(scored.success_first(solved_at), good),
         "spread": _spread(scored, good),
+        "viability": viability(end, good, scored.prompt, k, seed=seed),
+        "length_at": lengths[:-1],
+        "length_gate": {**lengths[-1], "verdict": length_gate(lengths[-1]["skill"])},
         "length_correlation": pearson_correlation([track[0] for track in scored.remaining], scored.lengths),
         "selection": _selection(scored, good, k),
     }

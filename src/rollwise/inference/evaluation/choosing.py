@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -11,7 +11,8 @@ import numpy as np
 
 from rollwise.inference.evaluation.pareto import PolicyRun
 from rollwise.inference.evaluation.settings import NOTHING, Setting
-from rollwise.inference.policies import AnswerKey, Result, choose
+from rollwise.inference.policies import AnswerKey, FloatArray, Result, choose
+from rollwise.inference.policies.candidate_group import WAITING
 
 
 def policy_run(
@@ -43,15 +44,23 @@ def policy_run(
         results = [_unvalued(result) for result in results]
     how: dict[str, Any] = {"key": key, "states": states, "policy": setting.policy, "check": setting.check}
     chosen = [choose(result, setting.rule or rule, **how) for result in results]
+    ends = [[candidate.index for candidate in result.complete] for result in results]
     right = [one is not None and earned[one.index] >= solved_at for one, earned in zip(chosen, rewards, strict=True)]
     return PolicyRun(
         setting.name,
         seed,
-        np.array(right, dtype=np.float64),
-        np.array([result.row_forwards for result in results], dtype=np.float64),
-        np.array([result.steps for result in results], dtype=np.float64),
+        _floats(right),
+        _floats(result.row_forwards for result in results),
+        _floats(result.steps for result in results),
         *seconds,
+        oracle=_floats(any(earned[i] >= solved_at for i in own) for own, earned in zip(ends, rewards, strict=True)),
+        begun=_floats(sum(candidate.state != WAITING for candidate in result.candidates) for result in results),
+        carried=_floats(map(len, ends)),
     )
+
+
+def _floats(values: Iterable[float]) -> FloatArray:
+    return np.array(list(values), dtype=np.float64)
 
 
 def _unvalued(result: Result) -> Result:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Any
 
@@ -15,8 +16,12 @@ from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.files import RolloutSet, model_of
 from rollwise.inference.head.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
 from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.viability_file import note_viability
 from rollwise.inference.policies import TokenConfidence
 from rollwise.models.identity import weights_digest
+from rollwise.runs.evaluation_file import FAILED, viability_words
+
+logger = logging.getLogger(__name__)
 
 
 def run_evaluation(given: EvaluationInputs, options: dict[str, Any], *, progress: Progress) -> Evaluation:
@@ -42,7 +47,13 @@ def run_evaluation(given: EvaluationInputs, options: dict[str, Any], *, progress
     told = partial(progress, "rollouts scored")
     kept = evaluation.out / "scored"
     scored = scored_of(model, tokenizer, head, rollouts, check=bench.check, progress=told, kept=kept)
-    evaluation.run(calibration=report_of(scored, config, bench.solved_at), fitted=fitted, progress=progress)
+    report = report_of(scored, config, bench.solved_at)
+    if (gate := report["viability"]) is not None:
+        if gate["verdict"] == FAILED:
+            logger.warning(viability_words(gate))
+        if not fitted:
+            note_viability(given.head, head.digest, gate)
+    evaluation.run(calibration=report, fitted=fitted, progress=progress)
     return evaluation
 
 
@@ -71,7 +82,7 @@ def _evaluation(
     drawing = DecodingOptions(
         temperature=bench.temperature,
         top_p=bench.top_p,
-        stop_strings=bench.stop,
+        stop=bench.stop,
         max_new_tokens=bench.limit,
         slots=given.slots,
     )

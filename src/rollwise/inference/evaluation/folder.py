@@ -90,7 +90,9 @@ class EvaluationFolder:
             return {}
         lines = [line for _, line in read_json_lines(path)]
         write_atomically(path, "".join(json.dumps(line) + "\n" for line in lines).encode())  # without a torn last line
-        return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in lines}
+        # Replays of an earlier version did not keep the oracle; they are made anew, in seconds.
+        known = [line for line in lines if line["kind"] != "replay" or "oracle" in line]
+        return {(line["key"], line["seed"], line["kind"]): run_of(line) for line in known}
 
 
 def line_of(run: PolicyRun) -> dict[str, Any]:
@@ -103,7 +105,7 @@ def line_of(run: PolicyRun) -> dict[str, Any]:
 
 def run_of(line: Mapping[str, Any]) -> PolicyRun:
     """Back from `line_of`."""
-    given = {one.name: line[one.name] for one in fields(PolicyRun)}
+    given = {one.name: line[one.name] for one in fields(PolicyRun) if one.name in line}
     arrays = {name: np.array(value, dtype=np.float64) for name, value in given.items() if isinstance(value, list)}
     seconds = {name: math.nan if given[name] is None else given[name] for name in ("wall_s", "cpu_s")}
     return PolicyRun(**{**given, **arrays, **seconds})

@@ -22,6 +22,7 @@ from rollwise.rng import stream_generator
 RESAMPLES = 2000
 FEWEST_SEEDS = 3
 _PER_PROMPT = ("accuracy", "row_forwards", "steps")
+_KEPT = ("oracle", "begun", "carried")
 
 
 @dataclass(frozen=True)
@@ -36,6 +37,9 @@ class PolicyRun:
         steps: (N,) decode steps: latency.
         wall_s: Seconds of the whole run; NaN where it was replayed.
         cpu_s: Seconds of processor; NaN where it was replayed.
+        oracle: (N,) whether some candidate that was carried to the end succeeded, 0 or 1; None where it is not known.
+        begun: (N,) candidates that began; None likewise.
+        carried: (N,) candidates that were carried to the end; None likewise.
     """
 
     setting: str
@@ -45,6 +49,9 @@ class PolicyRun:
     steps: FloatArray
     wall_s: float = math.nan
     cpu_s: float = math.nan
+    oracle: FloatArray | None = None
+    begun: FloatArray | None = None
+    carried: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -91,14 +98,15 @@ def summarise(runs: Sequence[PolicyRun]) -> PolicySummary:
         raise ConfigError(f"a setting needs runs of {FEWEST_SEEDS} distinct seeds or more, got {list(seeds)}")
     if len({(run.setting, run.accuracy.shape) for run in runs}) > 1:
         raise ConfigError("runs to summarise must be of one setting and the same prompts")
-    means = {name: np.mean([getattr(run, name) for run in runs], axis=0) for name in _PER_PROMPT}
+    known = [name for name in (*_PER_PROMPT, *_KEPT) if all(getattr(run, name) is not None for run in runs)]
+    means = {name: np.mean([getattr(run, name) for run in runs], axis=0) for name in known}
     return PolicySummary(
         setting=runs[0].setting,
         seeds=seeds,
         **{name: _spread([float(getattr(run, name).mean()) for run in runs]) for name in _PER_PROMPT},
         wall_s=_spread([run.wall_s for run in runs]),
         cpu_s=_spread([run.cpu_s for run in runs]),
-        by_prompt=PolicyRun(runs[0].setting, -1, means["accuracy"], means["row_forwards"], means["steps"]),
+        by_prompt=PolicyRun(runs[0].setting, -1, **means),
     )
 
 

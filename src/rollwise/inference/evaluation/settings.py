@@ -85,6 +85,7 @@ class EvaluationConfig:
         prune_keep: Candidates that `prune` keeps.
         taus: Of `early-stop`.
         betas: Of `utility`, one by one and at once.
+        gammas: Of `utility`, one by one, with each of `betas`: the charge on the longest candidate.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
         untils: Thresholds of `until`, one candidate at a time.
         mean_ks: Candidates on average of adaptive K, by itself and with `prune` (the blend); each from 1; K and more,
@@ -96,7 +97,8 @@ class EvaluationConfig:
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
         resamples: Of the bootstrap over prompts.
         live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
-            families' operating points, `all`, `no`, or names of settings, separated by commas.
+            families' operating points (none of them with a head that failed the viability gate), `all`, `no`, or names
+            of settings, separated by commas.
     """
 
     limit: int
@@ -109,6 +111,7 @@ class EvaluationConfig:
     prune_keep: int = 2
     taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
     betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
+    gammas: tuple[float, ...] = (0.0,)
     sequential_betas: tuple[float, ...] = (0.02, 0.05, 0.1, 0.15, 0.2)
     untils: tuple[float, ...] = (0.5, 0.6, 0.7, 0.8, 0.9)
     mean_ks: tuple[int, ...] = (4, 6)
@@ -183,13 +186,17 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     found = [Setting(BASELINE, BASELINE, BestOfN())]
     found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
     found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
-    for family, at_once in (("utility", False), ("utility-at-once", True)):
+    beat: dict[str, Any] = {"warmup": warmup, "interval": interval}
+    for gamma in config.gammas:
+        more = f"+{gamma:g}" if gamma else ""
         found += [
-            Setting(
-                f"{family} {beta:g}", family, Utility(beta=beta, warmup=warmup, interval=interval, simultaneous=at_once)
-            )
+            Setting(f"utility {beta:g}{more}", "utility", Utility(beta=beta, gamma=gamma, **beat))
             for beta in config.betas
         ]
+    found += [
+        Setting(f"utility-at-once {beta:g}", "utility-at-once", Utility(beta=beta, **beat, simultaneous=True))
+        for beta in config.betas
+    ]
     for family, width in (("sequential", 1), ("sequential-pairs", 2)):
         found += [
             Setting(f"{family} {beta:g}", family, Sequential(beta=beta, width=width))

@@ -29,6 +29,7 @@ from rollwise.inference.evaluation.settings import (
 from rollwise.inference.evaluation.summary import summary_of
 from rollwise.inference.evaluation.text_check import TextCheck
 from rollwise.inference.policies import AnswerKey, Result, TokenConfidence, allocate, answer_key
+from rollwise.runs.evaluation_file import FAILED
 
 REPLAYED, LIVED = "replay", "live"
 
@@ -110,7 +111,9 @@ class Evaluation:
         tell("full runs", len(seeds), len(seeds))
         self._each(self.settings, REPLAYED, self._replay, tell)
         lived = self._live_names
-        if lived is None:
+        if lived is None and _failed(calibration):
+            lived = set()  # seconds of a head that chooses no better than chance are of no use
+        elif lived is None:
             first = self._summary(calibration)["policies"]
             lived = {policy["name"] for policy in first if policy["baseline"] or policy["notable"]}
         self._each([setting for setting in self.settings if setting.name in lived], LIVED, self._live, tell)
@@ -212,6 +215,11 @@ class Evaluation:
             "passed": self.check and [[self.check(text) for text in prompt.texts] for prompt in full.prompts],
             "states": self.states,
         }
+
+
+def _failed(calibration: Mapping[str, Any] | None) -> bool:
+    """Whether the head failed the viability gate."""
+    return bool(calibration and (calibration.get("viability") or {}).get("verdict") == FAILED)
 
 
 def _no_progress(what: str, done: int, total: int) -> None:

@@ -16,6 +16,7 @@ from rollwise.inference.evaluation.best_of_n_curve import (
     mean_curve,
     perfect_judge,
 )
+from rollwise.inference.evaluation.levers import compounded, where_lost
 from rollwise.inference.evaluation.pareto import (
     Estimate,
     HeldOut,
@@ -28,6 +29,7 @@ from rollwise.inference.evaluation.pareto import (
 )
 from rollwise.inference.evaluation.settings import BASELINE, EvaluationConfig, Setting
 from rollwise.inference.evaluation.text_check import TextCheck
+from rollwise.inference.policies.policies import BestOfN
 from rollwise.inference.policies.selection import CHECKED
 from rollwise.runs.evaluation_file import FORMAT
 
@@ -71,6 +73,7 @@ def summary_of(
     policies = []
     for setting in settings:
         found = _policy(config, setting, summaries, curve)
+        found |= _why(config, setting, settings, summaries)
         found |= {"on_front": setting.name in ends, "notable": setting.name in ends | chosen}
         policies.append(found | {"live": _live(setting.name, replayed, live)})
     return {
@@ -109,6 +112,28 @@ def _policy(
         "steps_saving": _estimate(paired.steps_saving),
         "matched": _matched(config, mine.by_prompt, curve),
     }
+
+
+def _why(
+    config: EvaluationConfig,
+    setting: Setting,
+    settings: Sequence[Setting],
+    summaries: Mapping[str, PolicySummary],
+) -> dict[str, Any]:
+    """Where the setting loses prompts; and what it saves beyond the product of its two levers, if it has two."""
+    mine, baseline = summaries[setting.name].by_prompt, summaries[BASELINE].by_prompt
+    lost = where_lost(mine, baseline, resamples=config.resamples)
+    found: dict[str, Any] = {"lost": None, "levers": None}
+    if lost is not None:
+        estimates = {"given_up": _estimate(lost.given_up), "missed": _estimate(lost.missed)}
+        found["lost"] = {"oracle": lost.oracle, **estimates, "keep_rate": lost.keep_rate}
+    if setting.mean_k is not None and not isinstance(setting.policy, BestOfN):
+        alone = [one for one in settings if one.policy == setting.policy and one.mean_k is None]
+        allotted = [one for one in settings if isinstance(one.policy, BestOfN) and one.mean_k == setting.mean_k]
+        one, other = (summaries[some[0].name].by_prompt for some in (alone, allotted))
+        both = compounded(mine, one, other, baseline, resamples=config.resamples)
+        found["levers"] = {"product": both.product, "beyond": _estimate(both.beyond)}
+    return found
 
 
 def _matched(config: EvaluationConfig, run: PolicyRun, curve: BestOfCurve) -> dict[str, Any]:

@@ -13,9 +13,11 @@ from numpy.typing import NDArray
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_folder import read_facts, rollouts_folder
 from rollwise.models.identity import model_facts
+from rollwise.rng import stream_generator
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+BoolArray = NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,8 @@ class RolloutSet:
         facts: `made_by` of the model that made them; empty where the folder does not say.
         unscored: Rollouts left out because they have no reward.
         failures: (N,) kinds of failure, None of those that are solved; empty where a folder does not name them.
+        texts: (N,) completions; empty where a folder has none.
+        prompts: (Q,) as they were put, text or chat messages.
     """
 
     ids: list[str]
@@ -47,6 +51,8 @@ class RolloutSet:
     facts: dict[str, Any] = field(repr=False, default_factory=dict)
     unscored: int = 0
     failures: list[str | None] = field(repr=False, default_factory=list)
+    texts: list[str] = field(repr=False, default_factory=list)
+    prompts: list[Any] = field(repr=False, default_factory=list)
 
     def __len__(self) -> int:
         return len(self.token_ids)
@@ -72,8 +78,20 @@ class RolloutSet:
         return RolloutSet(
             **(vars(self) | {name: getattr(self, name)[some] for name in ("prompt", "number", "rewards", "truncated")})
             | {"token_ids": [self.token_ids[i] for i in some]}
-            | {"failures": [self.failures[i] for i in some] if self.failures else []}
+            | {name: [getattr(self, name)[i] for i in some if getattr(self, name)] for name in ("failures", "texts")}
         )
+
+    def of_prompts(self, count: int, seed: int) -> RolloutSet:
+        """The rollouts of this many prompts, at random; a larger number holds a smaller one's.
+
+        Raises:
+            ConfigError: there are fewer.
+        """
+        there = np.unique(self.prompt)
+        if not 1 <= count <= len(there):
+            raise ConfigError(f"num_prompts must lie in [1, {len(there)}], the prompts of the rollouts, got {count!r}")
+        chosen = stream_generator(seed, "prompts").permutation(there)[:count]
+        return self.select(np.flatnonzero(np.isin(self.prompt, chosen)).tolist())
 
     def check(self, model: Any, tokenizer: Any) -> None:
         """Refuse a model whose tokens mean something else.
@@ -137,11 +155,14 @@ def _collected(
     place: dict[tuple[str, tuple[int, ...]], int] = {}
     scored: list[tuple[int, int, list[int], float, bool]] = []
     failures: list[str | None] = []
+    texts: list[str] = []
+    prompts: dict[int, Any] = {}
     unscored = 0
     for group, path in lines:
         if not isinstance(group.get("token_ids"), list) or not group.get("prompt_ids"):
             raise ConfigError(f"prompt {group['id']!r} of {path!r} has no token ids; roll out with `rollwise rollouts`")
         at = place.setdefault((group["id"], tuple(group["prompt_ids"])), len(place))
+        prompts[at] = group.get("prompt")
         columns = (group["token_ids"], group["rewards"], group["truncated"])
         for j, (tokens, reward, cut) in enumerate(zip(*columns, strict=True)):
             if reward is None or not tokens:
@@ -149,6 +170,7 @@ def _collected(
                 continue
             scored.append((at, j, tokens, float(reward), bool(cut)))
             failures += [group["failures"][j]] if group.get("failures") else []
+            texts += [group["texts"][j]] if group.get("texts") else []
     if not scored:
         raise ConfigError(f"none of the {unscored} rollouts has a reward; nothing can be learnt from them")
     prompt, number, token_ids, rewards, truncated = zip(*scored, strict=True)
@@ -164,4 +186,6 @@ def _collected(
         facts=facts,
         unscored=unscored,
         failures=failures if len(failures) == len(scored) else [],
+        texts=texts if len(texts) == len(scored) else [],
+        prompts=list(prompts.values()),
     )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from rollwise.errors import ConfigError
@@ -18,13 +19,17 @@ class FitConfig:
         model: Folder, hub id or embedded; by default the model that made the rollouts.
         method: Solved to convergence (convex), or the paper's optimiser.
         rewards: Reward states, rising; by default the distinct rewards of the rollouts.
-        states: What the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1
-            (Countdown only).
+        states: What the reward states are: the rewards there are, or the paper's incoherent 0, coherent 0.1, correct 1.
+        coherent: For structured states: `file.py:function`, (prompt, completion) -> bool, says whether a failure is
+            coherent, a rule or a language model. It is asked of failures alone, and its answers are kept in
+            OUT.coherence.jsonl. By default Countdown's kinds of failure say so.
         least_share: Of the rollouts that each structured state must hold; 0.15 by default.
         edges: Edges of the bins of remaining tokens; by default 7 bins up to the longest rollout.
         verdict: Also fit what finished candidates are judged by; false for the paper's value_end (convex).
         l2: Factor of the squared norm (convex).
         weighting: Every position counts alike, or every rollout (convex).
+        num_prompts: Fit on the rollouts of this many prompts, at random; of several numbers, as in [64,128,256], a head
+            each, OUT with the number in its name. `rollwise head matrix` shows their AUC. By default all.
         max_positions: Use a uniform sample of at most this many positions.
         seed: Of that sample, and of the paper's order.
 
@@ -38,11 +43,13 @@ class FitConfig:
     method: Literal["convex", "paper"] = "convex"
     rewards: list[float] | None = None
     states: Literal["rewards", "structured"] = "rewards"
+    coherent: str | None = None
     least_share: float | None = None
     edges: list[int] | Literal["paper"] | None = None
     verdict: bool = True
     l2: float = 1e-4
     weighting: Literal["position", "rollout"] = "position"
+    num_prompts: int | list[int] | None = None
     max_positions: int = 100_000
     seed: int = 0
 
@@ -51,6 +58,26 @@ class FitConfig:
             raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
         if self.states != "structured" and self.least_share is not None:
             raise ConfigError("least_share is of structured states: add --states structured, or leave it out")
+        if self.states != "structured" and self.coherent is not None:
+            raise ConfigError("coherent is of structured states: add --states structured, or leave it out")
+        if isinstance(self.num_prompts, list) and len(set(self.num_prompts)) < max(1, len(self.num_prompts)):
+            raise ConfigError(f"num_prompts must be distinct numbers, got {self.num_prompts!r}")
+
+    @property
+    def each(self) -> list[FitConfig]:
+        """The fit of each number of prompts, with an `out` of its own where there are several."""
+        if not isinstance(self.num_prompts, list):
+            return [self]
+        path = Path(self.out)
+        return [
+            replace(self, num_prompts=n, out=str(path.with_name(f"{path.stem}-{n}{path.suffix}")))
+            for n in self.num_prompts
+        ]
+
+    @property
+    def fewer(self) -> int | None:
+        """The number of prompts of one fit; None for all."""
+        return self.num_prompts if isinstance(self.num_prompts, int) else None
 
     @property
     def judging(self) -> bool:

@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+import numpy as np
+
 from rollwise.inference.files import KeptBatches, RolloutSet, model_of, pass_facts
 from rollwise.inference.head.fit import Fit
 from rollwise.inference.head.fit_config import FitConfig
@@ -50,8 +52,8 @@ class Fitted:
         else:
             proof = f"NOT CONVERGED, up to {fit.gap:.1e} nats from the best head: raise --l2"
         return (
-            f"{len(rollouts.ids):,} prompts, {len(rollouts):,} rollouts of mean reward {rollouts.rewards.mean():.3f}"
-            f"{left_out}, {self.positions:,} of {rollouts.lengths.sum():,} positions\n"
+            f"{len(np.unique(rollouts.prompt)):,} prompts, {len(rollouts):,} rollouts of mean reward "
+            f"{rollouts.rewards.mean():.3f}{left_out}, {self.positions:,} of {rollouts.lengths.sum():,} positions\n"
             f"reward states {list(spec.rewards)}, length edges {list(spec.edges)}: {spec.size} rows of "
             f"{self.head.hidden_size}\n"
             f"cross-entropy {fit.cross_entropy:.4f} nats where it was fitted, {fit.baseline:.4f} without looking; "
@@ -70,7 +72,7 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
         ConfigError: rollouts or options that don't fit.
         StateFileError: a damaged file.
     """
-    rollouts, spec = read_labelled(config)
+    rollouts, spec = read_labelled(config, bar)
     model, tokenizer, source = model_of(rollouts, config.model, progress=bar("warm start"))
     draw = {"max_positions": config.max_positions, "seed": config.seed}
     # Neither --rewards nor --edges nor --l2 decide what is read: a killed fit goes on with others too.
@@ -88,7 +90,7 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
         "fit": fit.to_dict(),
         "weighting": config.weighting if config.method == "convex" else "position",
         "positions": len(read.owner),
-        "prompts": len(rollouts.ids),
+        "prompts": len(np.unique(rollouts.prompt)),
         "rollouts": len(rollouts),
         "folders": list(config.rollouts),
         "model": source,

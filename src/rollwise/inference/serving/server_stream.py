@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.client import Endpoint
-from rollwise.inference.endpoint.replies import choices_of, text_of
+from rollwise.inference.endpoint.replies import choices_of, taken_away, text_of
 from rollwise.inference.serving.streamed import Chunk
 from rollwise.inference.serving.vllm_signals import Signal, TopLogprobs, VLLMRequest
 
@@ -24,12 +24,10 @@ def request_options(
 ) -> dict[str, Any]:
     """What a request carries besides the usual: vLLM's way to ask for the head's rows, and to mask them.
 
-    >>> request_options(None, (), ("</answer>",), 0)
-    {'stop': ['</answer>']}
+    >>> request_options(None, (), ("</answer>",), 20)
+    {'top_k': 20}
     """
-    options: dict[str, Any] = {"stop": list(stop)} if stop else {}
-    if top_k:
-        options["top_k"] = top_k
+    options: dict[str, Any] = {"top_k": top_k} if top_k else {}
     if signal is None:
         return options
     if stop:
@@ -95,7 +93,7 @@ class ServerSource:
     async def stream(self, request: VLLMRequest, index: int, seed: int) -> AsyncGenerator[Chunk, None]:
         """The chunks of one request; closed, the server stops generating."""
         usage: Mapping[str, Any] = {}
-        came = 0
+        came, said = 0, ""
         self.spent.requests += 1
         raw = await self.endpoint.open(self.prompts[request.id], 1, seed)
         try:
@@ -108,8 +106,11 @@ class ServerSource:
                 if chunk is None:
                     continue
                 came += len(chunk.tokens)
+                said += chunk.text
                 if self.signal is None and chunk.finish is not None:
-                    last = chunk  # held back until the server has counted: a chunk of text may be many tokens
+                    # Held back until the server has counted: a chunk of text may be many tokens.
+                    away = taken_away(said, given["choices"][0], self.endpoint.config.stops)
+                    last = replace(chunk, text=chunk.text + away)
                 else:
                     yield chunk
             if last is not None:

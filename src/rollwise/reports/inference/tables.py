@@ -7,7 +7,9 @@ from typing import Any
 
 from rollwise.reports.comparison.cells import Cell, Table
 from rollwise.reports.comparison.sentences import NOTHING
+from rollwise.reports.inference.why_tables import estimate_cell, length_table, length_words, why_table
 from rollwise.reports.inference.words import difference, number, percent, share, spread
+from rollwise.runs.evaluation_file import viability_words
 
 Found = Mapping[str, Any]
 
@@ -24,9 +26,9 @@ _GATES = {
 
 def all_tables(found: Found) -> list[Table]:
     """Those that there are numbers for, in the page's order."""
-    tables = [policies_table(found), peers_table(found), held_out_table(found), best_of_table(found)]
+    tables = [policies_table(found), peers_table(found), why_table(found), held_out_table(found), best_of_table(found)]
     if found["calibration"]:
-        tables += [calibration_table(found), auc_table(found), *selection_tables(found)]
+        tables += [calibration_table(found), auc_table(found), length_table(found), *selection_tables(found)]
     return [table for table in tables if table.rows]
 
 
@@ -54,6 +56,9 @@ def verdict(found: Found) -> list[str]:
     if found["calibration"] and (found.get("fitted") or "fitted" not in found or found["fitted"] is None):
         said.append(f"These numbers are of {_fitted_words(found)}.")
     if found["calibration"]:
+        if "viability" in found["calibration"]:
+            said.append(viability_words(found["calibration"]["viability"]))
+        said += length_words(found)
         gate = found["calibration"]["gate"]
         said.append(
             f"Within-prompt AUC after {gate['step']} tokens, where pruning would begin: {number(gate['within'])}; "
@@ -97,13 +102,13 @@ def _policy_row(policy: Found) -> tuple[Cell, ...]:
     cells = [
         Cell(policy["name"], order=policy["name"]),
         _spread(policy["accuracy"], 3),
-        _estimate(policy["accuracy_difference"], difference),
+        estimate_cell(policy["accuracy_difference"], difference),
         _spread(policy["row_forwards"], 1),
-        _estimate(policy["saving"], percent),
+        estimate_cell(policy["saving"], percent),
         _spread(policy["steps"], 1),
-        _estimate(policy["steps_saving"], percent),
+        estimate_cell(policy["steps_saving"], percent),
         Cell(number(equal["accuracy"]), equal["name"], equal["accuracy"]),
-        _estimate(equal["difference"], difference),
+        estimate_cell(equal["difference"], difference),
     ]
     if live is None:
         return (*cells, Cell(NOTHING), Cell(NOTHING), Cell(NOTHING))
@@ -134,11 +139,11 @@ def held_out_table(found: Found) -> Table:
                 Cell(point["family"], order=point["family"]),
                 Cell(names, order=names),
                 Cell(number(point["accuracy"]), order=point["accuracy"]),
-                _estimate(point["accuracy_difference"], difference),
+                estimate_cell(point["accuracy_difference"], difference),
                 Cell(f"{optimistic:+.3f}", order=optimistic),
-                _estimate(point["saving"], percent),
-                _estimate(point["steps_saving"], percent),
-                _estimate(point["matched"]["difference"], difference),
+                estimate_cell(point["saving"], percent),
+                estimate_cell(point["steps_saving"], percent),
+                estimate_cell(point["matched"]["difference"], difference),
             )
         )
     note = (
@@ -278,8 +283,3 @@ def _escape(text: str) -> str:
 
 def _spread(values: Found, digits: int) -> Cell:
     return Cell(spread(values, digits), order=values["mean"])
-
-
-def _estimate(values: Found, words: Any) -> Cell:
-    value, _, ends = words(values).partition(" [")
-    return Cell(value, f"[{ends}" if ends else "", values["value"])

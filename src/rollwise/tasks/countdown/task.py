@@ -18,6 +18,7 @@ from rollwise.tasks.countdown.failures import classify
 from rollwise.tasks.countdown.items import Item, LevelNumber, countdown_embedding
 from rollwise.tasks.countdown.prompts import (
     BARE,
+    CLOSE,
     STYLES,
     extract_answer,
     longest_answer,
@@ -97,6 +98,11 @@ class Countdown(Task, name="countdown"):
         if self.style in BARE:
             enough = max([enough, *(longest_answer(nums) for nums in self.puzzles.longest)])
         return enough
+
+    @property
+    def stop_texts(self) -> tuple[str, ...]:
+        """The closing answer tag; none in the styles of the embedded policy, which ends there by itself."""
+        return () if self.style in BARE else (CLOSE,)
 
     def held_out(self, key: str) -> bool:
         """Whether the puzzle with this key belongs to the held-out side."""

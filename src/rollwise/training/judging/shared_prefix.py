@@ -7,23 +7,24 @@ from __future__ import annotations
 
 import inspect
 import itertools
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
+from rollwise.models.generating import generating_by
 
-@contextmanager
-def shared_prefix(model: Any) -> Iterator[None]:
+
+def shared_prefix(model: Any) -> AbstractContextManager[None]:
     """Inside, `model.generate` on contexts padded on the left runs their common beginning through the model once.
 
     It returns what it would have without, up to rounding. A model whose cache is not a plain one (sliding windows,
     linear attention) is left as it is.
     """
-    plain, own = model.generate, vars(model).get("generate")  # the latter: somebody else's in the class's place
+    plain = model.generate
 
     def generate(*args: Any, input_ids: Any = None, attention_mask: Any = None, **options: Any) -> Any:
         given = {"input_ids": input_ids, "attention_mask": attention_mask}
@@ -42,13 +43,7 @@ def shared_prefix(model: Any) -> Iterator[None]:
         out = plain(input_ids=ids, attention_mask=mask, past_key_values=cache, **options)
         return torch.cat([input_ids, out[:, width:]], dim=1) if torch.is_tensor(out) else out
 
-    model.generate = generate
-    try:
-        yield
-    finally:
-        del model.generate
-        if own is not None:
-            model.generate = own
+    return generating_by(model, generate)
 
 
 def common_prefix(rows: Sequence[Sequence[int]]) -> int:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 import numpy as np
@@ -41,6 +41,7 @@ from rollwise.training.trainer.refusals import (
     gate_of,
 )
 from rollwise.training.trainer.rollout_mixin import FailureOf, RolloutMixin
+from rollwise.training.trainer.stopping import StopMixin
 from rollwise.training.trainer.success import Success, success_index, with_success
 from rollwise.training.trainer.timing_mixin import TimingMixin
 
@@ -49,7 +50,7 @@ _MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", 
 """What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
 
-class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin, TimingMixin):
+class CurriculumMixin(StopMixin, EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMixin, TimingMixin):
     """Put before a TRL trainer in a class's bases, it lets a curriculum choose every prompt.
 
     Args:
@@ -82,6 +83,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
             `choose_success`.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
             solved; told as `Outcome.labels`. Called once for each rollout.
+        stop: texts with which a completion ends, besides the end of text; it keeps them.
         **kwargs: the trainer's.
 
     Raises:
@@ -107,6 +109,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         group_observers: list[Callable[[Groups], None]] | None = None,
         success: Success | None = None,
         failure_of: FailureOf | None = None,
+        stop: Sequence[str] = (),
         probe_batch: Count | None = None,
         max_judgment_length: Count | None = None,
         judgments_per_step: CountOrZero = 8,
@@ -117,6 +120,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         success, args, kwargs = with_success(success, args, kwargs)
         self.phases = Phases()
         super().__init__(*args, **kwargs)
+        self._stop_at(stop)
         check_launch(self.accelerator.num_processes)
         check_prompts(self)
         self.curriculum, self._logs_all = curriculum, log == "all"

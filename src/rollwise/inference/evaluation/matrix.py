@@ -1,0 +1,83 @@
+"""Several heads on several folders of rollouts: does a head transfer to another policy, do more prompts help it?
+
+Source: `frontier-and-zip-rc-lite`, Table 6 (cross-policy transfer) and its heads of 256 and 512 prompts (Table 7).
+Intervals, and AUC within prompts, are ours.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+
+from rollwise.errors import ConfigError
+from rollwise.inference.evaluation.bench import bench_of
+from rollwise.inference.evaluation.matrix_config import MatrixConfig
+from rollwise.inference.evaluation.matrix_table import Cell, auc_with_interval, write_matrix
+from rollwise.inference.evaluation.measures import within_prompt_auc
+from rollwise.inference.files import RolloutSet, model_of
+from rollwise.inference.head.fitted_on import fitted_among, overlap_words, prompts_of
+from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.hidden import Progress
+from rollwise.inference.head.scoring import score_rollouts
+from rollwise.models.identity import weights_digest
+
+
+def run_matrix(config: MatrixConfig, bar: Callable[[str], Progress]) -> list[Cell]:
+    """Score every folder with every head, and write the tables; killed, the same command goes on where it was.
+
+    Args:
+        config: The command's options.
+        bar: Gives a progress bar for each kind of work.
+
+    Raises:
+        ConfigError: heads, rollouts and models that don't belong together, or prompts that a head was fitted on.
+        StateFileError: a damaged file.
+    """
+    heads = {path: SuccessHead.load(path) for path in config.heads}
+    sets = {folder: RolloutSet.read(folder) for folder in config.folders}
+    for folder, rollouts in sets.items():
+        for path, head in heads.items():
+            prompts = prompts_of(rollouts)
+            if (same := fitted_among(head, prompts)) and not config.fitted:
+                raise ConfigError(
+                    f"{folder!r} and {path!r}: {overlap_words(same, len(prompts))}, and there it looks better than it "
+                    "is; roll out others, or take these as well with --fitted true"
+                )
+    cells = []
+    for folder, rollouts in sets.items():
+        cells += _row(config, folder, rollouts, heads, bar)
+    cells.sort(key=lambda cell: (config.heads.index(cell.head), config.folders.index(cell.rollouts)))
+    write_matrix(Path(config.out), cells)
+    return cells
+
+
+def _row(
+    config: MatrixConfig, folder: str, rollouts: RolloutSet, heads: dict[str, SuccessHead], bar: Callable[..., Progress]
+) -> list[Cell]:
+    """All heads on one folder."""
+    solved_at = bench_of(folder).solved_at
+    model, tokenizer, _ = model_of(rollouts, config.model, progress=bar("warm start"))
+    digest, good, found = weights_digest(model), rollouts.rewards >= solved_at, []
+    for i, (path, head) in enumerate(heads.items()):
+        head.check(model, tokenizer)
+        part = Path(config.out) / f"scored-{config.folders.index(folder)}-{i}"
+        made = score_rollouts(model, head, rollouts, progress=bar(f"{Path(path).stem} on {folder}"), kept=part)
+        values = np.zeros(len(rollouts))
+        for score in made:
+            values[score.index] = score.value_end
+        fitted = head.model.get("weights_digest")
+        prompts = head.about.get("prompts")
+        found.append(
+            Cell(
+                path,
+                prompts,
+                folder,
+                len(np.unique(rollouts.prompt)),
+                None if fitted is None else fitted == digest,
+                *auc_with_interval(values, good, rollouts.prompt, resamples=config.resamples),
+                within_prompt_auc(values, good, rollouts.prompt),
+            )
+        )
+    return found

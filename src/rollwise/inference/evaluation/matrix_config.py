@@ -1,0 +1,45 @@
+"""Every option of `rollwise head matrix`, in one dataclass. Imports nothing heavy, so that `--help` is quick."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from rollwise.errors import ConfigError
+from rollwise.options import check_whole
+
+
+@dataclass(frozen=True, kw_only=True)
+class MatrixConfig:
+    """Options of `rollwise head matrix`.
+
+    Args:
+        heads: Files of `rollwise head fit`.
+        rollouts: Folders of `rollwise rollouts`, of prompts that no head was fitted on.
+        model: Folder, hub id or embedded, for all folders; by default the model that made each folder's rollouts.
+        out: The folder of the tables.
+        fitted: Take rollouts of prompts that a head was fitted on as well.
+        resamples: Of the bootstrap over prompts.
+
+    Raises:
+        ConfigError: nothing to compare, or an option that is out of its range.
+    """
+
+    heads: list[str]
+    rollouts: list[str] | str
+    model: str | None = None
+    out: str = "matrix"
+    fitted: bool = False
+    resamples: int = 1000
+
+    @property
+    def folders(self) -> list[str]:
+        """`rollouts` as a list."""
+        return [self.rollouts] if isinstance(self.rollouts, str) else list(self.rollouts)
+
+    def __post_init__(self) -> None:
+        if not self.heads or not self.folders:
+            raise ConfigError("matrix needs heads and --rollouts, one of each at least")
+        for name, given in (("heads", self.heads), ("rollouts", self.folders)):
+            if len(set(given)) < len(given):
+                raise ConfigError(f"{name} names one twice: {given!r}; leave one out")
+        check_whole("resamples", self.resamples, least=1)

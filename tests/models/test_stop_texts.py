@@ -1,0 +1,61 @@
+"""Stop texts: where a completion's text has come to one."""
+
+from typing import Any
+
+import pytest
+
+from rollwise.errors import ConfigError
+from rollwise.models import EmbeddedConfig
+from rollwise.models.embedded import build_policy
+from rollwise.models.sampler import SamplingOptions, sample_prompts
+from rollwise.models.stop_texts import StopTexts
+
+pytest.importorskip("torch")
+SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32, max_length=32)
+
+
+class Letters:
+    """Decodes a token as the character of that number."""
+
+    def decode(self, ids: list[int]) -> str:
+        return "".join(map(chr, ids))
+
+
+def test_cut_by_hand() -> None:
+    stops = StopTexts(Letters(), ["</a>", "!"])
+    tokens = list(map(ord, "1</a>2!"))
+    assert stops.cut(tokens) == tokens[:5]
+    assert stops.cut(tokens[5:]) == tokens[5:]
+    assert stops.cut(tokens[:4]) == tokens[:4]
+    assert stops.cut([]) == []
+    assert stops.found(tokens[:5])
+    assert not stops.found(tokens[:4])
+
+
+def test_rollouts_of_a_profile_end_there_as_finished() -> None:
+    """The same rollouts as without, but for what comes after the first 1 or 2; shorter batches end sooner."""
+    policy: Any = build_policy(SMALL, seed=1)
+    ids, prompts = ["a", "b", "c"], ["1+2=", "11=", "2+2="]
+
+    def texts(**options: Any) -> dict[str, Any]:
+        chosen = SamplingOptions(n=8, max_new_tokens=8, batch_size=12, **options)
+        return {r.id: r for batch in sample_prompts(*policy, ids, prompts, chosen) for r in batch}
+
+    free, stopped = texts(), texts(stop=("1", "2"))
+    ended = 0
+    for id_ in ids:
+        pairs = zip(free[id_].texts, stopped[id_].texts, stopped[id_].truncated, stopped[id_].token_ids, strict=True)
+        for whole, text, cut, tokens in pairs:
+            at = min((whole.index(end) for end in "12" if end in whole), default=None)
+            assert text == (whole if at is None else whole[: at + 1])
+            assert len(tokens) <= 8
+            if at is not None:
+                ended += 1
+                assert not cut
+    assert ended > 5
+
+
+@pytest.mark.parametrize("wrong", ["ab", ("",), (1,)])
+def test_stop_is_a_tuple_of_texts(wrong: Any) -> None:
+    with pytest.raises(ConfigError, match="stop must be a tuple of texts"):
+        SamplingOptions(stop=wrong)
