@@ -14,8 +14,9 @@ from rollwise.training import Recorder, RunFolder
 STEPS = 4
 SPENT = ("rollouts", "tokens", "wall_s")
 # In the trackers these are TRL's own: its `reward` (a mean over rounds, where a gate refills), and under
-# `completions/` the mean length and the clipped ratio. The step and the time are a tracker's axes.
-TRLS_OWN = {"reward", "completion_length", "clipped_ratio", "step", "time"}
+# `completions/` the mean length and the clipped ratio; the time of an evaluation is `eval_runtime`. The step and the
+# time are a tracker's axes.
+TRLS_OWN = {"reward", "completion_length", "clipped_ratio", "step", "time", "time/evaluation"}
 
 
 def train(tmp_path: Path, report_to: str) -> tuple[Any, list[dict[str, Any]]]:

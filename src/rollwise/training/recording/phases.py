@@ -50,10 +50,16 @@ class Phases:
         self._seconds[name] = self._seconds.get(name, 0.0) + seconds
 
     def take(self) -> dict[str, float]:
-        """The seconds by phase since this was last called."""
+        """The seconds by phase since this was last called, without evaluations."""
         self._count()
-        taken, self._seconds = self._seconds, {}
+        kept = {EVALUATION: self._seconds.pop(EVALUATION)} if EVALUATION in self._seconds else {}
+        taken, self._seconds = self._seconds, kept
         return taken
+
+    def take_evaluation(self) -> float:
+        """The seconds of evaluations since this was last called."""
+        self._count()
+        return self._seconds.pop(EVALUATION, 0.0)
 
     def _count(self) -> None:
         now = time.perf_counter()

@@ -19,7 +19,6 @@ from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.evaluation_log import EvaluationLog
 from rollwise.training.recording.group_lines import group_lines
-from rollwise.training.recording.phases import EVALUATION
 from rollwise.training.recording.prompt_log import PromptLog
 from rollwise.training.recording.script import script_config
 from rollwise.training.recording.trackers import ReportArtifact, takers
@@ -184,10 +183,12 @@ class Recorder(TrainerCallback):
         self._since, self._evaluated, self._spared = now, evaluated, 0.0
         line = self._open(state.global_step)
         seconds = self._trainer.phases.take()
-        line |= {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
-        line |= {column: line[name] for name, column in _TIMES.items() if name in line}
-        for name in ("rollouts", "tokens", "wall_s"):  # for the trackers that TRL logs to
-            self._trainer._metrics["train"][f"spent/{name}"].append(float(getattr(self.totals, name)))
+        times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
+        times |= {column: line[name] for name, column in _TIMES.items() if name in line}
+        line |= times
+        spent = {f"spent/{name}": getattr(self.totals, name) for name in ("rollouts", "tokens", "wall_s")}
+        for name, value in {**spent, **(times if self._trainer._logs_all else {})}.items():  # for TRL's trackers
+            self._trainer._metrics["train"][name].append(float(value))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Take the trainer's own numbers."""
@@ -223,8 +224,7 @@ class Recorder(TrainerCallback):
         """Take the score of all sets together, and the time that the evaluation took."""
         line = self._scores(self._trainer.state.global_step)
         line |= {f"eval/{k}": v for k, v in self._trainer.together.items()}
-        seconds = self._trainer.phases.take().get(EVALUATION, 0.0)
-        line["time/evaluation"] = line.get("time/evaluation", 0.0) + seconds
+        line["time/evaluation"] = line.get("time/evaluation", 0.0) + self._trainer.phases.take_evaluation()
         if not self._training:
             self.flush()
 
