@@ -60,10 +60,12 @@ OTHER: dict[str, Any] = {
     **{"ucb_scale": 0.25, "update": "told", "window": 9, "within": "exhaust"},
     **{"expire_after": 7, "rails": {"explore": 0.125}, "reward_spec": rw.RewardSpec(low=-1.0)},
 }
+REFUSED = {("mixture", "allocator"), ("speed", "allocator")}  # their groups are screened
 OF_METHOD: dict[tuple[str, str], Any] = {
     ("adarft", "low"): 0.0,
     ("adarft", "high"): 9.0,
     ("dots", "draw"): "top",
+    ("frontier", "belief"): "frozen",
     ("frontier", "memory"): "goldilocks",
     ("gaussian-target", "levels"): 8,
     ("selector", "sampling"): "thompson",
@@ -71,14 +73,26 @@ OF_METHOD: dict[tuple[str, str], Any] = {
 }
 # Options that only some other option allows: with this one both times.
 WITH: dict[tuple[str, str], dict[str, Any]] = {
+    ("bots", "implicit_shares"): {"implicit": ["interpolation", "kernel"]},
     ("bots", "levels"): {"belief": "dirichlet"},
+    ("bots", "prior_strength"): {"prior": "difficulty"},
     ("bots", "reward_sd"): {"belief": "gaussian"},
+    ("frontier", "belief_options"): {"belief": "frozen"},
     ("frontier", "taxonomy_weights"): {"key_column": "topic"},
     ("metis", "answers"): {"format": "digit"},
     ("selector", "estimator_options"): {"estimator": "beta"},
     ("selector", "sampling"): {"estimator": "beta"},
 }
 OTHER |= {
+    "adaptive_ratio": 0.5,
+    "implicit_shares": (3.0, 1.0),
+    "references": ["weak", "strong"],
+    "prior_strength": 8.0,
+    "capability_by": "topic",
+    "exemplar_choice": "spread",
+    "judge_column": "prose",
+    "belief_options": {"column": "difficulty"},
+    "allocator": "knapsack",
     "belief": "gaussian",
     "levels": (0.0, 0.5, 1.0),
     "reward_sd": 0.125,
@@ -87,7 +101,7 @@ OTHER |= {
 
 
 def cases() -> list[tuple[str, str]]:
-    shared = ("expire_after", "rails", "reward_spec")
+    shared = ("expire_after", "rails", "reward_spec", "allocator")
     return [
         (name, option)
         for name, kind in sorted(CURRICULA.items())
@@ -95,6 +109,7 @@ def cases() -> list[tuple[str, str]]:
             *(p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY),
             *shared,
         )
+        if (name, option) not in REFUSED
     ]
 
 
