@@ -14,6 +14,7 @@ import pytest
 import yaml
 from processes import Command
 
+from rollwise.allocators import ALLOCATORS
 from rollwise.cli import main
 from rollwise.cli.commands import COMMANDS, SUBCOMMANDS, find_command
 from rollwise.curricula import CURRICULA
@@ -52,7 +53,9 @@ def test_listings(arguments: list[str], expected: str, capsys: pytest.CaptureFix
     assert expected in capsys.readouterr().out
 
 
-@pytest.mark.parametrize(("command", "kinds"), [("curricula", CURRICULA), ("gates", GATES), ("tasks", TASKS)])
+@pytest.mark.parametrize(
+    ("command", "kinds"), [("curricula", CURRICULA), ("gates", GATES), ("allocators", ALLOCATORS), ("tasks", TASKS)]
+)
 def test_listings_set_every_name_apart_from_its_description(
     command: str, kinds: Mapping[str, type], capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -8,7 +8,7 @@ from rollwise.allocators.base import Allocator, Rates
 from rollwise.allocators.hit_utility import HitUtility
 from rollwise.allocators.knapsack import Knapsack
 from rollwise.allocators.variance_informed import VarianceInformed
-from rollwise.options import make_named
+from rollwise.options import keyword_options, make_named
 from rollwise.plugins import Registry
 
 ALLOCATORS: Registry[type[Allocator]] = Registry(
@@ -31,4 +31,22 @@ def make_allocator(name: str, **options: Any) -> Allocator:
     return make_named("allocator", {name: ALLOCATORS.find(name)}, name, options)
 
 
-__all__ = ["ALLOCATORS", "Allocator", "HitUtility", "Knapsack", "Rates", "VarianceInformed", "make_allocator"]
+def allocator_options(name: str) -> dict[str, Any]:
+    """The options of the allocator `name`, and their defaults.
+
+    >>> allocator_options("hit-utility")
+    {'min_rollouts': 2, 'max_rollouts': None, 'belief': 'method'}
+    """
+    return keyword_options(Allocator) | keyword_options(ALLOCATORS.find(name))
+
+
+__all__ = [
+    "ALLOCATORS",
+    "Allocator",
+    "HitUtility",
+    "Knapsack",
+    "Rates",
+    "VarianceInformed",
+    "allocator_options",
+    "make_allocator",
+]

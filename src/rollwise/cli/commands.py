@@ -32,6 +32,7 @@ COMMANDS: Mapping[str, str] = {
     "consistency": "majority votes over any OpenAI-compatible endpoint, that stop once the answers agree",
     "curricula": "list the methods and their options",
     "gates": "list the gates and their options",
+    "allocators": "list what gives each prompt its own number of rollouts",
     "tasks": "list the tasks and their options",
     "schema": "print the JSON Schema of a command's YAML file, by which editors complete it",
 }
@@ -51,7 +52,7 @@ _ABOUT = "Spend rollouts wisely: prompt curricula for RL fine-tuning."
 
 def find_command(name: str, subcommand: str | None = None) -> Any:
     """A command's module, or a listing, which has the same functions."""
-    if name in ("curricula", "gates", "tasks"):
+    if name in ("curricula", "gates", "allocators", "tasks"):
         return import_module("rollwise.cli.listings").LISTINGS[name]
     return import_module(f"rollwise.cli.{name}" + (f"_{subcommand}" if subcommand else ""))
 

@@ -1,4 +1,4 @@
-"""`rollwise curricula`, `gates` and `tasks`: list them, with their options."""
+"""`rollwise curricula`, `gates`, `allocators` and `tasks`: list them, with their options."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 
 from jsonargparse import ArgumentParser, Namespace
 
+from rollwise.allocators import ALLOCATORS, Allocator, allocator_options
 from rollwise.cli.formatting import command_parser
 from rollwise.curricula import CURRICULA, curriculum_options
 from rollwise.gates import GATES, DynamicSampling, gate_options
@@ -96,8 +97,8 @@ def methods_page() -> str:
         "",
         "Made by `rollwise curricula --markdown` from the classes. Each default beside its paper's:",
         "[curricula.md](curricula.md#defaults-against-the-papers). Every method takes `seed`, `reward_spec`,",
-        "`expire_after` and `rails` as well. Methods that need probes roll out some prompts to measure them first,",
-        "which is counted and charged.",
+        "`expire_after`, `rails` and `allocator` as well. Methods that need probes roll out some prompts to measure",
+        "them first, which is counted and charged.",
         "",
         "| class | command | paper | needs |",
         "|---|---|---|---|",
@@ -117,5 +118,6 @@ def methods_page() -> str:
 LISTINGS = {
     "curricula": Listing("methods", CURRICULA, curriculum_options),
     "gates": Listing("gates", GATES, gate_options, parts=(DynamicSampling,)),
+    "allocators": Listing("allocators", ALLOCATORS, allocator_options, parts=(Allocator,)),
     "tasks": Listing("tasks", TASKS, task_options),
 }

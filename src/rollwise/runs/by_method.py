@@ -16,8 +16,9 @@ from rollwise.runs.sets import SEED, Problem, RunSet, unlike_runs
 
 # Options that may differ between runs without making their scores incomparable, and that name no method.
 _OWN_OPTIONS = frozenset(
-    {"curriculum", "curriculum_options", "gate", "gate_options", "seed", "out", "report_to", "keep_checkpoints",
-     "keep_best", "save_every", "micro_batch", "kind", "curriculum_resolved", "checkpoints", "versions"}
+    {"curriculum", "curriculum_options", "gate", "gate_options", "allocator", "allocator_options", "seed", "out",
+     "report_to", "keep_checkpoints", "keep_best", "save_every", "micro_batch", "kind", "curriculum_resolved",
+     "checkpoints", "versions"}
 )  # fmt: skip
 _LONGEST_VALUE = 18
 
@@ -134,6 +135,8 @@ def _identity(run: RunData, varied: Sequence[str]) -> str:
     gate = config.get("gate") if config.get("gate") != "none" else None
     parts = [config["curriculum"], config.get("curriculum_options") or {}, gate]
     parts += [config.get("gate_options") or {}] if gate else []
+    if config.get("allocator", "none") != "none":
+        parts += [config["allocator"], config.get("allocator_options") or {}]
     return _as_text([*parts, *([key, config[key]] for key in varied if key in config)])
 
 
@@ -145,6 +148,9 @@ def _label(run: RunData, varied: Sequence[str]) -> str:
     gate = config.get("gate")
     if isinstance(gate, str) and gate != "none":
         label += f" + {gate}{_bracketed(config.get('gate_options'))}"
+    allocator = config.get("allocator")
+    if isinstance(allocator, str) and allocator != "none":
+        label += f" + {allocator}{_bracketed(config.get('allocator_options'))}"
     return ", ".join([label, *(f"{key}={_short(config[key])}" for key in varied if key in config)])
 
 

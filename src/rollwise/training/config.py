@@ -21,7 +21,7 @@ from rollwise.renamed import with_new_names
 from rollwise.sampling.config import SELECTION, OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
 
-NO_GATE = "none"
+NO_GATE = NO_ALLOCATOR = "none"
 
 
 @dataclass(kw_only=True)
@@ -42,6 +42,9 @@ class TrainConfig(OwnData):
         gate: Which groups train: "none" for all of them; else a gate, with further prompts rolled out in place of the
             groups it rejects. `rollwise gates` lists them with their options.
         gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
+        allocator: What gives each prompt of a step its own number of rollouts, `num_generations` on the average: "none"
+            for the same number; else one that `rollwise allocators` lists with their options.
+        allocator_options: The allocator's own options, for example `--allocator_options.max_rollouts 32`.
         trainer: TRL's trainer: "grpo" or "rloo".
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
             `--trainer_options.num_iterations 2`. They win over what the options here imply.
@@ -97,6 +100,8 @@ class TrainConfig(OwnData):
     curriculum_options: dict[str, Any] = field(default_factory=dict)
     gate: str = NO_GATE
     gate_options: dict[str, Any] = field(default_factory=dict)
+    allocator: str = NO_ALLOCATOR
+    allocator_options: dict[str, Any] = field(default_factory=dict)
     trainer: Literal["grpo", "rloo"] = "grpo"
     trainer_options: dict[str, Any] = field(default_factory=dict)
     steps: int = 60
@@ -160,6 +165,11 @@ class TrainConfig(OwnData):
         if self.keep_best is not None and not self.eval_prompts:
             raise ConfigError(f"keep_best {self.keep_best!r} needs evaluations: give eval_prompts above 0")
         self._check_mini_batch()
+        if self.allocator == NO_ALLOCATOR and self.allocator_options:
+            raise ConfigError(
+                f"allocator_options {self.allocator_options!r} are given but no allocator; add for example allocator "
+                "'knapsack'"
+            )
         if self.gate == NO_GATE and self.gate_options:
             raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
         if self.trainer not in ("grpo", "rloo"):
@@ -200,12 +210,19 @@ class TrainConfig(OwnData):
         for name in ("model", "profile", "out"):
             if isinstance(getattr(self, name), os.PathLike):
                 setattr(self, name, os.fspath(getattr(self, name)))
-        for name in ("model", "curriculum", "gate", "report_to", "eval_aggregate"):
+        for name in ("model", "curriculum", "gate", "allocator", "report_to", "eval_aggregate"):
             check_text(name, getattr(self, name))
         for name in ("task", "profile", "out", "keep_best"):
             if getattr(self, name) is not None:
                 check_text(name, getattr(self, name))
-        for name in ("task_options", "curriculum_options", "gate_options", "trainer_options", "peft"):
+        for name in (
+            "task_options",
+            "curriculum_options",
+            "gate_options",
+            "allocator_options",
+            "trainer_options",
+            "peft",
+        ):
             if not isinstance(getattr(self, name), dict):
                 raise ConfigError(f"{name} must map names to values, got {getattr(self, name)!r}")
             for key in getattr(self, name):
@@ -220,9 +237,14 @@ class TrainConfig(OwnData):
         return Path(self.out or f"runs/{source}-{short_name(self.curriculum)}-seed{self.seed}")
 
     def method_options(self) -> dict[str, Any]:
-        """`curriculum_options`, and with the embedded policy that judges, the format that it was taught."""
+        """`curriculum_options`, the allocator, and with the embedded policy that judges, the format it was taught."""
         taught = self.model == JUDGING and "format" in curriculum_options(self.curriculum)
-        return {**({"format": CompactFormat.name} if taught else {}), **self.curriculum_options}
+        allocator = {"allocator": {"name": self.allocator, **self.allocator_options}}
+        return {
+            **({"format": CompactFormat.name} if taught else {}),
+            **({} if self.allocator == NO_ALLOCATOR else allocator),
+            **self.curriculum_options,
+        }
 
     def check_parts(self) -> None:
         """Raise `ConfigError` for a wrong option of the method or the gate, before anything heavy is imported."""

@@ -103,7 +103,6 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
     _say(console, [*left_out(curriculum, config), *judge_notes(curriculum)])
-    say_stop(config, task, console)
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     with ExitStack() as stack:
@@ -127,6 +126,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         _attach(trainer, config, folder, display)
         if resume:
             console.print(f"resuming {folder.path} from {checkpoint.name if checkpoint else 'the beginning'}")
+        say_stop(config, task, console)
         _say(console, cautions(config))
         trainer.checked = checkpoint
         try:

@@ -53,6 +53,15 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("embedding-judge", "default"): {"default": 0.25},
     ("embedding-judge", "hidden"): {"hidden": 128},
     ("embedding-judge", "predicts"): {"predicts": "variance"},
+    ("bots", "implicit_shares"): {"implicit": ["interpolation", "kernel"], "implicit_shares": (3.0, 1.0)},
+    ("bots", "references"): {"references": ["weak", "strong"]},
+    ("dots", "references"): {"references": ["weak", "strong"]},
+    ("bots", "prior_strength"): {"prior": "difficulty", "prior_strength": 8.0},
+    ("bots", "capability_by"): {"capability_by": "kind"},
+    ("frontier", "belief"): {"belief": "frozen"},
+    ("frontier", "belief_options"): {"belief": "frozen", "belief_options": {"hidden": 64}},
+    ("metis", "judge_column"): {"judge_column": "kind"},
+    ("pcl", "judge_column"): {"judge_column": "kind"},
 }
 BASE: dict[str, dict[str, Any]] = {"pcl": {"judge": "frozen", "judge_options": {"hidden": 64}}}
 CASES = [(name, option) for name, kind in METHODS.items() for option in options_of(kind)]
@@ -63,6 +72,7 @@ def pool() -> rw.PromptPool:
     columns = {name: plain.columns[name] for name in plain.columns}
     rng = np.random.default_rng(0)
     columns |= {"score": rng.random(20), "vectors": rng.random((20, 3)), "kind": [f"k{i % 2}" for i in range(20)]}
+    columns |= {"weak": rng.random(20) / 2, "strong": 0.5 + rng.random(20) / 2}
     return rw.PromptPool(ids=list(plain.ids), prompts=[f"prompt {i}" for i in range(20)], columns=columns)
 
 
