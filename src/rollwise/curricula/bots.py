@@ -12,7 +12,8 @@ from rollwise.acquisition import ACQUISITIONS, nearness
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.estimators import Adaptation, Conjugate, Features, Implicit, implicit_evidence, make_conjugate
-from rollwise.options import Count, Positive, PositiveShare, Share
+from rollwise.errors import ConfigError
+from rollwise.options import Count, Positive, PositiveShare, Schedule, Share
 from rollwise.pool import PromptPool
 
 
@@ -38,7 +39,8 @@ class BOTS(
         prior: alpha_0, beta_0 (1, 1); of a Gaussian mu_0, sigma_0 (0.5, 0.5); a count a level of a Dirichlet (1 each).
         levels: of a Dirichlet: the scores that rewards take (default 0, 0.1, 1).
         reward_sd: of a Gaussian: sigma, the standard deviation of a rollout's score (default 0.25).
-        adaptive: lambda and rho follow the outcomes from the given values on (appendix E.4.2); see `Adaptation`.
+        adaptive: lambda and rho move from the given values on (appendix E.4.2): True: they follow the outcomes;
+            "score": the score on the evaluation set, which a trainer gives by `note_score`; see `Adaptation`.
         capability: mu_t of a batch: "ratio" of means (section 3.3), or "least-squares" over its prompts.
         momentum: gamma of the capability coefficient (section 3.3; no number there, 0.9 in the authors' release).
         least_gap: a batch whose references differ by less leaves the coefficient unchanged; see `capability`.
@@ -56,8 +58,8 @@ class BOTS(
         self,
         pool: PromptPool | None = None,
         *,
-        forgetting: Share = 0.1,
-        implicit_weight: Share = 0.1,
+        forgetting: Share | Schedule = 0.1,
+        implicit_weight: Share | Schedule = 0.1,
         sampling: Literal["thompson", "mean"] = "thompson",
         target: Share = 0.5,
         acquisition: Literal["target", "variance", "uncertainty"] = "target",
@@ -66,19 +68,25 @@ class BOTS(
         prior: tuple[float, ...] | None = None,
         levels: tuple[float, ...] | None = None,
         reward_sd: float | None = None,
-        adaptive: bool = False,
+        adaptive: bool | Literal["score"] = False,
         capability: Literal["ratio", "least-squares"] = "ratio",
         momentum: Share = 0.9,
         least_gap: PositiveShare = 0.01,
         kernel_temperature: Positive | Literal["fit"] = "fit",
         features: Features = "unit",
         draw: Draw = "top",
-        temperature: Positive = 1e-3,
+        temperature: Positive | Schedule = 1e-3,
         candidate_multiplier: Count | None = None,
         update: Literal["all", "told"] = "all",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.adaptation = Adaptation(forgetting=forgetting, implicit_weight=implicit_weight, adaptive=adaptive)
+        self.forgetting, self.implicit_weight = forgetting, implicit_weight
+        for name, value in (("forgetting", forgetting), ("implicit_weight", implicit_weight)):
+            if adaptive and isinstance(value, Schedule):
+                raise ConfigError(f"{name} must be a number with adaptive={adaptive!r}, which moves it, got a schedule")
+        self.adaptation = Adaptation(
+            forgetting=_first(forgetting), implicit_weight=_first(implicit_weight), adaptive=adaptive
+        )
         self.target, self.acquisition, self.update = target, acquisition, update
         self.implicit, self.capability, self.momentum, self.least_gap = implicit, capability, momentum, least_gap
         self.kernel_temperature, self.features = kernel_temperature, features
@@ -95,7 +103,7 @@ class BOTS(
         self.evidence_source = implicit_evidence(
             self.pool,
             self.implicit,
-            weight=self.adaptation.implicit_weight,
+            weight=_greatest(self.implicit_weight),
             momentum=self.momentum,
             least_gap=self.least_gap,
             least_squares=self.capability == "least-squares",
@@ -110,15 +118,24 @@ class BOTS(
         slots, count, rates = self.belief.heard()
         if not len(slots):
             return [p.copy() for p in self.belief.parameters]
-        source, rho = self.evidence_source, self.adaptation.implicit_weight
+        source, (lambda_, rho) = self.evidence_source, self._coefficients()
         implied = source.rates(slots, rates) if source is not None and rho else None  # equation 5
         return self.belief.updated(  # equations 1 and 3; by equation 4, a Beta stays a Beta
-            forgetting=self.adaptation.forgetting,
+            forgetting=lambda_,
             implicit_weight=rho,
             implied=implied,
             n=float(count.mean()),
             told_only=self.update == "told",
         )
+
+    def _coefficients(self) -> tuple[float, float]:
+        """The present lambda and rho."""
+        if self.adaptation.adaptive:
+            return self.adaptation.forgetting, self.adaptation.implicit_weight
+        return self.present(self.forgetting), self.present(self.implicit_weight)
+
+    def note_score(self, score: float) -> None:
+        self.adaptation.note_score(score)
 
     def end_step(self) -> None:
         slots, count, rates = self.belief.heard()
@@ -178,3 +195,11 @@ class BOTS(
             self.evidence_source.capability = float(state["capability"])
         self.adaptation.load_state_dict(state["adaptation"])
         super().load_own_state(state, added)
+
+
+def _first(value: float | Schedule) -> float:
+    return value.points[0][1] if isinstance(value, Schedule) else value
+
+
+def _greatest(value: float | Schedule) -> float:
+    return max(at for _, at in value.points) if isinstance(value, Schedule) else value

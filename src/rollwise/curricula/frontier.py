@@ -14,7 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError, PoolError
-from rollwise.options import Count, Share, check_number
+from rollwise.options import Count, Schedule, Share, check_number
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
@@ -105,7 +105,7 @@ class FrontierReplay(
         goldilocks_range: tuple[float, float] = (0.25, 0.75),
         taxonomy_weights: Mapping[str, float] | None = None,
         embedding: str | Embedder = "embedding",
-        replay_ratio: Share = 0.10,
+        replay_ratio: Share | Schedule = 0.10,
         memory_size: Count = 512,
         least_memory: Count = 32,
         candidates: Count = 64,
@@ -175,7 +175,7 @@ class FrontierReplay(
     def select(self, k: int) -> Picks:
         quota = 0
         if len(self.remembered) >= self.least_memory:
-            self.owed += self.replay_ratio * k
+            self.owed += self.present(self.replay_ratio) * k
             quota = min(k, int(self.owed + 1e-9))
             self.owed -= quota
         uniform = super().select(k - quota)

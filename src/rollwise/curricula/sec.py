@@ -26,7 +26,7 @@ from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.moved import present_names
-from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weight, constructor_names
+from rollwise.options import Count, Positive, PositiveShare, Range, Schedule, Share, Weight, constructor_names
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 from rollwise.tickets.evidence import Evidence
@@ -85,7 +85,7 @@ class SEC(
         *,
         category: str | Sequence[str] = "category",
         learning_rate: PositiveShare = 0.5,
-        temperature: Positive = 1.0,
+        temperature: Positive | Schedule = 1.0,
         advantage: Literal["told", "centred", "std"] = "std",
         choice: Literal["boltzmann", "ucb", "thompson"] = "boltzmann",
         ucb_scale: Weight = 1.0,
@@ -199,7 +199,7 @@ class SEC(
     def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = 1 if self.one_category else k
         if self.choice == "boltzmann":
-            share = boltzmann_among(self.q, self.temperature, left)
+            share = boltzmann_among(self.q, self.present(self.temperature), left)
             if self.one_category:
                 arms = draw_arms(self.rng["category"], share, 1)
             else:  # n draws at once
@@ -267,7 +267,7 @@ class SEC(
     def own_metrics(self) -> dict[str, float]:
         """Value and share (Boltzmann) or count (otherwise) of the categories, of the 50 of greatest value at most."""
         if self.choice == "boltzmann":
-            return self.arm_metrics(self.q, value=self.q, share=boltzmann(self.q, self.temperature))
+            return self.arm_metrics(self.q, value=self.q, share=boltzmann(self.q, self.present(self.temperature)))
         return self.arm_metrics(self.q, value=self.q, count=self.past[0])
 
     def own_state(self) -> dict[str, Any]:
