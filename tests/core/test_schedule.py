@@ -91,7 +91,10 @@ def steps(curriculum: rw.Curriculum, first: int, last: int) -> list[list[str]]:
         some = tickets[:4] if step % 3 == 1 else tickets  # steps without outcomes keep their ranking
         if step % 4 != 2:
             curriculum.tell(
-                [rw.Outcome(t.id, [1.0] * (int(t.prompt_id[1:]) % 5) + [0.0] * (4 - int(t.prompt_id[1:]) % 5)) for t in some]
+                [
+                    rw.Outcome(t.id, [1.0] * (int(t.prompt_id[1:]) % 5) + [0.0] * (4 - int(t.prompt_id[1:]) % 5))
+                    for t in some
+                ]
             )
     return asked
 

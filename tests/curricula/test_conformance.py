@@ -67,6 +67,11 @@ class TestBOTSWithKernelAndMeans(CurriculumConformance):
         return rw.BOTS(pool, implicit="kernel", sampling="mean", **core)
 
 
+class TestSECByTypeAndDifficulty(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, category=["category"], quantiles=3, **core)
+
+
 class TestSEC(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.SEC(pool, **core)

@@ -385,7 +385,7 @@ def test_staleness_adds_to_the_priority_by_age(draw: Any) -> None:
 
 
 def test_a_stale_prompt_overtakes() -> None:
-    """0.25 told each step against 0.1875 with 0.02 a step: after 4 steps of waiting 0.2675 is more than 0.27 - 0.02."""
+    """One is told each step, 0.25 + 0.02; the other, of 0.1875 + 0.02 a step, is past 0.27 after 5 steps."""
     replay = rw.PrioritizedReplay(pool_of(2), exploration=0.0, staleness=0.02, bias=0.0)
     tell_all(replay, {"p0": 4, "p1": 2})
     chosen = []
@@ -393,7 +393,7 @@ def test_a_stale_prompt_overtakes() -> None:
         (ticket,) = replay.ask(1)
         chosen.append(ticket.prompt_id)
         replay.tell([rw.Outcome(ticket.id, group({"p0": 4, "p1": 2}[ticket.prompt_id]))])
-    assert chosen == ["p0", "p0", "p0", "p1", "p0"]
+    assert chosen == ["p0", "p0", "p0", "p0", "p1"]
 
 
 def test_retests_beside_the_batch() -> None:

@@ -11,8 +11,8 @@ import numpy as np
 from rollwise.acquisition import ACQUISITIONS, nearness
 from rollwise.curricula.families.ranked import Believing, Draw
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.estimators import Adaptation, Conjugate, Features, Implicit, implicit_evidence, make_conjugate
 from rollwise.errors import ConfigError
+from rollwise.estimators import Adaptation, Conjugate, Features, Implicit, implicit_evidence, make_conjugate
 from rollwise.options import Count, Positive, PositiveShare, Schedule, Share
 from rollwise.pool import PromptPool
 

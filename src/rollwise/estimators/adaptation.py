@@ -40,7 +40,7 @@ class Adaptation(Declared):
     With `adaptive="score"`, for "validation performance", they follow the score on an evaluation set instead. G is the
     average gain from one evaluation to the next, with momentum 0.5, and G* the greatest it has been; f = G / G* is put
     into [0, 1]. Then lambda = 0.01 + f (lambda_0 - 0.01), where lambda_0 > 0.01, and rho = f rho_0: while the score
-    rises as fast as ever, nothing changes; once it is level, beliefs keep what they know, and follow their own outcomes.
+    rises as fast as ever, nothing changes; once it is level, beliefs keep what they know, by their own outcomes.
 
     Args:
         forgetting: lambda, or its first value.

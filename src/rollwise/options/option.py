@@ -27,7 +27,14 @@ CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
 
 _PLAIN = (bool, int, float, str, NoneType, Schedule)
-_NAMES = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", Path: "a path", Schedule: "a schedule"}
+_NAMES = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    Schedule: "a schedule",
+}
 _PLURAL = {int: "whole numbers", float: "numbers", str: "texts"}
 _SEQUENCES = (list, tuple, Sequence)
 

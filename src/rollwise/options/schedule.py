@@ -62,7 +62,7 @@ class Schedule:
         now = step if self.by == "steps" else tokens
         places, values = zip(*self.points, strict=True)
         if self.shape == "stepped":
-            return values[max(0, bisect_right(places, now) - 1)]
+            return float(values[max(0, bisect_right(places, now) - 1)])
         return float(np.interp(now, places, values))
 
     def parts(self) -> dict[str, Any]:

@@ -86,7 +86,8 @@ class Ranked(Curriculum):
     def _best_of_candidates(self, k: int) -> np.ndarray:
         assert self.candidate_multiplier is not None
         candidates = self.next_candidates(k * self.candidate_multiplier)
-        keys = self._keys(candidates, self.scores(candidates), self.present(self.temperature))
+        self.drawn_at = self.present(self.temperature)
+        keys = self._keys(candidates, self.scores(candidates))
         ranked = self._sorted(candidates, self._ascending(keys))
         self._requeue(ranked[k:])
         return ranked[:k]
@@ -123,13 +124,12 @@ class Ranked(Curriculum):
         return ahead[some], ahead[some[-1] + 1 :] if len(some) == k else ahead[:0]
 
     def _score(self, temperature: float | None = None) -> None:
-        """Score the whole pool, unless this round's scores are there; they are drawn at `temperature`, or the present.
-        """
+        """Score the whole pool, unless this round's scores are there; drawn at `temperature`, or the present one."""
         if self.scored:
             return
         self.before_round = self.rng.state_dict() if self._redrawn else None
         self.drawn_at = self.present(self.temperature) if temperature is None else temperature
-        self.ranking = self._keys(np.arange(len(self.pool)), self.scores(None), self.drawn_at)
+        self.ranking = self._keys(np.arange(len(self.pool)), self.scores(None))
         self.ahead, self.ahead_within = self.ahead[:0], {}
         self.scored = True
 
@@ -172,11 +172,11 @@ class Ranked(Curriculum):
     def _redrawn(self) -> bool:
         return self.random_scores or self.draw != "top"
 
-    def _keys(self, slots: np.ndarray, scores: np.ndarray, temperature: float) -> np.ndarray:
+    def _keys(self, slots: np.ndarray, scores: np.ndarray) -> np.ndarray:
         """What is sorted by, (K,) float64: the greatest first."""
         if self.draw == "top":
             return scores
-        weights = np.log(np.maximum(scores, _LEAST)) if self.draw == "proportional" else scores / temperature
+        weights = np.log(np.maximum(scores, _LEAST)) if self.draw == "proportional" else scores / self.drawn_at
         return np.asarray(weights + self.rng["draw"].gumbel(size=len(slots)))
 
     def _ascending(self, ranking: np.ndarray) -> np.ndarray:

@@ -51,6 +51,10 @@ class Resumable(Method):
 
     @property
     @abstractmethod
+    def counts_tokens(self) -> bool: ...
+
+    @property
+    @abstractmethod
     def pool(self) -> PromptPool: ...
 
     @abstractmethod

@@ -113,6 +113,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         self.group_observers = list(group_observers or [])
         if trackers := takers(self.args.report_to):
             self.group_observers.append(PromptTable(trackers, every=prompt_table_every))
+        self._scores = []
         self._judge_batches, self.before_save, self.after_evaluation = [], [], []
         self._generations = self._clock = 0
         self._captured: dict[str, Any] | None = None
@@ -148,6 +149,8 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         n_prompts, rest = divmod(len(inputs) * processes, group)
         if rest:
             raise ConfigError(f"{len(inputs)} rollouts a process do not make whole groups of {group}")
+        if self.curriculum.counts_tokens:
+            self._on_main(lambda: self.curriculum.count_tokens(int(self.state.num_input_tokens_seen)))
         generation = Generation(
             self.curriculum,
             self._sampling,

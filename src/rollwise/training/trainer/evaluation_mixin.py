@@ -6,6 +6,8 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from rollwise.curricula import Curriculum
 from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.training.generation.isolation import isolated_rng
@@ -25,6 +27,8 @@ class EvaluationMixin(TrlTrainer):
     """Called when `evaluate` has evaluated every set."""
     evaluation_seconds = 0.0
     """Seconds spent in `evaluate` so far."""
+    _scores: list[tuple[float, int]]
+    """Of the evaluation that goes on: the solved share of each batch, and how many prompts it has."""
     evaluated_set: str | None = None
     """While it evaluates the name of the set, "" for the only one; None while it doesn't."""
 
@@ -41,9 +45,17 @@ class EvaluationMixin(TrlTrainer):
             if outer is None:
                 self.evaluation_seconds += time.perf_counter() - started
         if outer is None:
+            self._note_score()
             for observe in self.after_evaluation:
                 observe()
         return metrics
+
+    def _note_score(self) -> None:
+        """Tell the curriculum what share of an evaluation's rollouts was solved."""
+        scores, self._scores = self._scores, []
+        if scores and self.accelerator.is_main_process:
+            shares, prompts = zip(*scores, strict=True)
+            self.curriculum.note_score(float(np.average(shares, weights=prompts)))
 
     def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """A batch of an evaluation; what is measured of its rollouts counts once for each of its prompts.
@@ -65,6 +77,7 @@ class EvaluationMixin(TrlTrainer):
             rewards = self._told_rewards(captured).double().cpu().numpy()
             solved = (rewards >= self.curriculum.reward_spec.threshold).reshape(-1, self.num_generations_eval)
             self._metrics["eval"]["pass@1"].append(float(solved.mean()))
+            self._scores.append((float(solved.mean()), len(solved)))
             n = self.num_generations_eval
             for k, share in pass_at_curve(n, solved.sum(axis=1)).items():
                 if 1 < k < n:
