@@ -81,12 +81,7 @@ class BOTS(
         **core: Unpack[CoreOptions],
     ) -> None:
         self.forgetting, self.implicit_weight = forgetting, implicit_weight
-        for name, value in (("forgetting", forgetting), ("implicit_weight", implicit_weight)):
-            if adaptive and isinstance(value, Schedule):
-                raise ConfigError(f"{name} must be a number with adaptive={adaptive!r}, which moves it, got a schedule")
-        self.adaptation = Adaptation(
-            forgetting=_first(forgetting), implicit_weight=_first(implicit_weight), adaptive=adaptive
-        )
+        self.adaptation = _adaptation(adaptive, forgetting=forgetting, implicit_weight=implicit_weight)
         self.target, self.acquisition, self.update = target, acquisition, update
         self.implicit, self.capability, self.momentum, self.least_gap = implicit, capability, momentum, least_gap
         self.kernel_temperature, self.features = kernel_temperature, features
@@ -197,8 +192,13 @@ class BOTS(
         super().load_own_state(state, added)
 
 
-def _first(value: float | Schedule) -> float:
-    return value.points[0][1] if isinstance(value, Schedule) else value
+def _adaptation(adaptive: bool | Literal["score"], **coefficients: float | Schedule) -> Adaptation:
+    """What moves the coefficients; where they have schedules, nothing else may."""
+    for name, value in coefficients.items():
+        if adaptive and isinstance(value, Schedule):
+            raise ConfigError(f"{name} must be a number with adaptive={adaptive!r}, which moves it, got a schedule")
+    first = {name: v.points[0][1] if isinstance(v, Schedule) else v for name, v in coefficients.items()}
+    return Adaptation(**first, adaptive=adaptive)
 
 
 def _greatest(value: float | Schedule) -> float:

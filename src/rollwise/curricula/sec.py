@@ -24,6 +24,7 @@ from rollwise.curricula.families.members import ArmMembers, ArmRounds
 from rollwise.curricula.families.rules import (
     CHOICE_RULES,
     GROUP_REWARDS,
+    TABLE_S1,
     ChoiceRule,
     GroupReward,
     checked_numbers,
@@ -31,8 +32,6 @@ from rollwise.curricula.families.rules import (
     own_shares,
     rule_name,
 )
-from rollwise.curricula.families.sec_settings import TABLE_S1
-from rollwise.curricula.families.strata import sample_of
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
@@ -191,10 +190,7 @@ class SEC(
     def _fit_limits(self) -> np.ndarray:
         """Centroids (K, d) of clusters, or the least difficulties (K - 1,) of all quantiles but the first."""
         if self.clusters is not None:
-            remedy = "add it, or give category=... or quantiles=..."
-            points = self.pool.require("embedding", "SEC with clusters", remedy)
-            some = sample_of(self.ties(np.arange(len(self.pool))), self.pool.ids)
-            return cluster_limits(points[some], self.clusters, self.rng["clusters"])
+            return cluster_limits(self.pool, self.clusters, self.ties(np.arange(len(self.pool))), self.rng["clusters"])
         if self.quantiles is not None:
             remedy = "add it, or give category=... or clusters=..."
             return quantile_limits(self.pool.require("difficulty", "SEC with quantiles", remedy), self.quantiles)

@@ -6,9 +6,7 @@ Curricula of curricula call these parts of their children.
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -18,7 +16,7 @@ from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.draws import ties
-from rollwise.options import Schedule, check_whole
+from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
 from rollwise.tickets import Evidence, Ledger, Purpose, RewardSpec, Ticket
@@ -56,8 +54,6 @@ class Flow(Consulting):
     expire_after: int | None
     _pool: PromptPool | None
     _warned_of_steps: bool = False
-    schedules: Mapping[str, Schedule] = MappingProxyType({})
-    """The options that change while training."""
 
     def _step_of(self, step: int | None) -> int:
         """The step that an `ask` with this argument is for; nothing changes."""
@@ -189,31 +185,6 @@ class Flow(Consulting):
     def set_reward_spec(self, spec: RewardSpec) -> None:
         """Rewards lie in the range of `spec` from now on."""
         self.reward_spec = spec
-
-    # ---- options that change ----
-
-    def present(self, option: float | Schedule) -> float:
-        """The value of an option at the step whose prompts are chosen, or whose outcomes are being settled."""
-        if not isinstance(option, Schedule):
-            return option
-        return option.at(step=self.told_step if self.told_step >= 0 else self.step, tokens=self.tokens)
-
-    def scheduled(self) -> dict[str, float]:
-        """The present value of each option that has a schedule."""
-        return {name: self.present(schedule) for name, schedule in self.schedules.items()}
-
-    @property
-    def counts_tokens(self) -> bool:
-        """Whether an option follows the number of tokens."""
-        return any(schedule.by == "tokens" for schedule in self.schedules.values())
-
-    def count_tokens(self, total: int) -> None:
-        """Say how many tokens training has seen so far, for schedules by tokens; a trainer does it before each step.
-
-        Raises:
-            ConfigError: no whole number >= 0. Nothing has changed then.
-        """
-        self.tokens = max(self.tokens, check_whole("total", total, least=0))
 
     def set_clock(self, now: int) -> None:
         """The present step is `now`."""

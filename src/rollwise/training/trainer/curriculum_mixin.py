@@ -113,8 +113,7 @@ class CurriculumMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, CheckpointMi
         self.group_observers = list(group_observers or [])
         if trackers := takers(self.args.report_to):
             self.group_observers.append(PromptTable(trackers, every=prompt_table_every))
-        self._scores = []
-        self._judge_batches, self.before_save, self.after_evaluation = [], [], []
+        self._judge_batches, self.before_save, self.after_evaluation, self._scores = [], [], [], []
         self._generations = self._clock = 0
         self._captured: dict[str, Any] | None = None
         self._id_column, self._screened = id_column, Screened()
