@@ -13,7 +13,6 @@ from rollwise.acquisition import moment_variance, success_bias
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
-from rollwise.errors import ConfigError
 from rollwise.estimators import ema
 from rollwise.options import Count, CountOrZero, PositiveShare, Range, Schedule, Share, Weight
 from rollwise.pool import PromptPool
@@ -52,7 +51,8 @@ class PrioritizedReplay(
         explore_unit: what is drawn uniformly: a whole "batch" (section 5), or each "prompt" of its own (section 4.2).
         explore_from: "heap", as in section 5; "all" includes both pools, as the authors' fork is said to.
         draw: "heap" takes the highest priorities; "proportional" draws by priority from a sum tree (section 4.2).
-        exponent: of the priority in a proportional draw: 0 is uniform, more than 1 nearer the heap (section 4.2).
+        exponent: of the priority in a proportional draw: 0 is uniform, more than 1 nearer the heap (section 4.2). The
+            heap goes by the order alone, which it leaves as it is.
         staleness: added to the priority for each step since a prompt was last rolled out (section 4.2).
 
     >>> pool = PromptPool(ids=["a", "b", "c"])
@@ -102,9 +102,6 @@ class PrioritizedReplay(
         self.retest_every, self.retest_solved, self.retest_unsolved = retest_every, retest_solved, retest_unsolved
         self.exploration, self.explore_from, self.draw = exploration, explore_from, draw
         self.retests, self.explore_unit, self.exponent, self.staleness = retests, explore_unit, exponent, staleness
-        if exponent != 1.0 and draw == "heap":
-            why = "where only the order of priorities counts"
-            raise ConfigError(f"exponent must be 1 with draw='heap', {why}, got {exponent:g}; give draw='proportional'")
         super().__init__(pool, **core)
 
     def build(self) -> None:
