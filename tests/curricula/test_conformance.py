@@ -35,6 +35,18 @@ class TestProportionalReplay(CurriculumConformance):
         return rw.PrioritizedReplay(pool, draw="proportional", initial_priority=float("inf"), tolerance=0.2, **core)
 
 
+class TestReplayWithRetestsBeside(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.PrioritizedReplay(pool, retests="extra", retest_every=2, explore_unit="prompt", **core)
+
+
+class TestReplayByAge(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        schedule: Any = [[0, 0.5], [10, 0.0]]
+        more: Any = {"draw": "proportional", "exponent": 0.5, "staleness": 0.01, "exploration": schedule}
+        return rw.PrioritizedReplay(pool, **more, **core)
+
+
 class TestMixture(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         lanes = {
@@ -53,6 +65,11 @@ class TestBOTS(CurriculumConformance):
 class TestBOTSWithKernelAndMeans(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.BOTS(pool, implicit="kernel", sampling="mean", **core)
+
+
+class TestSECByTypeAndDifficulty(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.SEC(pool, category=["category"], quantiles=3, **core)
 
 
 class TestSEC(CurriculumConformance):

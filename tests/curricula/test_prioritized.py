@@ -388,3 +388,84 @@ def test_flips_count_what_leaves_a_pool_and_survive_a_resume() -> None:
     del old["body"]["own"]["flips_solved"], old["body"]["own"]["flips_unsolved"]
     resumed.load_state_dict(old)
     assert resumed.metrics()["flips_solved"] == 0
+
+
+def test_exponent_by_hand() -> None:
+    """Priorities 4/16 and 3/16 of 2 and 1 of 4: squared, 16 to 9; so the first is drawn first in 16 of 25 cases."""
+    firsts: Counter[str] = Counter()
+    for seed in range(2000):
+        options: dict[str, Any] = {"draw": "proportional", "exponent": 2.0, "exploration": 0.0, "bias": 0.0}
+        replay = rw.PrioritizedReplay(pool_of(2), seed=seed, **options)
+        tell_all(replay, {"p0": 2, "p1": 1}, n=4)
+        (ticket,) = replay.ask(1)
+        firsts[ticket.prompt_id] += 1
+        assert ticket.propensity == pytest.approx({"p0": 16 / 25, "p1": 9 / 25}[ticket.prompt_id])
+    assert firsts["p0"] / 2000 == pytest.approx(16 / 25, abs=0.035)
+
+
+@pytest.mark.parametrize("draw", ["heap", "proportional"])
+def test_staleness_adds_to_the_priority_by_age(draw: Any) -> None:
+    """Told at step 1; at step 6, 5 steps older: 0.25 + 5 * 0.01 = 0.3, and 12/64 + 0.05 of one told at step 1 too."""
+    replay = rw.PrioritizedReplay(pool_of(2), exploration=0.0, staleness=0.01, bias=0.0, draw=draw)
+    tell_all(replay, {"p0": 4, "p1": 2})
+    for step in (2, 3, 4, 5, 6):
+        replay.ask(1, step=step, exclude=["p0", "p1"])
+    assert priorities(replay) == pytest.approx([0.3, 12 / 64 + 0.05])
+
+
+def test_a_stale_prompt_overtakes() -> None:
+    """One is told each step, 0.25 + 0.02; the other, of 0.1875 + 0.02 a step, is past 0.27 after 5 steps."""
+    replay = rw.PrioritizedReplay(pool_of(2), exploration=0.0, staleness=0.02, bias=0.0)
+    tell_all(replay, {"p0": 4, "p1": 2})
+    chosen = []
+    for _ in range(5):
+        (ticket,) = replay.ask(1)
+        chosen.append(ticket.prompt_id)
+        replay.tell([rw.Outcome(ticket.id, group({"p0": 4, "p1": 2}[ticket.prompt_id]))])
+    assert chosen == ["p0", "p0", "p0", "p0", "p1"]
+
+
+def test_retests_beside_the_batch() -> None:
+    """Section 4.1: probes of one solved and three unsolved, and a whole batch of the heap beside them."""
+    replay = rw.PrioritizedReplay(pool_of(10), exploration=0.0, retest_every=2, retests="extra")
+    tell_all(replay, {f"p{i}": 8 if i < 2 else 0 if i < 6 else 4 for i in range(10)})
+    assert replay.wants_probes
+    probes = replay.probe(8, step=2, n_rollouts=8)
+    assert sorted(t.lane for t in probes) == ["retest-solved", *["retest-unsolved"] * 3]
+    tickets = replay.ask(4)
+    assert {t.prompt_id for t in tickets} == {"p6", "p7", "p8", "p9"}
+    replay.tell([rw.Outcome(t.id, group(3)) for t in probes])
+    assert len(replay.pools()["heap"]) == 8  # those retested are mixed now, and come back
+    assert replay.probe(8, step=3) == []
+
+
+def test_retests_stay_in_the_batch_where_nobody_probes() -> None:
+    replay = rw.PrioritizedReplay(pool_of(6), exploration=0.0, retest_every=2, retests="extra")
+    tell_all(replay, {f"p{i}": 0 if i < 3 else 4 for i in range(6)})
+    assert [t.lane for t in replay.ask(4, step=2)] == [*["retest-unsolved"] * 3, "priority"]
+
+
+def test_exploring_by_prompt() -> None:
+    """A quarter of the places of every batch, not a quarter of the batches: 2000 places, 500 expected, sd 19."""
+    replay = rw.PrioritizedReplay(pool_of(40), exploration=0.25, explore_unit="prompt", seed=1)
+    tell_all(replay, {f"p{i}": 4 for i in range(40)})
+    explored = []
+    for _ in range(250):
+        tickets = replay.ask(8)
+        explored.append(sum(t.lane == "explore" for t in tickets))
+        replay.tell([rw.Outcome(t.id, group(4)) for t in tickets])
+    assert sum(explored) == pytest.approx(500, abs=80)
+    assert len(set(explored)) > 3
+
+
+@pytest.mark.parametrize(
+    "option", [{"retests": "extra"}, {"explore_unit": "prompt"}, {"staleness": 0.1}, {"exponent": 2.0}]
+)
+def test_new_options_are_saved_where_they_are_set(option: dict[str, Any]) -> None:
+    common: dict[str, Any] = {"draw": "proportional"}
+    plain, other = (rw.PrioritizedReplay(pool_of(3), **common, **more) for more in ({}, option))
+    (name,) = option
+    assert name not in plain.state_dict()["options"]
+    for one, two in ((plain, other), (other, plain)):
+        with pytest.raises(rw.StateError, match=name):
+            one.load_state_dict(two.state_dict())

@@ -2,6 +2,7 @@
 
 import json
 from collections import Counter
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -477,7 +478,6 @@ def _asked_and_lost(sec: rw.SEC, k: int) -> list[rw.Ticket]:
         {"within": "shuffled"},
         {"pool_multiplier": 8, "within": "exhaust"},
         {"clusters": 2, "quantiles": 2},
-        {"clusters": 2, "category": "topic"},
     ],
 )
 def test_bad_options_of_the_variants_are_named(options: dict[str, Any]) -> None:
@@ -536,3 +536,75 @@ class TestMetisWithUCBOverClusters(CurriculumConformance):
 class TestSEC2D(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.SEC(pool, columns=("category", "difficulty"), **core)
+
+
+def test_arms_of_type_and_estimated_difficulty() -> None:
+    """Two types and two halves by difficulty: three of the four combinations have a prompt."""
+    columns = {"type": ["zebra", "arc", "zebra", "arc"], "difficulty": [0.1, 0.2, 0.8, 0.3]}
+    pool = rw.PromptPool(ids=list("abcd"), columns=columns)
+    sec = rw.SEC(pool, category=["type"], quantiles=2, seed=0)
+    assert sec.values() == {"arc | difficulty 0": 0, "arc | difficulty 1": 0, "zebra | difficulty 0": 0} | {
+        "zebra | difficulty 1": 0
+    }
+    assert sec.arm_of.tolist() == [2, 0, 3, 1]
+    assert sec.grouped_by == ("type", "difficulty")
+    vectors = np.array([[0.0], [1.0], [0.0], [1.0]])
+    clustered = rw.SEC(
+        rw.PromptPool(ids=list("abcd"), columns={**columns, "embedding": vectors}), category="type", clusters=2
+    )
+    assert len(clustered.values()) == 2  # all zebras are of one cluster, all others of the other
+
+
+def test_a_state_of_combined_arms_is_refused_by_others() -> None:
+    columns = {"category": ["x", "y"], "difficulty": [0.1, 0.9]}
+    pool = rw.PromptPool(ids=["a", "b"], columns=columns)
+    alone, combined = rw.SEC(pool, quantiles=2), rw.SEC(pool, category=["category"], quantiles=2)
+    with pytest.raises(rw.StateError, match="combined"):
+        alone.load_state_dict(combined.state_dict())
+    alone.load_state_dict(combined.state_dict(), strict=False)
+
+
+@pytest.mark.parametrize(
+    ("preset", "alpha", "tau"),
+    [("countdown-3b", 0.5, 1.0), ("math-3b", 0.2, 1.0), ("math-7b", 0.5, 0.4), ("multi-task", 0.5, 0.2)],
+)
+def test_table_s1_by_name(preset: str, alpha: float, tau: float) -> None:
+    sec = rw.make_curriculum("sec", preset=preset)
+    assert (sec.options["learning_rate"], sec.options["temperature"]) == (alpha, tau)
+
+
+def test_token_means_of_advantages() -> None:
+    """Algorithm 1, line 13: rollouts of mean |A| (1 + 3) / 2 = 2 and 4 give (2 + 4) / 2 = 3; Q = 0.5 * 3."""
+    sec = rw.SEC(rw.PromptPool(ids=["a"], columns={"category": ["x"]}), advantage="told")
+    (ticket,) = sec.ask(1)
+    sec.tell([rw.Outcome(ticket.id, [1, 0], advantages=[[1.0, -3.0], np.array([4.0])])])
+    assert sec.values() == {"x": 1.5}
+    (ticket,) = sec.ask(1)
+    for wrong in ([[1.0], []], [[1.0], [float("nan")]], [[1.0]], [[1.0], ["x"]], [[1e300], [1.0]]):
+        with pytest.raises(rw.RewardError, match="advantages of ticket"):
+            sec.tell([rw.Outcome(ticket.id, [1, 0], advantages=wrong)])
+
+
+def test_a_reward_and_a_choice_of_ones_own(tmp_path: Path) -> None:
+    """Paid in the solved share, 0.25 and 0.75; weights of value squared: (1/8)^2 to (3/8)^2, that is 1 to 9."""
+    own = tmp_path / "own.py"
+    own.write_text(
+        "def solved(evidence):\n    return evidence.solved\n\ndef squared(values, counts):\n    return values**2\n"
+    )
+    pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x", "y"]})
+    by_name = {"advantage": f"{own}:solved", "choice": f"{own}:squared"}
+    by_object = {"advantage": lambda evidence: evidence.solved, "choice": lambda values, counts: values**2}
+    for options in (by_name, by_object):
+        sec = rw.SEC(pool, seed=0, **options)
+        rewards = {"a": [1, 0, 0, 0], "b": [1, 1, 1, 0]}
+        sec.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in sec.ask(2)])
+        assert sec.values() == {"x": 0.125, "y": 0.375}
+        (ticket,) = sec.ask(1)
+        assert ticket.propensity == pytest.approx({"a": 0.1, "b": 0.9}[ticket.prompt_id])
+        with pytest.raises(rw.StateError, match="choice"):
+            rw.SEC(pool).load_state_dict(sec.state_dict())
+    bad = rw.SEC(pool, choice=lambda values, counts: -1.0 - values)
+    with pytest.raises(rw.ConfigError, match="must give 2 finite numbers >= 0"):
+        bad.ask(1)
+    with pytest.raises(rw.ConfigError, match="choice must be a function, file.py:name, or one of boltzmann"):
+        rw.SEC(choice="greedy")

@@ -29,7 +29,7 @@ from rollwise.estimators import (
     make_conjugate,
     prior_from_pool,
 )
-from rollwise.options import Count, Positive, PositiveShare, Share, Weight
+from rollwise.options import Count, Positive, PositiveShare, Schedule, Share, Weight
 from rollwise.pool import PromptPool
 
 _STRENGTH = 4.0  # rollouts that a prompt's own prior stands for, besides the family's
@@ -64,7 +64,8 @@ class BOTS(
         prior_strength: rollouts that a rate stands for in a prior for each prompt (default 4).
         levels: of a Dirichlet: the scores that rewards take (default 0, 0.1, 1).
         reward_sd: of a Gaussian: sigma, the standard deviation of a rollout's score (default 0.25).
-        adaptive: lambda and rho follow the outcomes from the given values on (appendix E.4.2); see `Adaptation`.
+        adaptive: lambda and rho move from the given values on (appendix E.4.2): True: they follow the outcomes;
+            "score": the score on the evaluation set, which a trainer gives by `note_score`; see `Adaptation`.
         capability: mu_t of a batch: "ratio" of means (section 3.3), or "least-squares" over its prompts.
         capability_by: a column of domains, as "category": each has a coefficient, shrunk to the common one; None: one
             for all (the paper's); see `Interpolation`.
@@ -79,14 +80,14 @@ class BOTS(
     """
 
     belief: Conjugate
-    unsaved_if_none = frozenset({"implicit_shares", "references", "prior_strength", "capability_by"})
+    saved_if_set = frozenset({"implicit_shares", "references", "prior_strength", "capability_by"})
 
     def __init__(
         self,
         pool: PromptPool | None = None,
         *,
-        forgetting: Share = 0.1,
-        implicit_weight: Share = 0.1,
+        forgetting: Share | Schedule = 0.1,
+        implicit_weight: Share | Schedule = 0.1,
         sampling: Literal["thompson", "mean"] = "thompson",
         target: Share = 0.5,
         acquisition: Literal["target", "variance", "uncertainty"] = "target",
@@ -98,7 +99,7 @@ class BOTS(
         prior_strength: Positive | None = None,
         levels: tuple[float, ...] | None = None,
         reward_sd: float | None = None,
-        adaptive: bool = False,
+        adaptive: bool | Literal["score"] = False,
         capability: Literal["ratio", "least-squares"] = "ratio",
         capability_by: str | None = None,
         momentum: Share = 0.9,
@@ -106,12 +107,13 @@ class BOTS(
         kernel_temperature: Positive | Literal["fit"] = "fit",
         features: Features = "unit",
         draw: Draw = "top",
-        temperature: Positive = 1e-3,
+        temperature: Positive | Schedule = 1e-3,
         candidate_multiplier: Count | None = None,
         update: Literal["all", "told"] = "all",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.adaptation = Adaptation(forgetting=forgetting, implicit_weight=implicit_weight, adaptive=adaptive)
+        self.forgetting, self.implicit_weight = forgetting, implicit_weight
+        self.adaptation = _adaptation(adaptive, forgetting=forgetting, implicit_weight=implicit_weight)
         self.target, self.acquisition, self.update, self.lane = target, acquisition, update, sampling
         kernel = {"temperature": kernel_temperature, "features": features}
         domains = {"references": references, "category": capability_by}
@@ -149,7 +151,7 @@ class BOTS(
             self.evidence_maker,
             self.pool,
             auto=self.options["implicit"] == "auto",
-            weight=self.adaptation.implicit_weight,
+            weight=_greatest(self.implicit_weight),
             seed=lambda: int(self.rng["implicit"].integers(2**63)),
         )
 
@@ -171,15 +173,24 @@ class BOTS(
         slots, count, rates = self.belief.heard()
         if not len(slots):
             return [p.copy() for p in self.belief.parameters]
-        source, rho = self.evidence_source, self.adaptation.implicit_weight
+        source, (lambda_, rho) = self.evidence_source, self._coefficients()
         implied = checked_rates(source, slots, rates, len(self.pool)) if source is not None and rho else None
         return self.belief.updated(  # equations 1 and 3 (5 is the interpolation's); by equation 4, a Beta stays a Beta
-            forgetting=self.adaptation.forgetting,
+            forgetting=lambda_,
             implicit_weight=rho,
             implied=implied,
             n=float(count.mean()),
             told_only=self.update == "told",
         )
+
+    def _coefficients(self) -> tuple[float, float]:
+        """The present lambda and rho."""
+        if self.adaptation.adaptive:
+            return self.adaptation.forgetting, self.adaptation.implicit_weight
+        return self.present(self.forgetting), self.present(self.implicit_weight)
+
+    def note_score(self, score: float) -> None:
+        self.adaptation.note_score(score)
 
     def end_step(self) -> None:
         slots, count, rates = self.belief.heard()
@@ -245,3 +256,16 @@ class BOTS(
             self._begin_priors(added)
         self.adaptation.load_state_dict(state["adaptation"])
         super().load_own_state(state, added)
+
+
+def _adaptation(adaptive: bool | Literal["score"], **coefficients: float | Schedule) -> Adaptation:
+    """What moves the coefficients; where they have schedules, nothing else may."""
+    for name, value in coefficients.items():
+        if adaptive and isinstance(value, Schedule):
+            raise ConfigError(f"{name} must be a number with adaptive={adaptive!r}, which moves it, got a schedule")
+    first = {name: v.points[0][1] if isinstance(v, Schedule) else v for name, v in coefficients.items()}
+    return Adaptation(**first, adaptive=adaptive)
+
+
+def _greatest(value: float | Schedule) -> float:
+    return max(at for _, at in value.points) if isinstance(value, Schedule) else value

@@ -25,7 +25,7 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError
 from rollwise.judges import Judge, Prompts
-from rollwise.options import Count, Share
+from rollwise.options import Count, Schedule, Share
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
@@ -92,7 +92,7 @@ class FrontierReplay(
         goldilocks_range: tuple[float, float] = (0.25, 0.75),
         taxonomy_weights: Mapping[str, float] | None = None,
         embedding: str | Embedder = "embedding",
-        replay_ratio: Share = 0.10,
+        replay_ratio: Share | Schedule = 0.10,
         memory_size: Count = 512,
         least_memory: Count = 32,
         candidates: Count = 64,
@@ -142,7 +142,7 @@ class FrontierReplay(
     @property
     def rho(self) -> float:
         """The present share of a batch that is retrieved."""
-        return self.ratio(self.replay_ratio, most=self.adaptive_ratio)
+        return self.ratio(self.present(self.replay_ratio), most=self.adaptive_ratio)
 
     def _make_bank(self) -> Bank:
         tie = ties(self.rng.seed, self.id_hashes, np.zeros(len(self.pool), dtype=np.int64))

@@ -14,7 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores
 from rollwise.estimators import ema
-from rollwise.options import Count, CountOrZero, PositiveShare, Range, Share
+from rollwise.options import Count, CountOrZero, PositiveShare, Range, Schedule, Share, Weight
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 
@@ -45,9 +45,15 @@ class PrioritizedReplay(
         retest_every: steps between retests (section 5: 10).
         retest_solved: prompts retested from the solved pool each time (section 5: 1).
         retest_unsolved: prompts retested from the unsolved pool each time (section 5: 3).
+        retests: "batch": they take places of the batch, as in the authors' sampler; "extra": they come beside it, as
+            probes that are not trained on (section 4.1). A loop that never calls `probe` has them in the batch.
         exploration: share of the steps whose batches are drawn uniformly (section 5: 12.5 %).
+        explore_unit: what is drawn uniformly: a whole "batch" (section 5), or each "prompt" of its own (section 4.2).
         explore_from: "heap", as in section 5; "all" includes both pools, as the authors' fork is said to.
         draw: "heap" takes the highest priorities; "proportional" draws by priority from a sum tree (section 4.2).
+        exponent: of the priority in a proportional draw: 0 is uniform, more than 1 nearer the heap (section 4.2). The
+            heap goes by the order alone, which it leaves as it is.
+        staleness: added to the priority for each step since a prompt was last rolled out (section 4.2).
 
     >>> pool = PromptPool(ids=["a", "b", "c"])
     >>> replay = PrioritizedReplay(pool, seed=0)
@@ -65,6 +71,8 @@ class PrioritizedReplay(
         "tested": (np.int64, 0),
     }
 
+    saved_if_set = frozenset({"retests", "explore_unit", "exponent", "staleness"})
+
     def __init__(
         self,
         pool: PromptPool | None = None,
@@ -76,9 +84,13 @@ class PrioritizedReplay(
         retest_every: Count = 10,
         retest_solved: CountOrZero = 1,
         retest_unsolved: CountOrZero = 3,
-        exploration: Share = 0.125,
+        exploration: Share | Schedule = 0.125,
         explore_from: Literal["heap", "all"] = "heap",
         draw: Literal["heap", "proportional"] = "heap",
+        retests: Literal["batch", "extra"] = "batch",
+        explore_unit: Literal["batch", "prompt"] = "batch",
+        exponent: Weight = 1.0,
+        staleness: Weight = 0.0,
         **core: Unpack[CoreOptions],
     ) -> None:
         self.ema_weight, self.initial_priority, self.bias, self.tolerance = (
@@ -89,6 +101,7 @@ class PrioritizedReplay(
         )
         self.retest_every, self.retest_solved, self.retest_unsolved = retest_every, retest_solved, retest_unsolved
         self.exploration, self.explore_from, self.draw = exploration, explore_from, draw
+        self.retests, self.explore_unit, self.exponent, self.staleness = retests, explore_unit, exponent, staleness
         super().__init__(pool, **core)
 
     def build(self) -> None:
@@ -99,18 +112,20 @@ class PrioritizedReplay(
         self.untested = {SOLVED: MaxTree(n), UNSOLVED: MaxTree(n)}
         self.due = {SOLVED: 0, UNSOLVED: 0}
         self.last_round = 0
+        self.free = np.zeros(n, dtype=bool)
+        self.aged_at = self.probed_at = -1  # the steps of the present ages, and of the last call of `probe`
         self.warned = False
         self.flips = {SOLVED: 0, UNSOLVED: 0}  # how often a prompt has left each pool
 
     # ---- ask: section 3, step 1, with sections 4.1 and 4.2 ----
 
     def select(self, k: int) -> Picks:
-        parts = [self._retests(SOLVED, k)]
-        parts.append(self._retests(UNSOLVED, k - len(parts[0])))
-        left = k - sum(map(len, parts))
-        if self.decided_at != self.step:
-            self.exploring, self.decided_at = bool(self.rng["explore"].random() < self.exploration), self.step
-        parts.append(self._explore(left) if self.exploring else self._highest(left))
+        self._age()
+        beside = self.retests == "extra" and self.probed_at == self.step
+        parts = [] if beside else self._all_retests(k)
+        parts.append(self._explore(self._to_explore(k - sum(map(len, parts)))))
+        if self.explore_unit == "prompt" or not self.exploring:
+            parts.append(self._highest(k - sum(map(len, parts))))
         left = k - sum(map(len, parts))
         if left and not self.warned:
             self.warned = True
@@ -124,6 +139,29 @@ class PrioritizedReplay(
             left = k - sum(map(len, parts))
             parts.append(self._longest_untested(pool, left, f"refill-{_POOL_NAMES[pool]}"))
         return Picks.join(parts)
+
+    def _to_explore(self, left: int) -> int:
+        """How many of the places left are drawn uniformly."""
+        exploration = self.present(self.exploration)
+        if self.explore_unit == "prompt":
+            return int(self.rng["explore"].binomial(left, exploration))
+        if self.decided_at != self.step:
+            self.exploring, self.decided_at = bool(self.rng["explore"].random() < exploration), self.step
+        return left if self.exploring else 0
+
+    @property
+    def wants_probes(self) -> bool:
+        return self.retests == "extra"
+
+    def select_probes(self, k: int) -> Picks:
+        if self.retests == "batch":
+            return Picks.join([])
+        self.probed_at = self.step
+        return Picks.join(self._all_retests(k))
+
+    def _all_retests(self, k: int) -> list[Picks]:
+        solved = self._retests(SOLVED, k)
+        return [solved, self._retests(UNSOLVED, k - len(solved))]
 
     def _retests(self, pool: int, room: int) -> Picks:
         now = self.step // self.retest_every
@@ -166,13 +204,28 @@ class PrioritizedReplay(
             self.flips[pool] += int(np.count_nonzero((before == pool) & (now != pool)))
         self.columns["pool"][slots] = now
 
+    def observe_probes(self, evidence: Evidence) -> None:
+        self.observe(evidence)
+
+    def _age(self) -> None:
+        """Every step, give the prompts in the heap the priority that their age has now."""
+        if self.staleness and self.aged_at != self.step:
+            self.aged_at = self.step
+            slots = np.flatnonzero(self.free & (self.columns["pool"] == HEAP))
+            self.by_priority.set(slots, self._keys(slots))
+
     def priority(self, slots: np.ndarray) -> np.ndarray:
-        """Omega (K,): the averaged variance plus the success bias; the initial priority where nothing is known."""
+        """Omega (K,): the averaged variance plus the success bias; the initial priority where nothing is known.
+
+        With `staleness`, that times the steps since the prompt was last rolled out is added.
+        """
         mean, square = self.columns["mean"][slots], self.columns["square"][slots]
         known = moment_variance(mean, square) + success_bias(mean, self.bias)
-        return np.where(np.isnan(mean), self.initial_priority, known)
+        omega = np.where(np.isnan(mean), self.initial_priority, known)
+        return omega + self.staleness * (self.step - self.columns["tested"][slots]) if self.staleness else omega
 
     def hold(self, slots: np.ndarray) -> None:
+        self.free[slots] = False
         home = self.columns["pool"][slots]
         heap = slots[home == HEAP]
         if len(heap):
@@ -183,6 +236,7 @@ class PrioritizedReplay(
                 tree.set(there, 0)
 
     def release(self, slots: np.ndarray) -> None:
+        self.free[slots] = True
         home = self.columns["pool"][slots]
         heap = slots[home == HEAP]
         if len(heap):
@@ -198,7 +252,8 @@ class PrioritizedReplay(
     def _keys(self, slots: np.ndarray) -> np.ndarray:
         omega = self.priority(slots)
         if isinstance(self.by_priority, SumTree):
-            return np.asarray(np.clip(omega, *_WEIGHTS))
+            weights = omega if self.exponent == 1.0 else omega**self.exponent
+            return np.asarray(np.clip(weights, *_WEIGHTS))
         return pack(rank_of_scores(omega), self.ties(slots))
 
     # ---- looking inside, saving ----
@@ -235,10 +290,12 @@ class PrioritizedReplay(
     def own_state(self) -> dict[str, Any]:
         due = {"due_solved": self.due[SOLVED], "due_unsolved": self.due[UNSOLVED], "last_round": self.last_round}
         flips = {"flips_solved": self.flips[SOLVED], "flips_unsolved": self.flips[UNSOLVED]}
-        return {**due, **flips, "exploring": self.exploring, "decided_at": self.decided_at}
+        probed = {"probed_at": self.probed_at} if self.retests == "extra" else {}
+        return {**due, **flips, "exploring": self.exploring, "decided_at": self.decided_at, **probed}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.due = {SOLVED: int(state["due_solved"]), UNSOLVED: int(state["due_unsolved"])}
         self.flips = {SOLVED: int(state.get("flips_solved", 0)), UNSOLVED: int(state.get("flips_unsolved", 0))}
         self.last_round = int(state["last_round"])
         self.exploring, self.decided_at = bool(state["exploring"]), int(state["decided_at"])
+        self.probed_at = int(state.get("probed_at", -1))

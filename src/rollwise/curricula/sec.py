@@ -16,17 +16,27 @@ from rollwise.curricula.families.arms import (
     draw_arms,
     draw_greatest,
     exact,
+    highest_bounds,
     pay_of,
-    upper_bounds,
 )
+from rollwise.curricula.families.divisions import cluster_limits, crossed, divide_by_limits, quantile_limits
 from rollwise.curricula.families.members import ArmMembers, ArmRounds
-from rollwise.curricula.families.strata import sample_of
+from rollwise.curricula.families.rules import (
+    CHOICE_RULES,
+    GROUP_REWARDS,
+    TABLE_S1,
+    ChoiceRule,
+    GroupReward,
+    checked_numbers,
+    own_rule,
+    own_shares,
+    rule_name,
+)
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
-from rollwise.estimators.clusters import kmeans, nearest
 from rollwise.moved import present_names
-from rollwise.options import Count, Positive, PositiveShare, Range, Share, Weight, constructor_names
+from rollwise.options import Count, Positive, PositiveShare, Range, Schedule, Share, Weight, constructor_names
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
 from rollwise.tickets.evidence import Evidence
@@ -47,10 +57,13 @@ class SEC(
     Args:
         pool: needs `category`, or `embedding` for clusters, or `difficulty` for quantiles.
         category: the column whose values are the categories; several: each combination is one (SEC-2D, section 3.3).
+            Given with clusters or quantiles, each combination with these is one; `["category"]` for that column.
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
-        advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's.
-        choice: "boltzmann" (section 2.3); "ucb" and "thompson" are future work in section 5.
+        advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's. Or
+            a reward of your own: from the `Evidence` of M groups (M,) numbers; a function, or its `file.py:name`.
+        choice: "boltzmann" (section 2.3); "ucb" and "thompson" are future work in section 5. Or your own rule: from the
+            values (C,) and numbers of groups (C,) weights (C,) >= 0; a function, or its `file.py:name`.
         ucb_scale: weight of UCB's bonus; 1 is the greatest mean |A| of a group in "std", 0.5 in "centred".
         prior_sd: standard deviation of Thompson's belief about a category never drawn.
         discount: how much a group still counts a step later, in UCB's counts and Thompson's beliefs.
@@ -69,15 +82,11 @@ class SEC(
     """
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
-        "metis": {
-            "quantiles": 10,
-            "learning_rate": 0.5,
-            "temperature": 0.4,
-            "one_category": True,
-            "pool_multiplier": 8,
-        },
+        "metis": {"quantiles": 10, "learning_rate": 0.5, "temperature": 0.4}
+        | {"one_category": True, "pool_multiplier": 8},
+        **{name: {"learning_rate": alpha, "temperature": tau} for name, (alpha, tau) in TABLE_S1.items()},
     }
-    """Named settings; `with_preset` joins them with options of one's own."""
+    """Named settings: METIS's, and those of table S1 and appendix B by task and model."""
 
     def __init__(
         self,
@@ -85,9 +94,9 @@ class SEC(
         *,
         category: str | Sequence[str] = "category",
         learning_rate: PositiveShare = 0.5,
-        temperature: Positive = 1.0,
-        advantage: Literal["told", "centred", "std"] = "std",
-        choice: Literal["boltzmann", "ucb", "thompson"] = "boltzmann",
+        temperature: Positive | Schedule = 1.0,
+        advantage: Literal["told", "centred", "std"] | str | GroupReward = "std",
+        choice: Literal["boltzmann", "ucb", "thompson"] | str | ChoiceRule = "boltzmann",
         ucb_scale: Weight = 1.0,
         prior_sd: Annotated[float, Range(0.0, 1e6, open_low=True)] = 1.0,
         discount: Share = 0.95,
@@ -100,21 +109,23 @@ class SEC(
     ) -> None:
         self.arm_columns = check_category(category)
         self.learning_rate, self.temperature = learning_rate, temperature
-        self.advantage, self.choice = advantage, choice
+        self.advantage, self.choice = rule_name(advantage), rule_name(choice)
+        self.own_reward = own_rule("advantage", advantage, GROUP_REWARDS, ("told", "centred", "std"))
+        self.own_choice = own_rule("choice", choice, CHOICE_RULES, ("boltzmann", "ucb", "thompson"))
         self.learns_from = "advantages" if advantage == "told" else "rewards"
         self.ucb_scale, self.prior_sd, self.discount = ucb_scale, prior_sd, discount
         self.clusters, self.quantiles, self.within = clusters, quantiles, within
         self.one_category, self.pool_multiplier = one_category, pool_multiplier
         if clusters is not None and quantiles is not None:
             raise ConfigError(f"give clusters or quantiles, not both, got {clusters} and {quantiles}")
-        if (clusters or quantiles) and self.arm_columns != ("category",):
-            raise ConfigError(f"give category, clusters or quantiles, not several of them, got category={category!r}")
+        self.crossed = bool(clusters or quantiles) and category != "category"
         if within == "exhaust" and pool_multiplier is not None and not one_category:
             why = "which goes through whole categories"
             raise ConfigError(f"pool_multiplier must be None with within='exhaust', {why}, got {pool_multiplier}")
         if within == "exhaust":
             self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
-        super().__init__(pool, options={"category": list(self.arm_columns)}, **core)
+        own: dict[str, Any] = {"category": list(self.arm_columns), "advantage": self.advantage, "choice": self.choice}
+        super().__init__(pool, options=own | ({"combined": True} if self.crossed else {}), **core)
 
     @classmethod
     def metis(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:
@@ -149,7 +160,8 @@ class SEC(
 
     @property
     def grouped_by(self) -> tuple[str, ...]:
-        return ("embedding",) if self.clusters else ("difficulty",) if self.quantiles else self.arm_columns
+        made = ("embedding",) if self.clusters else ("difficulty",) if self.quantiles else ()
+        return (*self.arm_columns, *made) if self.crossed else made or self.arm_columns
 
     def build(self) -> None:
         self.limits = self._fit_limits()
@@ -162,16 +174,13 @@ class SEC(
         self.past = np.zeros((3, len(self.arms)))  # the same of the steps before, discounted
 
     def divide(self) -> tuple[list[str], np.ndarray]:
-        if self.clusters is not None:
-            of = nearest(self.pool.columns["embedding"], self.limits)
-            return [f"cluster {i}" for i in range(len(self.limits))], of
-        if self.quantiles is not None:
-            of = np.searchsorted(self.limits, self.pool.columns["difficulty"], side="right")
-            return [f"difficulty {i}" for i in range(len(self.limits) + 1)], of
-        return self.arms_in_columns(
-            self.arm_columns,
-            "add it, name another with category=..., or have some made with clusters=... or quantiles=...",
-        )
+        if not (self.clusters or self.quantiles):
+            remedy = "add it, name another with category=..., or have some made with clusters=... or quantiles=..."
+            return self.arms_in_columns(self.arm_columns, remedy)
+        made = divide_by_limits(self.pool, self.limits)
+        if not self.crossed:
+            return made
+        return crossed(self.arms_in_columns(self.arm_columns, "add it, or name another with category=..."), made)
 
     def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
         if self.within == "exhaust":
@@ -181,25 +190,18 @@ class SEC(
     def _fit_limits(self) -> np.ndarray:
         """Centroids (K, d) of clusters, or the least difficulties (K - 1,) of all quantiles but the first."""
         if self.clusters is not None:
-            points = self.pool.require(
-                "embedding", "SEC with clusters", "add it, or give category=... or quantiles=..."
-            )
-            some = sample_of(self.ties(np.arange(len(self.pool))), self.pool.ids)
-            return kmeans(points[some], self.clusters, self.rng["clusters"])
+            return cluster_limits(self.pool, self.clusters, self.ties(np.arange(len(self.pool))), self.rng["clusters"])
         if self.quantiles is not None:
-            level = np.sort(
-                self.pool.require("difficulty", "SEC with quantiles", "add it, or give category=... or clusters=...")
-            )
-            first = level[np.arange(1, self.quantiles) * len(level) // self.quantiles]
-            return np.unique(first[first > level[0]])
+            remedy = "add it, or give category=... or clusters=..."
+            return quantile_limits(self.pool.require("difficulty", "SEC with quantiles", remedy), self.quantiles)
         return np.empty(0)
 
     # ---- ask: Algorithm 1, lines 3 to 8 ----
 
     def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         n = 1 if self.one_category else k
-        if self.choice == "boltzmann":
-            share = boltzmann_among(self.q, self.temperature, left)
+        if self.choice == "boltzmann" or self.own_choice is not None:
+            share = self._shares(left)
             if self.one_category:
                 arms = draw_arms(self.rng["category"], share, 1)
             else:  # n draws at once
@@ -208,7 +210,8 @@ class SEC(
                 arms = np.repeat(some, wanted[some])
             chances = share[arms]
         elif self.choice == "ucb":
-            arms, chances = self._highest_bounds(n, left, flying)
+            counts = self.past[0] + self.new[0] + flying
+            arms, chances = highest_bounds(self.rng["category"], self.q, counts, self.ucb_scale, left, n)
         else:
             arms, chances = self._thompson(n, left), np.full(n, np.nan)
         if self.one_category:
@@ -216,22 +219,12 @@ class SEC(
             arms, chances = np.repeat(arms, 1 + more), np.concatenate([chances, np.ones(more)])
         return arms, chances
 
-    def _highest_bounds(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """K arms one after another, each that of the highest bound with those before it counted."""
-        counts = self.past[0] + self.new[0] + flying
-        left, total = left.copy(), float(counts.sum()) + k
-        bound = np.where(left > 0, upper_bounds(self.q, counts, self.ucb_scale, total), -np.inf)
-        arms, chances = np.empty(k, dtype=np.int64), np.ones(k)
-        for i in range(k):
-            highest = np.flatnonzero(bound == bound.max())
-            at = int(self.rng["category"].integers(len(highest))) if len(highest) > 1 else 0
-            arm = arms[i] = highest[at]
-            chances[i] = 1.0 / len(highest)
-            counts[arm] += 1.0
-            left[arm] -= 1
-            one = slice(arm, arm + 1)
-            bound[one] = upper_bounds(self.q[one], counts[one], self.ucb_scale, total) if left[arm] > 0 else -np.inf
-        return arms, chances
+    def _shares(self, left: np.ndarray) -> np.ndarray:
+        """The arms' probabilities (C,), by Boltzmann or the user's rule; 0 where no prompt is left."""
+        if self.own_choice is None:
+            return boltzmann_among(self.q, self.present(self.temperature), left)
+        counts = self.past[0] + self.new[0]
+        return own_shares(self.own_choice, f"choice {self.choice}", self.q, counts, left)
 
     def _thompson(self, k: int, left: np.ndarray) -> np.ndarray:
         """K arms, each the greatest of one draw from every arm's belief."""
@@ -242,10 +235,15 @@ class SEC(
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        pay = exact(pay_of(judged, self.advantage))
+        pay = exact(self._pay(judged))
         arms = self.arm_of[judged.slots]
         for row, numbers in zip(self.new, (np.ones(len(pay)), pay, exact(pay * pay)), strict=True):
             np.add.at(row, arms, numbers)
+
+    def _pay(self, judged: Evidence) -> np.ndarray:
+        if self.own_reward is None:
+            return pay_of(judged, self.advantage)
+        return checked_numbers(f"advantage {self.advantage}", self.own_reward(judged), len(judged))
 
     def end_step(self) -> None:
         self.q = self._updated()
@@ -267,19 +265,23 @@ class SEC(
     def own_metrics(self) -> dict[str, float]:
         """Value and share (Boltzmann) or count (otherwise) of the categories, of the 50 of greatest value at most."""
         if self.choice == "boltzmann":
-            return self.arm_metrics(self.q, value=self.q, share=boltzmann(self.q, self.temperature))
+            return self.arm_metrics(self.q, value=self.q, share=boltzmann(self.q, self.present(self.temperature)))
         return self.arm_metrics(self.q, value=self.q, count=self.past[0])
+
+    @property
+    def _divided_by(self) -> list[Any]:
+        return [self.clusters, self.quantiles, *(self.arm_columns if self.crossed else ())]
 
     def own_state(self) -> dict[str, Any]:
         return {
-            "divided_by": [self.clusters, self.quantiles],
+            "divided_by": self._divided_by,
             "limits": encode_array(self.limits),
             "arms": encode_strings(self.arms),
             "numbers": encode_array(np.concatenate([self.q[None], self.new, self.past])),
         }
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        if state["divided_by"] != [self.clusters, self.quantiles]:
+        if state["divided_by"] != self._divided_by:
             return  # loaded with strict=False: the categories are others, and nothing is known about them
         if self.clusters or self.quantiles:
             self.limits = decode_array(state["limits"])

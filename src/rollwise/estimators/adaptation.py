@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from rollwise.options import Declared, Share
 
-_MOMENTUM = 0.9
+_MOMENTUM, _SCORE_MOMENTUM = 0.9, 0.5
 _FORGETTING = (0.01, 0.5)
 
 
@@ -37,15 +37,20 @@ class Adaptation(Declared):
 
     Both start from the given values and move from the first step with outcomes on.
 
+    With `adaptive="score"`, for "validation performance", they follow the score on an evaluation set instead. G is the
+    average gain from one evaluation to the next, with momentum 0.5, and G* the greatest it has been; f = G / G* is put
+    into [0, 1]. Then lambda = 0.01 + f (lambda_0 - 0.01), where lambda_0 > 0.01, and rho = f rho_0: while the score
+    rises as fast as ever, nothing changes; once it is level, beliefs keep what they know, by their own outcomes.
+
     Args:
         forgetting: lambda, or its first value.
         implicit_weight: rho_0.
-        adaptive: whether they move.
+        adaptive: whether they move: with the outcomes, or with the "score" of evaluations.
     """
 
-    def __init__(self, *, forgetting: Share, implicit_weight: Share, adaptive: bool) -> None:
+    def __init__(self, *, forgetting: Share, implicit_weight: Share, adaptive: bool | Literal["score"]) -> None:
         self.forgetting, self.implicit_weight, self.adaptive = forgetting, implicit_weight, adaptive
-        self._rho = self.implicit_weight
+        self._lambda, self._rho = forgetting, implicit_weight
         self.averages: dict[str, float] = {}  # "error", "chance", "implied_error"
 
     def learn(
@@ -68,7 +73,7 @@ class Adaptation(Declared):
             variance: (B,) of one rollout's score, as they expected it.
             implied: (B,) what the implicit estimator predicted; None if nothing.
         """
-        if not self.adaptive or not len(rates):
+        if self.adaptive is not True or not len(rates):
             return
         self._average("error", float(np.mean((rates - mean) ** 2)))
         self._average("chance", float(np.mean(sd**2 + variance / count)))
@@ -78,6 +83,23 @@ class Adaptation(Declared):
             self._average("implied_error", float(np.mean((rates - implied) ** 2)))
             both = error + self.averages["implied_error"]
             self.implicit_weight = min(1.0, self._rho * 2.0 * error / both) if both > 0 else self._rho
+
+    def note_score(self, score: float) -> None:
+        """Follow the score of an evaluation, in [0, 1]; the first is what the second is compared with."""
+        if self.adaptive != "score":
+            return
+        before = self.averages.get("score")
+        self.averages["score"] = score
+        if before is None:
+            return
+        gain = score - before
+        gain = _SCORE_MOMENTUM * self.averages.get("gain", gain) + (1.0 - _SCORE_MOMENTUM) * gain
+        greatest = max(gain, self.averages.get("greatest_gain", 0.0))
+        self.averages |= {"gain": gain, "greatest_gain": greatest}
+        rising = max(0.0, gain) / greatest if greatest > 0 else 0.0
+        least = min(self._lambda, _FORGETTING[0])
+        self.forgetting = least + rising * (self._lambda - least)
+        self.implicit_weight = rising * self._rho
 
     def _average(self, name: str, value: float) -> None:
         old = self.averages.get(name, value)

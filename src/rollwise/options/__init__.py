@@ -38,6 +38,7 @@ from rollwise.options.option import (
     Share,
     Weight,
 )
+from rollwise.options.schedule import Schedule, written
 
 __all__ = [
     "Count",
@@ -51,6 +52,7 @@ __all__ = [
     "Positive",
     "PositiveShare",
     "Range",
+    "Schedule",
     "Share",
     "Weight",
     "check_fields",
@@ -68,4 +70,5 @@ __all__ = [
     "make",
     "make_named",
     "options_of",
+    "written",
 ]

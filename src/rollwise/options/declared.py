@@ -14,6 +14,7 @@ from rollwise.errors import ConfigError
 from rollwise.moved import present_names
 from rollwise.options.checks import check_name, check_options
 from rollwise.options.option import Option
+from rollwise.options.schedule import written
 
 T = TypeVar("T")
 
@@ -37,7 +38,7 @@ class Declared:
     def saved_options(self) -> dict[str, Any]:
         """The options it was made with that are numbers, texts, None or lists of them, JSON-safe."""
         given = self.__dict__.get("given_options", {})
-        return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items() if k not in self.unsaved}
+        return {k: list(v) if isinstance(v, tuple) else written(v) for k, v in given.items() if k not in self.unsaved}
 
 
 def checked(init: Callable[..., None]) -> Callable[..., None]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import NoneType, UnionType
@@ -13,6 +13,7 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.options.checks import Range
+from rollwise.options.schedule import Schedule
 
 Number = Annotated[float, Range()]
 NotNegative = Annotated[float, Range(0.0)]
@@ -25,8 +26,15 @@ Count = Annotated[int, Range(1)]
 CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
 
-_PLAIN = (bool, int, float, str, NoneType)
-_NAMES = {bool: "True or False", int: "a whole number", float: "a number", str: "a text", Path: "a path"}
+_PLAIN = (bool, int, float, str, NoneType, Schedule)
+_NAMES = {
+    bool: "True or False",
+    int: "a whole number",
+    float: "a number",
+    str: "a text",
+    Path: "a path",
+    Schedule: "a schedule",
+}
 _PLURAL = {int: "whole numbers", float: "numbers", str: "texts"}
 _SEQUENCES = (list, tuple, Sequence)
 
@@ -135,6 +143,11 @@ class Option:
         members = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
         return [_Kind.of(member) for member in members]
 
+    @property
+    def _number(self) -> Any:
+        """The type of a schedule's values: the option's own numbers."""
+        return next(one for one in get_args(self.type) if _Kind.of(one).bounds is not None)
+
     def describe(self) -> str:
         """Its type and bounds in words.
 
@@ -152,7 +165,13 @@ class Option:
         Traceback (most recent call last):
         rollwise.errors.ConfigError: share must be a number in [0, 1], got 2
         """
+        bases = [kind.base for kind in self._kinds]
+        if Schedule in bases and isinstance(value, Schedule | Mapping | list | tuple):
+            number = Option(f"{self.name} in a schedule", self._number, self.default, self.help)
+            return Schedule.read(self.name, value, number.check)
         for kind in self._kinds:
+            if kind.base is Schedule:
+                continue
             try:
                 return kind.take(value)
             except ConfigError:

@@ -35,7 +35,8 @@ class Outcome:
         ticket_id: the ticket's id.
         rewards: (k,) raw rewards, 0 <= k <= the ticket's `n_rollouts`. Fewer is fine: a group may be partial. Leave it
             out where only `mean` is known.
-        advantages: (k,) the advantages that the trainer used, where it tells them; of at most `LARGEST_ADVANTAGE`.
+        advantages: (k,) the advantages that the trainer used, where it tells them; of at most `LARGEST_ADVANTAGE`. If
+            they differ by token, k lists of one for each token: a rollout's is then the mean of their sizes.
         failed: how many rollouts gave no reward at all (crashed, unscorable). They are no evidence of difficulty.
         step: the step of the policy that generated them, where it is not the ticket's.
         labels: (k,) what kind of rollout each was, such as the category of its failure (a task's `failure` names it);
@@ -54,7 +55,7 @@ class Outcome:
 
     ticket_id: str
     rewards: Sequence[float] | np.ndarray | None = None
-    advantages: Sequence[float] | np.ndarray | None = None
+    advantages: Sequence[float] | Sequence[Sequence[float] | np.ndarray] | np.ndarray | None = None
     failed: int = 0
     step: int | None = None
     labels: Sequence[str | None] | None = None

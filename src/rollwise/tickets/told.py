@@ -159,13 +159,31 @@ def _check_most(k: int, failed: int, ticket: Ticket) -> None:
 def _read_advantages(outcome: Outcome, ticket: Ticket, k: int) -> np.ndarray | None:
     if outcome.advantages is None:
         return None
-    advantages = read_numbers("advantages", outcome.advantages, ticket.id)
+    advantages = _mean_sizes(outcome.advantages, ticket.id)
     if advantages.shape != (k,) or not (np.abs(advantages) <= LARGEST_ADVANTAGE).all():
         raise RewardError(
             f"advantages of ticket {ticket.id!r} must be {k} finite numbers of size at most {LARGEST_ADVANTAGE:g}, one "
             f"a reward, got {shown(advantages.tolist())}; without any, they are taken from the rewards"
         )
     return advantages
+
+
+def _mean_sizes(given: Any, ticket_id: str) -> np.ndarray:
+    """Numbers (k,), one a rollout; of lists of numbers, one a token, the mean |A| of each rollout."""
+    if not isinstance(given, list | tuple | np.ndarray) or not any(_is_list(own) for own in given):
+        return read_numbers("advantages", given, ticket_id)
+    parts = [read_numbers("advantages", own, ticket_id) for own in given]
+    if not all(part.ndim == 1 and part.size for part in parts):
+        raise RewardError(
+            f"advantages of ticket {ticket_id!r} must have a number for each token of each rollout, at least one, got "
+            f"{shown(given)}"
+        )
+    sizes = [np.abs(part) for part in parts]
+    return np.array([size.mean() if (size <= LARGEST_ADVANTAGE).all() else np.inf for size in sizes])
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | tuple) or getattr(value, "ndim", 0) == 1
 
 
 def _read_labels(outcome: Outcome, k: int) -> tuple[str, ...] | None:

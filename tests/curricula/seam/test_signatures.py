@@ -46,6 +46,7 @@ OTHER: dict[str, Any] = {
     **{"pool_multiplier": 3, "predicts": "variance", "prior": (2.0, 3.0), "prior_sd": 0.25, "probe_rollouts": 3},
     **{"prompts": rw.MoPPS(candidate_multiplier=None), "quantiles": 3, "rank_by": "variance", "ready": 9},
     **{"refresh_every": 3, "renewal": 0.25, "replay_ratio": 0.25, "retest_every": 3, "retest_solved": 9},
+    **{"retests": "extra", "explore_unit": "prompt", "exponent": 0.25, "staleness": 0.25},
     **{"retest_unsolved": 9, "reward": "continuous", "ridge": 0.5, "sampling": "mean", "screen": 9},
     **{
         "screen_limit": 9,

@@ -70,6 +70,25 @@ def upper_bounds(values: np.ndarray, counts: np.ndarray, scale: float, total: fl
     return np.asarray(np.where(counts > 0, values + bonus, np.inf))
 
 
+def highest_bounds(
+    rng: np.random.Generator, values: np.ndarray, counts: np.ndarray, scale: float, left: np.ndarray, k: int
+) -> tuple[np.ndarray, np.ndarray]:
+    """K arms one after another, each of the highest bound with those before it counted, and their chances (K,)."""
+    counts, left, total = counts.copy(), left.copy(), float(counts.sum()) + k
+    bound = np.where(left > 0, upper_bounds(values, counts, scale, total), -np.inf)
+    arms, chances = np.empty(k, dtype=np.int64), np.ones(k)
+    for i in range(k):
+        highest = np.flatnonzero(bound == bound.max())
+        at = int(rng.integers(len(highest))) if len(highest) > 1 else 0
+        arm = arms[i] = highest[at]
+        chances[i] = 1.0 / len(highest)
+        counts[arm] += 1.0
+        left[arm] -= 1
+        one = slice(arm, arm + 1)
+        bound[one] = upper_bounds(values[one], counts[one], scale, total) if left[arm] > 0 else -np.inf
+    return arms, chances
+
+
 def belief_sd(counts: np.ndarray, sums: np.ndarray, squares: np.ndarray, *, prior_sd: float) -> np.ndarray:
     """The standard deviation (C,) of the belief about an arm's value, after n groups whose pays sum to `sums`.
 

@@ -88,6 +88,15 @@ class Composite(Curriculum):
         for child in self.children.values():
             child.set_clock(now)
 
+    def count_tokens(self, total: int) -> None:
+        super().count_tokens(total)
+        for child in self.children.values():
+            child.count_tokens(total)
+
+    def note_score(self, score: float) -> None:
+        for child in self.children.values():
+            child.note_score(score)
+
     def set_reward_spec(self, spec: RewardSpec) -> None:
         super().set_reward_spec(spec)
         for child in self.children.values():
@@ -164,7 +173,9 @@ class Composite(Curriculum):
 
     def end_step(self) -> None:
         for child in self.children.values():
+            child.told_step = self.told_step
             child.end_step()
+            child.told_step = -1
 
     def hold(self, slots: np.ndarray) -> None:
         for child in self.children.values():
@@ -184,7 +195,11 @@ class Composite(Curriculum):
         return {
             f"{name}/{key}": value
             for name, child in self.children.items()
-            for key, value in {"asked": float(child.counters["asked"]), **child.own_metrics()}.items()
+            for key, value in {
+                "asked": float(child.counters["asked"]),
+                **child.own_metrics(),
+                **child.scheduled(),
+            }.items()
         }
 
     def own_state(self) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.estimators import Belief
+from rollwise.options import Schedule
 from rollwise.tickets.evidence import Evidence
 
 Draw = Literal["top", "proportional", "softmax"]
@@ -45,7 +46,9 @@ class Ranked(Curriculum):
     random_scores = False
     """Whether `scores` draws random numbers: no two are equal then, and a resume draws a round's again."""
 
-    def draw_by(self, draw: Draw = "top", temperature: float = 1.0, candidate_multiplier: int | None = None) -> None:
+    def draw_by(
+        self, draw: Draw = "top", temperature: float | Schedule = 1.0, candidate_multiplier: int | None = None
+    ) -> None:
         """Keep the options of the draw."""
         self.draw, self.temperature, self.candidate_multiplier = draw, temperature, candidate_multiplier
         shown = {"shown": (np.int64, 0)} if candidate_multiplier is not None else {}
@@ -83,7 +86,9 @@ class Ranked(Curriculum):
     def _best_of_candidates(self, k: int) -> np.ndarray:
         assert self.candidate_multiplier is not None
         candidates = self.next_candidates(k * self.candidate_multiplier)
-        ranked = self._sorted(candidates, self._ascending(self._keys(candidates, self.scores(candidates))))
+        self.drawn_at = self.present(self.temperature)
+        keys = self._keys(candidates, self.scores(candidates))
+        ranked = self._sorted(candidates, self._ascending(keys))
         self._requeue(ranked[k:])
         return ranked[:k]
 
@@ -118,11 +123,12 @@ class Ranked(Curriculum):
             some = np.flatnonzero(self._open(ahead, without))[:k]
         return ahead[some], ahead[some[-1] + 1 :] if len(some) == k else ahead[:0]
 
-    def _score(self) -> None:
-        """Score the whole pool, unless this round's scores are there."""
+    def _score(self, temperature: float | None = None) -> None:
+        """Score the whole pool, unless this round's scores are there; drawn at `temperature`, or the present one."""
         if self.scored:
             return
         self.before_round = self.rng.state_dict() if self._redrawn else None
+        self.drawn_at = self.present(self.temperature) if temperature is None else temperature
         self.ranking = self._keys(np.arange(len(self.pool)), self.scores(None))
         self.ahead, self.ahead_within = self.ahead[:0], {}
         self.scored = True
@@ -170,7 +176,7 @@ class Ranked(Curriculum):
         """What is sorted by, (K,) float64: the greatest first."""
         if self.draw == "top":
             return scores
-        weights = np.log(np.maximum(scores, _LEAST)) if self.draw == "proportional" else scores / self.temperature
+        weights = np.log(np.maximum(scores, _LEAST)) if self.draw == "proportional" else scores / self.drawn_at
         return np.asarray(weights + self.rng["draw"].gumbel(size=len(slots)))
 
     def _ascending(self, ranking: np.ndarray) -> np.ndarray:
@@ -220,7 +226,8 @@ class Ranked(Curriculum):
     # ---- saving ----
 
     def own_state(self) -> dict[str, Any]:
-        return {"round": self.round, "before_round": self.before_round if self.scored else None}
+        drawn = {"drawn_at": self.drawn_at} if self.scored and isinstance(self.temperature, Schedule) else {}
+        return {"round": self.round, "before_round": self.before_round if self.scored else None, **drawn}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.round = int(state["round"])
@@ -229,7 +236,7 @@ class Ranked(Curriculum):
         if state["before_round"] is not None:  # draw this round again, from the same random numbers
             now = self.rng.state_dict()
             self.rng.load_state_dict(state["before_round"])
-            self._score()
+            self._score(state.get("drawn_at"))
             self.rng.load_state_dict(now)
 
 

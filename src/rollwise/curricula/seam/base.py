@@ -19,7 +19,7 @@ from rollwise.curricula.seam.exclusive import Busy, exclusive
 from rollwise.curricula.seam.rails import Rails, describe
 from rollwise.curricula.seam.telling import Telling
 from rollwise.errors import ConfigError, PoolError, UnboundError
-from rollwise.options import check_whole, checked
+from rollwise.options import Schedule, check_whole, checked, keyword_options, written
 from rollwise.plugins import Registry
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
@@ -66,8 +66,8 @@ class Curriculum(Telling):
 
     unsaved: ClassVar[frozenset[str]] = frozenset()
     """Options that the saved state holds in another form."""
-    unsaved_if_none: ClassVar[frozenset[str]] = frozenset()
-    """Options that a saved state holds only where they are given; states from before they were there go on."""
+    saved_if_set: ClassVar[frozenset[str]] = frozenset()
+    """Options that came later: saved where they are not the default, so that states of before go on."""
 
     method_name: ClassVar[str | None] = None
     """Its name in `CURRICULA`, for commands and configuration files; None of a base."""
@@ -115,9 +115,9 @@ class Curriculum(Telling):
                 "give it another size; leave the allocator out"
             )
         given = self.__dict__.pop("given_options", {})
-        absent = {name for name in self.unsaved_if_none if given.get(name) is None}
+        self.schedules = {name: value for name, value in given.items() if isinstance(value, Schedule)}
         self.options: dict[str, Any] = {
-            **{k: v for k, v in given.items() if k not in self.unsaved | absent},
+            **{name: written(value) for name, value in given.items() if name not in self._left_out(given)},
             **(options or {}),
             "reward_spec": describe(self.reward_spec),
             "expire_after": expire_after,
@@ -129,6 +129,10 @@ class Curriculum(Telling):
         self.step = 0
         if pool is not None:
             self.bind(pool)
+
+    def _left_out(self, given: Mapping[str, Any]) -> frozenset[str]:
+        defaults = keyword_options(type(self)) if self.saved_if_set else {}
+        return self.unsaved | {name for name in self.saved_if_set if given[name] == defaults[name]}
 
     # ---- its prompts ----
 
@@ -162,6 +166,7 @@ class Curriculum(Telling):
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
             **self.safeguards.metrics(),
             **self.own_metrics(),
+            **self.scheduled(),
         }
         return {name: float(value) for name, value in numbers.items()}
 

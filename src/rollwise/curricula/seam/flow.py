@@ -216,7 +216,7 @@ class Flow(Consulting):
         self.columns = Columns(len(pool), {**_SHARED_COLUMNS, **allotted, **self.columns_spec})
         self.rng = RngStreams(self.seed)
         self.id_hashes = pool.id_hashes
-        self.step = 0
+        self.step = self.tokens = 0
         self.owns_clock = False  # whether the learner moves the clock, by `advance`
         self.step_begun = False  # whether a probe has begun the step of the next `ask`
         self.told_step = -1  # the step in which something was told that `end_step` has not yet closed; -1: none

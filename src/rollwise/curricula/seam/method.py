@@ -69,6 +69,9 @@ class Method(ABC):
     def set_rollouts(self, n: int) -> None:  # noqa: B027 - optional
         """The groups of the `ask` that begins have `n` rollouts each; not called where `ask` is not told."""
 
+    def note_score(self, score: float) -> None:  # noqa: B027 - optional
+        """The policy's score on the evaluation set, in [0, 1]; a trainer gives it after each evaluation."""
+
     @abstractmethod
     def select(self, k: int) -> Picks:
         """Choose `k` distinct slots of those not in flight; at least `k` are there. Taking them out is allowed."""

@@ -44,9 +44,14 @@ class Resumable(Method):
     counters: dict[str, int]
     step: int
     told_step: int
+    tokens: int
     step_begun: bool
     owns_clock: bool
     busy: Busy
+
+    @property
+    @abstractmethod
+    def counts_tokens(self) -> bool: ...
 
     @property
     @abstractmethod
@@ -171,6 +176,7 @@ class Resumable(Method):
             "step": self.step,
             "step_begun": self.step_begun,
             **({"owns_clock": True} if self.owns_clock else {}),
+            **({"tokens": self.tokens} if self.counts_tokens else {}),
             "told_step": self.told_step,
             "rng": self.rng.state_dict(),
             "counters": {name: n for name, n in self.counters.items() if n or name not in self.rare},
@@ -184,7 +190,7 @@ class Resumable(Method):
     ) -> None:
         """Take back `body_state` while all is on hold; saved rows `old_rows` (K,) belong to slots `new_rows` (K,)."""
         self.step, self.told_step, self.step_begun = int(body["step"]), int(body["told_step"]), bool(body["step_begun"])
-        self.owns_clock = bool(body.get("owns_clock", False))
+        self.owns_clock, self.tokens = bool(body.get("owns_clock", False)), int(body.get("tokens", 0))
         self.rng.load_state_dict(body["rng"])
         saved = {**dict.fromkeys(self.rare, 0), **body["counters"]}
         self.counters = {name: int(saved[name]) for name in self.counted}

@@ -130,6 +130,7 @@ class Groups:
             "frac_all_bad": float(evidence.all_bad.sum() / n),
             "success": float(np.nansum(evidence.solved * evidence.count) / max(1, evidence.count.sum())),
             "abs_advantage": float(np.abs(self.advantages[self.there]).mean()),
+            "squared_advantage": float(np.square(self.advantages[self.there]).mean()),
             "ask_s": self.ask_seconds,
             "tell_s": self.tell_seconds,
             **continued,

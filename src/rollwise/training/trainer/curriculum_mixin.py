@@ -178,6 +178,8 @@ class CurriculumMixin(StopMixin, EvaluationMixin, JudgmentMixin, RolloutMixin, C
         n_prompts, rest = divmod(len(inputs) * processes, group)
         if rest:
             raise ConfigError(f"{len(inputs)} rollouts a process do not make whole groups of {group}")
+        if self.curriculum.counts_tokens:
+            self._on_main(lambda: self.curriculum.count_tokens(int(self.state.num_input_tokens_seen)))
         generation = Generation(
             self.curriculum,
             self._sampling,

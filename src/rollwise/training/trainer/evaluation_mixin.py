@@ -76,6 +76,8 @@ class EvaluationMixin(TrlTrainer):
                 self.evaluation_seconds += time.perf_counter() - started
         if outer is None:
             self._put_together()
+            if "pass@1" in self.together and self.accelerator.is_main_process:
+                self.curriculum.note_score(self.together["pass@1"])
             metrics |= {f"{prefix}_{score}": value for score, value in self.together.items()}
             for observe in self.after_evaluation:
                 observe()
