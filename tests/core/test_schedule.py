@@ -156,3 +156,37 @@ def test_bots_adapts_to_a_validation_score() -> None:
     for one in (bots, resumed):
         one.note_score(0.6)
     assert resumed.metrics() == bots.metrics()
+
+
+def test_a_child_of_a_composite_settles_a_step_by_its_own_value() -> None:
+    """As alone: lambda = 1 in step 1, 0 in step 2; both are settled when step 3 begins."""
+    stepped: Any = {"points": [[1, 1.0], [2, 0.0]], "shape": "stepped"}
+    mixture = rw.Mixture(rw.PromptPool(ids=["a"]), lanes={"bots": (1.0, rw.BOTS(forgetting=stepped))}, rails=None)
+    for successes in (4, 1):
+        (ticket,) = mixture.ask(1)
+        mixture.tell([rw.Outcome(ticket.id, [1.0] * successes + [0.0] * (4 - successes))])
+    mixture.ask(1)
+    child = mixture.child("bots")
+    assert isinstance(child, rw.BOTS)
+    assert [parameter.tolist() for parameter in child.posterior()] == [[6.0], [4.0]]
+
+
+def test_the_command_line_takes_a_schedule() -> None:
+    from rollwise.cli.commands import parser_of
+
+    words = ["--curriculum", "prioritized", "--curriculum_options.exploration", "[[0, 0.3], [200, 0.05]]"]
+    options = parser_of("train").parse_args(words).curriculum_options
+    replay = rw.make_curriculum("prioritized", **options)
+    assert replay.options["exploration"] == [[0, 0.3], [200, 0.05]]
+
+
+def test_tokens_reach_the_children_of_a_composite() -> None:
+    by_tokens: Any = {"points": [[0, 0.0], [1000, 0.5]], "by": "tokens"}
+    mixture = rw.Mixture(pool(), lanes={"replay": (1.0, rw.PrioritizedReplay(exploration=by_tokens))})
+    assert mixture.counts_tokens
+    assert not rw.Mixture(lanes={"replay": (1.0, rw.PrioritizedReplay())}).counts_tokens
+    mixture.count_tokens(500)
+    assert mixture.metrics()["replay/exploration"] == 0.25
+    resumed = rw.Mixture(pool(), lanes={"replay": (1.0, rw.PrioritizedReplay(exploration=by_tokens))})
+    resumed.load_state_dict(json.loads(json.dumps(mixture.state_dict())))
+    assert resumed.metrics()["replay/exploration"] == 0.25

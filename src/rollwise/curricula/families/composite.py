@@ -88,6 +88,10 @@ class Composite(Curriculum):
         for child in self.children.values():
             child.set_clock(now)
 
+    @property
+    def counts_tokens(self) -> bool:
+        return any(maker.counts_tokens for maker in self.makers.values())
+
     def count_tokens(self, total: int) -> None:
         super().count_tokens(total)
         for child in self.children.values():
