@@ -18,6 +18,7 @@ from rollwise.curricula.dump import DUMP
 from rollwise.curricula.embedding_judged import EmbeddingJudged
 from rollwise.curricula.empirical_bayes import EmpiricalBayes, Recommended
 from rollwise.curricula.families.judged import Judged
+from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.rotation import Ordered, Uniform
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.gaussian_target import GaussianTarget
@@ -33,7 +34,6 @@ from rollwise.curricula.pcl import PCL
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.seam.base import CURRICULA, CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import JoinReport, Picks
-from rollwise.curricula.seam.presets import Presets
 from rollwise.curricula.seam.rails import Rails
 from rollwise.curricula.sec import SEC
 from rollwise.curricula.selector import Selector

@@ -112,8 +112,7 @@ class BOTS(
         update: Literal["all", "told"] = "all",
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.forgetting, self.implicit_weight = forgetting, implicit_weight
-        self.adaptation = _adaptation(adaptive, forgetting=forgetting, implicit_weight=implicit_weight)
+        self.weigh(adaptive, forgetting, implicit_weight)
         self.target, self.acquisition, self.update, self.lane = target, acquisition, update, sampling
         kernel = {"temperature": kernel_temperature, "features": features}
         domains = {"references": references, "category": capability_by}
@@ -123,6 +122,13 @@ class BOTS(
         self.believe(belief, prior, prior_strength, levels=levels, reward_sd=reward_sd)
         self.draw_by(draw, temperature, candidate_multiplier)
         super().__init__(pool, options=described(implicit=implicit, belief=belief), **core)
+
+    def weigh(
+        self, adaptive: bool | Literal["score"], forgetting: float | Schedule, implicit_weight: float | Schedule
+    ) -> None:
+        """Keep lambda and rho, and what moves them."""
+        self.forgetting, self.implicit_weight = forgetting, implicit_weight
+        self.adaptation = _adaptation(adaptive, forgetting=forgetting, implicit_weight=implicit_weight)
 
     def believe(
         self, family: str | Conjugate, prior: tuple[float, ...] | str | None, strength: float | None, **options: Any

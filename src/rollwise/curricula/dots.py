@@ -7,9 +7,9 @@ from typing import Any, ClassVar, Literal, Self, Unpack
 
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.families.implied import Implicit
+from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.ranked import Draw
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.curricula.seam.presets import Presets
 from rollwise.estimators import Features, References
 from rollwise.options import Positive, Share
 from rollwise.pool import PromptPool

@@ -93,12 +93,8 @@ class PrioritizedReplay(
         staleness: Weight = 0.0,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.ema_weight, self.initial_priority, self.bias, self.tolerance = (
-            ema_weight,
-            initial_priority,
-            bias,
-            tolerance,
-        )
+        self.ema_weight, self.initial_priority = ema_weight, initial_priority
+        self.bias, self.tolerance = bias, tolerance
         self.retest_every, self.retest_solved, self.retest_unsolved = retest_every, retest_solved, retest_unsolved
         self.exploration, self.explore_from, self.draw = exploration, explore_from, draw
         self.retests, self.explore_unit, self.exponent, self.staleness = retests, explore_unit, exponent, staleness

@@ -21,6 +21,7 @@ from rollwise.curricula.families.arms import (
 )
 from rollwise.curricula.families.divisions import cluster_limits, crossed, divide_by_limits, quantile_limits
 from rollwise.curricula.families.members import ArmMembers, ArmRounds
+from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.rules import (
     CHOICE_RULES,
     GROUP_REWARDS,
@@ -33,7 +34,6 @@ from rollwise.curricula.families.rules import (
     rule_name,
 )
 from rollwise.curricula.seam.base import CoreOptions
-from rollwise.curricula.seam.presets import Presets
 from rollwise.errors import ConfigError
 from rollwise.moved import present_names
 from rollwise.options import Count, Positive, PositiveShare, Range, Schedule, Share, Weight, constructor_names

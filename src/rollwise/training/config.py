@@ -165,6 +165,9 @@ class TrainConfig(OwnData):
         if self.keep_best is not None and not self.eval_prompts:
             raise ConfigError(f"keep_best {self.keep_best!r} needs evaluations: give eval_prompts above 0")
         self._check_mini_batch()
+        self._check_choices()
+
+    def _check_choices(self) -> None:
         if self.allocator == NO_ALLOCATOR and self.allocator_options:
             raise ConfigError(
                 f"allocator_options {self.allocator_options!r} are given but no allocator; add for example allocator "

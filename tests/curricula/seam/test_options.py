@@ -55,7 +55,7 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("embedding-judge", "predicts"): {"predicts": "variance"},
     ("bots", "implicit_shares"): {"implicit": ["interpolation", "kernel"], "implicit_shares": (3.0, 1.0)},
     ("bots", "references"): {"references": ["weak", "strong"]},
-    ("dots", "references"): {"references": ["weak", "strong"]},
+    ("dots", "references"): {"references": ["weak", "strong"], "implicit": "interpolation"},
     ("bots", "prior_strength"): {"prior": "difficulty", "prior_strength": 8.0},
     ("bots", "capability_by"): {"capability_by": "kind"},
     ("frontier", "belief"): {"belief": "frozen"},

@@ -132,7 +132,7 @@ class Curriculum(Telling):
 
     def _left_out(self, given: Mapping[str, Any]) -> frozenset[str]:
         defaults = keyword_options(type(self)) if self.saved_if_set else {}
-        return self.unsaved | {name for name in self.saved_if_set if given[name] == defaults[name]}
+        return self.unsaved | {name for name in self.saved_if_set if given.get(name) == defaults.get(name)}
 
     # ---- its prompts ----
 
