@@ -1,5 +1,6 @@
 """Tickets, the outcomes of their rollouts, and what these say."""
 
+from rollwise.tickets.contrast import Contrast
 from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence
 from rollwise.tickets.ledger import Ledger
 from rollwise.tickets.outcome import LearnsFrom, Outcome, RewardSpec
@@ -8,6 +9,7 @@ from rollwise.tickets.told import Learner, Refused, TellReport
 
 __all__ = [
     "MIXED_TOLERANCE",
+    "Contrast",
     "Evidence",
     "Learner",
     "LearnsFrom",

@@ -38,6 +38,7 @@ class Evidence:
         labels: M tuples (count,) of text, one a rewarded rollout and "" where it has none; None for a group told
             without.
         known: (M,) bool, whether each rollout's reward is known.
+        at_random: (M,) bool, whether the prompt was drawn at random, whatever was believed of it.
     """
 
     slots: np.ndarray
@@ -54,6 +55,7 @@ class Evidence:
     scores: tuple[np.ndarray, ...]
     labels: tuple[tuple[str, ...] | None, ...]
     known: np.ndarray
+    at_random: np.ndarray
 
     @classmethod
     def from_groups(
@@ -103,6 +105,7 @@ class Evidence:
         probe: Sequence[bool],
         labels: Sequence[tuple[str, ...] | None] | None = None,
         known: Sequence[bool] | None = None,
+        at_random: Sequence[bool] | None = None,
     ) -> Evidence:
         """The same with `scores` and `solved` of all groups one after another, (sum of `count`,)."""
         sizes = np.array(count, dtype=np.int64)
@@ -128,6 +131,7 @@ class Evidence:
             scores=tuple(scores[end - k : end] for end, k in zip(accumulate(count), count, strict=True)),
             labels=(None,) * len(sizes) if labels is None else tuple(labels),
             known=np.ones(len(sizes), dtype=bool) if known is None else np.array(known, dtype=bool),
+            at_random=np.zeros(len(sizes), bool) if at_random is None else np.array(at_random, dtype=bool),
         )
         return whole if whole.known.all() else whole._with_unknown(told)
 

@@ -11,6 +11,7 @@ import numpy as np
 from rollwise.errors import RewardError, StateError, TicketError
 from rollwise.pool import PromptPool
 from rollwise.snapshot import deferred
+from rollwise.tickets.contrast import RANDOM_LANES
 from rollwise.tickets.entry import Entry, pack, unpack
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, shown
@@ -202,6 +203,7 @@ class Ledger:
             probe=[entry.ticket.purpose != "train" for entry, _ in rows],
             labels=[told.labels for _, told in rows],
             known=[told.known for _, told in rows],
+            at_random=[entry.ticket.lane in RANDOM_LANES for entry, _ in rows],
         )
         for entry, _ in rows:
             if self._expired.pop(entry.ticket.id, None) is None:

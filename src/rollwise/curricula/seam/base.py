@@ -165,6 +165,7 @@ class Curriculum(Telling):
             "open": self.ledger.n_open,
             "coverage": np.count_nonzero(self.columns["asked"]) / len(pool),
             **self.safeguards.metrics(),
+            **self.contrast.metrics(),
             **self.own_metrics(),
             **self.scheduled(),
         }

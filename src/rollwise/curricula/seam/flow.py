@@ -20,7 +20,7 @@ from rollwise.draws import ties
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
-from rollwise.tickets import Evidence, Ledger, Purpose, RewardSpec, Ticket
+from rollwise.tickets import Contrast, Evidence, Ledger, Purpose, RewardSpec, Ticket
 
 logger = logging.getLogger(__name__)
 
@@ -236,6 +236,7 @@ class Flow(Consulting):
             else Safeguards()
         )
         self.guard, self.unscored, self.alarm, self.unseen = self.safeguards
+        self.contrast = Contrast()
         self.build()
 
     def mark(self, picks: Picks) -> None:

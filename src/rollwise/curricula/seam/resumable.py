@@ -18,7 +18,7 @@ from rollwise.curricula.seam.picks import JoinReport
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.errors import PoolError, StateError
 from rollwise.pool import PromptPool
-from rollwise.tickets import Ledger, RewardSpec
+from rollwise.tickets import Contrast, Ledger, RewardSpec
 
 logger = logging.getLogger(__name__)
 
@@ -41,6 +41,7 @@ class Resumable(Method):
     range_declared: bool
     ledger: Ledger
     safeguards: Safeguards
+    contrast: Contrast
     counters: dict[str, int]
     step: int
     told_step: int
@@ -183,6 +184,7 @@ class Resumable(Method):
             "columns": self.columns.state_dict(),
             "own": self.own_state(),
             **self.safeguards.state_dict(),
+            **({"contrast": self.contrast.state()} if self.contrast.sums.any() else {}),
         }
 
     def load_body(
@@ -200,3 +202,4 @@ class Resumable(Method):
         added = np.flatnonzero(unseen)
         self.load_own_state(body["own"], added)
         self.safeguards.load(body, old_rows, new_rows, added)
+        self.contrast.load(body.get("contrast", (0.0, 0.0, 0.0, 0.0)))

@@ -66,6 +66,7 @@ class Telling(Asking):
         if len(evidence):
             self._settle()
             self.count(evidence)
+            self.contrast.note(evidence)
             slots = np.unique(evidence.slots) if len(evidence) > 1 else evidence.slots
             if self.unscored is not None:
                 self.unscored.observe(evidence, self.step)
