@@ -28,11 +28,13 @@ from rollwise.state import make_folder
 from rollwise.tasks import Task
 from rollwise.training.arguments import check_trainer_options
 from rollwise.training.config import TrainConfig
-from rollwise.training.dry_run import Cost, Estimate, dry_run
-from rollwise.training.parts import curriculum_of, make_embedded
+from rollwise.training.cost import Cost, Estimate
+from rollwise.training.dry_run import dry_run
+from rollwise.training.parts import curriculum_of
 from rollwise.training.run import is_over
 from rollwise.training.trainer.checkpoint import latest_complete, step_of
 from rollwise.training.trainer.environments import check_trainer
+from rollwise.training.warm_start import make_embedded
 
 _POLL_SECONDS = 0.5
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -37,3 +38,12 @@ def read_record(checkpoint: Path) -> dict[str, Any]:
     """The record in a checkpoint; empty for one without: trained without a `Recorder`, or by an older version."""
     path = checkpoint / RECORD
     return dict(json.loads(path.read_bytes())) if path.exists() else {}
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has spent so far: completions generated, tokens generated, seconds of training without evaluation."""
+
+    rollouts: int = 0
+    tokens: int = 0
+    wall_s: float = 0.0

@@ -29,7 +29,8 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.budget import Budget, is_spent
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out, make_trainer
+from rollwise.training.make_trainer import make_trainer
+from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out
 from rollwise.training.recording.recorder import Recorder
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer

@@ -13,8 +13,8 @@ from transformers import TrainerCallback
 
 from rollwise.errors import ConfigError
 from rollwise.models.identity import made_by
-from rollwise.runs.folder import RunFolder, Totals
-from rollwise.runs.log_ends import read_record
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.log_ends import Totals, read_record
 from rollwise.tickets.outcome import RewardSpec
 from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.evaluation_log import EvaluationLog
