@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from rollwise.state import write_atomically
+
 RECORD = "rollwise_logs.json"
 """In a checkpoint: `totals`, what the run had spent, and `logs`, the last line of each log."""
 
@@ -32,6 +34,11 @@ def holds(path: Path, end: dict[str, Any]) -> bool:
         return False
     with open(path, "rb") as log:
         return any(len(line) == end["bytes"] and end_of(line, end["step"]) == end for line in log)
+
+
+def write_record(checkpoint: Path, record: dict[str, Any]) -> None:
+    """Write the record into a checkpoint, atomically."""
+    write_atomically(checkpoint / RECORD, json.dumps(record).encode())
 
 
 def read_record(checkpoint: Path) -> dict[str, Any]:

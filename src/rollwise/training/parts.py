@@ -1,4 +1,4 @@
-"""The parts of a run: its task, curriculum, gate, policy and trainer."""
+"""The parts of a run: its curriculum, data sets and adapter, and what to say of them."""
 
 from __future__ import annotations
 
