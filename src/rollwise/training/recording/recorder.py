@@ -18,7 +18,7 @@ from rollwise.training.recording.description import Description
 from rollwise.training.recording.evaluation_log import EvaluationLog
 from rollwise.training.recording.group_lines import means_and_counts, write_groups
 from rollwise.training.recording.prompt_log import PromptLog
-from rollwise.training.recording.trackers import ReportArtifact, takers
+from rollwise.training.recording.trackers import PromptTable, ReportArtifact, takers
 
 _PHASES = {
     "generation": "time/generation",
@@ -36,6 +36,16 @@ _FROM_TRAINER = {
     "judge/loss": "judge_loss",
     "completions/clipped_ratio": "clipped_ratio",
 }
+
+
+RunPath = RunFolder | str | os.PathLike[str]
+"""A run's folder, or where it is."""
+
+
+def log_prompts(trainer: Any, *, every: int) -> None:
+    """Have the trainer's trackers that take tables show the chosen prompts of every `every`-th step."""
+    if trackers := takers(trainer.args.report_to):
+        trainer.group_observers.append(PromptTable(trackers, every=every))
 
 
 class Recorder(TrainerCallback):
@@ -58,7 +68,7 @@ class Recorder(TrainerCallback):
 
     def __init__(
         self,
-        folder: RunFolder | str | os.PathLike[str],
+        folder: RunPath,
         *,
         evaluate_first: bool = False,
         same_run: bool = False,

@@ -67,6 +67,12 @@ class CheckpointMixin(KeepBestMixin):
     checked: Path | None = None
     """A checkpoint that was found usable just now: `train` does not read all of it again."""
 
+    def _save_by(self, keep_best: str | None) -> None:
+        """Begin with nothing to call before a checkpoint; keep the one with the best of a score, where one is named."""
+        self.before_save = []
+        if keep_best is not None:
+            self._keep_best_by(keep_best)
+
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         for prepare in self.before_save:
             prepare()
