@@ -22,18 +22,6 @@ class FeedbackMixin(TrlTrainer):
     """Which reward function's rewards the curriculum is told; None for the weighted sum that is trained on."""
     _captured: dict[str, Any] | None
 
-    def _calculate_rewards(
-        self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
-    ) -> torch.Tensor:
-        rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
-        self._captured = {
-            "inputs": inputs,
-            "rewards": rewards,  # gathered over ranks by TRL already
-            "texts": list(completions),
-            "lengths": [len(ids) for ids in completion_ids_list],
-        }
-        return rewards
-
     def _total_rewards(self, captured: dict[str, Any]) -> torch.Tensor:
         """The weighted sum over reward functions, flat; NaN only where every function gave NaN, as TRL counts it."""
         rewards = captured["rewards"]

@@ -108,3 +108,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         self.add_callback(NoOpAlarm(self))
         if run is not None:
             Recorder(run, judgments_per_step=judgments_per_step).attach(self)
+
+    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        if not self.model.training:
+            return self._evaluate_batch(inputs)
+        with self.phases.phase("other"):
+            return self._generate_batch(inputs)

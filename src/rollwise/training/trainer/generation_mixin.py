@@ -26,10 +26,7 @@ _MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", 
 
 
 class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
-    """Has the curriculum choose what a generation is of, and tells it what came of that.
-
-    It stands before `EvaluationMixin` in the order of methods: that one calls the trainer's own generation.
-    """
+    """Has the curriculum choose what a generation is of, and tells it what came of that."""
 
     _sampling: DynamicSampling
     _dataset_rows: np.ndarray
@@ -47,12 +44,6 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         self._sampling = gate or DynamicSampling(Everything(), max_rounds=1)
         self._judge_batches, self._screened = [], Screened()
         self._generations = self._clock = 0
-
-    def _generate_and_score_completions(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
-        if not self.model.training:
-            return self._evaluate_batch(inputs)
-        with self.phases.phase("other"):
-            return self._generate_batch(inputs)
 
     def _generate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """What this rank trains on: probed, asked, rolled out and told."""

@@ -109,3 +109,15 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
                 extreme = {"min": min, "max": max}.get(name.rsplit("/", 1)[-1].split("_")[0])
                 own = values[first:]
                 values[first:] = [extreme(own) if extreme else float(np.average(own, weights=weights))]
+
+    def _calculate_rewards(
+        self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
+    ) -> Any:
+        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+        self._captured = {
+            "inputs": inputs,
+            "rewards": rewards,  # gathered over ranks by TRL already
+            "texts": list(completions),
+            "lengths": [len(ids) for ids in completion_ids_list],
+        }
+        return rewards
