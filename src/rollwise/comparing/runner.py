@@ -2,37 +2,22 @@
 
 from __future__ import annotations
 
-import json
-import os
-import subprocess
-import sys
 import time
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 from rich.markup import escape
 from rich.progress import Progress, TaskID
 
+from rollwise.comparing.checks import check_runs, chosen_runs, setting_of
 from rollwise.comparing.plan import Plan, Run
-from rollwise.errors import ConfigError
-from rollwise.models import is_embedded
-from rollwise.models.loading import check_model_folder
+from rollwise.comparing.state import is_done, last_line, result_of
+from rollwise.comparing.warm_start import warm_start
+from rollwise.comparing.workers import Workers
 from rollwise.progress_bar import progress_bar
-from rollwise.runs.folder import RunFolder
-from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
-from rollwise.sampling.config import OwnData
-from rollwise.sampling.own_task import task_of
-from rollwise.state import make_folder
-from rollwise.tasks import Task
-from rollwise.training.arguments import check_trainer_options
-from rollwise.training.config import TrainConfig
-from rollwise.training.dry_run import Cost, Estimate, dry_run
-from rollwise.training.parts import curriculum_of, make_embedded
-from rollwise.training.run import is_over
-from rollwise.training.trainer.checkpoint import latest_complete, step_of
-from rollwise.training.trainer.environments import check_trainer
+from rollwise.training.cost import Cost, Estimate
+from rollwise.training.dry_run import dry_run
 
 _POLL_SECONDS = 0.5
 
@@ -63,17 +48,17 @@ def run_comparison(
         ConfigError: a method or seed is not in the plan, the model's folder holds no model, or the comparison's holds
             runs that were made with other options.
     """
-    runs = _chosen(plan, folder, methods, seeds)
+    runs = chosen_runs(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
-    _check_runs(waiting)
+    check_runs(waiting)
     plan.write(folder)
     done = len(runs) - len(waiting)
     at_a_time = f", {jobs} at a time" if waiting else ""
     _say(console, f"{escape(str(folder))}: {len(runs)} runs, {done} of them complete{at_a_time}")
     failed: list[Run] = []
     if waiting:
-        _warm_start(waiting, console)
-        with progress_bar(console, note="what") as bar, _Workers(folder, jobs) as workers:
+        warm_start(waiting, console)
+        with progress_bar(console, note="what") as bar, Workers(folder, jobs) as workers:
             total = bar.add_task("all runs", total=len(runs), completed=done, what="")
             _work(workers, waiting, failed, bar, total)
     return failed
@@ -92,79 +77,19 @@ def dry_run_comparison(
     Raises:
         ConfigError: as `run_comparison`, and whatever a run would refuse.
     """
-    runs = _chosen(plan, folder, methods, seeds)
-    _check_runs(runs)
+    runs = chosen_runs(plan, folder, methods, seeds)
+    check_runs(runs)
     costs: dict[str, Estimate] = {}
     for run in runs:
-        key = _setting(run.config)
+        key = setting_of(run.config)
         if key not in costs:
             _say(console, f"[bold]{escape(run.name)}[/]")
             costs[key] = dry_run(run.config, console=console)
-    total = sum((costs[_setting(run.config)].of(run.config) for run in runs), Cost())
+    total = sum((costs[setting_of(run.config)].of(run.config) for run in runs), Cost())
     _say(console, f"[bold]all {len(runs)} runs[/]: {total}")
 
 
-def _setting(config: TrainConfig) -> str:
-    """Data, rewards and model of a run as a key: runs of one key differ in how they train."""
-    names = [*OwnData.__dataclass_fields__, "eval_data", "task", "task_options", "model"]
-    numbers = ["max_completion_length", "eval_prompts", "num_prompts"]
-    values = [getattr(config, name) for name in [*names, *numbers]]
-    return json.dumps([*values, config.trainer_options.get("max_completion_length")], sort_keys=True, default=str)
-
-
-def _chosen(plan: Plan, folder: Path, methods: Sequence[str] | None, seeds: Sequence[int] | None) -> list[Run]:
-    """The runs of these methods and seeds.
-
-    Raises:
-        ConfigError: a method or seed is not in the plan.
-    """
-    _check_known("method", methods or (), plan.methods)
-    _check_known("seed", seeds or (), plan.seeds)
-    return [
-        run
-        for run in plan.runs(folder)
-        if (methods is None or run.method in methods) and (seeds is None or run.seed in seeds)
-    ]
-
-
-def _check_known(what: str, wanted: Sequence[object], known: Collection[object]) -> None:
-    for one in wanted:
-        if one not in known:
-            raise ConfigError(f"{what} {one!r} is not in the plan; it has {', '.join(map(str, known))}")
-
-
-def _check_runs(runs: Sequence[Run]) -> None:
-    """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files."""
-    for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
-        check_model_folder(model)
-    tasks: dict[str, Task] = {}
-    for run in {run.method: run for run in runs}.values():  # one of a method's seeds stands for all
-        config = run.config
-        key = _setting(config)
-        try:
-            tasks[key] = tasks.get(key) or task_of(config)
-            check_trainer(tasks[key], config.trainer)
-            curriculum_of(config, tasks[key])
-            check_trainer_options(config, begun=(run.folder / CONFIG_FILE).exists())
-            if config.profile is not None and not Path(config.profile).exists():
-                raise ConfigError(
-                    f"there is no profile {config.profile!r}; `rollwise profile` makes one (for the plans of "
-                    "examples/compare the references.py beside them), or leave the method out, with --methods"
-                )
-        except ConfigError as error:
-            raise ConfigError(f"method {run.method!r}: {error}") from error
-
-
-def is_done(run: Run) -> bool:
-    """Whether a run has done all its steps or used up its budget."""
-    if not (run.folder / CONFIG_FILE).exists():
-        return False
-    folder = RunFolder(run.folder)
-    checkpoint = latest_complete(folder.checkpoints, hashes=False)  # nothing is resumed here
-    return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
-
-
-def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progress, total: TaskID) -> None:
+def _work(workers: Workers, waiting: list[Run], failed: list[Run], bar: Progress, total: TaskID) -> None:
     tasks: dict[str, TaskID] = {}
     queue = list(waiting)
     while queue or workers.active:
@@ -174,7 +99,7 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
             tasks[run.name] = bar.add_task(escape(run.name), total=run.config.token_budget or run.config.steps, what="")
         time.sleep(_POLL_SECONDS)
         for run in list(workers.active.values()):
-            last = _last_line(run.folder / METRICS_FILE)
+            last = last_line(run)
             at = last.get("tokens" if run.config.token_budget else "step", 0)
             bar.update(tasks[run.name], completed=at, what=f"step {last.get('step', 0)}")
         for run, status in workers.ended():
@@ -184,87 +109,8 @@ def _work(workers: _Workers, waiting: list[Run], failed: list[Run], bar: Progres
                 failed.append(run)
                 _say(bar.console, f"[red]failed[/]: {escape(run.name)}; see {escape(str(workers.log(run)))}")
             else:
-                _say(bar.console, f"done: {escape(run.name)}  {_result(run)}")
+                _say(bar.console, f"done: {escape(run.name)}  {result_of(run)}")
 
 
 def _say(console: Console, text: str) -> None:
     console.print(text, highlight=False, soft_wrap=True)
-
-
-class _Workers:
-    """The processes; all of them are ended when it is left."""
-
-    def __init__(self, folder: Path, jobs: int) -> None:
-        self.logs = folder / "logs"
-        make_folder(self.logs)
-        self.jobs = jobs
-        self.active: dict[subprocess.Popen[bytes], Run] = {}
-        # Each its share of the cores: threads of several runs that wait for one another slow all of them.
-        threads = str(max(1, (os.cpu_count() or 1) // jobs))
-        self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
-
-    @property
-    def free(self) -> bool:
-        return len(self.active) < self.jobs
-
-    def log(self, run: Run) -> Path:
-        return self.logs / f"{run.method}-seed{run.seed}.log"
-
-    def start(self, run: Run) -> None:
-        options = self.logs / f"{run.method}-seed{run.seed}.json"
-        options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
-        command = [sys.executable, "-m", "rollwise.comparing.worker", str(options), str(os.getpid())]
-        with open(self.log(run), "ab") as log:
-            process = subprocess.Popen(
-                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
-            )
-        self.active[process] = run
-
-    def ended(self) -> Iterator[tuple[Run, int]]:
-        """(run, exit status) of the processes that have ended since."""
-        for process in [p for p in self.active if p.poll() is not None]:
-            yield self.active.pop(process), process.returncode
-
-    def __enter__(self) -> _Workers:
-        return self
-
-    def __exit__(self, *error: object) -> None:
-        for process in self.active:
-            process.terminate()
-        for process in self.active:
-            try:
-                process.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                process.kill()
-
-
-def _warm_start(runs: list[Run], console: Console) -> None:
-    """Make the embedded policies once, before several runs would each make their own."""
-    made: set[tuple[str, str]] = set()
-    for run in runs:
-        model = run.config.model
-        if not is_embedded(model):
-            continue
-        task = task_of(run.config)
-        if (key := (model, json.dumps(task.fingerprint(), sort_keys=True))) not in made:
-            made.add(key)
-            make_embedded(model, task, console)
-
-
-def _last_line(path: Path) -> dict[str, Any]:
-    """The last whole line of a run's metrics; empty where there is none yet."""
-    try:
-        with open(path, "rb") as file:
-            file.seek(max(0, path.stat().st_size - 16384))
-            lines = file.read().split(b"\n")[:-1]
-        found = json.loads(lines[-1])
-    except (OSError, IndexError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
-
-
-def _result(run: Run) -> str:
-    last = _last_line(run.folder / METRICS_FILE)
-    score = last.get("eval/pass@1")
-    scored = "" if score is None else f"pass@1 {score:.3f}, "
-    return f"{scored}{last.get('step', 0)} steps, {last.get('tokens', 0):,} tokens"

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula import Curriculum
-from rollwise.runs.folder import RunFolder, Totals
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.log_ends import Totals
 from rollwise.runs.names import SCRIPT
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import RewardSpec

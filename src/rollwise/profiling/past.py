@@ -6,9 +6,9 @@ from dataclasses import asdict, dataclass
 
 from rollwise.errors import ConfigError
 from rollwise.profiling.config import PastConfig
+from rollwise.profiling.finished import Profile
 from rollwise.profiling.past_replay import replay
 from rollwise.profiling.past_summary import PastSummary
-from rollwise.profiling.profile import Profile
 from rollwise.profiling.tables import table_rows, write_numbers, write_table
 from rollwise.runs.names import METRICS_FILE
 from rollwise.runs.past import PastRollouts, read_past

@@ -3,39 +3,20 @@
 from __future__ import annotations
 
 import functools
-import logging
-from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 from rich.console import Console
 
 from rollwise.profiling.config import ProfileConfig
+from rollwise.profiling.finished import Profile, finish
 from rollwise.profiling.judge_check import check_judge
 from rollwise.profiling.summary import Summary
-from rollwise.profiling.tables import join_rates, read_table, table_rows, write_numbers, write_table
+from rollwise.profiling.tables import read_table
 from rollwise.sampling.data import sampling_order
 from rollwise.sampling.folder import SampleFolder, sample_into
 from rollwise.sampling.prepared import prepare
 from rollwise.sampling.progress import SamplingBar
 from rollwise.sampling.setting import load_model, say_stop
-from rollwise.tasks import TASKS
 from rollwise.terminal import make_console
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True)
-class Profile:
-    """A finished profile.
-
-    Attributes:
-        path: Its folder, with `profile.json`, `pass_rates.jsonl`, `pass_rates.parquet` and `groups.jsonl`.
-        numbers: The contents of `profile.json`.
-    """
-
-    path: Path
-    numbers: dict[str, Any]
 
 
 def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Profile:
@@ -68,23 +49,4 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
         )
         summary = Summary(config, data, groups, scorer)
         judged = {"judge": check_judge(config, summary, load)} if config.judge else {}
-    return _finish(config, folder, summary, other, judged)
-
-
-def _finish(
-    config: ProfileConfig, folder: SampleFolder, summary: Summary, other: dict[str, Any] | None, judged: dict[str, Any]
-) -> Profile:
-    """Write the table and the numbers."""
-    rows = table_rows(summary.groups, summary.rates, summary.scores, None)
-    if other is not None:
-        names = str(config.folder), str(config.join)
-        summary.references = join_rates({row["id"]: row for row in rows}, other, names=names)
-        rows = table_rows(summary.groups, summary.rates, summary.scores, summary.references)
-        lost = len(rows) - len(summary.references)
-        if lost:
-            logger.warning("%d of %d prompts are not in the joined profile %s", lost, len(rows), config.join)
-    own = f"--task {config.source}" if config.source in TASKS else config.flags()
-    numbers = summary.to_dict() | {"train": f"{own} --model {config.model}", **judged}
-    write_table(folder.path, rows)
-    write_numbers(folder.path, numbers)
-    return Profile(folder.path, numbers)
+    return finish(config, folder, summary, other, judged)

@@ -11,20 +11,18 @@ that they still reach it.
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
 from rollwise.runs.lines import clean, keep_until, read_log
 from rollwise.runs.lock import lock_file
-from rollwise.runs.log_ends import end_of, holds, read_record
+from rollwise.runs.log_ends import Totals, end_of, holds, read_record
 from rollwise.runs.names import (
     CHECKPOINTS,
     CONFIG_FILE,
@@ -46,15 +44,6 @@ from rollwise.tickets.outcome import RewardSpec
 from rollwise.yaml_file import read_yaml, write_yaml
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class Totals:
-    """What a run has spent so far: completions generated, tokens generated, seconds of training without evaluation."""
-
-    rollouts: int = 0
-    tokens: int = 0
-    wall_s: float = 0.0
 
 
 class RunFolder:
@@ -208,7 +197,9 @@ class RunFolder:
         logs = [path for path in self._logs() if path.exists() and path.stat().st_size]
         if not logs:
             return
-        number = next(n for n in itertools.count(1) if not (self.path / f"before-{n}").exists())
+        number = 1
+        while (self.path / f"before-{number}").exists():
+            number += 1
         aside = make_folder(self.path / f"before-{number}")
         for path in [*logs, self.rewards, self.pool, self.evaluation_sets, self.config, self.model]:
             if path.exists():

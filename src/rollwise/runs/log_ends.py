@@ -9,8 +9,11 @@ from __future__ import annotations
 
 import hashlib
 import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from rollwise.state import write_atomically
 
 RECORD = "rollwise_logs.json"
 """In a checkpoint: `totals`, what the run had spent, and `logs`, the last line of each log."""
@@ -33,7 +36,21 @@ def holds(path: Path, end: dict[str, Any]) -> bool:
         return any(len(line) == end["bytes"] and end_of(line, end["step"]) == end for line in log)
 
 
+def write_record(checkpoint: Path, record: dict[str, Any]) -> None:
+    """Write the record into a checkpoint, atomically."""
+    write_atomically(checkpoint / RECORD, json.dumps(record).encode())
+
+
 def read_record(checkpoint: Path) -> dict[str, Any]:
     """The record in a checkpoint; empty for one without: trained without a `Recorder`, or by an older version."""
     path = checkpoint / RECORD
     return dict(json.loads(path.read_bytes())) if path.exists() else {}
+
+
+@dataclass(slots=True)
+class Totals:
+    """What a run has spent so far: completions generated, tokens generated, seconds of training without evaluation."""
+
+    rollouts: int = 0
+    tokens: int = 0
+    wall_s: float = 0.0

@@ -13,11 +13,9 @@ from typing import Any, Literal
 from rollwise.errors import PoolError
 from rollwise.pool import PromptPool
 from rollwise.sampling.columns import categories_of, check_one_form, ids_of, named_columns
-from rollwise.sampling.config import DataConfig, OwnData, check_selection
-from rollwise.sampling.files import read_rows
-from rollwise.sampling.presets import check_scorer, is_preset, preset_rows, slim, suite_of
-from rollwise.sampling.selection import chosen_rows, strata_of
-from rollwise.sampling.suites.lookup import Row
+from rollwise.sampling.config import DataConfig, check_selection
+from rollwise.sampling.own_rows import own_rows
+from rollwise.sampling.selection import strata_of
 from rollwise.tasks import TASKS, Task
 
 logger = logging.getLogger(__name__)
@@ -110,47 +108,6 @@ def _split(data: PromptData, split: Literal["train", "eval"], source: str) -> Pr
     if not kept:
         raise PoolError(f"{source} has {len(data)} prompts, none of them in the split {split!r}; give more")
     return data.taken(kept)
-
-
-def own_rows(config: OwnData) -> list[Row]:
-    """The rows of files and presets that fulfil `config.where`, with their columns in place.
-
-    Raises:
-        ConfigError: something can't be read.
-        PoolError: no rows, or a row without a prompt.
-        MissingColumnError: a column that is named is not there.
-    """
-    files = [one for one in config.sources if not is_preset(one)]
-    rows: list[Row] = []
-    if files:
-        source = repr("+".join(files))
-        read = [row for one in files for row in read_rows(one)]
-        if not read:
-            raise PoolError(f"{source} has no rows; give at least one prompt")
-        rows += named_columns(chosen_rows(read, config.conditions, source), config, source)
-    presets = {one: _preset_rows(one, config) for one in config.sources if is_preset(one)}
-    rows += [row for own in presets.values() for row in own]
-    column = config.category or "category"
-    if any(column in row for row in rows):
-        for one, own in presets.items():  # beside data with categories, one without is a category itself
-            for row in own:
-                row.setdefault(column, suite_of(one)[0])
-    names = dict.fromkeys(name for row in rows for name in row)
-    return [{name: row.get(name) for name in names} for row in rows]
-
-
-def _preset_rows(source: str, config: OwnData) -> list[Row]:
-    """A preset's rows; its columns are known, so those that the options name are of other sources."""
-    check_scorer(source, config.rewards)
-    _, suite, _ = suite_of(source)
-    own = OwnData(system=config.system, template=suite.template if config.template is None else config.template)
-    rows = named_columns(preset_rows(source, config.conditions), own, repr(source))
-    for row in rows:
-        if "id" in row:
-            row[config.id] = row["id"]
-        if config.category is not None and (value := row.get(config.category, row.get("category"))) is not None:
-            row[config.category] = str(value)  # as text, as other presets and files may have text there
-    return [slim(row, (config.id, config.category, config.stratify)) for row in rows]
 
 
 def limited(data: PromptData, config: DataConfig, source: str) -> PromptData:

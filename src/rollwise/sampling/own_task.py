@@ -12,7 +12,8 @@ from rollwise.models import is_embedded, task_for
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.data import PromptData, load_data, sampling_order
 from rollwise.sampling.eval_sets import EvalData, eval_sources
-from rollwise.sampling.rewards import RewardFunctions, check_columns, reward_functions
+from rollwise.sampling.rewards import check_columns, reward_functions
+from rollwise.sampling.scorers.functions import RewardFunctions
 from rollwise.sampling.scoring import task_scorer
 from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
 from rollwise.tasks import Task

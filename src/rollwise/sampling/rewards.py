@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import importlib
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError
@@ -16,7 +14,8 @@ from rollwise.options import did_you_mean
 from rollwise.plugins import Registry, load_object
 from rollwise.sampling.config import OwnData
 from rollwise.sampling.scorers.builtin import ANSWERS, built_in
-from rollwise.sampling.scorers.calling import awaited, checked
+from rollwise.sampling.scorers.calling import checked
+from rollwise.sampling.scorers.functions import RewardFunctions
 from rollwise.sampling.scorers.pool import RewardPool
 from rollwise.tickets.outcome import RewardSpec
 
@@ -27,40 +26,6 @@ _GIVEN = {"prompts", "completions", "completion_ids", "trainer_state", "log_extr
 """What TRL gives besides the data's columns."""
 
 _TELLS_SUCCESS = re.compile(r"accura|correct|solv|exact|math|verif|answer|success|passe?d", re.IGNORECASE)
-
-
-@dataclass(frozen=True)
-class RewardFunctions:
-    """F reward functions of TRL's signature, and how they are used.
-
-    Attributes:
-        functions: F functions; each names itself in its errors.
-        names: F names.
-        weights: F weights of the sum that is trained on.
-        success: which of them says what is solved; None for the sum.
-        why: why this one, in a sentence; empty where there was no choice.
-        spec: the range of the rewards that are told.
-        declared: whether that range was given.
-        digest: a hash of the files that define them; "" without any.
-    """
-
-    functions: list[Callable[..., Any]]
-    names: list[str]
-    weights: list[float]
-    success: int | None
-    why: str
-    spec: RewardSpec
-    declared: bool
-    digest: str
-
-    @property
-    def told(self) -> Callable[..., list[float | None]]:
-        """One function, not asynchronous: the rewards that say what is solved."""
-        if self.success is not None:
-            return awaited(self.functions[self.success])
-        if len(self.functions) == 1 and self.weights == [1.0]:
-            return awaited(self.functions[0])
-        return functools.partial(_summed, [awaited(f) for f in self.functions], self.weights)
 
 
 def reward_functions(config: OwnData) -> RewardFunctions:
@@ -189,15 +154,6 @@ def _of_trl(name: str) -> Callable[..., Any] | None:
         return getattr(importlib.import_module("trl.rewards"), name, None)
     except ImportError as error:
         raise MissingExtraError(f'reward {name!r} may be one of TRL\'s; pip install "rollwise[train]"') from error
-
-
-def _summed(functions: Sequence[Callable[..., Any]], weights: Sequence[float], /, **columns: Any) -> list[float | None]:
-    """As TRL sums: what a function can't score counts as 0, unless none can."""
-    scored = [function(**columns) for function in functions]
-    return [
-        None if all(value is None for value in own) else sum(w * (v or 0.0) for w, v in zip(weights, own, strict=True))
-        for own in zip(*scored, strict=True)
-    ]
 
 
 def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mapping[str, Any]) -> None:

@@ -7,7 +7,7 @@ from typing import Any
 from accelerate.utils import broadcast_object_list
 from transformers import TrainerCallback
 
-from rollwise.runs.folder import Totals
+from rollwise.runs.log_ends import Totals
 from rollwise.training.recording.recorder import Recorder
 
 

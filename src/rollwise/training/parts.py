@@ -1,34 +1,23 @@
-"""The parts of a run: its task, curriculum, gate, policy and trainer."""
+"""The parts of a run: its curriculum, data sets and adapter, and what to say of them."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import fields
-from pathlib import Path
 from typing import Any
 
 import pyarrow
 from datasets import Dataset
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from rollwise.curricula import Curriculum, Judged, make_curriculum
 from rollwise.errors import ConfigError, PoolError
-from rollwise.gates import DynamicSampling
-from rollwise.models import EMBEDDED, JUDGING, is_embedded, load_policy, policy_source
+from rollwise.models import EMBEDDED, JUDGING, is_embedded
 from rollwise.models.loading import need
-from rollwise.models.prompt_check import check_prompts
 from rollwise.options import check_options
-from rollwise.profiling import add_pass_rates
 from rollwise.sampling.eval_sets import check_aggregate
-from rollwise.sampling.own_task import OwnTask
-from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
-from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import NO_GATE, TrainConfig
-from rollwise.training.trainer.environments import environment_arguments
 from rollwise.training.trainer.keep_best import check_score
-from rollwise.training.trainer.ranks import ranks_of_run
 
 RARELY_HIGHER = 1e-4
 """Learning rates of pretrained models are rarely as high."""
@@ -80,51 +69,6 @@ def cautions(config: TrainConfig) -> list[str]:
     ]
 
 
-def make_trainer(
-    config: TrainConfig,
-    task: Task,
-    curriculum: Curriculum,
-    gate: DynamicSampling | None,
-    arguments: Any,
-    console: Console,
-) -> Any:
-    """TRL's trainer with the run's parts.
-
-    Raises:
-        ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
-    """
-    train, held_out = datasets_of(config, task)
-    source = make_embedded(config.model, task.warm_start, console) if is_embedded(config.model) else config.model
-    model, tokenizer = load_policy(source)
-    for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
-        check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
-    if config.profile is not None:
-        train = add_pass_rates(train, config.profile)
-    rewards = task.rewards
-    arguments.reward_weights = rewards.weights or arguments.reward_weights
-    return TRAINERS[config.trainer][0](
-        model=model,
-        reward_funcs=rewards.functions,
-        success=rewards.success,
-        args=arguments,
-        train_dataset=train,
-        eval_dataset=held_out.get("", held_out) or None,
-        eval_aggregate=config.eval_aggregate,
-        eval_temperature=config.eval_temperature,
-        keep_best=config.keep_best,
-        processing_class=tokenizer,
-        curriculum=curriculum,
-        gate=gate,
-        probe_batch=config.probe_batch,
-        max_judgment_length=config.max_judgment_length,
-        failure_of=task.failure_of,
-        stop=stop_texts(config, task),
-        log=config.log,
-        peft_config=lora_config(config.peft),
-        **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
-    )
-
-
 def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dataset]]:
     """The prompts to train on, and the sets of those held out by name, "" for the only one without; empty sets not.
 
@@ -159,18 +103,3 @@ def lora_config(options: dict[str, Any]) -> Any:
         return kind(**{"task_type": "CAUSAL_LM", **options})
     except (TypeError, ValueError) as error:
         raise ConfigError(f"peft refuses these options of --peft: {error}") from error
-
-
-def make_embedded(model: str, task: Task, console: Console) -> str | Path:
-    """Where to load a model from; an embedded one is made, with a bar on the console, unless it is cached."""
-    processes = ranks_of_run()
-    columns = (
-        TextColumn("[bold]{task.description}"),
-        BarColumn(bar_width=20),
-        MofNCompleteColumn(),
-        TimeRemainingColumn(),
-    )
-    bar = Progress(*columns, console=console, disable=not processes.is_main_process)
-    with processes.local_main_process_first(), bar:  # the others find it in the cache
-        warming = bar.add_task(f"warm start: {task.name}", total=None, visible=False)
-        return policy_source(model, task, progress=lambda d, n: bar.update(warming, completed=d, total=n, visible=True))

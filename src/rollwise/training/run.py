@@ -3,34 +3,28 @@
 from __future__ import annotations
 
 import os
-import warnings
-from collections.abc import Iterable
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from typing import Any
 
-from accelerate import PartialState
 from rich.console import Console
-from transformers import PrinterCallback, ProgressCallback
-from transformers.utils import logging as transformers_logging
 
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.models import is_embedded
-from rollwise.models.identity import made_by
-from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.runs.names import CHECKPOINTS, CONFIG_FILE, LAUNCH_FILE, METRICS_FILE
-from rollwise.sampling.own_task import OwnTask, task_of
+from rollwise.sampling.own_task import task_of
 from rollwise.sampling.setting import say_stop
-from rollwise.tasks import Task
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
-from rollwise.training.budget import Budget, is_spent
+from rollwise.training.attach import attach, hush
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out, make_trainer
-from rollwise.training.recording.recorder import Recorder
+from rollwise.training.limits import is_over, limits_of
+from rollwise.training.make_trainer import make_trainer
+from rollwise.training.notes import note_origin, say, write_config
+from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.ranks import on_main, ranks_of_run
@@ -97,12 +91,12 @@ def resume_run(
 
 def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Path:
     console = console or make_console(stderr=True)
-    _hush()
+    hush()
     processes = ranks_of_run()
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
-    _say(console, [*left_out(curriculum, config), *judge_notes(curriculum)])
+    say(console, [*left_out(curriculum, config), *judge_notes(curriculum)])
     gate = None if config.gate == NO_GATE else make_dynamic_sampling(config.gate, **config.gate_options)
     folder = RunFolder(config.folder)
     with ExitStack() as stack:
@@ -112,22 +106,22 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         checkpoint = on_main(processes, lambda: newest_usable(folder.checkpoints, folder.lacking)) if resume else None
         if checkpoint is not None and is_over(config, folder, step_of(checkpoint)):
             step = step_of(checkpoint)
-            console.print(f"{folder.path} is complete: {step} steps. Extend it with {_limit(config, folder, step)}.")
+            console.print(f"{folder.path} is complete: {step} steps. Extend it with {limits_of(config, folder, step)}.")
             return folder.path
         display = Display(console)
         arguments = trainer_arguments(config, task, folder.path, begun=resume)
         if is_embedded(config.model):  # the warm start takes a minute, and may be killed
             processes.wait_for_everyone()
-            _write_config(folder, config, processes)
+            write_config(folder, config, processes)
         trainer = make_trainer(config, task, curriculum, gate, arguments, console)
-        _write_config(folder, config, processes)
+        write_config(folder, config, processes)
         if processes.is_main_process:
-            _note_origin(folder, task, None if checkpoint else trainer, console)
-        _attach(trainer, config, folder, display)
+            note_origin(folder, task, None if checkpoint else trainer, console)
+        attach(trainer, config, folder, display)
         if resume:
             console.print(f"resuming {folder.path} from {checkpoint.name if checkpoint else 'the beginning'}")
         say_stop(config, task, console)
-        _say(console, cautions(config))
+        say(console, cautions(config))
         trainer.checked = checkpoint
         try:
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
@@ -137,38 +131,10 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
     return folder.path
 
 
-def _say(console: Console, notes: Iterable[str]) -> None:
-    for note in notes:
-        console.print(f"note: {note}", highlight=False, soft_wrap=True)
-
-
-def _note_origin(folder: RunFolder, task: Task, new: Any, console: Console) -> None:
-    """Write down what data the run has, and of a `new` trainer what model; say what has changed since it began."""
-    if isinstance(task, OwnTask):
-        _say(console, note_data(folder.path, task.fingerprint()))
-    if new is not None:
-        folder.write_model(made_by(new.model, new.processing_class))
-
-
 def _end(trainer: Any) -> None:
     trainer.accelerator.wait_for_everyone()
     shut_engine(trainer)
     trainer.accelerator.end_training()
-
-
-def _attach(trainer: Any, config: TrainConfig, folder: RunFolder, display: Display) -> None:
-    """Have the trainer record itself, stop at its budget and draw our display in place of its own."""
-    for kind in (PrinterCallback, ProgressCallback):
-        trainer.remove_callback(kind)
-    recorder = Recorder(
-        folder,
-        evaluate_first=config.eval_prompts > 0,
-        same_run=True,
-        judgments_per_step=config.judgments_per_step,
-    )
-    recorder.attach(trainer)
-    trainer.add_callback(Budget(recorder, tokens=config.token_budget, hours=config.max_hours))
-    display.attach(trainer)
 
 
 def shut_engine(trainer: Any) -> None:
@@ -177,31 +143,3 @@ def shut_engine(trainer: Any) -> None:
     core = getattr(getattr(llm, "llm_engine", None), "engine_core", None)
     if core is not None:
         core.shutdown()
-
-
-def is_over(config: TrainConfig, folder: RunFolder, step: int) -> bool:
-    """Whether a run whose newest checkpoint is of `step` has done all its steps or used up its tokens or hours."""
-    return step >= config.steps or is_spent(folder.spent_by(step), tokens=config.token_budget, hours=config.max_hours)
-
-
-def _limit(config: TrainConfig, folder: RunFolder, step: int) -> str:
-    """The options that ended a run, with what they are now."""
-    spent = folder.spent_by(step)
-    ends = {
-        "--steps": step >= config.steps,
-        f"--token_budget (now {config.token_budget or 0:,})": is_spent(spent, tokens=config.token_budget, hours=None),
-        f"--max_hours (now {config.max_hours or 0:g})": is_spent(spent, tokens=None, hours=config.max_hours),
-    }
-    return " and ".join(limit for limit, over in ends.items() if over)
-
-
-def _write_config(folder: RunFolder, config: TrainConfig, processes: PartialState) -> None:
-    """From here on the run can be resumed."""
-    if processes.is_main_process:
-        folder.write_config(config.to_dict())
-
-
-def _hush() -> None:
-    """Keep other libraries' bars and notices about their own options out of our display."""
-    transformers_logging.disable_progress_bar()
-    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")

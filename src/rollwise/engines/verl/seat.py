@@ -13,7 +13,7 @@ from typing import Any
 from rollwise.curricula import Curriculum
 from rollwise.engines.run_log import LoggedGroup, RunLog
 from rollwise.errors import PoolError, ShortError, SilentNoOpError, StateError
-from rollwise.runs.folder import Totals
+from rollwise.runs.log_ends import Totals
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
 

@@ -13,12 +13,30 @@ from rollwise.tickets.ticket import Ticket, plain_id
 from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.judgment_lines import judgment_lines
 
+_COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
+
 
 def write_groups(folder: RunFolder, groups: Groups, grouped_by: Sequence[str] = (), *, judgments: int) -> None:
     """Append a generation's groups to `rollouts.jsonl`, and at most this many of its judgments to `judgments.jsonl`."""
     folder.append(folder.rollouts, group_lines(groups, grouped_by))
     if lines := judgment_lines(groups, judgments):
         folder.append(folder.judgments, lines)
+
+
+def means_and_counts(groups: Groups) -> tuple[dict[str, float], dict[str, float]]:
+    """A generation's numbers: those of which a step has the means over its groups, and those that are summed."""
+    scored = groups.rewards[~np.isnan(groups.rewards)]
+    mean = {"reward": float(scored.mean())} if scored.size else {}
+    means = {**mean, **groups.metrics(), "completion_length": float(groups.lengths[groups.there].mean())}
+    counts = {name: means.pop(name) for name in _COUNTS if name in means}
+    if groups.curriculum.get("probed"):
+        counts |= dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))
+    if groups.padding[0]:
+        counts["padding_rollouts"] = groups.padding[0]
+    counts |= {f"uncharged_{k}": v for k, v in groups.uncharged.items()}
+    counts |= {f"judge_{k}": v for k, v in groups.judging.items()}
+    counts |= {f"gate/{k}": v for k, v in groups.gate.items()}
+    return means, counts
 
 
 def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str, Any]]:

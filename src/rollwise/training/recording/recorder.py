@@ -8,22 +8,18 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 from transformers import TrainerCallback
 
 from rollwise.errors import ConfigError
-from rollwise.models.identity import made_by
-from rollwise.runs.folder import RunFolder, Totals
-from rollwise.runs.log_ends import read_record
-from rollwise.tickets.outcome import RewardSpec
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.log_ends import Totals, read_record
 from rollwise.training.generation.groups import Groups
+from rollwise.training.recording.description import Description
 from rollwise.training.recording.evaluation_log import EvaluationLog
-from rollwise.training.recording.group_lines import write_groups
+from rollwise.training.recording.group_lines import means_and_counts, write_groups
 from rollwise.training.recording.prompt_log import PromptLog
-from rollwise.training.recording.script import script_config
-from rollwise.training.recording.trackers import ReportArtifact, takers
+from rollwise.training.recording.trackers import PromptTable, ReportArtifact, takers
 
-_COUNTS = ("ask_s", "tell_s", "continued")  # of a generation's metrics what is summed over a step's
 _PHASES = {
     "generation": "time/generation",
     "reward": "time/reward",
@@ -40,6 +36,16 @@ _FROM_TRAINER = {
     "judge/loss": "judge_loss",
     "completions/clipped_ratio": "clipped_ratio",
 }
+
+
+RunPath = RunFolder | str | os.PathLike[str]
+"""A run's folder, or where it is."""
+
+
+def log_prompts(trainer: Any, *, every: int) -> None:
+    """Have the trainer's trackers that take tables show the chosen prompts of every `every`-th step."""
+    if trackers := takers(trainer.args.report_to):
+        trainer.group_observers.append(PromptTable(trackers, every=every))
 
 
 class Recorder(TrainerCallback):
@@ -62,7 +68,7 @@ class Recorder(TrainerCallback):
 
     def __init__(
         self,
-        folder: RunFolder | str | os.PathLike[str],
+        folder: RunPath,
         *,
         evaluate_first: bool = False,
         same_run: bool = False,
@@ -80,8 +86,7 @@ class Recorder(TrainerCallback):
         self._training = False
         self._before: dict[str, Any] | None = {}  # scores from before the first training; None once it has begun
         self._trainer: Any = None
-        self._model: dict[str, Any] = {}  # `made_by`, of a model that is whole no more once it is trained
-        self._rewards: RewardSpec | None = None  # as they stand in the folder
+        self._description = Description(self.folder)
         self._since = 0.0
         self._evaluated = 0.0
         self._spared = 0.0  # seconds of this step that are not charged to the run
@@ -103,7 +108,7 @@ class Recorder(TrainerCallback):
         trainer.after_evaluation.append(self._evaluated_all)
         if trainer.is_world_process_zero():
             trainer.group_observers.append(self.on_groups)
-            self._model = self._made_by() if trainer._is_sharded() else {}
+            self._description.begin(trainer)
 
     # ---- what comes in ----
 
@@ -119,17 +124,7 @@ class Recorder(TrainerCallback):
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
-        scored = groups.rewards[~np.isnan(groups.rewards)]
-        mean = {"reward": float(scored.mean())} if scored.size else {}
-        means = {**mean, **groups.metrics(), "completion_length": float(groups.lengths[groups.there].mean())}
-        counts = {name: means.pop(name) for name in _COUNTS if name in means}
-        if groups.curriculum.get("probed"):
-            counts |= dict(zip(("probe_rollouts", "probe_tokens"), groups.probed(), strict=True))
-        if groups.padding[0]:
-            counts["padding_rollouts"] = groups.padding[0]
-        counts |= {f"uncharged_{k}": v for k, v in groups.uncharged.items()}
-        counts |= {f"judge_{k}": v for k, v in groups.judging.items()}
-        counts |= {f"gate/{k}": v for k, v in groups.gate.items()}
+        means, counts = means_and_counts(groups)
         self._spared += groups.uncharged.get("s", 0.0)
         line = self._open(groups.step)
         line |= {name: line.get(name, 0) + more for name, more in counts.items()}
@@ -137,14 +132,7 @@ class Recorder(TrainerCallback):
         line |= {name: line.get(name, own) + (own - line.get(name, own)) * new / all_ for name, own in means.items()}
         line |= {f"curriculum/{k}": v for k, v in groups.curriculum.items()}
         self._groups = all_
-        self._write_rewards()
-
-    def _write_rewards(self) -> None:
-        """Say in the folder what counts as solved; again where the trainer has widened the range."""
-        spec = self._trainer.curriculum.reward_spec
-        if spec != self._rewards:
-            self.folder.write_rewards(spec)
-            self._rewards = spec
+        self._description.write_rewards()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """Roll the logs back to where training starts, and evaluate once before a new run."""
@@ -155,10 +143,9 @@ class Recorder(TrainerCallback):
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             if self._trainer.resumed_from is not None:
                 self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
-            self._rewards = None  # what the folder had may be put aside
-            self._write_rewards()
+            self._description.write_rewards(anew=True)
             if not self.same_run and self.folder.takes_script:
-                self._describe(state)
+                self._description.write(state)
             self.prompts.resume()
             self.evaluations.begin(self._trainer, anew=state.global_step == 0)
         self._trainer.phases.take()
@@ -169,16 +156,6 @@ class Recorder(TrainerCallback):
         if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
             self._trainer.evaluate()
             self.flush()
-
-    def _describe(self, state: Any) -> None:
-        """Write what the run is made of, and, where it begins, which weights it begins with."""
-        trainer = self._trainer
-        self.folder.write_config(script_config(trainer, state))
-        if state.global_step == 0:
-            self.folder.write_model(self._model or self._made_by())
-
-    def _made_by(self) -> dict[str, Any]:
-        return made_by(self._trainer.accelerator.unwrap_model(self._trainer.model), self._trainer._tokenizer)
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The step before is over."""

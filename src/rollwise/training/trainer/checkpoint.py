@@ -7,17 +7,20 @@ size and SHA-256. A resume takes the newest one that still has what was sealed, 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
 import os
 import re
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import StateFileError
-from rollwise.state import sync_folder, write_atomically
+from rollwise.state import naming, sync_folder, write_atomically
 
 logger = logging.getLogger(__name__)
 
@@ -154,3 +157,44 @@ def step_of(folder: Path) -> int:
     if match is None:
         raise StateFileError(f"{str(folder)!r} is not named like a checkpoint (checkpoint-STEP)")
     return int(match[1])
+
+
+def warn_of_others(run: Path) -> None:
+    """Training that begins anew leaves the checkpoints that are there alone, as transformers does."""
+    newest = latest_complete(run, hashes=False)
+    if newest is not None:
+        logger.warning(
+            "training begins anew, but %r has checkpoints already: train(resume_from_checkpoint=True) would go on "
+            "with %s until this training has a later one; move them away, or give another output_dir",
+            str(run),
+            newest.name,
+        )
+
+
+def put_aside_after(checkpoint: Path, run: Path) -> None:
+    """Later checkpoints, damaged or of a course given up, would be taken for this one's when it is resumed."""
+    if checkpoint.resolve().parent != run.resolve():
+        return
+    now = steps_done(checkpoint)
+    for step, folder in checkpoints(checkpoint.parent):
+        if step > now and is_sealed(folder):  # one without a seal counts for nothing, and is written over
+            logger.warning("%s is of a course that is given up: renamed to given-up-%s", folder, folder.name)
+            aside = folder.with_name(f"given-up-{folder.name}")
+            shutil.rmtree(aside, ignore_errors=True)
+            folder.rename(aside)
+
+
+@contextmanager
+def writing(folder: Path) -> Iterator[None]:
+    """Raise what torch and safetensors say where a file can't be written as an `OSError` that names the folder."""
+    try:
+        with naming(folder):
+            yield
+    except Exception as error:
+        said = str(error)
+        if known := re.search(r"\(os error (\d+)\)", said):  # safetensors, in the words of its language
+            raise OSError(int(known[1]), said, str(folder)) from error
+        if "inline_container" in said or "PytorchStreamWriter" in said:  # torch does not say why
+            reason = "torch could not write a file whole: the disk is full, or there is a limit on the size of files"
+            raise OSError(errno.EIO, reason, str(folder)) from error
+        raise

@@ -2,45 +2,33 @@
 
 from __future__ import annotations
 
-import errno
-import json
-import logging
-import re
-import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR, rotate_checkpoints
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import ConfigError, StateError, StateFileError
+from rollwise.errors import StateError, StateFileError
 from rollwise.gates import DynamicSampling
-from rollwise.runs.log_ends import RECORD
-from rollwise.state import load_state, naming, save_state, write_atomically
+from rollwise.runs.log_ends import write_record
+from rollwise.state import load_state, save_state
 from rollwise.training.generation.messages import Screened
 from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 from rollwise.training.trainer.checkpoint import (
     checkpoints,
     flaw,
-    is_sealed,
-    latest_complete,
     newest_usable,
+    put_aside_after,
     seal,
     steps_done,
     unseal,
+    warn_of_others,
+    writing,
 )
-from rollwise.training.trainer.keep_best import KeepBest, check_score, metric_name
+from rollwise.training.trainer.keep_best import KeepBestMixin
 from rollwise.training.trainer.ranks import go_on_elsewhere, on_main
-
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
-
-logger = logging.getLogger(__name__)
 
 _STATE = "rollwise_state.json"
 _FILES = "rollwise_curriculum"
@@ -61,7 +49,7 @@ class RunLog(Protocol):
         """What the logs lack to go on from a checkpoint, or None."""
 
 
-class CheckpointMixin(TrlTrainer):
+class CheckpointMixin(KeepBestMixin):
     """Saves the curriculum with the model, seals checkpoints, and resumes from whole ones only."""
 
     curriculum: Curriculum
@@ -76,29 +64,14 @@ class CheckpointMixin(TrlTrainer):
     run_log: RunLog | None = None
     resumed_from: Path | None = None
     """The checkpoint that this training goes on from."""
-    keep_best: KeepBest | None = None
     checked: Path | None = None
     """A checkpoint that was found usable just now: `train` does not read all of it again."""
 
-    def _keep_best_by(self, score: str) -> None:
-        """Keep the checkpoint with the highest `score` of an evaluation, and save it when it is reached.
-
-        Raises:
-            ConfigError: nothing is evaluated while it trains, or the evaluations have no such score.
-        """
-        if self.args.eval_strategy == "no" or self.args.save_strategy == "no":
-            raise ConfigError(f"keep_best {score!r} needs an eval_strategy and a save_strategy other than 'no'")
-        sets = self.eval_dataset if isinstance(self.eval_dataset, Mapping) else [""]
-        check_score(score, sets, self.num_generations_eval)
-        self.args.metric_for_best_model, self.args.greater_is_better = metric_name(score), True
-        self.keep_best = KeepBest(score, self._on_main)
-        self.add_callback(self.keep_best)
-
-    def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
-        better: bool = super()._determine_best_metric(metrics, trial)
-        if better and self.keep_best is not None:
-            self.control.should_save = True
-        return better
+    def _save_by(self, keep_best: str | None) -> None:
+        """Begin with nothing to call before a checkpoint; keep the one with the best of a score, where one is named."""
+        self.before_save = []
+        if keep_best is not None:
+            self._keep_best_by(keep_best)
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
         for prepare in self.before_save:
@@ -140,7 +113,7 @@ class CheckpointMixin(TrlTrainer):
         save_state(folder / _STATE, {"curriculum": self.curriculum.state_dict(), "gate": gate, "trainer": trainer})
         self.curriculum.save_files(folder / _FILES)
         if self.run_log is not None:
-            write_atomically(folder / RECORD, json.dumps(self.run_log.record()).encode())
+            write_record(folder, self.run_log.record())
         seal(folder)
 
     def _rhythm(self) -> dict[str, int]:
@@ -180,9 +153,9 @@ class CheckpointMixin(TrlTrainer):
         self.resumed_from = Path(str(resume_from_checkpoint)) if resume_from_checkpoint else None
         if resume_from_checkpoint:
             self._check_unfinished(Path(resume_from_checkpoint))
-            self._on_main(lambda: self._put_aside_after(Path(str(resume_from_checkpoint))))
+            self._on_main(lambda: put_aside_after(Path(str(resume_from_checkpoint)), Path(self.args.output_dir)))
         else:
-            self._on_main(self._warn_of_others)
+            self._on_main(lambda: warn_of_others(Path(self.args.output_dir)))
             self._clock, self._screened = self.curriculum.step, Screened()
         return super().train(resume_from_checkpoint, *args, **kwargs)
 
@@ -193,29 +166,6 @@ class CheckpointMixin(TrlTrainer):
                 f"{str(checkpoint)!r} has all {self.args.max_steps} steps of max_steps: there is nothing to resume. "
                 "Load it as the model, or raise max_steps to go on"
             )
-
-    def _warn_of_others(self) -> None:
-        """Training that begins anew leaves the checkpoints that are there alone, as transformers does."""
-        newest = latest_complete(Path(self.args.output_dir), hashes=False)
-        if newest is not None:
-            logger.warning(
-                "training begins anew, but %r has checkpoints already: train(resume_from_checkpoint=True) would go on "
-                "with %s until this training has a later one; move them away, or give another output_dir",
-                str(self.args.output_dir),
-                newest.name,
-            )
-
-    def _put_aside_after(self, checkpoint: Path) -> None:
-        """Later checkpoints, damaged or of a course given up, would be taken for this one's when it is resumed."""
-        if checkpoint.resolve().parent != Path(self.args.output_dir).resolve():
-            return
-        now = steps_done(checkpoint)
-        for step, folder in checkpoints(checkpoint.parent):
-            if step > now and is_sealed(folder):  # one without a seal counts for nothing, and is written over
-                logger.warning("%s is of a course that is given up: renamed to given-up-%s", folder, folder.name)
-                aside = folder.with_name(f"given-up-{folder.name}")
-                shutil.rmtree(aside, ignore_errors=True)
-                folder.rename(aside)
 
     def _load_optimizer_and_scheduler(self, checkpoint: str | None) -> None:
         super()._load_optimizer_and_scheduler(checkpoint)
@@ -276,19 +226,3 @@ class CheckpointMixin(TrlTrainer):
 
     def _on_main(self, action: Callable[[], T]) -> T:
         return on_main(self.accelerator, action)
-
-
-@contextmanager
-def writing(folder: Path) -> Iterator[None]:
-    """Raise what torch and safetensors say where a file can't be written as an `OSError` that names the folder."""
-    try:
-        with naming(folder):
-            yield
-    except Exception as error:
-        said = str(error)
-        if known := re.search(r"\(os error (\d+)\)", said):  # safetensors, in the words of its language
-            raise OSError(int(known[1]), said, str(folder)) from error
-        if "inline_container" in said or "PytorchStreamWriter" in said:  # torch does not say why
-            reason = "torch could not write a file whole: the disk is full, or there is a limit on the size of files"
-            raise OSError(errno.EIO, reason, str(folder)) from error
-        raise

@@ -50,6 +50,7 @@ class EvaluationMixin(TrlTrainer):
         check_aggregate(how, names)
         self.eval_aggregate, self.eval_temperature = how, temperature
         self.results, self.together, self._orders = {}, {}, {}
+        self.after_evaluation = []
 
     def evaluate(self, *args: Any, **kwargs: Any) -> dict[str, float]:
         """TRL's evaluation, with random numbers of its own: it neither disturbs training nor differs between runs.

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 import logging
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from transformers import TrainerCallback
 from transformers.trainer_utils import PREFIX_CHECKPOINT_DIR
@@ -17,6 +17,11 @@ from rollwise.errors import ConfigError
 from rollwise.evaluation.metrics import pass_at_curve
 from rollwise.options import did_you_mean
 from rollwise.state import write_atomically
+
+if TYPE_CHECKING:
+    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
+else:
+    TrlTrainer = object
 
 logger = logging.getLogger(__name__)
 
@@ -94,6 +99,32 @@ class KeepBest(TrainerCallback):
             new.unlink(missing_ok=True)
             new.symlink_to(_name(state), target_is_directory=True)
             os.replace(new, link)
+
+
+class KeepBestMixin(TrlTrainer):
+    """Keeps the checkpoint with the best score of an evaluation, where one is named."""
+
+    keep_best: KeepBest | None = None
+
+    def _keep_best_by(self, score: str) -> None:
+        """Keep the checkpoint with the highest `score` of an evaluation, and save it when it is reached.
+
+        Raises:
+            ConfigError: nothing is evaluated while it trains, or the evaluations have no such score.
+        """
+        if self.args.eval_strategy == "no" or self.args.save_strategy == "no":
+            raise ConfigError(f"keep_best {score!r} needs an eval_strategy and a save_strategy other than 'no'")
+        sets = self.eval_dataset if isinstance(self.eval_dataset, Mapping) else [""]
+        check_score(score, sets, self.num_generations_eval)
+        self.args.metric_for_best_model, self.args.greater_is_better = metric_name(score), True
+        self.keep_best = KeepBest(score, self._on_main)
+        self.add_callback(self.keep_best)
+
+    def _determine_best_metric(self, metrics: dict[str, float], trial: Any) -> bool:
+        better: bool = super()._determine_best_metric(metrics, trial)
+        if better and self.keep_best is not None:
+            self.control.should_save = True
+        return better
 
 
 def _name(state: Any) -> str:

@@ -6,50 +6,27 @@ import copy
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-import torch
-import trl
 from accelerate.utils import gather_object
 
-from rollwise.errors import SilentNoOpError
-from rollwise.gates import DynamicSampling
 from rollwise.tickets.ticket import Purpose
-from rollwise.training.generation.advantages import (
-    AdvantageKind,
-    AdvantageScale,
-    group_advantages,
-    prompt_weights,
-    scale_advantages,
-)
+from rollwise.training.generation.advantage_mixin import AdvantageMixin
+from rollwise.training.generation.feedback_mixin import FeedbackMixin
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows
 from rollwise.training.generation.messages import Call, share_of
 from rollwise.training.recording.phases import UNCHARGED, Phases
 from rollwise.training.trainer.environments import generated_lengths
 
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
-
 FailureOf = Callable[[Any, Mapping[str, Any]], str | None]
 
 
-class RolloutMixin(TrlTrainer):
+class RolloutMixin(AdvantageMixin, FeedbackMixin):
     """One call to the trainer's generation for groups of any size, over all ranks."""
 
-    gate: DynamicSampling | None
     failure_of: FailureOf | None
-    success: int | None
-    """Which reward function's rewards the curriculum is told; None for the weighted sum that is trained on."""
-    _screens: bool
-    _allocates: bool
-    """Whether groups may differ in size."""
-    _weighs_prompts: bool
-    """Whether every prompt weighs the same in the loss, whatever its number of rollouts."""
-    _captured: dict[str, Any] | None
     phases: Phases
 
     def _roll_out(self, rows: list[int], n: int, purpose: Purpose) -> Call:
@@ -133,44 +110,10 @@ class RolloutMixin(TrlTrainer):
                 own = values[first:]
                 values[first:] = [extreme(own) if extreme else float(np.average(own, weights=weights))]
 
-    # ---- advantages ----
-
-    @property
-    def _batch_scale(self) -> AdvantageScale:
-        """How advantages are scaled over the groups that are trained on, where these are not what one call gave."""
-        if self.gate is None and not self._screens and not self._allocates:
-            return ""  # TRL scales them itself
-        if getattr(self, "scale_rewards", None) == "batch":
-            return "batch-std"
-        return "batch-normalised" if getattr(self, "normalize_advantages", False) else ""
-
-    def _advantages(self, rewards: np.ndarray, advantages: np.ndarray, sizes: list[int]) -> torch.Tensor:
-        """The advantages (N,) of whole groups: as the trainer gave them or, of merged calls, by rewards (N,)."""
-        device = self.accelerator.device
-        numbers = torch.tensor(rewards, dtype=torch.float32, device=device)
-        given = torch.tensor(advantages, device=device)
-        if self._screens or self._allocates:
-            given = group_advantages(self._advantage_kind, numbers, sizes)
-        scaled = scale_advantages(self._batch_scale, given, numbers, sizes)
-        return scaled * torch.tensor(prompt_weights(sizes), device=device) if self._weighs_prompts else scaled
-
-    @property
-    def _advantage_kind(self) -> AdvantageKind:
-        if not hasattr(self, "scale_rewards"):
-            return "leave-one-out"
-        return "std" if self.scale_rewards == "group" else "centred"
-
-    def _told_advantages(self, rewards: np.ndarray, sizes: list[int]) -> np.ndarray:
-        """The advantages (N,) that the rewards (N,) would have, were they what is trained on."""
-        numbers = torch.tensor(rewards, dtype=torch.float32)
-        return np.asarray(group_advantages(self._advantage_kind, numbers, sizes).numpy())
-
-    # ---- what came of the rollouts ----
-
     def _calculate_rewards(
         self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]
-    ) -> torch.Tensor:
-        rewards: torch.Tensor = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
+    ) -> Any:
+        rewards = super()._calculate_rewards(inputs, prompts, completions, completion_ids_list)
         self._captured = {
             "inputs": inputs,
             "rewards": rewards,  # gathered over ranks by TRL already
@@ -178,35 +121,3 @@ class RolloutMixin(TrlTrainer):
             "lengths": [len(ids) for ids in completion_ids_list],
         }
         return rewards
-
-    def _total_rewards(self, captured: dict[str, Any]) -> torch.Tensor:
-        """The weighted sum over reward functions, flat; NaN only where every function gave NaN, as TRL counts it."""
-        rewards = captured["rewards"]
-        total: torch.Tensor = (rewards * self.reward_weights.to(rewards.device).unsqueeze(0)).nansum(dim=1)
-        total[torch.isnan(rewards).all(dim=1)] = torch.nan
-        return total
-
-    def _told_rewards(self, captured: dict[str, Any]) -> torch.Tensor:
-        """What says whether a rollout is solved, flat: one function's rewards, or the sum where none is named."""
-        if self.success is None:
-            return self._total_rewards(captured)
-        told: torch.Tensor = captured["rewards"][:, self.success]
-        return told
-
-    def _take_captured(self) -> dict[str, Any] | None:
-        captured, self._captured = self._captured, None
-        return captured
-
-    def _require_feedback(self, prompts: list[Any]) -> dict[str, Any]:
-        captured = self._take_captured()
-        if captured is None:
-            raise SilentNoOpError(
-                f"rollouts were generated but no rewards came by: trl {trl.__version__} or a subclass computes them "
-                "without _calculate_rewards, so the curriculum would never learn"
-            )
-        if [row.get("prompt") for row in captured["inputs"]] != prompts:
-            raise SilentNoOpError(
-                "the prompts that were scored are not those that the curriculum chose: something between replaced or "
-                "reordered them (a subclass's _generate_and_score_completions?)"
-            )
-        return captured

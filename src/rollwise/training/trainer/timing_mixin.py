@@ -22,6 +22,9 @@ class TimingMixin(TrlTrainer):
     _update_since: float
     """When the last `training_step` ended: from then to the optimiser's step, too, the policy is updated."""
 
+    def _start_timing(self) -> None:
+        self.phases = Phases()
+
     def _generate(self, *args: Any, **kwargs: Any) -> Any:
         with self.phases.phase("generation"):
             return super()._generate(*args, **kwargs)

@@ -1,0 +1,42 @@
+"""How far the runs of a comparison are."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from rollwise.comparing.plan import Run
+from rollwise.runs.folder import RunFolder
+from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
+from rollwise.training.limits import is_over
+from rollwise.training.trainer.checkpoint import latest_complete, step_of
+
+
+def is_done(run: Run) -> bool:
+    """Whether a run has done all its steps or used up its budget."""
+    if not (run.folder / CONFIG_FILE).exists():
+        return False
+    folder = RunFolder(run.folder)
+    checkpoint = latest_complete(folder.checkpoints, hashes=False)  # nothing is resumed here
+    return checkpoint is not None and is_over(run.config, folder, step_of(checkpoint))
+
+
+def last_line(run: Run) -> dict[str, Any]:
+    """The last whole line of a run's metrics; empty where there is none yet."""
+    path = run.folder / METRICS_FILE
+    try:
+        with open(path, "rb") as file:
+            file.seek(max(0, path.stat().st_size - 16384))
+            lines = file.read().split(b"\n")[:-1]
+        found = json.loads(lines[-1])
+    except (OSError, IndexError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def result_of(run: Run) -> str:
+    """A run's score and what it was trained, in words."""
+    last = last_line(run)
+    score = last.get("eval/pass@1")
+    scored = "" if score is None else f"pass@1 {score:.3f}, "
+    return f"{scored}{last.get('step', 0)} steps, {last.get('tokens', 0):,} tokens"

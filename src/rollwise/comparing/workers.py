@@ -1,0 +1,60 @@
+"""The processes of a comparison's runs."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from rollwise.comparing.plan import Run
+from rollwise.state import make_folder
+
+
+class Workers:
+    """The processes; all of them are ended when it is left."""
+
+    def __init__(self, folder: Path, jobs: int) -> None:
+        self.logs = folder / "logs"
+        make_folder(self.logs)
+        self.jobs = jobs
+        self.active: dict[subprocess.Popen[bytes], Run] = {}
+        # Each its share of the cores: threads of several runs that wait for one another slow all of them.
+        threads = str(max(1, (os.cpu_count() or 1) // jobs))
+        self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
+
+    @property
+    def free(self) -> bool:
+        return len(self.active) < self.jobs
+
+    def log(self, run: Run) -> Path:
+        return self.logs / f"{run.method}-seed{run.seed}.log"
+
+    def start(self, run: Run) -> None:
+        options = self.logs / f"{run.method}-seed{run.seed}.json"
+        options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
+        command = [sys.executable, "-m", "rollwise.comparing.worker", str(options), str(os.getpid())]
+        with open(self.log(run), "ab") as log:
+            process = subprocess.Popen(
+                command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT
+            )
+        self.active[process] = run
+
+    def ended(self) -> Iterator[tuple[Run, int]]:
+        """(run, exit status) of the processes that have ended since."""
+        for process in [p for p in self.active if p.poll() is not None]:
+            yield self.active.pop(process), process.returncode
+
+    def __enter__(self) -> Workers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for process in self.active:
+            process.terminate()
+        for process in self.active:
+            try:
+                process.wait(timeout=10)
+            except subprocess.TimeoutExpired:
+                process.kill()

@@ -1,0 +1,36 @@
+"""What listens to a run's trainer: recorder, budget and display in place of its own."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from transformers import PrinterCallback, ProgressCallback
+from transformers.utils import logging as transformers_logging
+
+from rollwise.runs.folder import RunFolder
+from rollwise.training.budget import Budget
+from rollwise.training.config import TrainConfig
+from rollwise.training.display import Display
+from rollwise.training.recording.recorder import Recorder
+
+
+def attach(trainer: Any, config: TrainConfig, folder: RunFolder, display: Display) -> None:
+    """Have the trainer record itself, stop at its budget and draw our display in place of its own."""
+    for kind in (PrinterCallback, ProgressCallback):
+        trainer.remove_callback(kind)
+    recorder = Recorder(
+        folder,
+        evaluate_first=config.eval_prompts > 0,
+        same_run=True,
+        judgments_per_step=config.judgments_per_step,
+    )
+    recorder.attach(trainer)
+    trainer.add_callback(Budget(recorder, tokens=config.token_budget, hours=config.max_hours))
+    display.attach(trainer)
+
+
+def hush() -> None:
+    """Keep other libraries' bars and notices about their own options out of our display."""
+    transformers_logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")

@@ -1,0 +1,66 @@
+"""TRL's trainer with a run's parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from rich.console import Console
+
+from rollwise.curricula import Curriculum
+from rollwise.gates import DynamicSampling
+from rollwise.models import is_embedded, load_policy
+from rollwise.models.prompt_check import check_prompts
+from rollwise.profiling import add_pass_rates
+from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.setting import stop_texts
+from rollwise.tasks import Task
+from rollwise.training.arguments import TRAINERS
+from rollwise.training.config import TrainConfig
+from rollwise.training.parts import datasets_of, lora_config
+from rollwise.training.trainer.environments import environment_arguments
+from rollwise.training.warm_start import make_embedded
+
+
+def make_trainer(
+    config: TrainConfig,
+    task: Task,
+    curriculum: Curriculum,
+    gate: DynamicSampling | None,
+    arguments: Any,
+    console: Console,
+) -> Any:
+    """TRL's trainer with the run's parts.
+
+    Raises:
+        ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
+    """
+    train, held_out = datasets_of(config, task)
+    source = make_embedded(config.model, task.warm_start, console) if is_embedded(config.model) else config.model
+    model, tokenizer = load_policy(source)
+    for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
+        check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
+    if config.profile is not None:
+        train = add_pass_rates(train, config.profile)
+    rewards = task.rewards
+    arguments.reward_weights = rewards.weights or arguments.reward_weights
+    return TRAINERS[config.trainer][0](
+        model=model,
+        reward_funcs=rewards.functions,
+        success=rewards.success,
+        args=arguments,
+        train_dataset=train,
+        eval_dataset=held_out.get("", held_out) or None,
+        eval_aggregate=config.eval_aggregate,
+        eval_temperature=config.eval_temperature,
+        keep_best=config.keep_best,
+        processing_class=tokenizer,
+        curriculum=curriculum,
+        gate=gate,
+        probe_batch=config.probe_batch,
+        max_judgment_length=config.max_judgment_length,
+        failure_of=task.failure_of,
+        stop=stop_texts(config, task),
+        log=config.log,
+        peft_config=lora_config(config.peft),
+        **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
+    )

@@ -1,0 +1,152 @@
+"""One training batch on a TRL trainer: asked, rolled out, told, merged."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from transformers import TrainerCallback
+
+from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.gates import DynamicSampling, Everything
+from rollwise.training.generation.generation import Generation
+from rollwise.training.generation.groups import Groups
+from rollwise.training.generation.merging import COUNT, gather_rows, merge
+from rollwise.training.generation.messages import Call, Inquiry, Judgment, Order, Screened
+from rollwise.training.judging.judgments import JudgmentMixin
+from rollwise.training.recording.phases import JUDGING
+from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
+from rollwise.training.trainer.rollout_mixin import RolloutMixin
+
+_PER_ROLLOUT = ("totals", "advantages")
+_MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", "coverage", "effective_ratio"})
+"""What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
+
+
+class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
+    """Has the curriculum choose what a generation is of, and tells it what came of that."""
+
+    _sampling: DynamicSampling
+    _dataset_rows: np.ndarray
+    _screened: Screened
+    _clock: int
+    _generations: int
+    """How many orders were rolled out."""
+    _logs_all: bool
+    probe_batch: int | None
+    group_observers: list[Callable[[Groups], None]]
+
+    def _sample_by(self, gate: DynamicSampling | None, observers: list[Callable[[Groups], None]] | None) -> None:
+        """Begin with nothing generated; the gate, or none, says which groups are trained on."""
+        self.gate, self.group_observers = gate, list(observers or [])
+        self._sampling = gate or DynamicSampling(Everything(), max_rounds=1)
+        self._judge_batches, self._screened = [], Screened()
+        self._generations = self._clock = 0
+
+    def _generate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
+        """What this rank trains on: probed, asked, rolled out and told."""
+        processes, group = self.accelerator.num_processes, self.num_generations
+        n_prompts, rest = divmod(len(inputs) * processes, group)
+        if rest:
+            raise ConfigError(f"{len(inputs)} rollouts a process do not make whole groups of {group}")
+        if self.curriculum.counts_tokens:
+            self._on_main(lambda: self.curriculum.count_tokens(int(self.state.num_input_tokens_seen)))
+        generation = Generation(
+            self.curriculum,
+            self._sampling,
+            dataset_rows=self._dataset_rows,
+            kept=self._screened.groups,
+            n_prompts=n_prompts,
+            group=group,
+            processes=processes,
+            step=self.state.global_step + 1,
+            clock=self._clock,
+            probe_batch=self.probe_batch,
+            advantages=self._advantages,
+            told_advantages=None if self.success is None and not self._weighs_prompts else self._told_advantages,
+        )
+        trainable: list[Call] = []
+        judgments: dict[str, Judgment] = {}
+        while order := self._on_main(generation.order):
+            if isinstance(order, Inquiry):
+                judgments |= self._answer(order, generation)
+            else:
+                trainable += self._fulfil(order, generation)
+        if self.curriculum.wants_answers:
+            self._prepare_lessons(self._on_main(generation.lessons), judgments)
+        chosen, sizes, awaited = self._on_main(lambda: (*generation.rows(), generation.awaited()))
+        self._screened.retain(awaited)
+        self._on_main(lambda: self._observe(generation))
+        return self._merged(trainable, chosen, sizes)
+
+    def _answer(self, inquiry: Inquiry, generation: Generation) -> dict[str, Judgment]:
+        """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
+        started = time.perf_counter()
+        with self.phases.phase(JUDGING):
+            judgments = self._judge(inquiry.questions, max(1, generation.probe_batch // self.accelerator.num_processes))
+        seconds = time.perf_counter() - started
+        self._on_main(lambda: generation.advise(judgments, seconds=seconds))
+        return {judgment.question_id: judgment for judgment in judgments}
+
+    def _fulfil(self, order: Order, generation: Generation) -> list[Call]:
+        """Roll out an order and tell what came of it; what of it may be trained on now."""
+        kept = [self._screened.take(prompt_id) for prompt_id in order.screened]
+        started = time.perf_counter()
+        with self._as_one_call([n * len(rows) for n, rows in order.parts]):
+            calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
+        seconds = time.perf_counter() - started
+        self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0, seconds=seconds))
+        self._generations += 1
+        if order.purpose == "screen":
+            self._screened.add(order, generation.step, calls)
+        return [*(one.call for one in kept), *calls] if order.purpose == "train" else []
+
+    def _merged(self, calls: list[Call], rows: list[int], sizes: list[int]) -> dict[str, Any]:
+        """What this rank trains on: its share of the chosen `rows` of all calls and ranks, in groups of `sizes`."""
+        if len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards))):
+            return calls[0].output
+        n = len(rows) // self.accelerator.num_processes
+        share = slice(self.accelerator.process_index * n, (self.accelerator.process_index + 1) * n)
+        pad_token, device = self._tokenizer.pad_token_id, self.accelerator.device
+        merged = merge(
+            [
+                {name: tensor.to(device) for name, tensor in call.output.items()}
+                if call.whole
+                else gather_rows(call.output, self.accelerator, pad_token)
+                for call in calls
+            ],
+            rows,
+            pad_token=pad_token,
+            share=share,
+            counted=any(COUNT in call.output for call in calls),
+            multiple_of=getattr(self, "pad_to_multiple_of", None),
+        )
+        totals, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
+        merged["advantages"] = self._advantages(totals, advantages, sizes)[share]
+        return merged
+
+    def _observe(self, generation: Generation) -> None:
+        groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
+        numbers = {**groups.metrics(), **groups.curriculum}
+        logged = {f"curriculum/{name}": value for name, value in numbers.items() if self._logs_all or name in _MAIN}
+        for name, value in {**logged, **{f"gate/{name}": value for name, value in groups.gate.items()}}.items():
+            self._metrics["train"][name].append(value)
+        for observer in self.group_observers:
+            observer(groups)
+
+
+class NoOpAlarm(TrainerCallback):
+    """Raises at the end of the first step if no prompt was bound: training went past the curriculum."""
+
+    def __init__(self, trainer: Any) -> None:
+        self._trainer = trainer
+
+    def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+        """Check at the end of every step."""
+        if self._trainer._generations == 0:
+            raise SilentNoOpError(
+                f"step {state.global_step} ended without the curriculum having been asked: the trainer does not "
+                "generate through _generate_and_score_completions (does a subclass override it, without super()?)"
+            )
