@@ -125,6 +125,7 @@ VERL: Mapping[str, Option] = {
     "curriculum_options": Option(by="data.rollwise.curriculum_options, with the seed", make=_method),
     "gate": Option(by="`mixed` is algorithm.filter_groups; others are refused", make=_gate),
     "gate_options": Option(refused="verl's filter has no such options"),
+    "match_uniform": Option(refused="verl computes its advantages itself"),
     "allocator": Option(refused="verl's groups have one size here"),
     "allocator_options": Option(refused="verl's groups have one size here"),
     "trainer": Option(("algorithm.adv_estimator",)),

@@ -42,6 +42,8 @@ class TrainConfig(OwnData):
         gate: Which groups train: "none" for all of them; else a gate, with further prompts rolled out in place of the
             groups it rejects. `rollwise gates` lists them with their options.
         gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
+        match_uniform: Multiply advantages by one number, so that their mean square is that of prompts drawn at random:
+            for a learning rate tuned with uniform sampling. Needs a lane of random prompts, as exploration is.
         allocator: What gives each prompt of a step its own number of rollouts, `num_generations` on the average: "none"
             for the same number; else one that `rollwise allocators` lists with their options.
         allocator_options: The allocator's own options, for example `--allocator_options.max_rollouts 32`.
@@ -100,6 +102,7 @@ class TrainConfig(OwnData):
     curriculum_options: dict[str, Any] = field(default_factory=dict)
     gate: str = NO_GATE
     gate_options: dict[str, Any] = field(default_factory=dict)
+    match_uniform: bool = False
     allocator: str = NO_ALLOCATOR
     allocator_options: dict[str, Any] = field(default_factory=dict)
     trainer: Literal["grpo", "rloo"] = "grpo"

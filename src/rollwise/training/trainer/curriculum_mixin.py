@@ -58,6 +58,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
             `choose_success`.
         failure_of: given a completion and its row of the data set, the kind of failure in a word or two, None if it is
             solved; told as `Outcome.labels`. Called once for each rollout.
+        match_uniform: multiply all advantages by one number, so that their mean square is that of prompts drawn at
+            random (lanes "uniform", "explore" and "rail-explore"), as far as the curriculum knows it; see `Contrast`.
+            For a learning rate that was tuned with uniform sampling.
         stop: texts with which a completion ends, besides the end of text; it keeps them.
         **kwargs: the trainer's.
 
@@ -84,6 +87,7 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         group_observers: list[Callable[[Groups], None]] | None = None,
         success: Success | None = None,
         failure_of: FailureOf | None = None,
+        match_uniform: bool = False,
         stop: Sequence[str] = (),
         probe_batch: Count | None = None,
         max_judgment_length: Count | None = None,
@@ -98,6 +102,7 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         self._stop_at(stop)
         self._check_start()
         self.curriculum, self._logs_all, self._id_column = curriculum, log == "all", id_column
+        self.match_uniform = match_uniform
         self.success = success_index(success, self, curriculum)
         self.failure_of, self.probe_batch, self.max_judgment_length = failure_of, probe_batch, max_judgment_length
         self._sample_by(gate_of(self, gate), group_observers)

@@ -36,6 +36,7 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
     """How many orders were rolled out."""
     _logs_all: bool
     probe_batch: int | None
+    match_uniform: bool
     group_observers: list[Callable[[Groups], None]]
 
     def _sample_by(self, gate: DynamicSampling | None, observers: list[Callable[[Groups], None]] | None) -> None:
@@ -79,7 +80,15 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         chosen, sizes, awaited = self._on_main(lambda: (*generation.rows(), generation.awaited()))
         self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
-        return self._merged(trainable, chosen, sizes)
+        return self._matched(self._merged(trainable, chosen, sizes))
+
+    def _matched(self, output: dict[str, Any]) -> dict[str, Any]:
+        """With advantages whose mean square is that of prompts drawn at random, where that is wanted."""
+        if not self.match_uniform:
+            return output
+        scale = self._on_main(lambda: self.curriculum.contrast.scale)
+        self._metrics["train"]["curriculum/advantage_scale"].append(scale)
+        return {**output, "advantages": output["advantages"] * scale}
 
     def _answer(self, inquiry: Inquiry, generation: Generation) -> dict[str, Judgment]:
         """Have the live policy judge the candidates, and tell the curriculum; the judgments by question."""
