@@ -108,14 +108,14 @@ class Evidence:
         at_random: Sequence[bool] | None = None,
     ) -> Evidence:
         """The same with `scores` and `solved` of all groups one after another, (sum of `count`,)."""
-        sizes = np.array(count, dtype=np.int64)
-        reduce = _Groups(sizes)
+        reduce = _Groups(sizes := np.array(count, dtype=np.int64))
         mean = reduce.means(scores)
         told = np.array([a is not None for a in advantages], dtype=bool)
         sizes_of_advantages = np.abs(scores - np.repeat(mean, sizes))
         if told.any():
-            given = np.concatenate([a for a in advantages if a is not None])
-            sizes_of_advantages[np.repeat(told, sizes)] = np.abs(given)
+            sizes_of_advantages[np.repeat(told, sizes)] = np.abs(
+                np.concatenate([a for a in advantages if a is not None])
+            )
         whole = cls(
             slots=np.array(slots, dtype=np.int64),
             count=sizes,

@@ -179,7 +179,7 @@ def _mean_sizes(given: Any, ticket_id: str) -> np.ndarray:
             f"{shown(given)}"
         )
     sizes = [np.abs(part) for part in parts]
-    return np.array([size.mean() if (size <= LARGEST_ADVANTAGE).all() else np.inf for size in sizes])
+    return np.array([size.mean() if (size <= LARGEST_ADVANTAGE).all() else size.max() for size in sizes])
 
 
 def _is_list(value: Any) -> bool:

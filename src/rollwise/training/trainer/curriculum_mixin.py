@@ -99,11 +99,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         success, args, kwargs = with_success(success, args, kwargs)
         self._start_timing()
         super().__init__(*args, **kwargs)
-        self._stop_at(stop)
-        self._check_start()
+        self._check_start(stop)
         self.curriculum, self._logs_all, self._id_column = curriculum, log == "all", id_column
-        self.match_uniform = match_uniform
-        self.success = success_index(success, self, curriculum)
+        self.match_uniform, self.success = match_uniform, success_index(success, self, curriculum)
         self.failure_of, self.probe_batch, self.max_judgment_length = failure_of, probe_batch, max_judgment_length
         self._sample_by(gate_of(self, gate), group_observers)
         log_prompts(self, every=prompt_table_every)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -27,8 +28,9 @@ class DatasetMixin(TrlTrainer):
     _allocates: bool
     _weighs_prompts: bool
 
-    def _check_start(self) -> None:
-        """Refuse processes that would each train alone, and a data set without prompts."""
+    def _check_start(self, stop: Sequence[str]) -> None:
+        """Refuse processes that would each train alone, and a data set without prompts; end rollouts at `stop`."""
+        self._stop_at(stop)
         check_launch(self.accelerator.num_processes)
         check_prompts(self)
 
