@@ -111,11 +111,9 @@ class Evidence:
         reduce = _Groups(sizes := np.array(count, dtype=np.int64))
         mean = reduce.means(scores)
         told = np.array([a is not None for a in advantages], dtype=bool)
-        sizes_of_advantages = np.abs(scores - np.repeat(mean, sizes))
+        absolute = np.abs(scores - np.repeat(mean, sizes))
         if told.any():
-            sizes_of_advantages[np.repeat(told, sizes)] = np.abs(
-                np.concatenate([a for a in advantages if a is not None])
-            )
+            absolute[np.repeat(told, sizes)] = np.abs(np.concatenate([a for a in advantages if a is not None]))
         whole = cls(
             slots=np.array(slots, dtype=np.int64),
             count=sizes,
@@ -124,7 +122,7 @@ class Evidence:
             square=reduce.means(scores * scores),
             solved=reduce.means(solved.astype(np.float64)),
             mixed=reduce(np.maximum, scores) - reduce(np.minimum, scores) > MIXED_TOLERANCE,  # not so where NaN
-            abs_advantage=reduce.means(sizes_of_advantages),
+            abs_advantage=reduce.means(absolute),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
