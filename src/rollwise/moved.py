@@ -30,6 +30,11 @@ MOVED = {
         "curricula.rotation": "curricula.families.rotation",
         "evidence": "tickets.evidence",
         "inference.consistency": "inference.policies.agreement",
+        **{
+            f"inference.head.{name}": f"inference.fitting.{name}"
+            for name in ("coherence", "fit", "fit_config", "fit_run", "fitting", "structured")
+        },
+        "inference.evaluation.measures": "inference.measures.measures",
         "inference.decoder": "inference.decoding.decoder",
         "inference.export": "inference.serving.export",
         "inference.vllm_async": "inference.serving.vllm_async",

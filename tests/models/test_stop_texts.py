@@ -6,9 +6,9 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.models import EmbeddedConfig
+from rollwise.models.decoding.stop_texts import StopTexts
 from rollwise.models.embedded import build_policy
 from rollwise.models.sampler import SamplingOptions, sample_prompts
-from rollwise.models.stop_texts import StopTexts
 
 pytest.importorskip("torch")
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32, max_length=32)

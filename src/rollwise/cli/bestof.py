@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.data_command import data_parser, read_config
+from rollwise.cli.formatting import data_parser, read_config
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.terminal import say
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
-from rollwise.inference.head.fit_config import FitConfig
+from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.terminal import say
 
 _EXAMPLES = """
@@ -45,7 +45,7 @@ def run(options: Namespace) -> int:
     from rollwise.models.loading import need
 
     need("torch", "a success head")
-    from rollwise.inference.head.fit_run import run_fit
+    from rollwise.inference.fitting.fit_run import run_fit
 
     config = FitConfig(**options.as_dict())
     for one in config.each:

@@ -6,8 +6,8 @@ from jsonargparse import ArgumentParser, Namespace
 from rich.table import Table
 
 from rollwise.cli.formatting import command_parser
-from rollwise.inference.evaluation.matrix_config import MatrixConfig
-from rollwise.inference.evaluation.matrix_table import MATRIX_FILE, TABLE_FILE, grid
+from rollwise.inference.matrix.config import MatrixConfig
+from rollwise.inference.matrix.table import MATRIX_FILE, TABLE_FILE, grid
 from rollwise.terminal import make_console, say
 
 _EXAMPLES = """
@@ -43,7 +43,7 @@ def run(options: Namespace) -> int:
 
     config = MatrixConfig(**options.as_dict())
     need("torch", "a success head")
-    from rollwise.inference.evaluation.matrix import run_matrix
+    from rollwise.inference.matrix.matrix import run_matrix
 
     with Bars() as bars:
         cells = run_matrix(config, bars.of)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.data_command import data_parser, read_config
+from rollwise.cli.formatting import data_parser, read_config
 from rollwise.inference.decoding.rollouts_config import RolloutsConfig
 from rollwise.terminal import say
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.errors import ConfigError
+from rollwise.models.decoding.stop_texts import StopTexts
+from rollwise.models.decoding.uniforms import InverseTransform, rollout_uniforms
 from rollwise.models.loading import evaluating, need
-from rollwise.models.stop_texts import StopTexts
-from rollwise.models.uniforms import InverseTransform, rollout_uniforms
 from rollwise.options import check_number, check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.base import Text

@@ -10,8 +10,8 @@ from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.decoding.prefill import LastHidden
 from rollwise.inference.head.reserved import unnamed_ids
 from rollwise.inference.policies.candidate_group import Result
+from rollwise.models.decoding.stop_texts import StopTexts
 from rollwise.models.sampler import SamplingOptions, encode, sample_prompts
-from rollwise.models.stop_texts import StopTexts
 
 IDS = [f"p{i}" for i in range(7)]
 PROMPTS = ["1,2:3=", "12,3:36=", "7,3,5:22=", "1=", "22,33,44,55:7=", "9,9:18=", "4:4="]

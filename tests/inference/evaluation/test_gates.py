@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from rollwise.inference.evaluation.length_error import length_errors, length_gate
-from rollwise.inference.evaluation.viability import viability
+from rollwise.inference.measures.length_error import length_errors, length_gate
+from rollwise.inference.measures.viability import viability
 from rollwise.runs.evaluation_file import viability_words
 
 

@@ -13,12 +13,12 @@ import pytest
 from rollwise.cli import main
 from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import roc_auc
-from rollwise.inference.evaluation.matrix_config import MatrixConfig
-from rollwise.inference.evaluation.matrix_table import Cell, auc_with_interval, grid
 from rollwise.inference.files import RolloutSet
-from rollwise.inference.head.fit_config import FitConfig
+from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.fitted_on import fitted_among, prompts_of
 from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.matrix.config import MatrixConfig
+from rollwise.inference.matrix.table import Cell, auc_with_interval, grid
 
 pytest.importorskip("trl")
 Run = Callable[..., tuple[int, str, str]]

@@ -8,7 +8,7 @@ import pytest
 from rollwise.errors import ConfigError
 from rollwise.evaluation.calibration import roc_auc
 from rollwise.inference.evaluation.best_of_n_curve import selection_table
-from rollwise.inference.evaluation.measures import (
+from rollwise.inference.measures.measures import (
     auc_at_steps,
     calibration_error,
     classified,

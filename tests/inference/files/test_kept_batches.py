@@ -10,9 +10,9 @@ from tiny import random_head
 
 from rollwise.inference.files.kept_batches import KeptBatches, pass_facts, remove_kept
 from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.inference.fitting.verdict_fitting import window_means
 from rollwise.inference.head.hidden import gather_states
 from rollwise.inference.head.scoring import score_rollouts
-from rollwise.inference.head.verdict_fitting import window_means
 from rollwise.models import load_policy
 from rollwise.models.identity import weights_digest
 

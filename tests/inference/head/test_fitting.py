@@ -11,10 +11,10 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_set import RolloutSet
-from rollwise.inference.head.fit import cross_entropy
-from rollwise.inference.head.fitting import fit_head, position_weights
+from rollwise.inference.fitting.fit import cross_entropy
+from rollwise.inference.fitting.fitting import fit_head, position_weights
+from rollwise.inference.fitting.paper_fitting import fit_paper
 from rollwise.inference.head.hidden import gather_states
-from rollwise.inference.head.paper_fitting import fit_paper
 from rollwise.inference.head.spec import HeadSpec, edges_for
 from rollwise.models import load_policy
 

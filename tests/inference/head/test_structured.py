@@ -12,9 +12,9 @@ import pytest
 
 from rollwise.errors import ConfigError, RewardError
 from rollwise.inference.files.rollout_set import RolloutSet
-from rollwise.inference.head.coherence import coherent_by
-from rollwise.inference.head.fit_config import FitConfig
-from rollwise.inference.head.structured import structured
+from rollwise.inference.fitting.coherence import coherent_by
+from rollwise.inference.fitting.fit_config import FitConfig
+from rollwise.inference.fitting.structured import structured
 
 CYCLE: tuple[str | None, ...] = (None, "wrong-target", "repetitive", "format")
 

@@ -11,9 +11,9 @@ from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, EarlyStop, HeadSpec, SuccessHead
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.evaluation.replay import from_arrays, logged, replay, to_arrays
-from rollwise.inference.head.fitting import fit_head
+from rollwise.inference.fitting.fitting import fit_head
+from rollwise.inference.fitting.verdict_fitting import choose_l2, fit_verdict, window_means
 from rollwise.inference.head.verdict import Verdict
-from rollwise.inference.head.verdict_fitting import choose_l2, fit_verdict, window_means
 from rollwise.models.sampler import encode
 
 IDS, PROMPTS = ["a", "b", "c"], ["1,2:3=", "12,3:36=", "7,3,5:22="]

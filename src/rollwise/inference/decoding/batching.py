@@ -15,7 +15,7 @@ from rollwise.inference.decoding.prefill import Prompt
 from rollwise.inference.head.verdict import Verdict
 from rollwise.inference.policies.candidate_group import RUNNING, CandidateGroup, Result
 from rollwise.inference.policies.candidates import Policy
-from rollwise.models.uniforms import draw_tokens, rollout_uniforms
+from rollwise.models.decoding.uniforms import draw_tokens, rollout_uniforms
 
 READ_AHEAD = 16
 """Read this many prompts in one forward pass, even if there are slots for the first one only."""

@@ -11,8 +11,8 @@ from transformers.generation.logits_process import TemperatureLogitsWarper, TopK
 
 from rollwise.errors import ConfigError
 from rollwise.inference.head.reserved import unnamed_ids
+from rollwise.models.decoding.stop_texts import StopTexts
 from rollwise.models.sampler import DrawingOptions, end_tokens
-from rollwise.models.stop_texts import StopTexts
 from rollwise.options import check_whole
 
 

@@ -19,8 +19,9 @@ from rollwise.evaluation.calibration import (
     spearman_correlation,
 )
 from rollwise.inference.evaluation.best_of_n_curve import selection_table
-from rollwise.inference.evaluation.length_error import length_errors, length_gate
-from rollwise.inference.evaluation.measures import (
+from rollwise.inference.head.spec import HeadSpec
+from rollwise.inference.measures.length_error import length_errors, length_gate
+from rollwise.inference.measures.measures import (
     auc_at_steps,
     calibration_error,
     classified,
@@ -28,8 +29,7 @@ from rollwise.inference.evaluation.measures import (
     joint_fit,
     within_prompt_auc,
 )
-from rollwise.inference.evaluation.viability import viability
-from rollwise.inference.head.spec import HeadSpec
+from rollwise.inference.measures.viability import viability
 from rollwise.inference.policies.candidate_group import END_WINDOW
 from rollwise.inference.policies.candidates import FloatArray, IntArray
 

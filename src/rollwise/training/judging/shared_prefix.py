@@ -15,7 +15,7 @@ import torch
 from transformers import DynamicCache
 from transformers.cache_utils import DynamicLayer
 
-from rollwise.models.generating import generating_by
+from rollwise.models.decoding.generating import generating_by
 
 
 def shared_prefix(model: Any) -> AbstractContextManager[None]:

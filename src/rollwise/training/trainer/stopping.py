@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 
 from rollwise.errors import ConfigError
-from rollwise.models.stop_texts import StopTexts
+from rollwise.models.decoding.stop_texts import StopTexts
 from rollwise.training.generation.isolation import attributes_set
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from transformers import get_cosine_schedule_with_warmup
 
 from rollwise.errors import ConfigError
-from rollwise.inference.head.fit import Fit, checked, measured
+from rollwise.inference.fitting.fit import Fit, checked, measured
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.rng import stream_generator
 

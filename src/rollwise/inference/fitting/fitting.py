@@ -18,7 +18,7 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.head.fit import GAP, Fit, checked, entropy_and_gradient, measured
+from rollwise.inference.fitting.fit import GAP, Fit, checked, entropy_and_gradient, measured
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.options import check_number, check_whole
 

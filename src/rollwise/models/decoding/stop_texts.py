@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any
 
-from rollwise.models.generating import generating_by
+from rollwise.models.decoding.generating import generating_by
 
 
 class StopTexts:

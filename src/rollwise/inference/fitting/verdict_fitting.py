@@ -11,8 +11,8 @@ import torch
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.head.fit import Fit
-from rollwise.inference.head.fitting import fit_head
+from rollwise.inference.fitting.fit import Fit
+from rollwise.inference.fitting.fitting import fit_head
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import WINDOWS, Verdict
 

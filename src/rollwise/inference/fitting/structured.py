@@ -14,8 +14,8 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_set import BoolArray, RolloutSet
-from rollwise.inference.head.coherence import coherent_by, solved_of
-from rollwise.inference.head.fit_config import FitConfig
+from rollwise.inference.fitting.coherence import coherent_by, solved_of
+from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.hidden import Progress
 from rollwise.inference.head.spec import HeadSpec, spec_for
 from rollwise.options import check_number

@@ -13,14 +13,14 @@ import numpy as np
 
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.bench import bench_of
-from rollwise.inference.evaluation.matrix_config import MatrixConfig
-from rollwise.inference.evaluation.matrix_table import Cell, auc_with_interval, write_matrix
-from rollwise.inference.evaluation.measures import within_prompt_auc
 from rollwise.inference.files import RolloutSet, model_of
 from rollwise.inference.head.fitted_on import fitted_among, overlap_words, prompts_of
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress
 from rollwise.inference.head.scoring import score_rollouts
+from rollwise.inference.matrix.config import MatrixConfig
+from rollwise.inference.matrix.table import Cell, auc_with_interval, write_matrix
+from rollwise.inference.measures.measures import within_prompt_auc
 from rollwise.models.identity import weights_digest
 
 

@@ -9,15 +9,15 @@ from pathlib import Path
 import numpy as np
 
 from rollwise.inference.files import KeptBatches, RolloutSet, model_of, pass_facts
-from rollwise.inference.head.fit import Fit
-from rollwise.inference.head.fit_config import FitConfig
+from rollwise.inference.fitting.fit import Fit
+from rollwise.inference.fitting.fit_config import FitConfig
+from rollwise.inference.fitting.fitting import fit_head, position_weights
+from rollwise.inference.fitting.paper_fitting import fit_paper
+from rollwise.inference.fitting.structured import read_labelled
+from rollwise.inference.fitting.verdict_fitting import Judged, judge_by, window_means
 from rollwise.inference.head.fitted_on import PROMPT_HASHES, prompt_hashes, prompts_of
-from rollwise.inference.head.fitting import fit_head, position_weights
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress, gather_states
-from rollwise.inference.head.paper_fitting import fit_paper
-from rollwise.inference.head.structured import read_labelled
-from rollwise.inference.head.verdict_fitting import Judged, judge_by, window_means
 from rollwise.models.identity import made_by
 
 

@@ -1,0 +1,1 @@
+"""Fits a success head on rollouts."""

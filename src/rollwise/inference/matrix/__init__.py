@@ -1,0 +1,1 @@
+"""AUC of several heads on several folders of rollouts."""

@@ -1,0 +1,1 @@
+"""Numbers of a head against outcomes: pure functions."""

@@ -1,0 +1,1 @@
+"""What drawing tokens needs: uniform numbers, stop texts, the generation's options."""
