@@ -18,6 +18,7 @@ from rollwise.sampling.eval_sets import check_aggregate
 from rollwise.tasks import Task
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.keep_best import check_score
+from rollwise.training.warm_start import make_embedded as make_embedded
 
 RARELY_HIGHER = 1e-4
 """Learning rates of pretrained models are rarely as high."""
