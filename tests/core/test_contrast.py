@@ -14,6 +14,8 @@ def test_by_hand() -> None:
     contrast = Contrast()
     squares = np.array([3 / 16] * 8 + [3 / 16, 0.0] * 4)
     contrast.note_squares(squares, np.arange(16) >= 8)
+    assert contrast.ratio is None  # until the step ends
+    contrast.end_step()
     assert contrast.ratio == pytest.approx((12 * 3 / 16 / 16) / (3 / 32)) == pytest.approx(1.5)
     assert contrast.scale == pytest.approx(1.5**-0.5)
 
@@ -21,8 +23,10 @@ def test_by_hand() -> None:
 def test_unknown_until_enough_are_known() -> None:
     contrast = Contrast()
     contrast.note_squares(np.full(7, 0.25), np.ones(7, dtype=bool))
+    contrast.end_step()
     assert (contrast.ratio, contrast.scale, contrast.metrics()) == (None, 1.0, {})
     contrast.note_squares(np.full(8, 0.25), np.ones(8, dtype=bool))
+    contrast.end_step()
     assert contrast.metrics() == {"contrast_ratio": pytest.approx(1.0)}
 
 
@@ -31,6 +35,7 @@ def test_old_groups_are_forgotten() -> None:
     for square in (0.25, 0.05):
         for _ in range(40):
             contrast.note_squares(np.array([square] * 32), np.array([True, False] * 16))
+            contrast.end_step()
     assert contrast.sums[0] / contrast.sums[1] == pytest.approx(0.05, abs=0.003)
 
 

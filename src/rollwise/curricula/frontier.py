@@ -74,6 +74,7 @@ class FrontierReplay(
     """
 
     learns_from = "rewards"
+    saved_if_set = frozenset({"belief", "adaptive_ratio"})
     unsaved = frozenset({"belief_options"})  # they stand in the belief's own
     rotates = False
     columns_spec = {
@@ -123,9 +124,7 @@ class FrontierReplay(
         self._said_unlabelled = False
         super().__init__(pool, **core)
         self.options |= {"goldilocks_range": self.goldilocks_range, "taxonomy_weights": self.taxonomy_weights}
-        self.options |= {"embedding": name_of(embedding), "belief": described(self.maker)}
-        for name in [name for name in ("belief", "adaptive_ratio") if self.options[name] is None]:
-            del self.options[name]  # as in states saved before there were such options
+        self.options |= {"embedding": name_of(embedding), **({"belief": described(self.maker)} if self.maker else {})}
 
     def build(self) -> None:
         super().build()

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.models.decoding.stop_texts import StopTexts
+from rollwise.models.decoding.stop_texts import StopTexts, until_end
 from rollwise.models.decoding.uniforms import InverseTransform, rollout_uniforms
 from rollwise.models.loading import evaluating, need
 from rollwise.options import check_number, check_whole
@@ -258,9 +258,8 @@ def _generate(
     from transformers import GenerationConfig, LogitsProcessorList
     from transformers.generation.logits_process import TemperatureLogitsWarper, TopPLogitsWarper
 
-    inputs = tokenizer.pad({"input_ids": list(prompts)}, padding=True, padding_side="left", return_tensors="pt").to(
-        model.device
-    )
+    batch = {"input_ids": list(prompts)}
+    inputs = tokenizer.pad(batch, padding=True, padding_side="left", return_tensors="pt").to(model.device)
     width = inputs["input_ids"].shape[1]
     processors = LogitsProcessorList()
     if options.temperature != 1.0:
@@ -287,7 +286,7 @@ def _generate(
             output: Any = model.generate(**inputs, generation_config=config, logits_processor=processors)
     finally:
         model.generation_config = own
-    return [_until_end(row, ends, stops) for row in output[:, width:].tolist()]
+    return [until_end(row, ends, stops) for row in output[:, width:].tolist()]
 
 
 def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> set[int]:
@@ -295,10 +294,3 @@ def end_tokens(model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase) -> se
     given = model.generation_config.eos_token_id if model.generation_config is not None else None
     listed = given if isinstance(given, list) else [given]
     return {int(end) for end in (*listed, tokenizer.eos_token_id) if end is not None}
-
-
-def _until_end(tokens: list[int], ends: set[int], stops: StopTexts | None) -> tuple[list[int], bool]:
-    """The tokens up to the end of text, or to a stop text, and with it; and whether there was neither."""
-    end = next((at + 1 for at, token in enumerate(tokens) if token in ends), len(tokens))
-    own = tokens[:end] if stops is None else stops.cut(tokens[:end])
-    return own, own[-1] not in ends and (stops is None or not stops.found(own))

@@ -206,6 +206,7 @@ class Flow(Consulting):
     def _settle(self) -> None:
         if 0 <= self.told_step < self.step:
             self.end_step()
+            self.contrast.end_step()
             self.told_step = -1
 
     def _start(self, pool: PromptPool, *, ledger: Ledger | None = None) -> None:

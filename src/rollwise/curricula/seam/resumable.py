@@ -184,7 +184,7 @@ class Resumable(Method):
             "columns": self.columns.state_dict(),
             "own": self.own_state(),
             **self.safeguards.state_dict(),
-            **({"contrast": self.contrast.state()} if self.contrast.sums.any() else {}),
+            **({"contrast": state} if (state := self.contrast.state()) else {}),
         }
 
     def load_body(
@@ -202,4 +202,4 @@ class Resumable(Method):
         added = np.flatnonzero(unseen)
         self.load_own_state(body["own"], added)
         self.safeguards.load(body, old_rows, new_rows, added)
-        self.contrast.load(body.get("contrast", (0.0, 0.0, 0.0, 0.0)))
+        self.contrast.load(body.get("contrast", {}))

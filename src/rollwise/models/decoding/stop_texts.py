@@ -65,3 +65,10 @@ class StopTexts:
             return plain(**options, stopping_criteria=criteria)
 
         return generating_by(model, generate)
+
+
+def until_end(tokens: list[int], ends: set[int], stops: StopTexts | None) -> tuple[list[int], bool]:
+    """The tokens up to the end of text, or to a stop text, and with it; and whether there was neither."""
+    end = next((at + 1 for at, token in enumerate(tokens) if token in ends), len(tokens))
+    own = tokens[:end] if stops is None else stops.cut(tokens[:end])
+    return own, own[-1] not in ends and (stops is None or not stops.found(own))
