@@ -152,7 +152,7 @@ def drawn() -> Callable[[Any], list[dict[str, list[float]]]]:
     return draw
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")  # its event loop runs as long as it is there, and others' asyncio.run would fail
 def browser() -> Iterator[Any]:
     """A real browser; tests with it are left out where it, or playwright, is not installed."""
     playwright_api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser; it is in [dev]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 from rich.console import Console
 
@@ -33,11 +34,16 @@ def run_profile(config: ProfileConfig, *, console: Console | None = None) -> Pro
     other = None if config.join is None else read_table(config.join)
     folder = SampleFolder(config.folder, lines="groups.jsonl", what="a profile's folder", command="profile")
     given.begin(folder, config.sampling())
-    say_stop(config, task, console)
     order = sampling_order(data.ids, data.categories, config.seed)
     rows = order if config.num_prompts == "all" else order[: config.num_prompts]
     with SamplingBar(console) as bar:
-        load = functools.cache(lambda: load_model(config.model, task, progress=bar.warmed))
+
+        @functools.cache
+        def load() -> Any:
+            model = load_model(config.model, task, progress=bar.warmed)
+            say_stop(config, task, console)
+            return model
+
         groups = sample_into(
             folder,
             data,

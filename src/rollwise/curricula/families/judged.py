@@ -98,7 +98,7 @@ class Judged(JudgeHolder, Curriculum):
         """Log what the judge reads; `MissingColumnError` where the pool lacks the column that is named."""
         if self.judge_column is not None:
             shown_column(self.pool, self.judge_column)
-        elif "text" in self.pool.columns:
+        elif "text" in set(self.pool.columns):  # a look without asking for it
             logger.warning("the judge reads the prompts; to show it the column 'text', give judge_column='text'")
         if self.judge_reads:
             logger.info(self.judge_reads)
