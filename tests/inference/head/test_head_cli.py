@@ -204,7 +204,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str], name: str) -> None:
 def test_a_verdict_that_predicts_nothing_is_left_out(
     command: Run, rolled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from rollwise.inference.head import verdict_fitting
+    from rollwise.inference.fitting import verdict_fitting
 
     monkeypatch.setattr(verdict_fitting, "choose_l2", lambda *a, **k: verdict_fitting.Choice(1e-3, 9.9, {1e-3: 9.9}))
     status, out, err = command("head", "fit", rolled, "--out", tmp_path / "head.safetensors")

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rollwise.errors import TaskError
 from rollwise.tasks import Countdown, Task
 from rollwise.tasks.countdown.failures import CATEGORIES, LOOP, LOOPS, classify, incoherent
-from rollwise.tasks.countdown.prompts import STYLES, render_completion
+from rollwise.tasks.countdown.prompts import STYLES, render_completion, with_tags
 
 NUMS, TARGET = [7, 3, 5], 22
 LINE = "Check once more: 3 + 5 + 7 = 15, and 15 is not the 22 we want.\n"
@@ -111,7 +111,7 @@ def test_solved_exactly_when_the_verifier_pays_in_full(
     else:
         completion = [{**completion[0], "content": before + completion[0]["content"] + after}]
     (reward,) = Countdown(style=style).reward([""], [completion], nums=[NUMS], target=[target])
-    category = classify(completion, NUMS, target)
+    category = classify(with_tags(style, completion), NUMS, target)
     assert (category == "solved") == (reward == 1.0)
     if category in ("wrong-target", "invalid-number-use", "arithmetic", "other"):
         assert reward == 0.1  # an answer stands in tags
