@@ -52,6 +52,34 @@ def test_a_plan_without_a_budget_can_be_compared(tmp_path: Path) -> None:
     assert read_comparison(tmp_path / "out").budget is None
 
 
+APART = {"tune": [7], "report": [0, 2]}
+
+
+def test_seeds_for_choosing_are_run_first_and_stay_apart(tmp_path: Path) -> None:
+    plan = read_plan(written(tmp_path, seeds=APART))
+    assert (plan.seeds, plan.tune) == ((0, 2), (7,))
+    assert [run.seed for run in plan.runs(tmp_path)] == [7, 7, 0, 0, 2, 2]
+    assert plan.to_dict()["seeds"] == APART
+    plan.write(tmp_path / "out")
+    assert read_plan(tmp_path / "out/comparison.yaml") == plan
+
+
+def test_a_seed_that_options_were_chosen_on_is_never_reported(tmp_path: Path) -> None:
+    """Neither at once, nor after a plan that no longer names it; a seed that was not run is free."""
+    plan = read_plan(written(tmp_path, seeds={"tune": [7, 8], "report": [0]}))
+    plan.write(tmp_path / "out")
+    begin(plan.runs(tmp_path / "out")[0])
+    for seeds in ([7], [0], [8, 7]):
+        changed = read_plan(written(tmp_path, seeds=seeds))
+        if 7 not in seeds:
+            changed.write(tmp_path / "out")
+            assert read_plan(tmp_path / "out/comparison.yaml").tune == (7,)
+            continue
+        with pytest.raises(ConfigError, match="seed 7 was for choosing, and has been run .*; report on fresh seeds"):
+            changed.write(tmp_path / "out")
+    read_plan(written(tmp_path, seeds=[8])).write(tmp_path / "out")
+
+
 def test_methods_named_by_numbers(tmp_path: Path) -> None:
     plan = read_plan(written(tmp_path, methods={1: {"curriculum": "uniform"}, 2: {}}, baseline=1, oracle=2))
     assert (plan.baseline, plan.oracle, list(plan.methods)) == ("1", "2", ["1", "2"])
@@ -136,6 +164,9 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
         ({"seeds": [0, 0]}, "seeds must be different"),
         ({"seeds": 3}, "seeds must be a list"),
         ({"seeds": [[0]]}, r"seeds must be a whole number >= 0, got \[0\]"),
+        ({"seeds": {"tune": [1], "report": [0, 1]}}, "can't be reported on: 1 in both tune and report; take fresh"),
+        ({"seeds": {"tune": []}}, "seeds must be different whole numbers, at least one"),
+        ({"seeds": {"choose": [1]}}, r"seeds must be a list, or \{tune: \[...\], report: \[...\]\}"),
         ({"oracle": ["bots"]}, "is not one of the methods"),
         (
             {"methods": {"uniform": {"curriculum_options": {1: 2}}}},

@@ -30,7 +30,7 @@ the file:
   name: mine
   baseline: uniform                 # what all others are compared with
   oracle: oracle                    # optional: what could be had if all pass rates were known
-  seeds: [0, 1, 2, 3, 4]
+  seeds: [0, 1, 2, 3, 4]            # or {tune: [10, 11, 12], report: [0, 1, 2, 3, 4, 5, 6, 7]}
   budget: {tokens: 300000}          # equal compute: a run ends when it has generated this many
   base: {task: reversal, task_options: {broken: 0.75}, steps: 400, num_prompts: 800}   # as for rollwise train
   methods:
@@ -44,6 +44,19 @@ file's name and the run's seed.
 Every rollout that a method makes to measure, to screen or to refill a batch counts as its own; an oracle's brute force
 and evaluations do not. What is interrupted or killed goes on where it was when the command is given again.
 """
+
+_SEED_LIST = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}
+_SEED_PARTS = {
+    "type": "object",
+    "additionalProperties": False,
+    "minProperties": 1,
+    "properties": {"tune": _SEED_LIST, "report": _SEED_LIST},
+}
+_SEEDS = {
+    "anyOf": [_SEED_LIST, _SEED_PARTS],
+    "default": [0, 1, 2, 3, 4],
+    "description": "Every method is run with each; those of `tune` are for choosing options, and in no result.",
+}
 
 
 def build_parser() -> ArgumentParser:
@@ -79,7 +92,6 @@ def schema() -> dict[str, Any]:
     options = {key: value for key, value in train.items() if key in ("type", "additionalProperties", "properties")}
     options["properties"] = {k: v for k, v in options["properties"].items() if k not in ("resume", "dry_run")}
     methods = {"type": "object", "minProperties": 1, "additionalProperties": {"$ref": "#/$defs/train"}}
-    seeds = {"type": "array", "items": {"type": "integer", "minimum": 0}, "default": [0, 1, 2, 3, 4]}
     text = {"type": ["string", "integer", "null"]}
     return {
         "$schema": train["$schema"],
@@ -91,7 +103,7 @@ def schema() -> dict[str, Any]:
             "about": {**text, "description": "What it is meant to show, for the page."},
             "baseline": {**text, "description": "The method that all others are compared with; by default the first."},
             "oracle": {**text, "description": "The method that shows what could be had if all pass rates were known."},
-            "seeds": {**seeds, "description": "Every method is run with each."},
+            "seeds": _SEEDS,
             "budget": {
                 "type": "object",
                 "additionalProperties": False,

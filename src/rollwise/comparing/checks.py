@@ -35,7 +35,7 @@ def chosen_runs(plan: Plan, folder: Path, methods: Sequence[str] | None, seeds: 
         ConfigError: a method or seed is not in the plan.
     """
     _check_known("method", methods or (), plan.methods)
-    _check_known("seed", seeds or (), plan.seeds)
+    _check_known("seed", seeds or (), plan.every_seed)
     return [
         run
         for run in plan.runs(folder)

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
+from rollwise.comparing.paths import PATHS, beside, each_path, located
 from rollwise.errors import ConfigError
-from rollwise.models import is_embedded
 from rollwise.options import check_whole, did_you_mean
 from rollwise.renamed import with_new_names
 from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
-from rollwise.sampling.presets import is_preset
+from rollwise.runs.sets import split_seeds
 from rollwise.state import make_folder
 from rollwise.training.config import TrainConfig
 from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
@@ -22,13 +22,6 @@ from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
 logger = logging.getLogger(__name__)
 
 _OURS = frozenset({"seed", "out", "token_budget"})  # set for each run by the comparison itself
-_PATHS = (
-    "model",
-    "profile",
-    "data",
-    "eval_data",
-    "reward",
-)  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
 
 
 @dataclass(frozen=True)
@@ -54,7 +47,8 @@ class Plan:
         name: of the comparison; its folder is `comparisons/NAME` unless another is given.
         baseline: the method that all others are compared with.
         oracle: the method that shows what could be had; None for none.
-        seeds: every method is run with each.
+        seeds: every method is run with each; results are reported for these.
+        tune: seeds for choosing options, for instance a learning rate; no table of results has their runs.
         base: options of `rollwise train` that all runs share.
         methods: name -> options of `rollwise train` that are this method's own: curriculum, gate, their options, ...
         tokens: every run ends after the step in which it has generated this many; None for a number of steps alone.
@@ -69,6 +63,7 @@ class Plan:
     base: Mapping[str, Any]
     methods: Mapping[str, Mapping[str, Any]]
     tokens: int | None = None
+    tune: tuple[int, ...] = ()
     about: str = ""
     root: Path = field(default=Path("."), compare=False)
 
@@ -78,10 +73,7 @@ class Plan:
         for name in (self.baseline, *([self.oracle] if self.oracle else [])):
             if name not in self.methods:
                 raise ConfigError(f"{name!r} is not one of the methods: {', '.join(self.methods)}")
-        for seed in self.seeds:
-            check_whole("seeds", seed, least=0)
-        if not self.seeds or len(set(self.seeds)) != len(self.seeds):
-            raise ConfigError(f"seeds must be different whole numbers, at least one, got {list(self.seeds)!r}")
+        split_seeds(self._plain_seeds())
         if self.tokens is not None:
             check_whole("budget: tokens", self.tokens, least=1)
         for name, options in self.methods.items():
@@ -95,9 +87,19 @@ class Plan:
         if taken:
             raise ConfigError(f"{taken[0]!r} is set by the comparison (seeds, budget: {{tokens: ...}}); leave it out")
         try:
-            self.config(name, self.seeds[0], Path(".")).check_parts()
+            self.config(name, self.every_seed[0], Path(".")).check_parts()
         except ConfigError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
+
+    @property
+    def every_seed(self) -> tuple[int, ...]:
+        """All seeds that are run, those for choosing first."""
+        return (*self.tune, *self.seeds)
+
+    def _plain_seeds(self) -> list[int] | dict[str, list[int]]:
+        """The seeds as the YAML file has them."""
+        parts = {name: list(seeds) for name, seeds in (("tune", self.tune), ("report", self.seeds)) if seeds}
+        return parts if self.tune else list(self.seeds)
 
     def changed(self, *, model: str | None = None, learning_rate: float | None = None) -> Plan:
         """The same plan with other options for all runs; a method's own stay as they are.
@@ -109,13 +111,13 @@ class Plan:
         Raises:
             ConfigError: the learning rate is out of its range.
         """
-        given = {"model": None if model is None else _located(model, Path()), "learning_rate": learning_rate}
+        given = {"model": None if model is None else located(model, Path()), "learning_rate": learning_rate}
         return replace(self, base={**self.base, **{key: value for key, value in given.items() if value is not None}})
 
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
         values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "token_budget": self.tokens}
-        for key in _PATHS:
+        for key in PATHS:
             if values.get(key) is not None:
                 values[key] = self._placed(values[key], seed)
         return TrainConfig.from_dict(values)
@@ -124,7 +126,7 @@ class Plan:
         """Every run, one seed of all methods after another, so that what is done so far can be compared."""
         return [
             Run(method, seed, own, self.config(method, seed, own))
-            for seed in self.seeds
+            for seed in self.every_seed
             for method in self.methods
             for own in [folder / "runs" / method / f"seed{seed}"]
         ]
@@ -136,7 +138,7 @@ class Plan:
             "about": self.about,
             "baseline": self.baseline,
             "oracle": self.oracle,
-            "seeds": list(self.seeds),
+            "seeds": self._plain_seeds(),
             "budget": {} if self.tokens is None else {"tokens": self.tokens},
             "base": dict(self.base),
             "methods": {name: dict(options) for name, options in self.methods.items()},
@@ -146,15 +148,14 @@ class Plan:
         """As `to_dict`, for a file in any folder: paths that are relative to the plan's file are made absolute."""
         values = self.to_dict()
         for options in (values["base"], *values["methods"].values()):
-            for key in _PATHS:
+            for key in PATHS:
                 if options.get(key) is not None:
-                    options[key] = _each(options[key], self._absolute)
+                    options[key] = each_path(options[key], self._absolute)
         return values
 
     def _absolute(self, path: str) -> str:
-        moved = any(self._placed(path, seed) != self._filled(path, seed) for seed in self.seeds)
-        preset, equals, copy = path.partition("=") if is_preset(path) else ("", "", path)
-        return f"{preset}{equals}{self.root.resolve() / copy}" if moved else path
+        moved = any(self._placed(path, seed) != self._filled(path, seed) for seed in self.every_seed)
+        return beside(path, self.root) if moved else path
 
     def _filled(self, path: str, seed: int) -> str:
         """A path of the plan for a run with this seed."""
@@ -162,21 +163,34 @@ class Plan:
 
     def _placed(self, given: Any, seed: int) -> Any:
         """The paths that stand in the plan as `given`, for a run with this seed; a hub id, and a name, as they are."""
-        return _each(given, lambda path: str(_located(self._filled(path, seed), self.root)))
+        return each_path(given, lambda path: str(located(self._filled(path, seed), self.root)))
 
     def write(self, folder: Path) -> None:
         """Write the plan into the comparison's folder, unless runs are there that were made by another.
 
-        Methods and seeds can be added to a comparison, or left out, at any time; what its runs share can't change.
+        Methods and seeds can be added to a comparison, or left out, at any time; what its runs share can't change, and
+        a seed that options were chosen on can't become one that is reported.
 
         Raises:
-            ConfigError: the folder holds one of these runs, made with other options.
+            ConfigError: the folder holds one of these runs, made with other options or for choosing.
             StateFileError: the folder can't be made, or a run's options can't be read.
         """
+        tuned = self._tuned(folder)
         for run in self.runs(folder):
             if (path := run.folder / CONFIG_FILE).exists():
                 _check_same(run, read_yaml(path))
-        write_yaml(make_folder(folder) / COMPARISON_FILE, self.to_dict())
+        kept = replace(self, tune=tuple(dict.fromkeys((*self.tune, *tuned))))
+        write_yaml(make_folder(folder) / COMPARISON_FILE, kept.to_dict())
+
+    def _tuned(self, folder: Path) -> list[int]:
+        """The seeds that have been run for choosing in this folder; none of them may be one to report on."""
+        before = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
+        tuned = split_seeds(before["seeds"])[1] if isinstance(before, dict) and "seeds" in before else ()
+        begun = [seed for seed in tuned if any(folder.glob(f"runs/*/seed{seed}"))]
+        for seed in sorted({*begun} & {*self.seeds}):
+            what = f"seed {seed} was for choosing, and has been run in {str(folder)!r}"
+            raise ConfigError(f"{what}; report on fresh seeds, or give another --out")
+        return begun
 
 
 def read_plan(path: str | Path) -> Plan:
@@ -198,7 +212,7 @@ def read_plan(path: str | Path) -> Plan:
 def _plan_of(values: Any, path: Path) -> Plan:
     if not isinstance(values, dict):
         raise ConfigError(f"{str(path)!r} must hold a mapping with base, methods, baseline and seeds")
-    known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "root")), "budget"]
+    known = [*(f.name for f in fields(Plan) if f.name not in ("tokens", "tune", "root")), "budget"]
     for key in values:
         if key not in known:
             hint = did_you_mean(key, known)
@@ -211,40 +225,19 @@ def _plan_of(values: Any, path: Path) -> Plan:
         raise ConfigError(
             f"budget can have tokens alone, got {budget!r}; for a number of steps give base: {{steps: N}}"
         )
-    seeds = values.get("seeds", [0, 1, 2, 3, 4])
-    if not isinstance(seeds, list):
-        raise ConfigError(f"seeds must be a list of whole numbers, got {seeds!r}")
+    seeds, tune = split_seeds(values.get("seeds", [0, 1, 2, 3, 4]))
     return Plan(
         name=str(values.get("name") or path.stem),
         about=" ".join(str(values.get("about") or "").split()),
         baseline=str(values.get("baseline") or next(iter(methods), "")),
         oracle=None if values.get("oracle") is None else str(values["oracle"]),
-        seeds=tuple(seeds),
+        seeds=seeds,
+        tune=tune,
         base=with_new_names("train", _mapping(values, "base"), warn=logger.warning),
         methods={str(name): with_new_names("train", _mapping(methods, name), warn=logger.warning) for name in methods},
         tokens=budget.get("tokens"),
         root=path.parent,
     )
-
-
-def _located(given: Any, folder: Path) -> Any:
-    """The path that `given` is from `folder`, if there is one; else itself: a hub id, or an embedded policy."""
-    if is_preset(str(given)) and "=" in given:
-        preset, _, copy = given.partition("=")
-        return f"{preset}={_located(copy, folder)}"
-    file, colon, name = str(given).partition(".py:")  # a reward in a file: rewards.py:accuracy
-    path = folder / (f"{file}.py" if colon else file)
-    found = not is_embedded(str(given)) and path.exists()
-    return f"{path.resolve()}{f':{name}' if colon else ''}" if found else given
-
-
-def _each(given: Any, change: Callable[[str], str]) -> Any:
-    """A path, a list of paths or a mapping to them, each of them changed; anything else, a mistake, as it is."""
-    if isinstance(given, Mapping):
-        return {name: _each(one, change) for name, one in given.items()}
-    if isinstance(given, list):
-        return [_each(one, change) for one in given]
-    return change(given) if isinstance(given, str) else given
 
 
 def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -271,4 +264,6 @@ def _check_same(run: Run, saved: Any) -> None:
 
 def _told(key: str, value: Any) -> Any:
     """What tells options apart: of a path its last part, as folders may have been moved."""
-    return _each(value, lambda path: Path(path).name if Path(path).is_absolute() else path) if key in _PATHS else value
+    if key not in PATHS:
+        return value
+    return each_path(value, lambda path: Path(path).name if Path(path).is_absolute() else path)

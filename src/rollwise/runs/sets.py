@@ -8,11 +8,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
+from rollwise.options import check_whole
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.runs.reading import RunData, read_run
 from rollwise.yaml_file import read_yaml
@@ -65,6 +66,7 @@ class RunSet:
         oracle: The method that the others' gains are shown as a share of; None for none.
         budget: Generated tokens at which every curve is cut; None for the least that any complete run generated.
         problems: What is wrong with some of the runs.
+        tune: The same for the plan's seeds for choosing options, whose runs are in no table of results; None without.
     """
 
     name: str
@@ -73,6 +75,7 @@ class RunSet:
     oracle: str | None = None
     budget: float | None = None
     problems: tuple[Problem, ...] = ()
+    tune: RunSet | None = None
 
 
 @dataclass
@@ -93,18 +96,59 @@ def read_comparison(folder: str | Path) -> RunSet:
     """
     folder = Path(folder)
     plan = _read_plan(folder / COMPARISON_FILE)
-    methods, seeds, baseline, oracle, budget = _check_plan(plan, folder / COMPARISON_FILE)
+    methods, (report, tune), baseline, oracle, budget = _check_plan(plan, folder / COMPARISON_FILE)
+    name = str(plan.get("name") or folder.resolve().name)
+
+    def read(seeds: Sequence[int], title: str) -> RunSet:
+        found = _collect_all(folder / RUNS_FOLDER, methods, seeds)
+        return RunSet(title, found.runs, baseline, oracle, budget, (*found.problems, *unlike_runs(found.runs)))
+
+    reported = read(report, name)
+    strangers = _strangers(folder / RUNS_FOLDER, methods, (*report, *tune))
+    return replace(
+        reported,
+        problems=(*reported.problems, *strangers),
+        tune=read(tune, f"{name}: seeds for choosing") if tune else None,
+    )
+
+
+def split_seeds(given: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """A plan's seeds: those that it reports on, and those that options are chosen on. A list is all for reporting.
+
+    Raises:
+        ConfigError: they are neither a list nor a mapping of lists, not different whole numbers, or one is in both.
+
+    >>> split_seeds([0, 1]), split_seeds({"tune": [0], "report": [1, 2]})
+    (((0, 1), ()), ((1, 2), (0,)))
+    """
+    parts: dict[str, Any] = given if isinstance(given, dict) else {"report": given}
+    if not parts or not set(parts) <= {"report", "tune"}:
+        raise ConfigError(f"seeds must be a list, or {{tune: [...], report: [...]}}, got {given!r}")
+    for seeds in parts.values():
+        if not isinstance(seeds, list):
+            raise ConfigError(f"seeds must be a list of whole numbers, got {seeds!r}")
+        for seed in seeds:
+            check_whole("seeds", seed, least=0)
+        if not seeds or len(set(seeds)) < len(seeds):
+            raise ConfigError(f"seeds must be different whole numbers, at least one, got {seeds!r}")
+    report, tune = tuple(parts.get("report", ())), tuple(parts.get("tune", ()))
+    if both := sorted({*report} & {*tune}):
+        raise ConfigError(
+            f"seeds for choosing can't be reported on: {', '.join(map(str, both))} in both tune and report; take fresh "
+            "ones for report"
+        )
+    return report, tune
+
+
+def _collect_all(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> _Collected:
+    """The runs of these methods and seeds below a comparison's folder of runs."""
     found = _Collected(runs={method: {} for method in methods})
     for method in methods:
-        waiting = [
-            seed for seed in seeds if not _collect(found, folder / RUNS_FOLDER / method / f"seed{seed}", method, seed)
-        ]
+        waiting = [seed for seed in seeds if not _collect(found, folder / method / f"seed{seed}", method, seed)]
         if waiting:
             named = f"seed{'s' if len(waiting) > 1 else ''} {', '.join(map(str, waiting))}"
             found.problems.append(Problem(method, None, "waiting", f"{named}: not begun"))
-    _name_strangers(found, folder / RUNS_FOLDER, methods, seeds)
-    name = str(plan.get("name") or folder.resolve().name)
-    return RunSet(name, found.runs, baseline, oracle, budget, (*found.problems, *unlike_runs(found.runs)))
+    return found
 
 
 def unlike_runs(runs: Runs) -> list[Problem]:
@@ -144,13 +188,16 @@ def _read_plan(path: Path) -> dict[str, Any]:
     return plan
 
 
-def _check_plan(plan: Mapping[str, Any], path: Path) -> tuple[list[str], list[int], str, str | None, float | None]:
-    methods, seeds = plan.get("methods"), plan.get("seeds")
+def _check_plan(
+    plan: Mapping[str, Any], path: Path
+) -> tuple[list[str], tuple[tuple[int, ...], tuple[int, ...]], str, str | None, float | None]:
+    methods = plan.get("methods")
     if not isinstance(methods, dict) or not methods:
         raise ConfigError(f"{path}: 'methods' must map names to options, got {methods!r}")
-    whole = isinstance(seeds, list) and all(isinstance(s, int) and not isinstance(s, bool) for s in seeds)
-    if not isinstance(seeds, list) or not seeds or not whole:
-        raise ConfigError(f"{path}: 'seeds' must be a list of whole numbers, got {seeds!r}")
+    try:
+        seeds = split_seeds(plan.get("seeds"))
+    except ConfigError as error:
+        raise ConfigError(f"{path}: {error}") from error
     names = [str(name) for name in methods]
     baseline, oracle = plan.get("baseline"), plan.get("oracle")
     for role, name in (("baseline", baseline), ("oracle", oracle)):
@@ -158,7 +205,7 @@ def _check_plan(plan: Mapping[str, Any], path: Path) -> tuple[list[str], list[in
             raise ConfigError(f"{path}: {role} {name!r} is none of the methods {names}")
     return (
         names,
-        list(dict.fromkeys(seeds)),
+        seeds,
         str(baseline),
         None if oracle is None else str(oracle),
         _tokens(plan, path),
@@ -189,11 +236,13 @@ def _collect(found: _Collected, path: Path, method: str, seed: int) -> bool:
     return True
 
 
-def _name_strangers(found: _Collected, folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> None:
+def _strangers(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> list[Problem]:
     """Runs that lie in the folder and that the plan does not name."""
+    found = []
     for path in sorted(folder.glob("*/seed*")):
         seed = SEED.search(path.name)
         known = path.parent.name in methods and seed is not None and int(seed.group(1)) in seeds
         if path.is_dir() and not known:
             text = f"{path.parent.name}/{path.name} is not in {COMPARISON_FILE}, and is left out"
-            found.problems.append(Problem("", None, "unknown", text))
+            found.append(Problem("", None, "unknown", text))
+    return found

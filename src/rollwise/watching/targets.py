@@ -6,10 +6,10 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from rollwise.errors import StateFileError
 from rollwise.runs.names import COMPARISON_FILE
+from rollwise.runs.sets import split_seeds
 from rollwise.watching.follow import RunFollower
 from rollwise.watching.snapshot import Snapshot
 from rollwise.watching.state import take_snapshot
@@ -85,6 +85,7 @@ def planned_runs(folder: Path) -> list[Planned]:
     """A comparison's runs, begun or not, method by method; none where the folder is not a comparison's.
 
     Raises:
+        ConfigError: Its seeds are not what a plan's can be.
         StateFileError: `comparison.yaml` is there but can't be read, or names no methods or seeds.
     """
     path = folder / COMPARISON_FILE
@@ -94,17 +95,14 @@ def planned_runs(folder: Path) -> list[Planned]:
         if isinstance(error.__cause__, FileNotFoundError | NotADirectoryError):
             return []
         raise
-    methods, seeds = (_entries(plan.get(key)) if isinstance(plan, dict) else [] for key in ("methods", "seeds"))
-    if not methods or not seeds:
+    methods = plan.get("methods") if isinstance(plan, dict) else None
+    if not isinstance(methods, list | dict) or not methods or "seeds" not in plan:
         raise StateFileError(
             f"{str(path)!r} must have entries 'methods' and 'seeds', as `rollwise compare` writes them"
         )
+    report, tune = split_seeds(plan["seeds"])
     return [
         Planned(folder / RUNS_FOLDER / str(method) / f"seed{seed}", f"{method}/seed{seed}")
         for method in methods
-        for seed in seeds
+        for seed in (*report, *tune)
     ]
-
-
-def _entries(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | dict) else []

@@ -18,17 +18,9 @@ from rollwise.evaluation.comparison.data import (
     relatives,
     resampled_relatives,
 )
+from rollwise.evaluation.comparison.estimates import Difference, OracleGain, Relative, Share, Summary
 from rollwise.evaluation.comparison.mean_curves import MeanCurve
-from rollwise.evaluation.comparison.results import (
-    AxisResult,
-    Difference,
-    MethodResult,
-    OracleGain,
-    Relative,
-    RunResult,
-    Share,
-    Summary,
-)
+from rollwise.evaluation.comparison.results import AxisResult, MethodResult, RunResult
 from rollwise.evaluation.curves import Curve, FloatArray, run_curve, time_of_best
 from rollwise.evaluation.run_measures import Measure
 

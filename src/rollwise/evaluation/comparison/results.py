@@ -11,63 +11,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.categories import Category
+from rollwise.evaluation.comparison.estimates import OracleGain, Relative, Share, Summary
 from rollwise.evaluation.comparison.mean_curves import MeanCurve, MethodSignals
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
 
 NEVER = "never"
-
-
-@dataclass(frozen=True)
-class Difference:
-    """A method's values less the baseline's of the same seeds.
-
-    Attributes:
-        mean: The mean over the seeds that both have.
-        sd: The standard deviation over them; NaN for one.
-        interval: The paired bootstrap interval of the mean; None for too few seeds.
-        better: In how many seeds the method did better; None for a measure where neither more nor less is better.
-        n: How many seeds both have.
-    """
-
-    mean: float
-    sd: float
-    interval: Interval | None
-    better: int | None
-    n: int
-
-
-@dataclass(frozen=True)
-class Summary:
-    """A measure of a method: mean and standard deviation over its seeds, and its difference from the baseline."""
-
-    mean: float
-    sd: float
-    n: int
-    difference: Difference | None
-
-
-@dataclass(frozen=True)
-class Relative:
-    """TTB, BSF or another ratio of a method: of the curves averaged over seeds, and of each seed by itself.
-
-    Attributes:
-        value: Of the averaged curves, over the seeds that method and baseline both have; infinity where the method
-            never gets there, NaN where there is nothing to get to.
-        interval: Its paired bootstrap interval, whose ends may be infinite; None for too few seeds.
-        median: Of the single seeds, each with its own baseline run; a seed that never gets there counts as infinite, so
-            the median is finite where more than half get there.
-        reached: How many seeds get there.
-        n: How many seeds have something to get to.
-    """
-
-    value: float
-    interval: Interval | None
-    median: float
-    reached: int
-    n: int
 
 
 @dataclass(frozen=True)
@@ -100,14 +50,6 @@ class AxisResult:
     time_of_best_ratio: Relative
     curve: MeanCurve
     ratio: MeanCurve | None
-
-
-@dataclass(frozen=True)
-class Share:
-    """A method's gain over the baseline as a share of the oracle's, with its paired bootstrap interval."""
-
-    value: float
-    interval: Interval | None
 
 
 @dataclass(frozen=True)
@@ -144,14 +86,6 @@ class Budget:
     value: float
     set_by: str
     wanted: float | None
-
-
-@dataclass(frozen=True)
-class OracleGain:
-    """Whether the task can tell methods apart: the oracle's gain over the baseline, and whether it is one."""
-
-    difference: Difference | None
-    tells_apart: bool
 
 
 @dataclass(frozen=True)
@@ -207,6 +141,7 @@ class Comparison:
         signals: What each method's steps were like, by method.
         sets: Of each named evaluation set the same comparison by its own score.
         categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
+        tune: The same comparison of the seeds for choosing, which nothing else here has; None without such seeds.
     """
 
     name: str
@@ -226,6 +161,7 @@ class Comparison:
     signals: dict[str, MethodSignals] = field(default_factory=dict)
     sets: dict[str, Comparison] = field(default_factory=dict)
     categories: tuple[Category, ...] = ()
+    tune: Comparison | None = None
 
     @property
     def score_name(self) -> str:
@@ -255,7 +191,7 @@ class Comparison:
         """
         plain: dict[str, Any] = _plain(self)
         if root is not None:
-            for row in plain["runs"]:
+            for row in [*plain["runs"], *(plain["tune"]["runs"] if self.tune else ())]:
                 row["path"] = os.path.relpath(row["path"], root)
         return plain
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from rollwise.evaluation.comparison.results import Comparison, Difference, MethodResult, Relative, Share, Summary
+from rollwise.evaluation.comparison.estimates import Difference, Relative, Share, Summary
+from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.run_measures import Measure
 from rollwise.reports.comparison.sentences import (
     NOTHING,

@@ -9,7 +9,8 @@ from functools import partial
 from matplotlib.axes import Axes
 
 from rollwise.evaluation.bootstrap import Interval
-from rollwise.evaluation.comparison.results import Comparison, MethodResult, Summary
+from rollwise.evaluation.comparison.estimates import Summary
+from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.phases import EVALUATION, PHASES, REST
 from rollwise.reports.comparison.figures import DOT_WIDTH, ComparisonFigure
 from rollwise.reports.comparison.panels import Style, draw_dots, name_rows

@@ -13,7 +13,7 @@ from rollwise.reports.comparison.page_tables import runs_section, sorted_table, 
 from rollwise.reports.comparison.panels import Style
 from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
-from rollwise.reports.comparison.tables import all_tables, result_table
+from rollwise.reports.comparison.tables import all_tables, result_table, tune_table
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
@@ -40,6 +40,7 @@ def render_comparison(
     sections += [
         _closed([(figure, panels) for figure, panels in figures if figure.closed]),
         _tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
+        _tune_section(comparison),
         _problems(comparison),
         runs_section(comparison, folder),
         _sources(comparison),
@@ -70,6 +71,11 @@ def _verdict(comparison: Comparison) -> str:
 def _table_section(comparison: Comparison, table: Table) -> str:
     note = f'<p class="note">{escape(table.note)}</p>'
     return f'<section class="wide"><h2>{escape(table.title)}</h2>{_table(comparison, table)}{note}</section>'
+
+
+def _tune_section(comparison: Comparison) -> str:
+    table = tune_table(comparison)
+    return "" if table is None or comparison.tune is None else _table_section(comparison.tune, table)
 
 
 def _table(comparison: Comparison, table: Table) -> str:

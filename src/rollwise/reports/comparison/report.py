@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
@@ -59,8 +60,11 @@ def write_run_comparison(
 
 
 def compare_set(runs: RunSet) -> Comparison:
-    """The comparison of a set of runs, with the set's own baseline, oracle and budget."""
-    return compare_runs(
+    """The comparison of a set of runs, with the set's own baseline, oracle and budget.
+
+    That of its seeds for choosing is apart from it, under `tune`.
+    """
+    found = compare_runs(
         runs.runs,
         baseline=runs.baseline,
         oracle=runs.oracle,
@@ -68,6 +72,7 @@ def compare_set(runs: RunSet) -> Comparison:
         problems=runs.problems,
         name=runs.name,
     )
+    return found if runs.tune is None else replace(found, tune=compare_set(runs.tune))
 
 
 def write_results(comparison: Comparison, out: Path) -> Path:
@@ -93,6 +98,8 @@ def write_results(comparison: Comparison, out: Path) -> Path:
                 save_figure(spec, out / FIGURES_FOLDER)
         write_whole(out / "results.json", numbers + "\n")
         write_whole(out / "results.csv", comparison.to_csv(out))
+        if comparison.tune is not None:
+            write_whole(out / "tune.csv", comparison.tune.to_csv(out))
         write_whole(out / "table.md", format_markdown(comparison))
         write_whole(out / REPORT_FILE, page)
     except OSError as error:

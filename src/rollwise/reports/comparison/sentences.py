@@ -6,7 +6,8 @@ import math
 from collections.abc import Sequence
 
 from rollwise.evaluation.bootstrap import FEWEST_SEEDS, MOST_LISTED, Interval
-from rollwise.evaluation.comparison.results import Comparison, Difference, MethodResult, Relative, Share
+from rollwise.evaluation.comparison.estimates import Difference, Relative, Share
+from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
 from rollwise.reports.words import count
 from rollwise.runs.lines import enumeration
@@ -123,6 +124,9 @@ def verdict(comparison: Comparison) -> list[str]:
         sentences.append("No run has finished: those that have begun are compared as far as the shortest of them got.")
     elif missing:
         sentences.append(f"{count(missing, 'run')} missing, unfinished or unreadable: see the problems below.")
+    if comparison.tune is not None and (tuned := sorted({run.seed for run in comparison.tune.runs})):
+        seeds = f"Seed{'s' if len(tuned) > 1 else ''} {enumeration([str(seed) for seed in tuned])}"
+        sentences.append(f"{seeds} {'were' if len(tuned) > 1 else 'was'} for choosing; no number here includes them.")
     if waiting:
         sentences.append("Not all of the runs that are planned have begun: see the problems below.")
     return sentences

@@ -19,6 +19,7 @@ from rollwise.reports.comparison.cells import (
 )
 from rollwise.reports.comparison.measure_tables import measure_tables
 from rollwise.reports.comparison.sentences import NOTHING, amount, difference_text, duration, plain, with_spread
+from rollwise.runs.lines import enumeration
 
 OWN_BEST = "time of its own best, as a ratio"
 _RATIO = "effective_task_ratio"
@@ -53,6 +54,20 @@ def result_table(comparison: Comparison) -> Table:
     if comparison.aggregate:
         note += f" {score} is made of the named evaluation sets: {comparison.aggregate}."
     return Table("At equal compute", tuple(head), rows, note)
+
+
+def tune_table(comparison: Comparison) -> Table | None:
+    """What was reached with the seeds for choosing, apart from all results; None without a run of one."""
+    tune = comparison.tune
+    if tune is None or not tune.runs:
+        return None
+    seeds = enumeration([str(seed) for seed in sorted({run.seed for run in tune.runs})])
+    note = (
+        f"Runs of seeds {seeds}, on which options were chosen. No other table, figure or sentence has them. They are "
+        "no evidence: what was chosen on a seed looks better there than it is. "
+    )
+    table = result_table(tune)
+    return Table("Seeds for choosing", table.head, table.rows, note + table.note)
 
 
 def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...]:
