@@ -59,8 +59,8 @@ def test_a_torn_last_line_is_no_problem(tmp_path: Path) -> None:
     ("changes", "said"),
     [
         ({"methods": {}}, "'methods' must map names to options"),
-        ({"seeds": 3}, "'seeds' must be a list of whole numbers, got 3"),
-        ({"seeds": [0, True]}, "'seeds' must be a list"),
+        ({"seeds": 3}, "seeds must be a list of whole numbers, got 3"),
+        ({"seeds": [0, True]}, "seeds must be a whole number >= 0, got True"),
         ({"baseline": "random"}, r"baseline 'random' is none of the methods \['uniform', 'bots'\]"),
         ({"baseline": None}, "baseline None"),
         ({"oracle": "best"}, "oracle 'best' is none"),
