@@ -122,6 +122,23 @@ def test_another_set_leaves_the_results_of_the_runs_own_alone(tmp_path: Path) ->
     assert (tmp_path / "run/evaluations.jsonl").read_bytes() == before
 
 
+def test_the_larger_evaluation_at_the_end_has_names_of_its_own(tmp_path: Path) -> None:
+    """The curriculum, the run's own evaluations and those of its prompts know nothing of it."""
+    trainer = trained(tmp_path, {"id": known(6, 3), "ood": known(4, 1)}, extra={"probe_batch": 24})
+    run, own = tmp_path / "run", dict(trainer.together)
+    before = (run / "evaluations.jsonl").read_bytes()
+    noted: list[float] = []
+    trainer.curriculum.note_score = noted.append
+    trainer.evaluate_end({"id": known(8, 2), "ood": known(4, 2)}, 4)
+    last = lines_of(run)[-1]
+    scores = {key: value for key, value in last.items() if key.endswith("pass@1")}
+    assert scores == {"end/id/pass@1": 0.25, "end/ood/pass@1": 0.5, "end/pass@1": 0.375}
+    assert trainer.together == own
+    assert not noted
+    assert (run / "evaluations.jsonl").read_bytes() == before
+    assert trainer.state.log_history[-1].keys() >= {"eval_end_ood_pass@1", "eval_end_ood_pass@4"}
+
+
 def test_an_evaluation_before_training_is_the_runs_first(tmp_path: Path) -> None:
     trainer = make_trainer(
         tmp_path / "out", eval_dataset=known(6, 3), reward=reward, dataset=known(24, 12), max_steps=1

@@ -154,6 +154,10 @@ VERL: Mapping[str, Option] = {
     "eval_every": Option(
         by="trainer.test_freq and trainer.val_before_train; off without eval_prompts", make=_evaluation
     ),
+    "eval_every_tokens": Option(refused="verl evaluates by steps; give eval_every"),
+    **dict.fromkeys(
+        ("eval_prompts_end", "num_generations_end"), Option(refused="verl's evaluations are all of one size")
+    ),
     "num_generations_eval": Option(("actor_rollout_ref.rollout.val_kwargs.n",)),
     "eval_aggregate": Option(refused="all sets are one there, in which each prompt weighs the same"),
     "save_every": _counted("save_every", "trainer.save_freq"),

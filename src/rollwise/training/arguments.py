@@ -27,6 +27,8 @@ TRAINERS: dict[str, tuple[type, type]] = {
     "rloo": (CurriculumRLOOTrainer, RLOOConfig),
 }
 
+_NEVER = 10**9
+"""Steps between evaluations where they come by generated tokens (`evaluations.py`)."""
 _OURS = {"output_dir": "out", "max_steps": "steps", "seed": "seed", "report_to": "report_to"}
 """Fields of the trainer's arguments that the run itself has to know: the option that sets each."""
 
@@ -105,7 +107,7 @@ def _implied(config: TrainConfig, task: Task, folder: Path) -> dict[str, Any]:
         "warmup_steps": config.warmup_steps,
         "beta": 0.0,
         "eval_strategy": "steps" if evaluating else "no",
-        "eval_steps": config.eval_every,
+        "eval_steps": config.eval_every if config.eval_every_tokens is None else _NEVER,
         "save_strategy": "steps",
         "save_steps": config.save_every,
         "save_total_limit": config.keep_checkpoints,

@@ -5,7 +5,6 @@ Imports nothing heavy, so that `rollwise train --help` is quick.
 
 from __future__ import annotations
 
-import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Literal
@@ -15,13 +14,14 @@ from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
-from rollwise.options import check_number, check_options, check_text, check_whole
+from rollwise.options import check_number, check_options, check_whole
 from rollwise.plugins import short_name
 from rollwise.renamed import with_new_names
-from rollwise.sampling.config import SELECTION, OwnData
+from rollwise.sampling.config import OwnData
 from rollwise.sampling.eval_sets import check_aggregate, eval_sources
+from rollwise.training import config_checks as checks
 
-NO_GATE = NO_ALLOCATOR = "none"
+NO_GATE = NO_ALLOCATOR = checks.NONE
 
 
 @dataclass(kw_only=True)
@@ -67,8 +67,8 @@ class TrainConfig(OwnData):
         eval_temperature: Of the rollouts of evaluations; by default that of training, 0 for greedy decoding.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough.
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
-        probe_batch: Most rollouts of one call that only measures or screens prompts, and most judgments of one; by
-            default as many as a step trains on. More are quicker where memory has room.
+        probe_batch: Most rollouts of one call that only measures or screens prompts or evaluates at the end, and most
+            judgments of one; by default as many as a step trains on. More are quicker where memory has room.
         max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
         judgments_per_step: Judgments of a step that are written to `judgments.jsonl`, at most, where the curriculum
@@ -77,8 +77,13 @@ class TrainConfig(OwnData):
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
         eval_prompts: Held-out prompts to score on, of each set; 0 for no evaluation.
-        eval_every: Steps between evaluations; there is one before the first step, too.
+        eval_every: Steps between evaluations; there is one before the first step, too, and one after the last.
+        eval_every_tokens: Evaluate by generated tokens in place of steps: after the first step at or beyond each
+            multiple of this many, so that runs which are compared are evaluated at the same tokens.
         num_generations_eval: Rollouts of each held-out prompt.
+        eval_prompts_end: Held-out prompts, of each set, for one larger evaluation at the end of the run: `end/pass@1`
+            and so on in `metrics.jsonl`; 0 for none.
+        num_generations_end: Rollouts of each of these.
         eval_aggregate: The score of several sets together: "mean" of the sets, "prompts" (each prompt weighs the same),
             or the name of the set that counts.
         save_every: Steps between checkpoints. A killed run loses no more than these.
@@ -127,7 +132,10 @@ class TrainConfig(OwnData):
     profile: str | None = None
     eval_prompts: int = 256
     eval_every: int = 10
+    eval_every_tokens: int | None = None
     num_generations_eval: int = 4
+    eval_prompts_end: int = 0
+    num_generations_end: int = 8
     eval_aggregate: str = "mean"
     save_every: int = 10
     keep_checkpoints: int = 2
@@ -139,15 +147,15 @@ class TrainConfig(OwnData):
     log: Literal["main", "all"] = "main"
 
     def __post_init__(self) -> None:
-        self._check_names()
+        checks.check_names(self)
         if self.task is None and not self.data:
             self.task = "countdown"
         if self.num_prompts is None and not self.data:
             self.num_prompts = 4000
-        self._check_own()
-        for name in ("steps", "prompts_per_step", "eval_every", "num_generations_eval", "save_every"):
+        checks.check_own(self)
+        for name in ("steps", "prompts_per_step", "save_every"):
             check_whole(name, getattr(self, name), least=1)
-        for name in ("warmup_steps", "eval_prompts", "seed", "judgments_per_step"):
+        for name in ("warmup_steps", "seed", "judgments_per_step"):
             check_whole(name, getattr(self, name), least=0)
         if self.seed >= 2**32:
             raise ConfigError(f"seed must be a whole number in [0, 2^32), got {self.seed!r}")
@@ -156,8 +164,6 @@ class TrainConfig(OwnData):
         check_whole("num_generations", self.num_generations, least=2)
         check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
         check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        if self.eval_temperature is not None:
-            check_number("eval_temperature", self.eval_temperature, low=0.0, high=10.0)
         if self.max_hours is not None:
             check_number("max_hours", self.max_hours, low=0.0, high=1e6, open_low=True)
         for name in ("max_completion_length", "token_budget", "probe_batch", "max_judgment_length", "num_prompts"):
@@ -165,76 +171,9 @@ class TrainConfig(OwnData):
                 check_whole(name, getattr(self, name), least=1)
         if self.data:  # a task says its sets when it is made
             check_aggregate(self.eval_aggregate, eval_sources(self.eval_data))
-        if self.keep_best is not None and not self.eval_prompts:
-            raise ConfigError(f"keep_best {self.keep_best!r} needs evaluations: give eval_prompts above 0")
-        self._check_mini_batch()
-        self._check_choices()
-
-    def _check_choices(self) -> None:
-        if self.allocator == NO_ALLOCATOR and self.allocator_options:
-            raise ConfigError(
-                f"allocator_options {self.allocator_options!r} are given but no allocator; add for example allocator "
-                "'knapsack'"
-            )
-        if self.gate == NO_GATE and self.gate_options:
-            raise ConfigError(f"gate_options {self.gate_options!r} are given but no gate; add for example gate 'mixed'")
-        if self.trainer not in ("grpo", "rloo"):
-            raise ConfigError(f"trainer must be 'grpo' or 'rloo', got {self.trainer!r}")
-        if self.advantages not in ("centred", "std"):
-            raise ConfigError(f"advantages must be 'centred' or 'std', got {self.advantages!r}")
-        if self.log not in ("main", "all"):
-            raise ConfigError(f"log must be 'main' or 'all', got {self.log!r}")
-
-    def _check_mini_batch(self) -> None:
-        if self.mini_batch_prompts is None:
-            return
-        check_whole("mini_batch_prompts", self.mini_batch_prompts, least=1)
-        if self.prompts_per_step % self.mini_batch_prompts:
-            raise ConfigError(
-                f"mini_batch_prompts must divide prompts_per_step {self.prompts_per_step}, got "
-                f"{self.mini_batch_prompts!r}"
-            )
-        for name in ("steps_per_generation", "gradient_accumulation_steps"):
-            if name in self.trainer_options:
-                raise ConfigError(f"mini_batch_prompts decides trainer_options {name!r}; leave one of them out")
-
-    def _check_own(self) -> None:
-        """Options of data and rewards: with `data` they must be whole, without it there is nothing for them."""
-        self.check_own_data()
-        if self.data and self.task is not None and self.rewards:
-            raise ConfigError(
-                f"prompts are scored by one of the two: task {self.task!r} or reward {self.reward!r}; leave one out"
-            )
-        if self.data:
-            return
-        for name in ("reward", "eval_data", "system", "template", "answer_column", "category", *SELECTION):
-            if getattr(self, name) is not None:
-                raise ConfigError(f"{name} describes data of one's own: give --data, or leave it out")
-
-    def _check_names(self) -> None:
-        """Texts and mappings: YAML reads `model: 5` as a number, which would fail when the model is loaded."""
-        for name in ("model", "profile", "out"):
-            if isinstance(getattr(self, name), os.PathLike):
-                setattr(self, name, os.fspath(getattr(self, name)))
-        for name in ("model", "curriculum", "gate", "allocator", "report_to", "eval_aggregate"):
-            check_text(name, getattr(self, name))
-        for name in ("task", "profile", "out", "keep_best"):
-            if getattr(self, name) is not None:
-                check_text(name, getattr(self, name))
-        for name in (
-            "task_options",
-            "curriculum_options",
-            "gate_options",
-            "allocator_options",
-            "trainer_options",
-            "peft",
-        ):
-            if not isinstance(getattr(self, name), dict):
-                raise ConfigError(f"{name} must map names to values, got {getattr(self, name)!r}")
-            for key in getattr(self, name):
-                check_text(f"a name in {name}", key)
-        if given := sorted({"seed", "reward_spec"} & self.curriculum_options.keys()):
-            raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
+        checks.check_evaluations(self)
+        checks.check_mini_batch(self)
+        checks.check_choices(self)
 
     @property
     def folder(self) -> Path:

@@ -30,19 +30,24 @@ class Cost:
 
 @dataclass(frozen=True)
 class Estimate:
-    """What a run's cost depends on besides its options: median tokens of a prompt, completion limit, held-out prompts.
+    """What a run's cost depends on besides its options.
 
+    Median tokens of a prompt, the limit of a completion, held-out prompts, and those of the evaluation at the end.
     Without a tokenizer (the embedded policy before its warm start) the prompts count 0.
     """
 
     prompt: float
     limit: int
     held_out: int
+    at_end: int = 0
 
     def of(self, config: TrainConfig) -> Cost:
         """The cost of a run with these options."""
-        evaluations = config.steps // config.eval_every + 1 if self.held_out else 0
         asks = -(-config.steps // config.updates)
         rollouts = asks * config.prompts_per_step * config.num_generations
-        rollouts += evaluations * self.held_out * config.num_generations_eval
+        evaluations = config.steps // config.eval_every
+        if config.eval_every_tokens is not None:
+            evaluations = min(config.steps, rollouts * self.limit // config.eval_every_tokens)
+        rollouts += (evaluations + 1) * self.held_out * config.num_generations_eval
+        rollouts += self.at_end * config.num_generations_end
         return Cost(rollouts, rollouts * self.limit, round(rollouts * self.prompt))

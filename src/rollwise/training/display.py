@@ -67,7 +67,8 @@ class Display(TrainerCallback):
         self.parts["score"] = f"pass@1 {score:.3f}"
         for name, one in trainer.results.items():
             text = "  ".join(f"{k} {value:.3f}" for k, value in sorted(one.scores.items()) if k.startswith("pass@"))
-            self._say(f"evaluation at step {trainer.state.global_step}: {text} on held-out prompts {name}".rstrip())
+            where = "the end" if trainer.evaluates_end else f"step {trainer.state.global_step}"
+            self._say(f"evaluation at {where}: {text} on held-out prompts {name}".rstrip())
         if len(trainer.results) > 1:
             self._say(f"together ({trainer.eval_aggregate}): pass@1 {score:.3f}")
 

@@ -14,7 +14,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
 from rollwise.training.cost import Estimate
 from rollwise.training.dry_run_display import show_data, show_prompt, show_sets, show_tokens
-from rollwise.training.parts import curriculum_of, datasets_of, lora_config
+from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, lora_config
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.refusals import check_enough
@@ -55,7 +55,8 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     show_sets(held_out, config, console)
     for row in rows:
         show_prompt(row, task, tokenizer, console)
-    estimate = Estimate(show_tokens(train["prompt"], tokenizer, limit, console), limit, prompts)
+    at_end = sum(map(len, end_sets_of(config, task).values()))
+    estimate = Estimate(show_tokens(train["prompt"], tokenizer, limit, console), limit, prompts, at_end)
     console.print(f"[bold]cost[/]: {estimate.of(config)}", highlight=False, soft_wrap=True)
     console.print("nothing was written; leave out --dry_run to train", highlight=False)
     return estimate

@@ -78,8 +78,7 @@ def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dat
         PoolError: columns that no table can hold.
     """
     train = task.train_records(config.num_prompts or sys.maxsize, config.seed)
-    sets = task.eval_sets(config.eval_prompts, config.seed) if config.eval_prompts else {}
-    sets = {name: records for name, records in sets.items() if records}
+    sets = _eval_records(config.eval_prompts, config, task)
     check_aggregate(config.eval_aggregate, sets)
     if config.keep_best is not None:
         check_score(config.keep_best, sets, config.num_generations_eval)
@@ -87,6 +86,18 @@ def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dat
         return Dataset.from_list(train), {name: Dataset.from_list(records) for name, records in sets.items()}
     except (pyarrow.ArrowException, OverflowError) as error:
         raise PoolError(f"the columns of {task.name!r} don't make a table: {error}; use one kind a column") from error
+
+
+def end_sets_of(config: TrainConfig, task: Task) -> dict[str, Dataset]:
+    """The sets of the larger evaluation at the end of the run, by name as those of `datasets_of`; empty without one."""
+    sets = _eval_records(config.eval_prompts_end, config, task)
+    return {name: Dataset.from_list(records) for name, records in sets.items()}
+
+
+def _eval_records(n: int, config: TrainConfig, task: Task) -> dict[str, list[dict[str, Any]]]:
+    """Up to `n` held-out records of each set; empty sets not."""
+    sets = task.eval_sets(n, config.seed) if n else {}
+    return {name: records for name, records in sets.items() if records}
 
 
 def lora_config(options: dict[str, Any]) -> Any:

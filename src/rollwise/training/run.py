@@ -117,7 +117,7 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         write_config(folder, config, processes)
         if processes.is_main_process:
             note_origin(folder, task, None if checkpoint else trainer, console)
-        attach(trainer, config, folder, display)
+        attach(trainer, config, task, folder, display)
         if resume:
             console.print(f"resuming {folder.path} from {checkpoint.name if checkpoint else 'the beginning'}")
         say_stop(config, task, console)

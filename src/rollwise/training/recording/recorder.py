@@ -191,7 +191,7 @@ class Recorder(TrainerCallback):
         """
         own = self._trainer.evaluated_set or ""
         results, name = self._trainer.results[own], own.replace("/", "-")
-        prefix = f"eval/{name}" if name else "eval"
+        prefix = f"{self._kind}/{name}" if name else self._kind
         self._scores(state.global_step).update({f"{prefix}/{k}": v for k, v in results.scores.items()})
         if self._trainer.is_world_process_zero():
             self.evaluations.add(state.global_step, name, results)
@@ -208,10 +208,15 @@ class Recorder(TrainerCallback):
     def _evaluated_all(self) -> None:
         """Take the score of all sets together, and the time that the evaluation took."""
         line = self._scores(self._trainer.state.global_step)
-        line |= {f"eval/{k}": v for k, v in self._trainer.together.items()}
+        line |= {f"{self._kind}/{k}": v for k, v in self._trainer.together.items()}
         line["time/evaluation"] = line.get("time/evaluation", 0.0) + self._trainer.phases.take_evaluation()
         if not self._training:
             self.flush()
+
+    @property
+    def _kind(self) -> str:
+        """What the scores' names begin with."""
+        return "end" if self._trainer.evaluates_end else "eval"
 
     def _scores(self, step: int) -> dict[str, Any]:
         """The line that scores go to."""

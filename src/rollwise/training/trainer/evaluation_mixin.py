@@ -23,11 +23,16 @@ else:
     TrlTrainer = object
 
 
+END_PREFIX = "eval_end"
+"""What the larger evaluation at the end of a run is called in transformers' metrics."""
+
+
 class EvaluationMixin(TrlTrainer):
     """Evaluates held-out prompts with the trainer's own generation and rewards."""
 
     curriculum: Curriculum
     phases: Phases
+    probe_batch: int | None
     _captured: dict[str, Any] | None = None
     after_evaluation: list[Callable[[], None]]
     """Called when `evaluate` has evaluated every set."""
@@ -39,6 +44,8 @@ class EvaluationMixin(TrlTrainer):
     """Of the evaluation that goes on, or was the last: by the set's name."""
     together: dict[str, float]
     """The scores of several sets as one, by `eval_aggregate`; those of the only one."""
+    evaluates_end = False
+    """Whether what is evaluated is the larger evaluation at the end of a run."""
     eval_aggregate: str = MEAN
     eval_temperature: float | None = None
     _orders: dict[str, RowOrder]
@@ -59,7 +66,8 @@ class EvaluationMixin(TrlTrainer):
         """
         started, outer = time.perf_counter(), self.evaluated_set
         prefix = str(kwargs.get("metric_key_prefix", "eval"))  # of several sets transformers evaluates each by itself
-        name = prefix.removeprefix("eval_") if outer is not None and prefix != "eval" else ""
+        whole = END_PREFIX if self.evaluates_end else "eval"
+        name = prefix.removeprefix(f"{whole}_") if outer is not None and prefix != whole else ""
         if outer is None:
             self.results, self.together = {}, {}
         given = args[0] if args else kwargs.get("eval_dataset")
@@ -77,7 +85,7 @@ class EvaluationMixin(TrlTrainer):
                 self.evaluation_seconds += time.perf_counter() - started
         if outer is None:
             self._put_together()
-            if "pass@1" in self.together and self.accelerator.is_main_process:
+            if "pass@1" in self.together and self.accelerator.is_main_process and not self.evaluates_end:
                 self.curriculum.note_score(self.together["pass@1"])
             metrics |= {f"{prefix}_{score}": value for score, value in self.together.items()}
             for observe in self.after_evaluation:
@@ -91,6 +99,19 @@ class EvaluationMixin(TrlTrainer):
         grouped_by = self.curriculum.grouped_by or ()
         found = {name: evaluation_set(one, self._id_column, grouped_by) for name, one in sets.items()}
         return {name: one for name, one in found.items() if one is not None}
+
+    def evaluate_end(self, sets: Any, generations: int) -> None:
+        """Evaluate other sets with other numbers of rollouts; curriculum and `keep_best` do not see the scores.
+
+        Args:
+            sets: a data set, or several by name.
+            generations: rollouts of each prompt.
+        """
+        share = (self.probe_batch or 0) // self.accelerator.num_processes
+        batch = generations * max(1, (share or self.args.per_device_eval_batch_size) // generations)
+        own = {"evaluates_end": True, "num_generations_eval": generations, "results": {}, "together": {}}
+        with attributes_set(self, **own), attributes_set(self.args, per_device_eval_batch_size=batch):
+            self.evaluate(sets, metric_key_prefix=END_PREFIX)
 
     def _is_own(self, given: Any) -> bool:
         """Whether what `evaluate` was given is one of the trainer's own sets."""
@@ -131,13 +152,14 @@ class EvaluationMixin(TrlTrainer):
     def log(self, logs: dict[str, float], start_time: float | None = None) -> None:
         """TRL's, in which an evaluation's numbers have the name of their set, as transformers' own have."""
         name = self.evaluated_set
-        if name and not self.model.training:
+        label = "".join(f"{part}_" for part in ("end" if self.evaluates_end else "", name) if part)
+        if label and not self.model.training:
             numbers = self._metrics["eval"]
             for key in list(numbers):
-                numbers[f"{name}_{key}"] = numbers.pop(key)
+                numbers[f"{label}{key}"] = numbers.pop(key)
         super().log(logs, start_time)
         if name is not None and not self.model.training:
-            self.results[name].take_scores(logs, f"eval_{name}_" if name else "eval_")
+            self.results[name].take_scores(logs, f"eval_{label}")
 
     def _evaluate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """A batch of an evaluation; what is measured of its rollouts counts once for each of its prompts.
