@@ -39,6 +39,20 @@ def test_every_method_runs_with_every_seed(tmp_path: Path) -> None:
     assert last.config.folder == last.folder
 
 
+def test_the_start_varies_with_the_seed_alone(tmp_path: Path) -> None:
+    """Relative to the plan's file, for every method the same; `--model` puts one in their place."""
+    for name in "abc":
+        (tmp_path / f"starts/{name}").mkdir(parents=True)
+    starts = [f"starts/{name}" for name in "abc"]
+    plan = read_plan(written(tmp_path, seeds=[0, 1, 2, 4, 9], starts=starts))
+    found = {seed: {r.config.model for r in plan.runs(tmp_path) if r.seed == seed} for seed in plan.seeds}
+    assert found == {s: {str(tmp_path / f"starts/{'abc'[s % 3]}")} for s in (0, 1, 2, 4, 9)}
+    plan.write(tmp_path / "out")
+    assert read_plan(tmp_path / "out/comparison.yaml") == plan
+    assert plan.resolved()["starts"] == [str(tmp_path / start) for start in starts]
+    assert {r.config.model for r in plan.changed(model="embedded").runs(tmp_path)} == {"embedded"}
+
+
 def test_the_plan_is_kept_and_can_be_added_to(tmp_path: Path) -> None:
     read_plan(written(tmp_path)).write(tmp_path / "out")
     more = {**PLAN["methods"], "sec": {"curriculum": "sec"}}
@@ -162,6 +176,9 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
         ({"baseline": "bots"}, "'bots' is not one of the methods: uniform, dynamic"),
         ({"oracle": "oracle"}, "'oracle' is not one of the methods"),
         ({"seeds": [0, 0]}, "seeds must be different"),
+        ({"starts": "a"}, "starts must be a list of policies, .*, got 'a'"),
+        ({"starts": [1]}, "starts must be a text, got 1"),
+        ({"starts": ["a"], "base": {"model": "b"}}, "the plan has both starts and base"),
         ({"seeds": 3}, "seeds must be a list"),
         ({"seeds": [[0]]}, r"seeds must be a whole number >= 0, got \[0\]"),
         ({"seeds": {"tune": [1], "report": [0, 1]}}, "can't be reported on: 1 in both tune and report; take fresh"),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
 from rollwise.runs.by_method import group_runs
+from rollwise.runs.sets import read_comparison
 
 LINE = '{"step": 0, "eval/pass@1": 0.1}\n'
 
@@ -168,3 +169,22 @@ def test_every_run_is_in_exactly_one_method(tmp_path_factory: pytest.TempPathFac
     assert sorted(run.path for runs in methods for run in runs.values()) == sorted(paths)
     for runs in methods:
         assert len({json.dumps(run.config.get("curriculum_options")) for run in runs.values()}) == 1
+
+
+def varied(folder: Path, **model: str) -> Path:
+    """A comparison of two methods and seeds whose plan varies the start; `method_seed=start` is not as planned."""
+    plan = {"baseline": "sec", "seeds": [0, 1], "starts": ["a", "b"], "methods": {"sec": {}, "bots": {}}}
+    folder.mkdir()
+    (folder / "comparison.yaml").write_text(json.dumps(plan))
+    for method in ("sec", "bots"):
+        for seed, start in ((0, "a"), (1, "b")):
+            start = model.get(f"{method}_{seed}", start)
+            run = write_run(folder / f"runs/{method}/seed{seed}", curriculum=method, seed=seed, model=start)
+            (run / "model.json").write_text(json.dumps({"weights_digest": start}))
+    return folder
+
+
+def test_where_the_plan_varies_the_start_runs_of_one_seed_must_have_the_same(tmp_path: Path) -> None:
+    assert read_comparison(varied(tmp_path / "right")).problems == ()
+    (problem,) = read_comparison(varied(tmp_path / "wrong", bots_1="c")).problems
+    assert str(problem).startswith('the runs differ in model ("b", "c"), so')

@@ -39,7 +39,7 @@ the file:
     bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
     oracle: {curriculum: oracle}
 `methods`, and a `model` and a `profile`, may be paths relative to the file; {name} and {seed} in the latter two are the
-file's name and the run's seed.
+file's name and the run's seed. `starts: [a, b, c]` in place of a `model` varies the start: seed 4 has number 4 % 3, b.
 
 Every rollout that a method makes to measure, to screen or to refill a batch counts as its own; an oracle's brute force
 and evaluations do not. What is interrupted or killed goes on where it was when the command is given again.
@@ -104,6 +104,11 @@ def schema() -> dict[str, Any]:
             "baseline": {**text, "description": "The method that all others are compared with; by default the first."},
             "oracle": {**text, "description": "The method that shows what could be had if all pass rates were known."},
             "seeds": _SEEDS,
+            "starts": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "In place of base: {model: ...}: a run's seed, modulo how many, says which of these.",
+            },
             "budget": {
                 "type": "object",
                 "additionalProperties": False,

@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.comparing.paths import PATHS, beside, each_path, located
 from rollwise.errors import ConfigError
-from rollwise.options import check_whole, did_you_mean
+from rollwise.options import check_text, check_whole, did_you_mean
 from rollwise.renamed import with_new_names
 from rollwise.runs.names import COMPARISON_FILE, CONFIG_FILE
 from rollwise.runs.sets import split_seeds
@@ -53,6 +53,8 @@ class Plan:
         methods: name -> options of `rollwise train` that are this method's own: curriculum, gate, their options, ...
         tokens: every run ends after the step in which it has generated this many; None for a number of steps alone.
         about: what it is meant to show, for the page.
+        starts: policies to start from in place of one `model`: the run of seed s starts from number s modulo how many
+            there are, so all methods of a seed have the same.
         root: the folder of the plan's file, from which `model` and `profile` are looked for first.
     """
 
@@ -65,6 +67,7 @@ class Plan:
     tokens: int | None = None
     tune: tuple[int, ...] = ()
     about: str = ""
+    starts: tuple[str, ...] = ()
     root: Path = field(default=Path("."), compare=False)
 
     def __post_init__(self) -> None:
@@ -76,6 +79,10 @@ class Plan:
         split_seeds(self._plain_seeds())
         if self.tokens is not None:
             check_whole("budget: tokens", self.tokens, least=1)
+        for start in self.starts:
+            check_text("starts", start)
+        if self.starts and "model" in self.base:
+            raise ConfigError("the plan has both starts and base: {model: ...}; leave one of them out")
         for name, options in self.methods.items():
             if not name or any(sign in name for sign in "/\\") or name.startswith("."):
                 raise ConfigError(f"a method's name becomes a folder's, and {name!r} can't be one")
@@ -105,18 +112,22 @@ class Plan:
         """The same plan with other options for all runs; a method's own stay as they are.
 
         Args:
-            model: a path relative to the working directory, a hub id or an embedded policy; None for the plan's.
+            model: a path relative to the working directory, a hub id or an embedded policy, in place of `starts` too;
+                None for the plan's.
             learning_rate: None for the plan's.
 
         Raises:
             ConfigError: the learning rate is out of its range.
         """
         given = {"model": None if model is None else located(model, Path()), "learning_rate": learning_rate}
-        return replace(self, base={**self.base, **{key: value for key, value in given.items() if value is not None}})
+        base = {**self.base, **{key: value for key, value in given.items() if value is not None}}
+        return replace(self, base=base, starts=self.starts if model is None else ())
 
     def config(self, method: str, seed: int, folder: Path) -> TrainConfig:
         """The options of one run."""
-        values = {**self.base, **self.methods[method], "seed": seed, "out": str(folder), "token_budget": self.tokens}
+        start = {"model": self.starts[seed % len(self.starts)]} if self.starts else {}
+        ours = {"seed": seed, "out": str(folder), "token_budget": self.tokens}
+        values = {**self.base, **start, **self.methods[method], **ours}
         for key in PATHS:
             if values.get(key) is not None:
                 values[key] = self._placed(values[key], seed)
@@ -139,6 +150,7 @@ class Plan:
             "baseline": self.baseline,
             "oracle": self.oracle,
             "seeds": self._plain_seeds(),
+            **({"starts": list(self.starts)} if self.starts else {}),
             "budget": {} if self.tokens is None else {"tokens": self.tokens},
             "base": dict(self.base),
             "methods": {name: dict(options) for name, options in self.methods.items()},
@@ -151,6 +163,8 @@ class Plan:
             for key in PATHS:
                 if options.get(key) is not None:
                     options[key] = each_path(options[key], self._absolute)
+        if self.starts:
+            values["starts"] = each_path(values["starts"], self._absolute)
         return values
 
     def _absolute(self, path: str) -> str:
@@ -226,6 +240,9 @@ def _plan_of(values: Any, path: Path) -> Plan:
             f"budget can have tokens alone, got {budget!r}; for a number of steps give base: {{steps: N}}"
         )
     seeds, tune = split_seeds(values.get("seeds", [0, 1, 2, 3, 4]))
+    starts = values.get("starts") or []
+    if not isinstance(starts, list):
+        raise ConfigError(f"starts must be a list of policies, named as in base: {{model: ...}}, got {starts!r}")
     return Plan(
         name=str(values.get("name") or path.stem),
         about=" ".join(str(values.get("about") or "").split()),
@@ -236,6 +253,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
         base=with_new_names("train", _mapping(values, "base"), warn=logger.warning),
         methods={str(name): with_new_names("train", _mapping(methods, name), warn=logger.warning) for name in methods},
         tokens=budget.get("tokens"),
+        starts=tuple(starts),
         root=path.parent,
     )
 

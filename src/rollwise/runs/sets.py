@@ -28,8 +28,8 @@ Runs = dict[str, dict[int, RunData]]
 # So many runs are named in one sentence.
 _MOST_NAMED = 6
 # Runs that differ in these were not scored on the same thing.
-_SCORED_ON = ("task", "task_options", "model", "eval_dataset", "eval_prompts", "eval_aggregate", "eval_temperature",
-              "num_generations_eval")  # fmt: skip
+_SCORED_ON = ("task", "task_options", "eval_dataset", "eval_prompts", "eval_aggregate", "eval_temperature",
+              "num_generations_eval", "eval_prompts_end", "num_generations_end")  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,8 @@ def read_comparison(folder: str | Path) -> RunSet:
 
     def read(seeds: Sequence[int], title: str) -> RunSet:
         found = _collect_all(folder / RUNS_FOLDER, methods, seeds)
-        return RunSet(title, found.runs, baseline, oracle, budget, (*found.problems, *unlike_runs(found.runs)))
+        problems = (*found.problems, *unlike_runs(found.runs, by_seed=_varies_start(plan)))
+        return RunSet(title, found.runs, baseline, oracle, budget, problems)
 
     reported = read(report, name)
     strangers = _strangers(folder / RUNS_FOLDER, methods, (*report, *tune))
@@ -151,18 +152,37 @@ def _collect_all(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> 
     return found
 
 
-def unlike_runs(runs: Runs) -> list[Problem]:
-    """Differences that make scores incomparable."""
+def unlike_runs(runs: Runs, *, by_seed: bool = False) -> list[Problem]:
+    """Differences that make scores incomparable.
+
+    Args:
+        runs: Method to seed to run.
+        by_seed: Whether the start is chosen by the seed, so that only runs of one seed must have the same.
+    """
+    problems = [Problem("", None, "unequal", text) for text in _differences(runs, _SCORED_ON)]
+    seeds = sorted({seed for own in runs.values() for seed in own})
+    apart = [{name: {seed: own[seed]} for name, own in runs.items() if seed in own} for seed in seeds]
+    parts = apart if by_seed else [runs]
+    problems += [Problem("", None, "unequal", text) for part in parts for text in _differences(part, ("model",))]
+    if not problems:
+        problems = [Problem("", None, "unequal", text) for part in parts if (text := _other_starts(part))]
+    return problems
+
+
+def _differences(runs: Runs, keys: Sequence[str]) -> list[str]:
     configs = [run.config for seeds in runs.values() for run in seeds.values()]
-    problems = []
-    for key in _SCORED_ON:
+    found = []
+    for key in keys:
         values = sorted({json.dumps(config[key], sort_keys=True, default=str) for config in configs if key in config})
         if len(values) > 1:
-            text = f"the runs differ in {key} ({', '.join(values)}), so their scores do not measure the same"
-            problems.append(Problem("", None, "unequal", text))
-    if not problems and (text := _other_starts(runs)):
-        problems.append(Problem("", None, "unequal", text))
-    return problems
+            found.append(f"the runs differ in {key} ({', '.join(values)}), so their scores do not measure the same")
+    return found
+
+
+def _varies_start(plan: Mapping[str, Any]) -> bool:
+    """Whether a plan chooses the policy that a run starts from by its seed."""
+    base = plan.get("base")
+    return bool(plan.get("starts")) or (isinstance(base, dict) and "{seed}" in str(base.get("model")))
 
 
 def _other_starts(runs: Runs) -> str:

@@ -14,16 +14,20 @@ from typing import Any
 
 import numpy as np
 import pytest
+from made_runs import lines, write_run
 from matplotlib.figure import Figure
 
 from rollwise.errors import ConfigError
+from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.figures import build_figures
 from rollwise.reports.comparison.formats import format_markdown, format_table
+from rollwise.reports.comparison.page_tables import runs_section, starts_text
 from rollwise.reports.comparison.report import compare_set, write_comparison, write_run_comparison
 from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.figure_files import save_figure
 from rollwise.runs.by_method import group_runs
+from rollwise.runs.reading import RunData
 from rollwise.runs.sets import read_comparison
 
 VOID = {"meta", "br", "img", "link", "input", "hr"}
@@ -401,3 +405,20 @@ def test_pass_at_k_has_a_figure_where_there_are_three_k(tmp_path: Path) -> None:
     text = write_comparison(folder).read_text()
     assert (folder / "figures/pass_at_k.svg").exists()
     assert "all k from one sample of 8 completions" in text
+
+
+def test_the_page_says_which_start_each_seed_had(tmp_path: Path) -> None:
+    runs: dict[str, dict[int, RunData]] = {
+        method: {
+            seed: write_run(tmp_path / method / str(seed), lines([0.1, 0.2]), model=f"/x/starts/{'ab'[seed % 2]}")
+            for seed in (0, 1, 2)
+        }
+        for method in ("uniform", "bots")
+    }
+    found = compare_runs(runs, baseline="uniform")
+    assert starts_text(found) == "a (seed 0, 2); b (seed 1)"
+    assert runs_section(found, tmp_path).count('<td data-order="b">b</td>') == 2
+    assert [row["start"] for row in csv.DictReader(found.to_csv().splitlines())] == ["a", "b", "a"] * 2
+    one = compare_runs({m: {0: seeds[0]} for m, seeds in runs.items()}, baseline="uniform")
+    assert starts_text(one) == ""
+    assert ">start<" not in runs_section(one, tmp_path)

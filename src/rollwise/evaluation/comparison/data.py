@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 
@@ -52,6 +53,7 @@ def run_result(
         measures=measures,
         best_kept=_keeps_best(run, data.score),
         axes={axis: _on_axis(data, baseline, axis, pair) for axis, found in data.curves.items() if pair in found},
+        start=PurePath(str(run.config.get("model", ""))).name,
     )
 
 

@@ -100,6 +100,7 @@ class RunResult:
         measures: Whole-run measures by name.
         best_kept: Whether the run has the weights of its best score still; None without an evaluation.
         axes: Axis to "score", "area", "ttb_50", "time_of_best", ...; infinity where a score is never reached.
+        start: The policy that it started from: the last part of its path; "" where its config does not say.
     """
 
     method: str
@@ -111,6 +112,7 @@ class RunResult:
     measures: dict[str, float]
     best_kept: bool | None
     axes: dict[str, dict[str, float]]
+    start: str = ""
 
     def value(self, key: str, axis: str | None = None) -> float:
         """A whole-run measure, or one on an axis; NaN where it is not known."""
@@ -200,11 +202,11 @@ class Comparison:
         columns = self._columns() | {k: v for name, own in self.sets.items() for k, v in own._columns(name).items()}
         buffer = io.StringIO()
         writer = csv.writer(buffer, lineterminator="\n")
-        writer.writerow(["method", "seed", "status", "step", *columns, "path"])
+        writer.writerow(["method", "seed", "status", "step", *columns, "start", "path"])
         for i, run in enumerate(self.runs):
             path = run.path if root is None else os.path.relpath(run.path, root)
             cells = ["" if (cell := _plain(values[i])) is None else cell for values in columns.values()]
-            writer.writerow([run.method, run.seed, run.status, run.step, *cells, path])
+            writer.writerow([run.method, run.seed, run.status, run.step, *cells, run.start, path])
         return buffer.getvalue()
 
     def _columns(self, name: str = "") -> dict[str, list[float]]:

@@ -9,7 +9,7 @@ from pathlib import Path
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.cells import Table
 from rollwise.reports.comparison.figures import ComparisonFigure
-from rollwise.reports.comparison.page_tables import runs_section, sorted_table, table_row
+from rollwise.reports.comparison.page_tables import runs_section, sorted_table, starts_text, table_row
 from rollwise.reports.comparison.panels import Style
 from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
@@ -58,6 +58,7 @@ def _header(comparison: Comparison) -> str:
         ("baseline", comparison.baseline),
         ("oracle", comparison.oracle or ""),
         ("score", comparison.score_name if comparison.score else ""),
+        ("starts", starts_text(comparison)),
     ]
     shown = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
     return f"<header><p>rollwise comparison</p><h1>{escape(comparison.name)}</h1><dl>{shown}</dl></header>"

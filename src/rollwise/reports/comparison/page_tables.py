@@ -49,11 +49,22 @@ def _order(value: float | str) -> str:
     return value if isinstance(value, str) else "Infinity" if math.isinf(value) else f"{value:.10g}"
 
 
+def starts_text(comparison: Comparison) -> str:
+    """Which seeds started from which policy; "" where all started from one."""
+    found: dict[str, set[int]] = {}
+    for run in comparison.runs:
+        if run.status == "compared" and run.start:
+            found.setdefault(run.start, set()).add(run.seed)
+    named = [f"{start} (seed {', '.join(map(str, sorted(seeds)))})" for start, seeds in sorted(found.items())]
+    return "; ".join(named) if len(named) > 1 else ""
+
+
 def runs_section(comparison: Comparison, folder: Path) -> str:
     """Every run, with a link from `folder` to its own report, where that has been written."""
     score = short_name(comparison.score or "score")
-    head = ("run", "seed", "state", "step", f"best {score}", f"final {score}", f"{score} at the budget", "TTB(100 %)",
-            "rollouts", "tokens", "time")  # fmt: skip
+    starts = ("start",) if starts_text(comparison) else ()
+    head = ("run", "seed", *starts, "state", "step", f"best {score}", f"final {score}", f"{score} at the budget",
+            "TTB(100 %)", "rollouts", "tokens", "time")  # fmt: skip
     rows = [f"<tr>{_run_cells(comparison, run, score, folder)}</tr>" for run in comparison.runs]
     note = (
         "A run's own report is linked where it has been written; <code>rollwise report RUN</code> writes it. TTB is "
@@ -75,6 +86,7 @@ def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path)
     time = run.value("ttb_100", axis)
     cells = [
         Cell(str(run.seed), order=float(run.seed)),
+        *([Cell(run.start, order=run.start)] if starts_text(comparison) else []),
         Cell(run.status, order=run.status),
         Cell(f"{run.step}{planned}", order=float(run.step)),
         *scores,
