@@ -17,6 +17,8 @@ from rollwise.runs.reading import RunData
 # The column that counts as the score: the first that any run has.
 REWARD = "eval/reward"
 SCORES = ("eval/pass@1", REWARD)
+# What the columns of the larger evaluation at the end of a run begin with.
+END = "end/"
 
 
 @dataclass(frozen=True)
@@ -98,18 +100,35 @@ def pass_at_columns(runs: Iterable[RunData], prefix: str = "eval/") -> list[str]
     return [f"{start}{k}" for k in sorted((shared or set()) - {1})]
 
 
+def end_columns(runs: Iterable[RunData], prefix: str = "eval/") -> list[str]:
+    """The columns `end/pass@k` that any of the runs has, by k; of a set those of that set.
+
+    Args:
+        runs: Some runs.
+        prefix: Of the columns of the evaluations on the way, as `pass_at_columns`.
+    """
+    start = f"{END}{prefix.removeprefix('eval/')}pass@"
+    found = {name for run in runs for name, values in run.metrics.items() if np.isfinite(values).any()}
+    ks = {int(k) for name in found if (k := name.removeprefix(start)) != name and k.isdigit()}
+    return [f"{start}{k}" for k in sorted(ks)]
+
+
 def short_name(column: str) -> str:
     """`pass@1` for `eval/pass@1`."""
     return column.removeprefix("eval/")
 
 
 def score_measures(columns: Iterable[str]) -> dict[str, Measure]:
-    """The measures of the evaluated columns: the best and the last of each."""
-    return {
-        f"{which}_{short_name(column)}": Measure(f"{which} {short_name(column)}", 1, "score")
-        for column in columns
-        for which in ("best", "final")
-    }
+    """The measures of the evaluated columns: the best and the last of each, and what was measured at the end."""
+    found = {}
+    for column in columns:
+        if column.startswith(END):
+            name = column.removeprefix(END)
+            found[f"end_{name}"] = Measure(f"{name} at the end", 1, "score")
+            continue
+        for which in ("best", "final"):
+            found[f"{which}_{short_name(column)}"] = Measure(f"{which} {short_name(column)}", 1, "score")
+    return found
 
 
 def measure_scores(run: RunData, columns: Iterable[str]) -> dict[str, float]:
@@ -117,6 +136,9 @@ def measure_scores(run: RunData, columns: Iterable[str]) -> dict[str, float]:
     found: dict[str, float] = {}
     for column in columns:
         scores = _finite(run.column(column))
+        if column.startswith(END):
+            found[f"end_{column.removeprefix(END)}"] = float(scores[-1]) if scores.size else math.nan
+            continue
         found[f"best_{short_name(column)}"] = float(scores.max()) if scores.size else math.nan
         found[f"final_{short_name(column)}"] = float(scores[-1]) if scores.size else math.nan
     return found

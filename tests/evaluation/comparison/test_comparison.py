@@ -16,6 +16,7 @@ from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import measure_tables
+from rollwise.reports.comparison.tables import result_table
 
 SHIFTS = (0.0, 0.1, 0.2)
 
@@ -434,3 +435,26 @@ def test_a_cut_between_two_steps_drops_no_evaluation(tmp_path: Path) -> None:
     ]
     assert found[0] == pytest.approx(2.0)
     assert found[1] == pytest.approx(2.0, rel=0.02)
+
+
+def test_the_score_at_the_end_is_a_measure_of_its_own(tmp_path: Path) -> None:
+    """Of a larger evaluation after the last step: .4 and .6 against .3 and .3, whatever the curves say."""
+
+    def ending(score: float) -> list[dict[str, float]]:
+        *rows, last = lines([0.1, 0.2])
+        return [*rows, {**last, "end/pass@1": score, "end/pass@2": 0.8, "end/pass@8": 0.9}]
+
+    runs = write_runs(tmp_path, {"uniform": [ending(0.3), ending(0.3)], "fast": [ending(0.4), ending(0.6)]})
+    found = compare_runs(runs, baseline="uniform")
+    summary = found.method("fast").measures["end_pass@1"]
+    assert summary.mean == pytest.approx(0.5)
+    assert summary.difference is not None
+    assert summary.difference.mean == pytest.approx(0.2)
+    assert found.method("fast").axes["tokens"].score.mean == 0.2
+    table = result_table(found)
+    at = table.head.index("pass@1 at the end")
+    assert [row[at].text for row in table.rows] == ["0.500 ± 0.141", "0.300 ± 0.000"]
+    (reached, *_) = measure_tables(found)
+    assert [name for name in reached.head if name.endswith("at the end")] == ["pass@1 at the end", "pass@8 at the end"]
+    plain = compare_runs(write_runs(tmp_path / "plain", {"uniform": [lines([0.1, 0.2])]}), baseline="uniform")
+    assert not [key for key in plain.measures if key.startswith("end_")]

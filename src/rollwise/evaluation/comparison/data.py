@@ -25,7 +25,7 @@ from rollwise.evaluation.curves import (
     spending,
     time_of_best,
 )
-from rollwise.evaluation.run_measures import pass_at_columns, score_column
+from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column
 from rollwise.runs.reading import RunData
 from rollwise.runs.sets import Problem
 from rollwise.runs.weights import keeps_weights
@@ -148,7 +148,8 @@ class Sorting:
             return []
         prefix, reward = self.score.rpartition("/")[0] + "/", f"{self.score.rpartition('/')[0]}/reward"
         rewarded = [reward] if any(np.isfinite(run.column(reward)).any() for run in runs) else []
-        return list(dict.fromkeys([self.score, *pass_at_columns(runs, prefix), *rewarded]))
+        passed = [*pass_at_columns(runs, prefix), *rewarded, *end_columns(runs, prefix)]
+        return list(dict.fromkeys([self.score, *passed]))
 
 
 def sort_runs(runs: Runs, budget: float | None) -> Sorting:

@@ -77,9 +77,10 @@ def _left_to_the_figure(comparison: Comparison) -> set[str]:
     ks = comparison.pass_at_ks
     wide = bool(ks) and ks[-1] > _PAPERS_K
     names = {f"pass@{k}" for k in ks if k not in (1, ks[-1]) and not (wide and k == _PAPERS_K)}
+    ends = [key for key in comparison.measures if key.startswith("end_")]
     if not wide and comparison.score != REWARD:
         names.add(short_name(REWARD))
-    return {f"{which}_{name}" for which in ("best", "final") for name in names}
+    return {f"{which}_{name}" for which in ("best", "final") for name in names} | set(ends[1:-1])
 
 
 def any_spent(comparison: Comparison, key: str) -> bool:

@@ -6,7 +6,7 @@ import math
 
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
-from rollwise.evaluation.run_measures import short_name
+from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.reports.comparison.cells import (
     Cell,
     Table,
@@ -41,6 +41,8 @@ def result_table(comparison: Comparison) -> Table:
             f"mean {score}", "time to baseline, TTB(100 %)", "best so far, BSF(100 %)"]  # fmt: skip
     if comparison.oracle is not None:
         head.append("share of oracle's gain")
+    if end := _end_measure(comparison):
+        head.append(end.label)
     if _RATIO in comparison.measures:
         head.append(_RATIO.replace("_", " "))
     rows = tuple(_result_row(comparison, method) for method in comparison.methods)
@@ -51,6 +53,8 @@ def result_table(comparison: Comparison) -> Table:
         f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF (best so far): best score as a "
         "ratio, above 1 is better. Below them the median of the single seeds, and how many get there if not all."
     )
+    if _end_measure(comparison):
+        note += f" {score} at the end is a larger evaluation after the last step of whole runs, not cut."
     if comparison.aggregate:
         note += f" {score} is made of the named evaluation sets: {comparison.aggregate}."
     return Table("At equal compute", tuple(head), rows, note)
@@ -88,9 +92,20 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
         if comparison.oracle is not None:
             share = method.shares.get("score")
             cells.append(share_cell(share))
+    if end := _end_measure(comparison):
+        cells.append(measure_cell(method.measures[f"end_{_score_name(comparison)}"], end))
     if measure := comparison.measures.get(_RATIO):
         cells.append(measure_cell(found.effective_task_ratio, measure) if found is not None else Cell(NOTHING))
     return tuple(cells)
+
+
+def _score_name(comparison: Comparison) -> str:
+    return short_name(comparison.score or "score")
+
+
+def _end_measure(comparison: Comparison) -> Measure | None:
+    """The score of the larger evaluation at the end of the runs; None where no run has one."""
+    return comparison.measures.get(f"end_{_score_name(comparison)}")
 
 
 def relative_table(comparison: Comparison, axis: str) -> Table:
