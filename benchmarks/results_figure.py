@@ -1,6 +1,7 @@
 """The picture of benchmarks/results/results.md: mean scores against generated tokens, a panel for each comparison.
 
     python benchmarks/results_figure.py comparisons/reversal-hopeless comparisons/... --out benchmarks/results
+    python benchmarks/results_figure.py benchmarks/results/evidence/*-curves.csv --out benchmarks/results
 
 writes `scores.png` and `scores.svg`. A method has the same colour in every panel; those that are not named are grey.
 """
@@ -14,6 +15,7 @@ from pathlib import Path
 from matplotlib.axes import Axes
 
 from rollwise.evaluation import read_comparison
+from rollwise.evaluation.comparison.curve_table import read_curves
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.panels import Style, draw_curves, draw_legend
 from rollwise.reports.comparison.report import compare_set
@@ -21,6 +23,12 @@ from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
 from rollwise.reports.figure_files import save_figure
 
 OTHERS = "all others"
+
+
+def comparisons_of(path: Path) -> list[Comparison]:
+    """Those of a comparison's folder, or of a file of curves, which may have several plans."""
+    sets = read_curves(path).values() if path.is_file() else [read_comparison(path)]
+    return [compare_set(runs) for runs in sets]
 
 
 def styles_of(comparisons: list[Comparison], named: list[str]) -> dict[str, Style]:
@@ -46,7 +54,9 @@ def draw(comparison: Comparison, styles: dict[str, Style], ax: Axes) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("comparisons", nargs="+", type=Path, help="folders that `rollwise compare` wrote")
+    parser.add_argument(
+        "comparisons", nargs="+", type=Path, help="folders that `rollwise compare` wrote, or the curves.csv of some"
+    )
     parser.add_argument("--out", type=Path, default=Path(), help="where to write")
     parser.add_argument("--name", default="scores", help="the files' stem")
     parser.add_argument(
@@ -54,7 +64,7 @@ def main() -> None:
         help="methods with a colour of their own, at most six; the first has a band",
     )  # fmt: skip
     given = parser.parse_args()
-    found = [compare_set(read_comparison(path)) for path in given.comparisons]
+    found = [comparison for path in given.comparisons for comparison in comparisons_of(path)]
     styles = styles_of(found, given.coloured)
     legend = {style.label: style for style in sorted(styles.values(), key=lambda style: style.label == OTHERS)}
     panels = [partial(draw, comparison, styles) for comparison in found]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
 import numpy as np
 
@@ -111,6 +112,11 @@ def end_columns(runs: Iterable[RunData], prefix: str = "eval/") -> list[str]:
     found = {name for run in runs for name, values in run.metrics.items() if np.isfinite(values).any()}
     ks = {int(k) for name in found if (k := name.removeprefix(start)) != name and k.isdigit()}
     return [f"{start}{k}" for k in sorted(ks)]
+
+
+def start_of(run: RunData) -> str:
+    """The policy that a run started from, the last part of its path; "" where its config does not say."""
+    return PurePath(str(run.config.get("model") or "")).name
 
 
 def short_name(column: str) -> str:

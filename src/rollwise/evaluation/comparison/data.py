@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import PurePath
 
 import numpy as np
 
@@ -25,7 +24,7 @@ from rollwise.evaluation.curves import (
     spending,
     time_of_best,
 )
-from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column
+from rollwise.evaluation.run_measures import end_columns, pass_at_columns, score_column, start_of
 from rollwise.runs.reading import RunData
 from rollwise.runs.sets import Problem
 from rollwise.runs.weights import keeps_weights
@@ -53,7 +52,7 @@ def run_result(
         measures=measures,
         best_kept=_keeps_best(run, data.score),
         axes={axis: _on_axis(data, baseline, axis, pair) for axis, found in data.curves.items() if pair in found},
-        start=PurePath(str(run.config.get("model", ""))).name,
+        start=start_of(run),
     )
 
 

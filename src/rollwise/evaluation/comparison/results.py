@@ -144,6 +144,7 @@ class Comparison:
         sets: Of each named evaluation set the same comparison by its own score.
         categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
         tune: The same comparison of the seeds for choosing, which nothing else here has; None without such seeds.
+        curves: The runs' evaluations as CSV; see `curves_csv`.
     """
 
     name: str
@@ -164,6 +165,7 @@ class Comparison:
     sets: dict[str, Comparison] = field(default_factory=dict)
     categories: tuple[Category, ...] = ()
     tune: Comparison | None = None
+    curves: str = field(default="", repr=False, metadata={"plain": False})
 
     @property
     def score_name(self) -> str:
@@ -221,7 +223,8 @@ class Comparison:
 
 def _plain(value: Any) -> Any:
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return {field.name: _plain(getattr(value, field.name)) for field in dataclasses.fields(value)}
+        names = [field.name for field in dataclasses.fields(value) if field.metadata.get("plain", True)]
+        return {name: _plain(getattr(value, name)) for name in names}
     if isinstance(value, dict):
         return {str(key): _plain(item) for key, item in value.items()}
     if isinstance(value, tuple | list):

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import replace
 from pathlib import Path
 
 from rollwise.errors import StateFileError, check_installed
-from rollwise.evaluation.comparison.compare import compare_runs
+from rollwise.evaluation.comparison.compare_set import compare_set as compare_set
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.formats import format_markdown
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.names import REPORT_FILE
-from rollwise.runs.sets import RunSet, read_comparison
+from rollwise.runs.sets import read_comparison
 from rollwise.state import write_whole
 
 FIGURES_FOLDER = "figures"
@@ -59,22 +58,6 @@ def write_run_comparison(
     return write_results(compare_set(group_runs(paths, baseline=baseline)), Path(out))
 
 
-def compare_set(runs: RunSet) -> Comparison:
-    """The comparison of a set of runs, with the set's own baseline, oracle and budget.
-
-    That of its seeds for choosing is apart from it, under `tune`.
-    """
-    found = compare_runs(
-        runs.runs,
-        baseline=runs.baseline,
-        oracle=runs.oracle,
-        budget=runs.budget,
-        problems=runs.problems,
-        name=runs.name,
-    )
-    return found if runs.tune is None else replace(found, tune=compare_set(runs.tune))
-
-
 def write_results(comparison: Comparison, out: Path) -> Path:
     """Write everything into the folder `out`; the page's path.
 
@@ -98,8 +81,10 @@ def write_results(comparison: Comparison, out: Path) -> Path:
                 save_figure(spec, out / FIGURES_FOLDER)
         write_whole(out / "results.json", numbers + "\n")
         write_whole(out / "results.csv", comparison.to_csv(out))
+        write_whole(out / "curves.csv", comparison.curves)
         if comparison.tune is not None:
             write_whole(out / "tune.csv", comparison.tune.to_csv(out))
+            write_whole(out / "tune_curves.csv", comparison.tune.curves)
         write_whole(out / "table.md", format_markdown(comparison))
         write_whole(out / REPORT_FILE, page)
     except OSError as error:

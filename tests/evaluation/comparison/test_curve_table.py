@@ -1,0 +1,73 @@
+"""`curves.csv`: the evaluations of all runs, and the tables made from it again."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from made_runs import write_sets_comparison
+
+from rollwise.errors import StateFileError
+from rollwise.evaluation.comparison.curve_table import read_curves
+from rollwise.evaluation.comparison.results import Comparison
+from rollwise.reports.comparison.cells import Table
+from rollwise.reports.comparison.report import compare_set
+from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.runs.sets import read_comparison
+
+GAINS = {"uniform": 0.2, "oracle": 0.4, "bots": 0.3}
+
+
+@pytest.fixture(scope="module")
+def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
+    """Evaluated every 6,400 tokens, and cut between two evaluations, at 15,000."""
+    folder = write_sets_comparison(tmp_path_factory.mktemp("made") / "sets", GAINS, seeds=3)
+    plan = json.loads((folder / "comparison.yaml").read_text())
+    (folder / "comparison.yaml").write_text(json.dumps({**plan, "oracle": "oracle", "budget": {"tokens": 15_000}}))
+    for path in folder.glob("runs/*/*/config.yaml"):
+        config = json.loads(path.read_text())
+        path.write_text(json.dumps({**config, "model": f"/starts/{'ab'[config['seed'] % 2]}"}))
+    return compare_set(replace(read_comparison(folder), name="p"))
+
+
+def texts(table: Table) -> list[list[tuple[str, str]]]:
+    return [[(cell.text, cell.below) for cell in row] for row in table.rows]
+
+
+def test_a_row_has_what_was_spent_and_every_score(comparison: Comparison) -> None:
+    rows = list(csv.DictReader(comparison.curves.splitlines()))
+    own = [row for row in rows if (row["method"], row["seed"]) == ("uniform", "1")]
+    assert [row["step"] for row in own] == ["0", "10", "20", "23", "24", "30", "40"]  # 23 and 24 about 15,000 tokens
+    assert own[2]["tokens"] == "12800"
+    assert own[2]["wall_s"] == "30"
+    assert own[3]["eval/pass@1"] == ""
+    assert {row["start"] for row in own} == {"b"}
+    assert {(row["method"], row["role"]) for row in rows} == {
+        ("uniform", "baseline"), ("oracle", "oracle"), ("bots", ""),
+    }  # fmt: skip
+    assert {key for key in own[0] if key.startswith("eval/")} == {
+        f"eval/{name}pass@{k}" for name in ("", "id/", "ood/") for k in (1, 8)
+    }
+
+
+def test_tables_come_out_the_same_from_the_file(comparison: Comparison, tmp_path: Path) -> None:
+    (tmp_path / "curves.csv").write_text(comparison.curves)
+    again = compare_set(read_curves(tmp_path / "curves.csv")["p"])
+    assert again.curves == comparison.curves
+    for axis in comparison.budgets:
+        assert texts(relative_table(again, axis)) == texts(relative_table(comparison, axis))
+    for row, now in zip(texts(result_table(comparison)), texts(result_table(again)), strict=True):
+        assert now[:-1] == row[:-1]  # the last column, the effective task ratio, needs every step
+    for name, own in comparison.sets.items():
+        assert texts(relative_table(again.sets[name], "tokens")) == texts(relative_table(own, "tokens"))
+
+
+def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(StateFileError, match="curves.csv' can't be read"):
+        read_curves(tmp_path / "curves.csv")
+    (tmp_path / "other.csv").write_text("method,seed\n")
+    with pytest.raises(StateFileError, match="has no column 'plan'; give a curves.csv"):
+        read_curves(tmp_path / "other.csv")
