@@ -150,6 +150,6 @@ def _sources(comparison: Comparison) -> str:
         "<footer><p>Computed by rollwise from the runs' own files alone: <code>metrics.jsonl</code>, "
         "<code>rollouts.jsonl</code> and <code>config.yaml</code> of each. TTB (time to baseline) and BSF (best so "
         "far) follow BOTS, section 4.1 and appendix B.4. All numbers, also those of every run, are in "
-        "<code>results.json</code> and <code>results.csv</code>, every evaluation in <code>curves.csv</code>, the tables "
-        "in <code>table.md</code>, the figures in <code>figures/</code> as PNG and SVG.</p></footer>"
+        "<code>results.json</code> and <code>results.csv</code>, every evaluation in <code>curves.csv</code>, the "
+        "tables in <code>table.md</code>, the figures in <code>figures/</code> as PNG and SVG.</p></footer>"
     )
