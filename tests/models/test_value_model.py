@@ -183,17 +183,37 @@ def test_features_of_a_frozen_backbone_are_made_once(folder: Path, monkeypatch: 
     from rollwise.models import value_network
 
     made: list[int] = []
-    real = value_network.prompt_features
+    real = value_network.encoded_features
 
-    def counted(model: Any, tokenizer: Any, prompts: Any, **options: Any) -> Any:
-        made.append(len(prompts))
-        return real(model, tokenizer, prompts, **options)
+    def counted(model: Any, tokenizer: Any, encoded: Any, **options: Any) -> Any:
+        made.append(len(encoded))
+        return real(model, tokenizer, encoded, **options)
 
-    monkeypatch.setattr(value_network, "prompt_features", counted)
+    monkeypatch.setattr(value_network, "encoded_features", counted)
     judge = taught(bound(folder, frozen=True), n=8)
     judge.predict(everything())
     judge.predict(everything())
     assert made == [8, 32, 0]
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+def test_what_it_reads_and_learns_is_charged(folder: Path, frozen: bool) -> None:
+    """2 P a token of the backbone to read it, 6 P to train on it; of the head a prompt. Frozen, each prompt once."""
+    judge = bound(folder, frozen=frozen)
+    assert judge.take_costs() == {}
+    prompts = rw.Prompts(POOL, np.arange(8))
+    tokens = sum(len(judge._ready().tokenizer(text)["input_ids"]) for text in prompts.texts)
+    backbone = sum(weight.numel() for weight in judge._ready().backbone.parameters())
+    head = 16 * 8 + 8 + 8 + 1
+    judge.learn(prompts, np.full(8, 0.5), np.full(8, 0.25), np.full(8, 4))
+    assert judge.take_costs() == {
+        "context_tokens": tokens,
+        "flops": (2 if frozen else 6) * backbone * tokens + 6 * head * 8,
+    }
+    judge.predict(prompts)
+    read = 0 if frozen else tokens
+    assert judge.take_costs() == {"context_tokens": read, "flops": 2 * backbone * read + 2 * head * 8}
+    assert judge.take_costs() == {}
 
 
 # ---- where it begins ----

@@ -5,6 +5,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from toys import toy_model
+
+TOY_WEIGHTS = sum(weight.numel() for weight in toy_model().parameters())
 
 
 @pytest.mark.parametrize("name", ["lilo", "speed"])
@@ -30,6 +33,11 @@ def test_two_ranks_probe_and_train_on_the_same_groups(name: str, two_processes: 
     padding = sum(m.get("padding_rollouts", 0) for m in metrics)
     assert metrics[-1]["rollouts"] == sum(len(line["rewards"]) for line in lines) + padding
     assert metrics[-1]["rollouts"] % 2 == 0
+
+    uses = {use: sum(m.get(f"compute/{use}", 0) for m in metrics) for use in ("read", "generated", "scored", "trained")}
+    assert uses["generated"] == metrics[-1]["tokens"]  # of both ranks, padding included; before and after a resume
+    forward = uses["read"] + uses["generated"] + uses["scored"]
+    assert metrics[-1]["flops"] == 2 * TOY_WEIGHTS * forward + 6 * TOY_WEIGHTS * uses["trained"]
 
     resumed = json.loads((folder / "resumed.json").read_text())
     assert {rank["parameters"] for rank in resumed} == {first["parameters"]}

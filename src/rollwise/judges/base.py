@@ -164,8 +164,9 @@ class Judge(Declared):
     def take_costs(self) -> dict[str, float]:
         """What the predicting model has cost since the last call; by default nothing.
 
-        `questions` (prompts), `tokens` (generated for them), `context_tokens` (of the prompts) and `s` (seconds). The
-        tokens are charged to the run, as those of METIS's judgments are.
+        `questions` (prompts), `tokens` (generated for them), `context_tokens` (of the prompts), `s` (seconds), and
+        `flops`, learning included. The tokens are charged to the run, as those of METIS's judgments are. Without
+        `flops` they are taken to be the policy's.
         """
         return {}
 

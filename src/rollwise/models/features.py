@@ -42,9 +42,17 @@ def prompt_features(
         ConfigError: a prompt without a token, or chat messages without a chat template.
         MissingExtraError: torch or transformers is not installed.
     """
-    torch = need("torch", "prompt features")
+    need("torch", "prompt features")
     check_whole("batch_size", batch_size, least=1)
-    encoded = encode_all(model, tokenizer, prompts)
+    return encoded_features(model, tokenizer, encode_all(model, tokenizer, prompts), batch_size=batch_size)
+
+
+def encoded_features(
+    model: PreTrainedModel, tokenizer: PreTrainedTokenizerBase, encoded: Sequence[list[int]], *, batch_size: int
+) -> np.ndarray:
+    """`prompt_features` of N prompts by their tokens, from `encode_all`."""
+    import torch
+
     parts: list[np.ndarray] = []
     batches = plan_batches([len(tokens) for tokens in encoded], batch_size)
     with evaluating(model), torch.inference_mode():

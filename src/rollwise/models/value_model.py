@@ -158,6 +158,14 @@ class ValueModelJudge(Judge):
 
     # ---- looking, saving ----
 
+    def take_costs(self) -> dict[str, float]:
+        """Tokens of prompts read, and FLOPs, learning included; its time is that of ask and tell."""
+        if self.network is None or not self.network.costs["flops"]:
+            return {}
+        taken = dict(self.network.costs)
+        self.network.costs = dict.fromkeys(taken, 0)
+        return taken
+
     def metrics(self) -> dict[str, float]:
         return {"judge_updates": float(self.updates), "judge_error": self.error}
 

@@ -16,7 +16,8 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 
 from rollwise.errors import StateError
-from rollwise.models.features import encode_all, last_states, prompt_features
+from rollwise.models.features import encode_all, encoded_features, last_states
+from rollwise.models.flops import FlopsPerToken
 from rollwise.models.loading import load_policy
 
 _FILE = "value_model.safetensors"
@@ -59,6 +60,8 @@ class ValueNetwork:
         self.head = value_head(size, options.hidden, seed).to(self.device)
         self.optimiser = torch.optim.AdamW(self.trained().values(), lr=options.learning_rate)
         self.features: dict[str, np.ndarray] = {}  # of a frozen backbone, by prompt id
+        self.per_token, self.per_prompt = FlopsPerToken.of(self.backbone), FlopsPerToken.of(self.head)
+        self.costs = no_costs()
 
     def trained(self) -> dict[str, torch.nn.Parameter]:
         """What is trained, by name; a weight that is used twice once."""
@@ -70,6 +73,7 @@ class ValueNetwork:
     def copy(self) -> ValueNetwork:
         """One that shares nothing that is trained."""
         made = copy.copy(self)
+        made.costs = no_costs()
         made.backbone = self.backbone if self.options.frozen else copy.deepcopy(self.backbone)
         made.head = copy.deepcopy(self.head)
         made.optimiser = torch.optim.AdamW(made.trained().values(), lr=self.options.learning_rate)
@@ -81,6 +85,7 @@ class ValueNetwork:
     def predict(self, ids: Sequence[str], prompts: Sequence[Any]) -> np.ndarray:
         """Values (K,) of K prompts."""
         states = self._states(ids, prompts)
+        self.costs["flops"] += self.per_prompt.read * len(ids)
         with torch.inference_mode():
             return np.asarray(self._values(torch.from_numpy(states).to(self.device)).cpu().numpy(), dtype=np.float64)
 
@@ -98,12 +103,13 @@ class ValueNetwork:
             if self.options.frozen:
                 states = torch.from_numpy(self._states(ids[part], prompts[part])).to(self.device)
             else:
-                encoded = encode_all(self.backbone, self.tokenizer, prompts[part])
+                encoded = self._encoded(prompts[part], self.per_token.train)
                 states = last_states(self.backbone, self.tokenizer, encoded)
             loss = (share[part] * (self._values(states) - wanted[part]) ** 2).sum()
             loss.backward()  # type: ignore[no-untyped-call]
             error += float(loss.detach())
         self.optimiser.step()
+        self.costs["flops"] += self.per_prompt.train * len(ids)
         return error
 
     def _values(self, states: torch.Tensor) -> torch.Tensor:
@@ -111,13 +117,24 @@ class ValueNetwork:
 
     def _states(self, ids: Sequence[str], prompts: Sequence[Any]) -> np.ndarray:
         """(K, H); of a frozen backbone each prompt's are made once."""
-        size = self.options.forward_batch
         if not self.options.frozen:
-            return prompt_features(self.backbone, self.tokenizer, prompts, batch_size=size)
+            return self._features(prompts)
         new = [i for i, id_ in enumerate(ids) if id_ not in self.features]
-        made = prompt_features(self.backbone, self.tokenizer, [prompts[i] for i in new], batch_size=size)
+        made = self._features([prompts[i] for i in new])
         self.features.update(zip((ids[i] for i in new), made, strict=True))
         return np.stack([self.features[id_] for id_ in ids])
+
+    def _features(self, prompts: Sequence[Any]) -> np.ndarray:
+        encoded = self._encoded(prompts, self.per_token.read)
+        return encoded_features(self.backbone, self.tokenizer, encoded, batch_size=self.options.forward_batch)
+
+    def _encoded(self, prompts: Sequence[Any], flops: int) -> list[list[int]]:
+        """Tokens of the prompts, which are counted at this many FLOPs each."""
+        encoded = encode_all(self.backbone, self.tokenizer, prompts)
+        tokens = sum(map(len, encoded))
+        self.costs["context_tokens"] += tokens
+        self.costs["flops"] += flops * tokens
+        return encoded
 
     # ---- files ----
 
@@ -160,6 +177,11 @@ class ValueNetwork:
                 weight.copy_(tensors[name])
         groups = self.optimiser.state_dict()["param_groups"]
         self.optimiser.load_state_dict({"state": state, "param_groups": groups})
+
+
+def no_costs() -> dict[str, float]:
+    """Of `ValueModelJudge.take_costs`."""
+    return {"context_tokens": 0, "flops": 0}
 
 
 def value_head(size: int, hidden: int, seed: int) -> torch.nn.Sequential:

@@ -187,7 +187,7 @@ class RunFolder:
             text, last = keep_until(path, step)
             if last:
                 self.ends[path.name] = end_of(text.encode(), int(last["step"]))
-        return _totals(last)
+        return Totals.of(last)
 
     def _logs(self) -> tuple[Path, ...]:
         return self.prompts, self.judgments, self.rollouts, self.evaluations, self.metrics
@@ -211,12 +211,4 @@ class RunFolder:
         last: dict[str, Any] = {}
         for _, line in read_log(self.metrics):
             last = line if int(line["step"]) <= step else last
-        return _totals(last)
-
-
-def _totals(line: Mapping[str, Any]) -> Totals:
-    return Totals(
-        rollouts=int(line.get("rollouts", 0)),
-        tokens=int(line.get("tokens", 0)),
-        wall_s=float(line.get("wall_s", 0.0)),
-    )
+        return Totals.of(last)

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -49,8 +51,27 @@ def read_record(checkpoint: Path) -> dict[str, Any]:
 
 @dataclass(slots=True)
 class Totals:
-    """What a run has spent so far: completions generated, tokens generated, seconds of training without evaluation."""
+    """What a run has spent so far.
+
+    Attributes:
+        rollouts: completions generated.
+        tokens: tokens generated.
+        wall_s: seconds of training without evaluation.
+        flops: see `rollwise.models.flops`; NaN where a part of the run did not record it.
+    """
 
     rollouts: int = 0
     tokens: int = 0
     wall_s: float = 0.0
+    flops: float = 0.0
+
+    @classmethod
+    def of(cls, saved: Mapping[str, Any]) -> Totals:
+        """Those in a line of the metrics, or in a checkpoint's record; nothing spent where there is neither."""
+        flops = saved.get("flops", math.nan if saved else 0.0)
+        return cls(
+            rollouts=int(saved.get("rollouts", 0)),
+            tokens=int(saved.get("tokens", 0)),
+            wall_s=float(saved.get("wall_s", 0.0)),
+            flops=math.nan if flops is None else float(flops),
+        )

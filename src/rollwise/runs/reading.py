@@ -35,7 +35,7 @@ REWARDS = "rewards"
 """What every line of `rollouts.jsonl` has; a file without it was written by something else."""
 
 # Keys that a line about an evaluation may carry too: they don't show that a training step was taken.
-_CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens", "time/evaluation"})
+_CLOCK_KEYS = frozenset({"step", "time", "wall_s", "rollouts", "tokens", "flops", "time/evaluation"})
 
 
 @dataclass(frozen=True)

@@ -139,6 +139,9 @@ def test_tool_results_are_no_tokens_of_the_policys(policy: Path, tmp_path: Path)
     logged = next(entry for entry in trainer.state.log_history if "completions/mean_length" in entry)
     assert np.mean(trainer.own) == pytest.approx(logged["completions/mean_length"])
     assert sum(trainer.own) < sum(trainer.whole)
+    tokens = trainer.compute.take()
+    assert tokens["generated"] == sum(trainer.own)
+    assert tokens["trained"] == tokens["read"] + tokens["generated"]
 
 
 @pytest.mark.slow

@@ -15,17 +15,21 @@ class Consultation:
 
     Args:
         curriculum: asks the questions, and is told the answers.
+        flops_per_token: what reading or generating a token takes with the policy.
     """
 
-    def __init__(self, curriculum: Curriculum) -> None:
-        self.curriculum = curriculum
+    def __init__(self, curriculum: Curriculum, flops_per_token: float = 0.0) -> None:
+        self.curriculum, self.flops_per_token = curriculum, flops_per_token
         self.costs: dict[str, float] = {}
         self._questions: list[Question] = []
         self._judgments: list[Judgment] = []
         self._lessons: dict[str, Lesson] = {}
 
     def add(self, spent: Mapping[str, float]) -> None:
-        """Add what the judging has cost."""
+        """Add what the judging has cost; its tokens are the policy's, where `flops` does not say what they took."""
+        if spent and "flops" not in spent:
+            tokens = spent.get("tokens", 0.0) + spent.get("context_tokens", 0.0)
+            spent = {**spent, "flops": self.flops_per_token * tokens}
         for name, more in spent.items():
             self.costs[name] = self.costs.get(name, 0.0) + more
 

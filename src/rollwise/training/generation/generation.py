@@ -40,6 +40,7 @@ class Generation:
             groups' sizes.
         told_advantages: by the rewards (N,) that the curriculum is told, and the groups' sizes, the advantages to tell
             with them; None where these rewards are what is trained on.
+        flops_per_token: what reading or generating a token takes with the policy.
     """
 
     def __init__(
@@ -57,6 +58,7 @@ class Generation:
         probe_batch: int | None = None,
         advantages: Callable[[np.ndarray, np.ndarray, list[int]], Any],
         told_advantages: ToldAdvantages | None = None,
+        flops_per_token: float = 0.0,
     ) -> None:
         self.curriculum, self.dataset_rows, self.kept = curriculum, dataset_rows, kept
         self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
@@ -71,7 +73,7 @@ class Generation:
         self._rounds: list[Round] = []
         self._probes: list[tuple[Ticket, Call, slice]] = []
         self._uncharged: dict[str, float] = {}
-        self._judging = Consultation(curriculum)
+        self._judging = Consultation(curriculum, flops_per_token)
         self._padding = np.zeros(2, dtype=np.int64)
         self._size = 0  # rollouts of all calls that may be trained on
 

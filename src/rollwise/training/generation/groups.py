@@ -67,8 +67,9 @@ class Groups:
             group that was rolled out at once.
         probes: what was measured or screened before.
         uncharged: rollouts, tokens and seconds ("s") that an oracle spent, in none of the other counts; empty without.
-        judging: questions that the policy answered before, tokens of its answers and of their contexts, and seconds
-            ("s") that took; or what a judge says that its model has cost. Empty for a curriculum with neither.
+        judging: questions that the policy answered before, tokens of its answers and of their contexts, the "flops" and
+            the seconds ("s") that took; or what a judge says that its model has cost. Empty for a curriculum with
+            neither.
         judged: the judgments of these steps' candidates, in the order asked; empty for a curriculum that asks nothing.
         padding: rollouts that gave every process as many, and their tokens; they are in no group.
         gate: the gate's counts for this generation; empty without a gate.

@@ -63,6 +63,11 @@ class ExpectedBatch:
         return {name: getattr(self, name) for name in self.__slots__}
 
 
+def tokens_of(batch: JudgeBatch | ExpectedBatch) -> torch.Tensor:
+    """How many tokens a batch's rows have: the common beginning in each of them, padding in none."""
+    return batch.mask.sum() + len(batch.ids) * (0 if batch.prefix is None else len(batch.prefix))
+
+
 def batch_of(state: Mapping[str, Any] | None) -> JudgeBatch | ExpectedBatch | None:
     """What `state` gave."""
     if state is None:

@@ -12,6 +12,7 @@ import torch
 from rollwise.curricula import Curriculum
 from rollwise.curricula.metis import judge_reward
 from rollwise.judges import Lesson
+from rollwise.models.flops import Compute
 from rollwise.models.loading import checkpoints_activations
 from rollwise.training.generation.messages import Judgment
 from rollwise.training.judging.judge_loss import (
@@ -21,6 +22,7 @@ from rollwise.training.judging.judge_loss import (
     clipped_loss,
     expected_loss,
     scale_parts,
+    tokens_of,
 )
 from rollwise.training.judging.reading_mixin import ReadingMixin
 
@@ -29,6 +31,7 @@ class LessonMixin(ReadingMixin):
     """Trains the policy on its judgments, by a loss that is added to the trainer's."""
 
     curriculum: Curriculum
+    compute: Compute
     _judge_batches: list[JudgeBatch | ExpectedBatch | None]
 
     def _prepare_lessons(self, lessons: list[Lesson], judgments: dict[str, Judgment]) -> None:
@@ -68,6 +71,7 @@ class LessonMixin(ReadingMixin):
         )
         # The policy moves on before all of this generation is trained on.
         if self.args.gradient_accumulation_steps % (self.args.steps_per_generation * self.num_iterations) != 0:
+            self.compute.add("scored", tokens_of(batch))
             with torch.no_grad():
                 return replace(batch, old_logps=self._answer_logps(self.model, batch))
         return batch
@@ -103,6 +107,7 @@ class LessonMixin(ReadingMixin):
         if batch is None:
             return loss
         judge_loss = self._judge_loss(model, batch)
+        self.compute.add("trained", tokens_of(batch))
         self._metrics["train"]["judge/loss"].append(judge_loss.item())
         if self.loss_is_scaled_for_ga:  # the trainer's loss is divided by the micro-steps already, else it will be
             judge_loss = judge_loss / self.current_gradient_accumulation_steps

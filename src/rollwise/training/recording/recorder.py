@@ -26,6 +26,7 @@ _PHASES = {
     "logprobs": "time/logprobs",
     "update": "time/update",
 }
+SPENT = ("wall_s", "rollouts", "tokens", "flops")
 _TIMES = {"ask_s": "time/ask", "tell_s": "time/tell", "judge_s": "time/judging"}
 _FROM_TRAINER = {
     "loss": "loss",
@@ -124,6 +125,7 @@ class Recorder(TrainerCallback):
         rollouts, tokens = groups.spent()
         self.totals.rollouts += rollouts
         self.totals.tokens += tokens
+        self.totals.flops += groups.judging.get("flops", 0.0)
         means, counts = means_and_counts(groups)
         self._spared += groups.uncharged.get("s", 0.0)
         line = self._open(groups.step)
@@ -142,13 +144,14 @@ class Recorder(TrainerCallback):
                 self.folder.put_aside()
             self.totals = self.folder.roll_back(state.global_step if state.global_step else -1)
             if self._trainer.resumed_from is not None:
-                self.totals = Totals(**read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
+                self.totals = Totals.of(read_record(self._trainer.resumed_from).get("totals", asdict(self.totals)))
             self._description.write_rewards(anew=True)
             if not self.same_run and self.folder.takes_script:
                 self._description.write(state)
             self.prompts.resume()
             self.evaluations.begin(self._trainer, anew=state.global_step == 0)
         self._trainer.phases.take()
+        self._trainer.compute.take()
         self._since, self._evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         if state.global_step == 0 and self._before:
             self._open(0).update(self._before)
@@ -166,12 +169,15 @@ class Recorder(TrainerCallback):
         now, evaluated = time.perf_counter(), self._trainer.evaluation_seconds
         self.totals.wall_s += (now - self._since) - (evaluated - self._evaluated) - self._spared
         self._since, self._evaluated, self._spared = now, evaluated, 0.0
+        tokens = self._trainer.step_tokens()
+        self.totals.flops += self._trainer.compute.flops(tokens)
         line = self._open(state.global_step)
+        line |= {f"compute/{use}": n for use, n in tokens.items()}
         seconds = self._trainer.phases.take()
         times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
         times |= {column: line[name] for name, column in _TIMES.items() if name in line}
         line |= times
-        spent = {f"spent/{name}": getattr(self.totals, name) for name in ("rollouts", "tokens", "wall_s")}
+        spent = {f"spent/{name}": getattr(self.totals, name) for name in SPENT}
         for name, value in {**spent, **(times if self._trainer._logs_all else {})}.items():  # for TRL's trackers
             self._trainer._metrics["train"][name].append(float(value))
 
@@ -244,7 +250,7 @@ class Recorder(TrainerCallback):
         if self.line.get("step") != step:
             self.flush()
             self.line, self._groups = {"step": step}, 0
-        self.line.update(time=time.time(), **{k: getattr(self.totals, k) for k in ("wall_s", "rollouts", "tokens")})
+        self.line.update(time=time.time(), **{k: getattr(self.totals, k) for k in SPENT})
         return self.line
 
     def flush(self) -> None:

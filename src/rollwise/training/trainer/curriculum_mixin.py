@@ -97,7 +97,6 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         curriculum = curriculum_of(curriculum, curriculum_options, (*args, *kwargs.values()))
         check_hooks(type(self))
         success, args, kwargs = with_success(success, args, kwargs)
-        self._start_timing()
         super().__init__(*args, **kwargs)
         self._check_start(stop)
         self.curriculum, self._logs_all, self._id_column = curriculum, log == "all", id_column

@@ -67,6 +67,7 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
             probe_batch=self.probe_batch,
             advantages=self._advantages,
             told_advantages=None if self.success is None and not self._weighs_prompts else self._told_advantages,
+            flops_per_token=self.compute.policy.read,
         )
         trainable: list[Call] = []
         judgments: dict[str, Judgment] = {}

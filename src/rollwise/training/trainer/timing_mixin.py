@@ -1,12 +1,15 @@
-"""Where the time of a step goes, by hooks on the methods of TRL's trainers that generate, score and update."""
+"""Where a step's time and tokens go, by hooks on the methods of TRL's trainers that generate, score and update."""
 
 from __future__ import annotations
 
 import time
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import torch
+from accelerate.utils import gather_object
 
+from rollwise.models.flops import Compute, FlopsPerToken, Use
 from rollwise.training.recording.phases import Phases
 
 if TYPE_CHECKING:
@@ -19,24 +22,45 @@ class TimingMixin(TrlTrainer):
     """Times TRL's own methods; put directly before the trainer in the bases, so that it times nothing else."""
 
     phases: Phases
+    compute: Compute
     _update_since: float
     """When the last `training_step` ended: from then to the optimiser's step, too, the policy is updated."""
 
-    def _start_timing(self) -> None:
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.phases = Phases()
+        super().__init__(*args, **kwargs)
+        self.compute = Compute(FlopsPerToken.of(self.model))  # before its weights are shared out over processes
+
+    def step_tokens(self) -> Counter[Use]:
+        """The tokens of all processes by use, since this was last called; to be called by all of them."""
+        return sum(gather_object([self.compute.take()]), Counter())
 
     def _generate(self, *args: Any, **kwargs: Any) -> Any:
         with self.phases.phase("generation"):
-            return super()._generate(*args, **kwargs)
+            made = super()._generate(*args, **kwargs)
+            if self.phases.current == "generation":  # not of an evaluation, nor of an oracle
+                self._count_rollouts(made[0], made[1], made[2] if len(made) > 3 else None)
+            return made
+
+    def _count_rollouts(self, prompts: Any, completions: Any, tool_mask: Any) -> None:
+        """Count the tokens of rollouts; only GRPO's have a mask, 0 on the results of tools, where there are tools."""
+        in_all = sum(map(len, completions))
+        written = in_all if tool_mask is None else sum(map(sum, tool_mask))
+        self.compute.add("read", sum(map(len, prompts)) + in_all - written)
+        self.compute.add("generated", written)
 
     def _calculate_rewards(self, *args: Any, **kwargs: Any) -> Any:
         with self.phases.phase("reward"):
             return super()._calculate_rewards(*args, **kwargs)
 
-    def _get_per_token_logps_and_entropies(self, *args: Any, **kwargs: Any) -> Any:
+    def _get_per_token_logps_and_entropies(
+        self, model: Any, input_ids: Any, attention_mask: Any, *args: Any, **kwargs: Any
+    ) -> Any:
         """Those of the loss belong to the update."""
         with self.phases.phase("update" if self.phases.current == "update" else "logprobs"):
-            found = super()._get_per_token_logps_and_entropies(*args, **kwargs)
+            found = super()._get_per_token_logps_and_entropies(model, input_ids, attention_mask, *args, **kwargs)
+            if self.phases.current in ("update", "logprobs"):
+                self.compute.add("trained" if torch.is_grad_enabled() else "scored", attention_mask.sum())
             if self.phases.current == "logprobs":
                 wait_for_gpu()
             return found
