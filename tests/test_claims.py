@@ -8,7 +8,10 @@ import re
 import statistics
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+from rollwise.evaluation.bootstrap import bootstrap_interval
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
@@ -234,3 +237,38 @@ def test_the_comparison_of_exemplars_is_of_its_runs() -> None:
     for method, own in runs(plan).items():
         scores = [float(run["score/tokens"]) for run in own.values()]
         assert f"{statistics.mean(scores):.3f} ± {statistics.stdev(scores):.3f}" in text, method
+
+
+def test_every_row_of_the_tables_at_the_budget_is_of_its_runs() -> None:
+    """Seeds, score and deviation, bootstrap interval and effective ratio of the six pools and one more rate."""
+    tables = [(page, heading, plans[0]) for page, heading, plans in SECTIONS[:8] if len(plans) == 1]
+    seen = 0
+    for page, heading, plan in tables:
+        lines = section(page, heading)
+        head = next(line for line in lines if line.startswith("| | seeds | pass@1 at the budget"))
+        names = [name.strip() for name in head.split("|")[1:-1]]
+        for line in [line for line in lines if re.match(r"\| [a-z].* \d\.\d{3} ± ", line)]:
+            row = dict(zip(names, (cell.strip() for cell in line.split("|")[1:-1]), strict=True))
+            name = row[""].split("(")[0].strip()
+            method = CSV_NAMES.get(name, name)
+            own = list(runs(plan)[method].values())
+            scores = [float(run["score/tokens"]) for run in own]
+            ratios = [float(run["effective_task_ratio/tokens"]) for run in own]
+            assert row["seeds"] == str(len(own)), (plan, method)
+            assert row["pass@1 at the budget"] == f"{statistics.mean(scores):.3f} ± {statistics.stdev(scores):.3f}"
+            assert row["effective ratio"] == f"{statistics.mean(ratios):.3f}", (plan, method)
+            if row["from uniform"]:
+                pairs = differences(plan, method)
+                interval = bootstrap_interval(np.array(pairs), resamples=10_000, seed=0)
+                said = "" if interval is None else f" [{interval.low:+.3f}, {interval.high:+.3f}]"
+                assert row["from uniform"].rstrip("°") == f"{statistics.mean(pairs):+.3f}{said}", (plan, method)
+            seen += 1
+    assert seen >= 150
+
+
+def test_recommended_gained_in_all_twelve_pairs_on_fresh_seeds() -> None:
+    gains = [gain for plan in PLANS for gain in differences(f"fresh/{plan}", "recommended")]
+    assert len(gains) == 12
+    assert min(gains) > 0
+    for page in ("README.md", "docs/results.md"):
+        assert "all twelve pairs" in " ".join((ROOT / page).read_text().split())

@@ -2,10 +2,11 @@
 
     python examples/compare/references.py                                            # all plans, all seeds
     python examples/compare/references.py reversal-hopeless --seeds 0 1 2            # a part of it
+    python examples/compare/references.py my/plan.yaml                               # into my/references
 
-The weak model is the policy that the plan's runs start from. The strong one is the same policy after 150 steps of GRPO
-with 64 prompts a step, on the task without its unsolvable prompts. Both are rolled out 8 times on every prompt of a
-run's pool, which `rollwise profile` joins into `references/PLAN/seedS`. What is there already is kept, so the command
+The weak model is the policy that the run of the seed starts from. The strong one is the same policy after 150 steps of
+GRPO with 64 prompts a step, on the task without its unsolvable prompts. Both are rolled out 8 times on every prompt of
+a run's pool, which `rollwise profile` joins into `references/PLAN/seedS`. What is there already is kept, so the command
 can be given again. It prints what the references cost, which no run is charged for.
 """
 
@@ -29,21 +30,23 @@ SEED = 1000  # of the strong model's training: no run of a plan has it
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("plans", nargs="*", default=PLANS, help="names of plans; by default those of all tables")
+    parser.add_argument("plans", nargs="*", default=PLANS, help="plans here, or files; by default those of all tables")
     parser.add_argument("--seeds", nargs="+", type=int, help="by default the plan's")
-    parser.add_argument("--out", type=Path, default=HERE / "references")
+    parser.add_argument("--out", type=Path, help="by default `references` beside the plan")
     options = parser.parse_args()
     for name in options.plans:
-        plan = read_plan(HERE / f"{name}.yaml")
-        strong = trained(plan.base, HERE / plan.base["model"], options.out)
-        for seed in options.seeds or plan.seeds:
-            made = references(plan.base, seed, HERE / plan.base["model"], strong, options.out / name)
+        path = Path(name) if name.endswith(".yaml") else HERE / f"{name}.yaml"
+        plan, out = read_plan(path), options.out or path.parent / "references"
+        for seed in options.seeds or plan.every_seed:
+            weak = Path(plan.config(plan.baseline, seed, Path()).model)
+            strong = trained(plan.base, weak, out)
+            made = references(plan.base, seed, weak, strong, out / plan.name)
             print(f"{made}: {spent(made) + spent(weak_folder(made)):,.0f} tokens", flush=True)
 
 
 def trained(base: dict[str, Any], start: Path, out: Path) -> Path:
     """The strong model's folder."""
-    run = out / f"strong-{base['task']}"
+    run = out / f"strong-{start.name}"
     final = run / "checkpoints" / f"checkpoint-{STEPS}"
     if not final.exists():
         task = {key: value for key, value in base["task_options"].items() if key not in UNSOLVABLE}

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from datasets import Dataset
 from rich.console import Console
-from toys import make_trainer, toy_dataset
+from toys import make_trainer, toy_dataset, toy_reward
 
 import rollwise as rw
 from rollwise.runs.evaluations import read_evaluations, read_sets, scores_by_category
@@ -113,6 +113,19 @@ def test_prompts_without_ids_or_categories(tmp_path: Path) -> None:
     (one,) = read_sets(tmp_path / "run").values()
     assert one.ids == rw.PromptPool.from_records([{"prompt": f"task {i}="} for i in range(4)]).ids
     assert one.categories is None
+
+
+def test_the_runs_of_a_seed_are_evaluated_with_the_same_random_numbers(tmp_path: Path) -> None:
+    """Whatever the method, and however many numbers training drew: the same weights give the same answers again."""
+    methods = {"prioritized": rw.PrioritizedReplay(seed=3), "uniform": rw.Uniform(seed=4)}
+    options = {"dataset": toy_dataset(), "reward": toy_reward, "learning_rate": 0.0, "num_generations_eval": 4}
+    found = {}
+    for name, curriculum in methods.items():
+        trained(tmp_path / name, toy_dataset(8), curriculum=curriculum, **options)
+        found[name] = [one.successes.tolist() for one in read_evaluations(tmp_path / name / "run")]
+    first = found["uniform"][0]
+    assert 0 < sum(first) < 32
+    assert found == {"uniform": [first] * 3, "prioritized": [first] * 3}
 
 
 def test_another_set_leaves_the_results_of_the_runs_own_alone(tmp_path: Path) -> None:

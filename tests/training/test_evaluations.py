@@ -81,6 +81,14 @@ def test_a_run_that_was_killed_in_it_makes_it_again(
     assert metrics(whole.folder) == metrics(straight)
 
 
+def test_no_method_rolls_a_held_out_prompt_out(straight: Path) -> None:
+    rolled = {json.loads(line)["prompt_id"] for line in (straight / "rollouts.jsonl").read_text().splitlines()}
+    held_out = {prompt for one in read_evaluations(straight) for prompt in one.ids}
+    assert len(rolled) > 20
+    assert len(held_out) == 4
+    assert not rolled & held_out
+
+
 def test_cost_counts_them_at_most() -> None:
     given = {"task": "reversal", "steps": 10, "prompts_per_step": 4, "num_generations": 4, "eval_every_tokens": 500}
     cost = Estimate(prompt=3.0, limit=10, held_out=8, at_end=100).of(TrainConfig.from_dict(given))

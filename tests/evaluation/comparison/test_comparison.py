@@ -458,3 +458,21 @@ def test_the_score_at_the_end_is_a_measure_of_its_own(tmp_path: Path) -> None:
     assert [name for name in reached.head if name.endswith("at the end")] == ["pass@1 at the end", "pass@8 at the end"]
     plain = compare_runs(write_runs(tmp_path / "plain", {"uniform": [lines([0.1, 0.2])]}), baseline="uniform")
     assert not [key for key in plain.measures if key.startswith("end_")]
+
+
+def test_ttb_reads_the_averaged_curve_at_every_point_of_every_seed(tmp_path: Path) -> None:
+    """Seed 0 has (0, 0), (40, .4), (100, .1), seed 1 (0, 0), (60, .6), (100, .1): the mean is .4 at 40, .45 at 60.
+
+    The best, .45, is at an evaluation that only seed 1 has, and no smoothing lowers it. The method rises to .9 in a
+    line: .45 at 50 tokens, so TTB is 50 / 60.
+    """
+
+    def evaluated(points: dict[int, float]) -> list[dict[str, float]]:
+        return [{"step": at // 10, "tokens": at, "eval/pass@1": score} for at, score in points.items()]
+
+    runs = {
+        "uniform": [evaluated({0: 0.0, 40: 0.4, 100: 0.1}), evaluated({0: 0.0, 60: 0.6, 100: 0.1})],
+        "line": [evaluated({0: 0.0, 100: 0.9})] * 2,
+    }
+    found = compare_runs(write_runs(tmp_path, runs), baseline="uniform")
+    assert found.method("line").axes["tokens"].ttb[100].value == pytest.approx(50 / 60)
