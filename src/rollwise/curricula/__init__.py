@@ -14,6 +14,7 @@ from rollwise.curricula.adarft import AdaRFT
 from rollwise.curricula.adcl import ADCL
 from rollwise.curricula.bots import BOTS
 from rollwise.curricula.dots import DOTS
+from rollwise.curricula.dps import DPS
 from rollwise.curricula.dump import DUMP
 from rollwise.curricula.embedding_judged import EmbeddingJudged
 from rollwise.curricula.empirical_bayes import EmpiricalBayes, Recommended
@@ -112,6 +113,7 @@ __all__ = [
     "BOTS",
     "CURRICULA",
     "DOTS",
+    "DPS",
     "DUMP",
     "GRESO",
     "LILO",
