@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+from argparse import Action
 from collections.abc import Iterable
 from typing import Any, NoReturn, TypeVar
 
 from jsonargparse import ArgumentParser, DefaultHelpFormatter, Namespace
+
+from rollwise.cli.mistakes import type_words
+from rollwise.options import options_of
 
 Config = TypeVar("Config")
 
@@ -16,7 +20,10 @@ class CommandLineError(Exception):
 
 
 class _Formatter(DefaultHelpFormatter):
-    """Keeps the line breaks of the examples."""
+    """Keeps the line breaks of the examples, and says in words what values an option takes."""
+
+    def _get_type_str(self, action: Action) -> str | None:
+        return None if super()._get_type_str(action) is None else type_words(action).replace("None", "null")
 
     def _fill_text(self, text: str, width: int, indent: str) -> str:
         return "\n".join(indent + line for line in text.splitlines())
@@ -27,6 +34,15 @@ class _Parser(ArgumentParser):
 
     def error(self, message: str, ex: Exception | None = None) -> NoReturn:
         raise CommandLineError(message) from ex
+
+    def add_class_arguments(self, theclass: type[Any], *names: Any, **more: Any) -> list[str]:
+        """The options of a class, each with its declaration, which says the bounds."""
+        added = super().add_class_arguments(theclass, *names, **more)
+        declared = options_of(theclass)
+        for action in self._actions:
+            if action.dest in declared:
+                action.declared = declared[action.dest]  # type: ignore[attr-defined]
+        return added
 
 
 def command_parser(**options: Any) -> ArgumentParser:

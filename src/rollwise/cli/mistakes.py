@@ -40,6 +40,8 @@ def is_config(action: Action) -> bool:
 
 def type_words(action: Action) -> str:
     """What values an option takes, in words."""
+    if declared := getattr(action, "declared", None):
+        return str(declared.describe())
     kind = getattr(action, "_typehint", None) or action.type
     if action.choices:
         return " or ".join(map(repr, action.choices))

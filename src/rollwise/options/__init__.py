@@ -35,7 +35,10 @@ from rollwise.options.option import (
     Option,
     Positive,
     PositiveShare,
+    Seed,
     Share,
+    Temperature,
+    Text,
     Weight,
 )
 from rollwise.options.schedule import Schedule, written
@@ -53,7 +56,10 @@ __all__ = [
     "PositiveShare",
     "Range",
     "Schedule",
+    "Seed",
     "Share",
+    "Temperature",
+    "Text",
     "Weight",
     "check_fields",
     "check_ids",

@@ -47,6 +47,21 @@ class Range:
         raise ConfigError(f"{name} must be {self.words(whole=whole)}, got {value!r}")
 
 
+@dataclass(frozen=True)
+class Filled:
+    """The bounds of a text: it has at least one character."""
+
+    def words(self, *, whole: bool = False) -> str:
+        """What such a text is called."""
+        return "a text"
+
+    def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
+        """`value`, if it is a text that is not empty; else `ConfigError`."""
+        if not isinstance(value, str) or not value:
+            raise ConfigError(f"{name} must be a text, got {value!r}")
+        return value
+
+
 def check_whole(name: str, value: Any, *, least: int) -> int:
     """`value` as an int; `ConfigError` unless it is a whole number >= `least`."""
     return int(Range(least).check(name, value, whole=True))
@@ -59,9 +74,7 @@ def check_number(name: str, value: Any, *, low: float, high: float, open_low: bo
 
 def check_text(name: str, value: Any) -> str:
     """`value`, if it is a text of at least one character; else `ConfigError`."""
-    if not isinstance(value, str) or not value:
-        raise ConfigError(f"{name} must be a text, got {value!r}")
-    return value
+    return str(Filled().check(name, value))
 
 
 def check_ids(name: str, value: Any) -> list[str]:

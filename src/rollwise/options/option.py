@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.options.checks import Range
+from rollwise.options.checks import Filled, Range
 from rollwise.options.schedule import Schedule
 
 Number = Annotated[float, Range()]
@@ -25,6 +25,9 @@ Weight = Annotated[float, Range(0.0, 1e6)]
 Count = Annotated[int, Range(1)]
 CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
+Seed = Annotated[int, Range(0, 2**32, open_high=True)]
+Temperature = Annotated[float, Range(0.0, 10.0, open_low=True)]
+Text = Annotated[str, Filled()]
 
 _PLAIN = (bool, int, float, str, NoneType, Schedule)
 _NAMES = {
@@ -45,15 +48,17 @@ class _Kind:
 
     Attributes:
         base: what it is without bounds.
-        bounds: of a number.
+        bounds: of a number or a text.
     """
 
     base: Any
-    bounds: Range | None
+    bounds: Range | Filled | None
 
     @classmethod
     def of(cls, written: Any) -> _Kind:
-        bounds = next((extra for extra in getattr(written, "__metadata__", ()) if isinstance(extra, Range)), None)
+        bounds = next(
+            (extra for extra in getattr(written, "__metadata__", ()) if isinstance(extra, Range | Filled)), None
+        )
         return cls(get_args(written)[0] if bounds else written, bounds)
 
     @property
@@ -107,6 +112,8 @@ class _Kind:
         elif self.base is bool:
             good = isinstance(value, bool | np.bool_)
             value = bool(value) if good else value
+        elif get_origin(self.base) is dict:
+            good = isinstance(value, Mapping) and all(isinstance(key, str) and key for key in value)
         elif item := self.item:
             good = isinstance(value, list | tuple) and len(value) > 0 and self.length in (None, len(value))
             value = tuple(item.take(one) for one in value) if good else value

@@ -6,7 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.options import check_whole
+from rollwise.options import Count, CountFromTwo, CountOrZero, check_fields
 from rollwise.runs.past_columns import Columns
 from rollwise.sampling.config import DataConfig
 
@@ -36,32 +36,18 @@ class ProfileConfig(DataConfig):
         out: The profile's folder; by default profiles/NAME.
     """
 
-    num_generations: int = 8
-    num_prompts: int | Literal["all"] = 500
-    pool_prompts: int = 4000
-    batch_size: int = 128
-    planned_generations: int = 8
-    steps: int | None = None
-    prompts_per_step: int = 64
-    judge: int = 0
-    judge_exemplars: int = 3
+    num_generations: CountFromTwo = 8
+    num_prompts: CountFromTwo | Literal["all"] = 500
+    pool_prompts: Count = 4000
+    batch_size: Count = 128
+    planned_generations: CountFromTwo = 8
+    steps: Count | None = None
+    prompts_per_step: Count = 64
+    judge: CountOrZero = 0
+    judge_exemplars: CountOrZero = 3
     judge_column: str | None = None
     join: str | None = None
     out: str | None = None
-
-    def __post_init__(self) -> None:
-        check_whole("judge", self.judge, least=0)
-        check_whole("judge_exemplars", self.judge_exemplars, least=0)
-        check_whole("num_generations", self.num_generations, least=2)
-        check_whole("pool_prompts", self.pool_prompts, least=1)
-        check_whole("planned_generations", self.planned_generations, least=2)
-        check_whole("prompts_per_step", self.prompts_per_step, least=1)
-        if self.num_prompts != "all":
-            check_whole("num_prompts", self.num_prompts, least=2)
-        if self.steps is not None:
-            check_whole("steps", self.steps, least=1)
-        check_whole("batch_size", self.batch_size, least=1)
-        super().__post_init__()
 
     @property
     def answer(self) -> str | None:
@@ -108,20 +94,16 @@ class PastConfig(Columns):
     reward_low: float | None = None
     reward_high: float | None = None
     solved_at: float | None = None
-    max_completion_length: int | None = None
-    planned_generations: int | None = None
-    steps: int | None = None
-    prompts_per_step: int | None = None
-    seed: int = 0
+    max_completion_length: Count | None = None
+    planned_generations: CountFromTwo | None = None
+    steps: Count | None = None
+    prompts_per_step: Count | None = None
+    seed: CountOrZero = 0
     out: str | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        wholes = {"max_completion_length": 1, "planned_generations": 2, "steps": 1, "prompts_per_step": 1}
-        for name, least in wholes.items():
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=least)
-        check_whole("seed", self.seed, least=0)
+        check_fields(self)
 
     @property
     def folder(self) -> Path:

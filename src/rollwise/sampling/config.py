@@ -6,11 +6,21 @@ import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 from rollwise.errors import ConfigError
 from rollwise.models import EMBEDDED
-from rollwise.options import check_number, check_text, check_whole
+from rollwise.options import (
+    Count,
+    CountOrZero,
+    PositiveShare,
+    Range,
+    Temperature,
+    Text,
+    check_fields,
+    check_number,
+    check_text,
+)
 from rollwise.plugins import short_name
 from rollwise.sampling.presets import is_preset, preset_reward, suite_of
 from rollwise.sampling.selection import conditions
@@ -63,24 +73,24 @@ class OwnData:
     """
 
     data: list[str] | str = ""
-    prompt_column: str = "prompt"
-    answer_column: str | None = None
-    category: str | None = None
-    id: str = "id"
+    prompt_column: Text = "prompt"
+    answer_column: Text | None = None
+    category: Text | None = None
+    id: Text = "id"
     where: list[str] | str | None = None
-    limit: int | None = None
-    stratify: str | None = None
-    limit_seed: int = 0
+    limit: Count | None = None
+    stratify: Text | None = None
+    limit_seed: CountOrZero = 0
     system: str | None = None
     template: str | None = None
     reward: list[str] | str | None = None
     reward_weights: list[float] | None = None
-    success: str | None = None
+    success: Text | None = None
     reward_low: float | None = None
     reward_high: float | None = None
     solved_at: float | None = None
-    reward_workers: int = 0
-    reward_timeout: float = 60.0
+    reward_workers: CountOrZero = 0
+    reward_timeout: Annotated[float, Range(0.0, 86_400.0, open_low=True)] = 60.0
     stop: list[str] | str | None = None
 
     @property
@@ -120,17 +130,9 @@ class OwnData:
             for one in [getattr(self, name)] if not isinstance(getattr(self, name), list) else getattr(self, name):
                 if one is not None and not isinstance(one, str):
                     raise ConfigError(f"{name} must be text or a list of texts, got {one!r}")
-        check_text("prompt_column", self.prompt_column)
-        check_text("id", self.id)
-        for name in ("answer_column", "category", "success", "stratify"):
-            if getattr(self, name) is not None:
-                check_text(name, getattr(self, name))
         conditions(self.conditions)
-        if self.limit is not None:
-            check_whole("limit", self.limit, least=1)
-        elif self.stratify is not None:
+        if self.limit is None and self.stratify is not None:
             raise ConfigError(f"stratify {self.stratify!r} says how --limit draws, and none is given; add --limit N")
-        check_whole("limit_seed", self.limit_seed, least=0)
         if not self.rewards and getattr(self, "task", None) is None:
             self.reward = preset_reward(self.sources)
         if not self.rewards:
@@ -144,8 +146,6 @@ class OwnData:
             )
         for i, weight in enumerate(self.reward_weights or ()):
             check_number(f"reward_weights[{i}]", weight, low=-1e6, high=1e6)
-        check_whole("reward_workers", self.reward_workers, least=0)
-        check_number("reward_timeout", self.reward_timeout, low=0.0, high=86_400.0, open_low=True)
         if self.reward_workers and not self.rewards:
             raise ConfigError("reward_workers score by --reward, and none is given; a task scores in its own process")
         for text in self.stop if isinstance(self.stop, list) else [] if self.stop is None else [self.stop]:
@@ -217,17 +217,13 @@ class DataConfig(OwnData):
     task: str | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
     model: str = EMBEDDED
-    temperature: float = 1.0
-    top_p: float = 1.0
-    max_completion_length: int | None = None
-    seed: int = 0
+    temperature: Temperature = 1.0
+    top_p: PositiveShare = 1.0
+    max_completion_length: Count | None = None
+    seed: CountOrZero = 0
 
     def __post_init__(self) -> None:
-        check_whole("seed", self.seed, least=0)
-        if self.max_completion_length is not None:
-            check_whole("max_completion_length", self.max_completion_length, least=1)
-        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
+        check_fields(self)
         self.check_own_data()
         if self.task is not None and self.rewards:
             raise ConfigError(
@@ -251,11 +247,7 @@ class SampleConfig(DataConfig):
         ConfigError: an option is out of its range, or says who scores where that is said already.
     """
 
-    num_prompts: int = 256
-
-    def __post_init__(self) -> None:
-        check_whole("num_prompts", self.num_prompts, least=1)
-        super().__post_init__()
+    num_prompts: Count = 256
 
     @property
     def pool_prompts(self) -> int:

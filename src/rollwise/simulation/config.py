@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.child_process import available_cores
 from rollwise.errors import ConfigError
-from rollwise.options import check_mapping, check_name, check_number, check_whole
+from rollwise.options import Count, CountOrZero, check_fields, check_mapping, check_name, check_number, check_whole
 from rollwise.renamed import with_new_names
 from rollwise.rng import check_seed
 from rollwise.runs.past_columns import Columns
@@ -90,27 +90,23 @@ class SimulateConfig:
         jobs: processes; by default as many as there are cores. The numbers do not depend on it.
     """
 
-    num_prompts: int = 1000
+    num_prompts: Count = 1000
     population: Population = field(default_factory=Population)
     learner: Learner = field(default_factory=Learner)
     blocked: Blocked | None = None
     replay: Replay | None = None
-    steps: int | None = None
-    rollout_budget: int | None = None
-    prompts_per_step: int | None = None
-    num_generations: int | None = None
-    lag: int = 0
+    steps: Count | None = None
+    rollout_budget: Count | None = None
+    prompts_per_step: Count | None = None
+    num_generations: Count | None = None
+    lag: CountOrZero = 0
     seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
     methods: dict[str, Method] = field(default_factory=lambda: dict(DEFAULT_METHODS))
     baseline: str = ""
-    jobs: int | None = None
+    jobs: Count | None = None
 
     def __post_init__(self) -> None:
-        for name in ("steps", "rollout_budget", "prompts_per_step", "num_generations", "jobs"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=1)
-        check_whole("num_prompts", self.num_prompts, least=1)
-        check_whole("lag", self.lag, least=0)
+        check_fields(self)
         if not self.seeds or len(set(map(check_seed, self.seeds))) < len(self.seeds):
             raise ConfigError(f"seeds must be distinct, and at least one, got {list(self.seeds)}")
         if not self.methods:

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountOrZero, Range, Share, check_fields, check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import Items, sigmoid
 from rollwise.simulation.world import Learner, World
 
+Logit = Annotated[float, Range(-100.0, 100.0)]
+Spread = Annotated[float, Range(0.0, 100.0)]
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Population:
     """What the prompts are like, in logits; the learner starts with ability 0 in all skills.
 
@@ -44,40 +47,30 @@ class Population:
         held_out: how many prompts `World.score` is measured on; none of them hopeless or trivial.
     """
 
-    levels: int = 5
-    easiest: float = 0.0
-    hardest: float = 8.0
-    spread: float = 1.0
-    topics: int = 4
-    topic_spread: float = 0.5
-    mixing: float = 0.3
-    hopeless: float = 0.1
-    trivial: float = 0.02
+    levels: Count = 5
+    easiest: Logit = 0.0
+    hardest: Logit = 8.0
+    spread: Spread = 1.0
+    topics: Count = 4
+    topic_spread: Spread = 0.5
+    mixing: Share = 0.3
+    hopeless: Share = 0.1
+    trivial: Share = 0.02
     category: Literal["level", "topic", "both"] = "level"
-    weak: float = 2.0
-    strong: float = 4.0
-    reference_noise: float = 2.0
-    reference_rollouts: int = 16
-    label_noise: float = 0.5
-    kinds: int = 0
-    held_out: int = 1000
+    weak: Logit = 2.0
+    strong: Logit = 4.0
+    reference_noise: Spread = 2.0
+    reference_rollouts: Count = 16
+    label_noise: Spread = 0.5
+    kinds: CountOrZero = 0
+    held_out: Count = 1000
 
     def __post_init__(self) -> None:
-        for name in ("levels", "topics", "reference_rollouts", "held_out"):
-            check_whole(name, getattr(self, name), least=1)
-        check_whole("kinds", self.kinds, least=0)
-        for name in ("easiest", "hardest", "weak", "strong"):
-            check_number(name, getattr(self, name), low=-100.0, high=100.0)
-        for name in ("spread", "topic_spread", "reference_noise", "label_noise"):
-            check_number(name, getattr(self, name), low=0.0, high=100.0)
-        for name in ("mixing", "hopeless", "trivial"):
-            check_number(name, getattr(self, name), low=0.0, high=1.0)
+        check_fields(self)
         if self.hopeless + self.trivial > 1.0:
             raise ConfigError(f"hopeless + trivial must be at most 1, got {self.hopeless} + {self.trivial}")
         if self.hardest < self.easiest or self.strong < self.weak:
             raise ConfigError("hardest must be at least easiest, and strong at least weak; swap them")
-        if self.category not in ("level", "topic", "both"):
-            raise ConfigError(f"category must be 'level', 'topic' or 'both', got {self.category!r}")
 
     @property
     def categories(self) -> tuple[str, ...]:

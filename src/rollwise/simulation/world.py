@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Annotated, Literal
 
 import numpy as np
 
 from rollwise.errors import ConfigError, PoolError
-from rollwise.options import check_number, check_whole
+from rollwise.options import Range, Share, check_fields, check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed, stream_generator
 from rollwise.simulation.items import (
@@ -24,6 +24,7 @@ from rollwise.simulation.items import (
     unlearnt,
 )
 
+Size = Annotated[float, Range(0.0, 1e6)]
 Weight = Literal["rollout", "prompt"]
 """How groups of different size weigh: by their rollouts, or each the same."""
 Rewards = Literal["binary", "graded", "continuous"]
@@ -31,7 +32,7 @@ FORMAT_REWARD = 0.1
 """Reward of a failed but well-formed rollout where rewards are graded (SEC, section 3.1)."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Learner:
     """How the simulated learner learns and is rewarded. Lengths of time are steps; abilities and memory are logits.
 
@@ -53,33 +54,21 @@ class Learner:
         concentration: of continuous rewards: their variance is p(1-p) / (concentration + 1).
     """
 
-    learning_rate: float = 0.3
+    learning_rate: Size = 0.3
     advantage: Advantage = "centred"
-    transfer: float = 0.0
-    memorisation: float = 2.0
-    forgetting: float = 0.01
-    kinship: float = 0.0
-    interference: float = 0.0
-    overfitting: float = 0.0
-    noise: float = 0.0
+    transfer: Share = 0.0
+    memorisation: Size = 2.0
+    forgetting: Share = 0.01
+    kinship: Share = 0.0
+    interference: Share = 0.0
+    overfitting: Size = 0.0
+    noise: Size = 0.0
     rewards: Rewards = "binary"
-    format_rate: float = 0.5
-    concentration: float = 4.0
+    format_rate: Share = 0.5
+    concentration: Annotated[float, Range(0.0, 1e6, open_low=True)] = 4.0
 
     def __post_init__(self) -> None:
-        check_number("learning_rate", self.learning_rate, low=0.0, high=1e6)
-        check_number("transfer", self.transfer, low=0.0, high=1.0)
-        check_number("memorisation", self.memorisation, low=0.0, high=1e6)
-        for share in ("forgetting", "kinship", "interference"):
-            check_number(share, getattr(self, share), low=0.0, high=1.0)
-        check_number("overfitting", self.overfitting, low=0.0, high=1e6)
-        check_number("noise", self.noise, low=0.0, high=1e6)
-        check_number("format_rate", self.format_rate, low=0.0, high=1.0)
-        check_number("concentration", self.concentration, low=0.0, high=1e6, open_low=True)
-        if self.advantage not in ("centred", "std"):
-            raise ConfigError(f"advantage must be 'centred' or 'std', got {self.advantage!r}")
-        if self.rewards not in ("binary", "graded", "continuous"):
-            raise ConfigError(f"rewards must be 'binary', 'graded' or 'continuous', got {self.rewards!r}")
+        check_fields(self)
 
 
 class World:

@@ -5,16 +5,28 @@ Imports nothing heavy, so that `rollwise train --help` is quick.
 
 from __future__ import annotations
 
+import os
 from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from rollwise.curricula import curriculum_options, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.gates import make_dynamic_sampling
 from rollwise.judges import CompactFormat
 from rollwise.models import EMBEDDED, JUDGING
-from rollwise.options import check_number, check_options, check_whole
+from rollwise.options import (
+    Count,
+    CountFromTwo,
+    CountOrZero,
+    PositiveShare,
+    Range,
+    Seed,
+    Temperature,
+    Text,
+    check_fields,
+    check_options,
+)
 from rollwise.plugins import short_name
 from rollwise.renamed import with_new_names
 from rollwise.sampling.config import OwnData
@@ -99,76 +111,63 @@ class TrainConfig(OwnData):
             them.
     """
 
-    task: str | None = None
+    task: Text | None = None
     eval_data: list[str] | str | dict[str, list[str] | str] | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
-    model: str = EMBEDDED
-    curriculum: str = "recommended"
+    model: Text = EMBEDDED
+    curriculum: Text = "recommended"
     curriculum_options: dict[str, Any] = field(default_factory=dict)
-    gate: str = NO_GATE
+    gate: Text = NO_GATE
     gate_options: dict[str, Any] = field(default_factory=dict)
     match_uniform: bool = False
-    allocator: str = NO_ALLOCATOR
+    allocator: Text = NO_ALLOCATOR
     allocator_options: dict[str, Any] = field(default_factory=dict)
     trainer: Literal["grpo", "rloo"] = "grpo"
     trainer_options: dict[str, Any] = field(default_factory=dict)
-    steps: int = 60
-    token_budget: int | None = None
-    max_hours: float | None = None
-    prompts_per_step: int = 64
-    mini_batch_prompts: int | None = None
-    num_generations: int = 8
+    steps: Count = 60
+    token_budget: Count | None = None
+    max_hours: Annotated[float, Range(0.0, 1e6, open_low=True)] | None = None
+    prompts_per_step: Count = 64
+    mini_batch_prompts: Count | None = None
+    num_generations: CountFromTwo = 8
     advantages: Literal["centred", "std"] = "centred"
-    learning_rate: float = 3e-4
-    warmup_steps: int = 10
-    temperature: float = 1.0
-    eval_temperature: float | None = None
-    max_completion_length: int | None = None
-    micro_batch: int = 512
-    probe_batch: int | None = None
-    max_judgment_length: int | None = None
-    judgments_per_step: int = 8
-    num_prompts: int | None = None
-    profile: str | None = None
-    eval_prompts: int = 256
-    eval_every: int = 10
-    eval_every_tokens: int | None = None
-    num_generations_eval: int = 4
-    eval_prompts_end: int = 0
-    num_generations_end: int = 8
-    eval_aggregate: str = "mean"
-    save_every: int = 10
-    keep_checkpoints: int = 2
-    keep_best: str | None = None
-    seed: int = 0
+    learning_rate: PositiveShare = 3e-4
+    warmup_steps: CountOrZero = 10
+    temperature: Temperature = 1.0
+    eval_temperature: Annotated[float, Range(0.0, 10.0)] | None = None
+    max_completion_length: Count | None = None
+    micro_batch: Count = 512
+    probe_batch: Count | None = None
+    max_judgment_length: Count | None = None
+    judgments_per_step: CountOrZero = 8
+    num_prompts: Count | None = None
+    profile: Text | None = None
+    eval_prompts: CountOrZero = 256
+    eval_every: Count = 10
+    eval_every_tokens: Count | None = None
+    num_generations_eval: Count = 4
+    eval_prompts_end: CountOrZero = 0
+    num_generations_end: Count = 8
+    eval_aggregate: Text = "mean"
+    save_every: Count = 10
+    keep_checkpoints: Count = 2
+    keep_best: Text | None = None
+    seed: Seed = 0
     peft: dict[str, Any] = field(default_factory=dict)
-    out: str | None = None
-    report_to: str = "none"
+    out: Text | None = None
+    report_to: Text = "none"
     log: Literal["main", "all"] = "main"
 
     def __post_init__(self) -> None:
-        checks.check_names(self)
+        for name in ("model", "profile", "out"):
+            if isinstance(getattr(self, name), os.PathLike):
+                setattr(self, name, os.fspath(getattr(self, name)))
+        check_fields(self)
         if self.task is None and not self.data:
             self.task = "countdown"
         if self.num_prompts is None and not self.data:
             self.num_prompts = 4000
         checks.check_own(self)
-        for name in ("steps", "prompts_per_step", "save_every"):
-            check_whole(name, getattr(self, name), least=1)
-        for name in ("warmup_steps", "seed", "judgments_per_step"):
-            check_whole(name, getattr(self, name), least=0)
-        if self.seed >= 2**32:
-            raise ConfigError(f"seed must be a whole number in [0, 2^32), got {self.seed!r}")
-        check_whole("micro_batch", self.micro_batch, least=1)
-        check_whole("keep_checkpoints", self.keep_checkpoints, least=1)
-        check_whole("num_generations", self.num_generations, least=2)
-        check_number("learning_rate", self.learning_rate, low=0.0, high=1.0, open_low=True)
-        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        if self.max_hours is not None:
-            check_number("max_hours", self.max_hours, low=0.0, high=1e6, open_low=True)
-        for name in ("max_completion_length", "token_budget", "probe_batch", "max_judgment_length", "num_prompts"):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=1)
         if self.data:  # a task says its sets when it is made
             check_aggregate(self.eval_aggregate, eval_sources(self.eval_data))
         checks.check_evaluations(self)

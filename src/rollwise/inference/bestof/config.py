@@ -14,7 +14,7 @@ from rollwise.inference.policies.policies import PEERS, POLICIES, BestOfN, make_
 from rollwise.inference.policies.selection import CHECKED, CHOICES, CONFIDENT, LIVE_RULES
 from rollwise.inference.policies.until import UntilChecked
 from rollwise.models import EMBEDDED
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, CountOrZero, Positive, check_fields, check_number
 from rollwise.sampling.config import SampleConfig
 
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
@@ -76,24 +76,23 @@ class BestOfConfig(SampleConfig):
     check: str | None = None
     evaluation: str | None = None
     setting: str | None = None
-    num_generations: int = 8
+    num_generations: Count = 8
     mean_k: int | None = None
     select: str | None = None
     split: Literal["train", "eval"] | None = None
-    num_prompts: int = 100
-    top_k: int = 0
-    slots: int = 64
+    num_prompts: Count = 100
+    top_k: CountOrZero = 0
+    slots: Count = 64
     base_url: str | None = None
     route: Literal["completions", "chat"] | None = None
-    timeout: float = 120.0
-    retries: int = 5
+    timeout: Positive = 120.0
+    retries: CountOrZero = 5
     api_key_env: str = "OPENAI_API_KEY"
     keep_texts: Literal["chosen", "all"] = "chosen"
     out: str | None = None
 
     def __post_init__(self) -> None:
-        check_whole("num_generations", self.num_generations, least=1)
-        check_whole("slots", self.slots, least=1)
+        check_fields(self)
         self.chosen: Chosen | None = self._take_setting()
         if self.policy not in POLICIES:
             raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")

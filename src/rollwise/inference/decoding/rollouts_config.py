@@ -6,8 +6,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from rollwise.errors import ConfigError
-from rollwise.options import check_whole
+from rollwise.options import Count
 from rollwise.sampling.config import SampleConfig
 from rollwise.tasks import TASKS
 
@@ -28,16 +27,9 @@ class RolloutsConfig(SampleConfig):
     """
 
     split: Literal["train", "eval"] | None = None
-    num_generations: int = 4
-    batch_size: int = 128
+    num_generations: Count = 4
+    batch_size: Count = 128
     out: str | None = None
-
-    def __post_init__(self) -> None:
-        check_whole("num_generations", self.num_generations, least=1)
-        if self.split not in (None, "train", "eval"):
-            raise ConfigError(f"split must be train or eval, got {self.split!r}")
-        check_whole("batch_size", self.batch_size, least=1)
-        super().__post_init__()
 
     @property
     def folder(self) -> Path:

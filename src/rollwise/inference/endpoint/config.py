@@ -4,15 +4,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, dataclass, field
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
-from rollwise.options import check_number, check_text, check_whole
+from rollwise.options import Count, CountOrZero, PositiveShare, Range, Temperature, check_fields, check_text
 from rollwise.tickets.outcome import RewardSpec
 
-ROUTES = ("chat", "completions")
-SAME = ("text", "math")
+Price = Annotated[float, Range(0.0, 1e9)]
 
 _FREE = (
     *("out", "num_prompts", "base_url", "api_key_env", "price_in", "price_out"),
@@ -81,18 +80,18 @@ class EndpointConfig:
     model: str = ""
     out: str | None = None
     rule: str = "adaptive"
-    num_generations: int = 40
-    window: int | None = None
+    num_generations: Count = 40
+    window: Count | None = None
     threshold: float | None = None
     same: Literal["text", "math"] = "text"
     answer_function: str | None = None
-    route: str = "chat"
+    route: Literal["chat", "completions"] = "chat"
     system: str | None = None
-    temperature: float = 0.7
-    top_p: float = 1.0
-    max_completion_length: int = 1024
+    temperature: Temperature = 0.7
+    top_p: PositiveShare = 1.0
+    max_completion_length: Count = 1024
     stop: list[str] | str | None = None
-    seed: int | None = None
+    seed: CountOrZero | None = None
     extra: dict[str, Any] = field(default_factory=dict)
     id: str = "id"
     answer_column: str | None = None
@@ -100,15 +99,15 @@ class EndpointConfig:
     reward_low: float = 0.0
     reward_high: float = 1.0
     solved_at: float | None = None
-    num_prompts: int | None = None
-    concurrency: int = 64
-    n: int | None = None
-    ahead: int | None = None
+    num_prompts: Count | None = None
+    concurrency: Count = 64
+    n: Count | None = None
+    ahead: CountOrZero | None = None
     stream: bool = True
-    timeout: float = 120.0
-    retries: int = 5
-    price_in: float | None = None
-    price_out: float | None = None
+    timeout: Annotated[float, Range(0.0, 1e6, open_low=True)] = 120.0
+    retries: CountOrZero = 5
+    price_in: Price | None = None
+    price_out: Price | None = None
     api_key_env: str = "OPENAI_API_KEY"
     keep_texts: bool = True
 
@@ -122,20 +121,11 @@ class EndpointConfig:
             _check_sendable(name, getattr(self, name))
         if not self.base_url.startswith(("http://", "https://")):
             raise ConfigError(f"base_url must begin with http:// or https://, got {self.base_url!r}")
-        if self.route not in ROUTES:
-            raise ConfigError(f"route must be one of {', '.join(ROUTES)}, got {self.route!r}")
         if self.system is not None and self.route != "chat":
             raise ConfigError("a system message goes with --route chat; write it into the prompts, or leave it out")
-        for name in ("num_generations", "max_completion_length", "concurrency"):
-            check_whole(name, getattr(self, name), least=1)
-        check_whole("retries", self.retries, least=0)
-        for name, least in (("num_prompts", 1), ("n", 1), ("seed", 0), ("ahead", 0)):
-            if getattr(self, name) is not None:
-                check_whole(name, getattr(self, name), least=least)
-        check_number("temperature", self.temperature, low=0.0, high=10.0, open_low=True)
-        check_number("top_p", self.top_p, low=0.0, high=1.0, open_low=True)
-        check_number("timeout", self.timeout, low=0.0, high=1e6, open_low=True)
-        self._check_prices()
+        check_fields(self)
+        if (self.price_in is None) != (self.price_out is None):
+            raise ConfigError("price_in and price_out go together; give both, 0 for what costs nothing")
         self._check_right()
         rule = self.stopping_rule()
         if isinstance(rule, EarlyStopping) and self.window is not None:
@@ -166,8 +156,6 @@ class EndpointConfig:
         return {name: value for name, value in asdict(self).items() if name not in free}
 
     def _check_right(self) -> None:
-        if self.same not in SAME:
-            raise ConfigError(f"same must be one of {', '.join(SAME)}, got {self.same!r}")
         if self.reward is None and (self.reward_low, self.reward_high, self.solved_at) != (0.0, 1.0, None):
             raise ConfigError("reward_low, reward_high and solved_at describe --reward; add it")
         if self.reward is not None and self.answer_column is not None:
@@ -175,13 +163,6 @@ class EndpointConfig:
         if self.reward is not None and not self.keep_texts:
             raise ConfigError("reward scores completions, which keep_texts false does not keep; leave one out")
         RewardSpec(low=self.reward_low, high=self.reward_high, solved_at=self.solved_at)
-
-    def _check_prices(self) -> None:
-        if (self.price_in is None) != (self.price_out is None):
-            raise ConfigError("price_in and price_out go together; give both, 0 for what costs nothing")
-        for name in ("price_in", "price_out"):
-            if getattr(self, name) is not None:
-                check_number(name, getattr(self, name), low=0.0, high=1e9)
 
 
 def _check_sendable(name: str, value: Any) -> None:

@@ -28,7 +28,7 @@ from rollwise.inference.policies import (
     rhythm,
     with_defaults,
 )
-from rollwise.options import check_number, check_whole
+from rollwise.options import Count, Share, check_fields, check_whole
 
 BASELINE = "none"
 HEAD, CONFIDENCE, NOTHING = "head", "confidence", "nothing"
@@ -101,14 +101,14 @@ class EvaluationConfig:
             of settings, separated by commas.
     """
 
-    limit: int
-    num_generations: int = 8
+    limit: Count
+    num_generations: Count = 8
     seeds: tuple[int, ...] = (0, 1, 2)
     select: str = "value-end"
-    warmup: int | None = None
-    interval: int | None = None
+    warmup: Count | None = None
+    interval: Count | None = None
     thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)
-    prune_keep: int = 2
+    prune_keep: Count = 2
     taus: tuple[float, ...] = (0.7, 0.8, 0.9, 0.95)
     betas: tuple[float, ...] = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1)
     gammas: tuple[float, ...] = (0.0,)
@@ -118,28 +118,23 @@ class EvaluationConfig:
     windows: tuple[int, ...] = (2, 3, 4)
     confidences: tuple[float, ...] = (0.8, 0.9, 0.95)
     keeps: tuple[float, ...] = (10.0, 50.0, 90.0)
-    tolerance: float = 0.01
-    resamples: int = RESAMPLES
+    tolerance: Share = 0.01
+    resamples: Count = RESAMPLES
     live: str = "front"
 
     def __post_init__(self) -> None:
-        check_whole("limit", self.limit, least=1)
-        check_whole("num_generations", self.num_generations, least=1)
-        check_whole("prune_keep", self.prune_keep, least=1)
-        check_whole("resamples", self.resamples, least=1)
-        check_number("tolerance", self.tolerance, low=0.0, high=1.0)
+        check_fields(self)
         if len(set(self.seeds)) < FEWEST_SEEDS or len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"seeds must be {FEWEST_SEEDS} distinct numbers or more, got {list(self.seeds)}")
         if self.select not in LIVE_RULES:
             raise ConfigError(f"select must be one of {', '.join(LIVE_RULES)}, got {self.select!r}")
         for mean in self.mean_ks:
             check_whole("mean_ks", mean, least=1)
-        if self.warmup is not None and check_whole("warmup", self.warmup, least=1) >= self.limit:
+        if self.warmup is not None and self.warmup >= self.limit:
             raise ConfigError(f"warmup must be below the limit of {self.limit} tokens to act, got {self.warmup}")
         for name, scaled in rhythm(self.limit).items():
             if getattr(self, name) is None:
                 object.__setattr__(self, name, scaled)
-            check_whole(name, getattr(self, name), least=1)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -162,10 +157,13 @@ class EvaluationInputs:
     head: str
     model: str | None = None
     out: str | None = None
-    num_prompts: int | None = None
-    slots: int = 64
+    num_prompts: Count | None = None
+    slots: Count = 64
     check: str | None = None
     fitted: bool = False
+
+    def __post_init__(self) -> None:
+        check_fields(self)
 
     @property
     def folder(self) -> Path:

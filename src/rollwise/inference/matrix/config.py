@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from rollwise.errors import ConfigError
-from rollwise.options import check_whole
+from rollwise.options import Count, check_fields
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -29,7 +29,7 @@ class MatrixConfig:
     model: str | None = None
     out: str = "matrix"
     fitted: bool = False
-    resamples: int = 1000
+    resamples: Count = 1000
 
     @property
     def folders(self) -> list[str]:
@@ -42,4 +42,4 @@ class MatrixConfig:
         for name, given in (("heads", self.heads), ("rollouts", self.folders)):
             if len(set(given)) < len(given):
                 raise ConfigError(f"{name} names one twice: {given!r}; leave one out")
-        check_whole("resamples", self.resamples, least=1)
+        check_fields(self)
