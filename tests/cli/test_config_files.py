@@ -165,6 +165,13 @@ def test_the_schema_has_every_option_with_its_meaning(command: str, capsys: pyte
         assert set(schema["properties"]) == set(options_in(parser_of(command)))
 
 
+def test_the_schema_has_the_bounds_that_an_option_is_declared_with() -> None:
+    options = schema_of("train")["properties"]
+    assert options["steps"]["minimum"] == 1 and "maximum" not in options["steps"]
+    assert (options["learning_rate"]["exclusiveMinimum"], options["learning_rate"]["maximum"]) == (0.0, 1.0)
+    assert "minimum" not in options["model"]
+
+
 @pytest.mark.parametrize("path", [*PLANS, *SIMULATIONS, *LAUNCHES], ids=lambda path: path.stem)
 def test_the_schema_takes_what_is_shipped_and_refuses_a_misspelt_key(path: Path) -> None:
     jsonschema = pytest.importorskip("jsonschema")
@@ -198,7 +205,7 @@ MISTAKES = [
     (
         ["train", "--config", "task: countdown\nsteps: five"],
         2,
-        "my.yaml, line 2: steps must be a whole number, got 'five'",
+        "my.yaml, line 2: steps must be a whole number >= 1, got 'five'",
     ),
     (["train", "--config", "seed: 1\nsteps: 0"], 1, "my.yaml, line 2: steps must be a whole number >= 1, got 0"),
     (
@@ -218,7 +225,7 @@ MISTAKES = [
         2,
         "my.yaml, line 1: head fit has no option 'least_shar' (did you mean",
     ),
-    (["train", "--steps", "five"], 2, "--steps must be a whole number, got 'five'"),
+    (["train", "--steps", "five"], 2, "--steps must be a whole number >= 1, got 'five'"),
     (["train", "--stpes", "5"], 2, "train has no option --stpes (did you mean --steps?)"),
     (["train", "--task_option.levels", "5"], 2, "no option --task_option.levels (did you mean --task_options?)"),
     (["train", "--trainer", "grop"], 2, "--trainer must be 'grpo' or 'rloo', got 'grop'"),

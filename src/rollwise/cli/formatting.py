@@ -40,7 +40,7 @@ class _Parser(ArgumentParser):
         added = super().add_class_arguments(theclass, *names, **more)
         declared = options_of(theclass)
         for action in self._actions:
-            if action.dest in declared:
+            if action.dest in declared and action.dest in added:
                 action.declared = declared[action.dest]  # type: ignore[attr-defined]
         return added
 

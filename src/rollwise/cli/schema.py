@@ -56,10 +56,13 @@ def parser_schema(parser: ArgumentParser) -> dict[str, Any]:
     from rollwise.cli.mistakes import options_in
 
     schema: dict[str, Any] = json.loads(parser.get_completion_script("jsonschema"))
-    known = {name.split(".")[0] for name in options_in(parser)}
+    actions = options_in(parser)
+    known = {name.split(".")[0] for name in actions}
     schema["properties"] = {name: value for name, value in schema["properties"].items() if name in known}
     schema.pop("required", None)
-    for value in schema["properties"].values():
+    for name, value in schema["properties"].items():
+        declared = getattr(actions.get(name), "declared", None)
+        value |= declared.range.schema() if declared and declared.range else {}
         if "description" in value:
             value["description"] = " ".join(value["description"].split())
     return schema

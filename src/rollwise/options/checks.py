@@ -36,6 +36,16 @@ class Range:
             return f"{what} in {left}{self.low:g}, {self.high:g}{right}"
         return what if self.low <= -_FAR else f"{what} {'>' if self.open_low else '>='} {self.low:g}"
 
+    def schema(self) -> dict[str, float]:
+        """The bounds as JSON Schema has them.
+
+        >>> Range(0.0, 1.0, open_low=True).schema()
+        {'exclusiveMinimum': 0.0, 'maximum': 1.0}
+        """
+        low = "exclusiveMinimum" if self.open_low else "minimum"
+        high = "exclusiveMaximum" if self.open_high else "maximum"
+        return ({low: self.low} if self.low > -_FAR else {}) | ({high: self.high} if self.high < _FAR else {})
+
     def check(self, name: str, value: Any, *, whole: bool = False) -> Any:
         """`value` as a float, or as an int if `whole`; `ConfigError` unless it is such a number within the bounds."""
         kinds = int | np.integer if whole else int | float | np.number

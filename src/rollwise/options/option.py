@@ -25,7 +25,6 @@ Weight = Annotated[float, Range(0.0, 1e6)]
 Count = Annotated[int, Range(1)]
 CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
-Seed = Annotated[int, Range(0, 2**32, open_high=True)]
 Temperature = Annotated[float, Range(0.0, 10.0, open_low=True)]
 Text = Annotated[str, Filled()]
 
@@ -144,6 +143,11 @@ class Option:
     def plain(self) -> bool:
         """Whether its values are numbers, texts, None, or lists of them: these are saved as they are."""
         return all(kind.plain for kind in self._kinds)
+
+    @property
+    def range(self) -> Range | None:
+        """The bounds of its number, where it takes one number with bounds."""
+        return next((kind.bounds for kind in self._kinds if isinstance(kind.bounds, Range)), None)
 
     @property
     def _kinds(self) -> list[_Kind]:

@@ -21,7 +21,6 @@ from rollwise.options import (
     CountOrZero,
     PositiveShare,
     Range,
-    Seed,
     Temperature,
     Text,
     check_fields,
@@ -152,7 +151,7 @@ class TrainConfig(OwnData):
     save_every: Count = 10
     keep_checkpoints: Count = 2
     keep_best: Text | None = None
-    seed: Seed = 0
+    seed: CountOrZero = 0
     peft: dict[str, Any] = field(default_factory=dict)
     out: Text | None = None
     report_to: Text = "none"
@@ -163,6 +162,8 @@ class TrainConfig(OwnData):
             if isinstance(getattr(self, name), os.PathLike):
                 setattr(self, name, os.fspath(getattr(self, name)))
         check_fields(self)
+        if self.seed >= 2**32:
+            raise ConfigError(f"seed must be a whole number in [0, 2^32), got {self.seed!r}")
         if self.task is None and not self.data:
             self.task = "countdown"
         if self.num_prompts is None and not self.data:

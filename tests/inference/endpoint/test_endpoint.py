@@ -286,14 +286,14 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
     [
         ({"model": ""}, "model is missing; for example"),
         ({"base_url": "localhost:8000"}, "base_url must begin with http"),
-        ({"route": "chats"}, "route must be one of chat, completions"),
+        ({"route": "chats"}, "route must be 'chat' or 'completions', got 'chats'"),
         ({"system": "x", "route": "completions"}, "a system message goes with --route chat"),
         ({"temperature": 0.0}, "temperature must be a number in"),
         ({"num_generations": 0}, "num_generations must be a whole number >= 1"),
         ({"concurrency": 0}, "concurrency must be a whole number >= 1"),
         ({"ahead": -1}, "ahead must be a whole number >= 0"),
         ({"price_in": 1.0}, "price_in and price_out go together"),
-        ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number >= 0, got -1.0"),
+        ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number >= 0 or None, got -1.0"),
         ({"rule": "best"}, "unknown rule 'best'"),
         (
             {"rule": "esc", "num_generations": 4, "window": 5},

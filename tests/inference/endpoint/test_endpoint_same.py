@@ -151,7 +151,7 @@ def test_reward_functions_that_fail(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("option", "message"),
     [
-        ({"same": "maths"}, "same must be one of text, math, got 'maths'"),
+        ({"same": "maths"}, "same must be 'text' or 'math', got 'maths'"),
         ({"solved_at": 0.5}, "describe --reward; add it"),
         ({"reward": "r.py:f", "answer_column": "a"}, "both say what is right"),
         ({"reward": "r.py:f", "keep_texts": False}, "which keep_texts false does not keep"),
