@@ -167,7 +167,8 @@ def test_the_schema_has_every_option_with_its_meaning(command: str, capsys: pyte
 
 def test_the_schema_has_the_bounds_that_an_option_is_declared_with() -> None:
     options = schema_of("train")["properties"]
-    assert options["steps"]["minimum"] == 1 and "maximum" not in options["steps"]
+    assert options["steps"]["minimum"] == 1
+    assert "maximum" not in options["steps"]
     assert (options["learning_rate"]["exclusiveMinimum"], options["learning_rate"]["maximum"]) == (0.0, 1.0)
     assert "minimum" not in options["model"]
 
