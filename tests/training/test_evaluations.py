@@ -99,7 +99,7 @@ def test_cost_counts_them_at_most() -> None:
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"eval_every_tokens": 0}, "eval_every_tokens must be a whole number >= 1, got 0"),
+        ({"eval_every_tokens": 0}, "eval_every_tokens must be a whole number >= 1 or None, got 0"),
         ({"eval_prompts_end": -1}, "eval_prompts_end must be a whole number >= 0, got -1"),
         ({"num_generations_end": 0}, "num_generations_end must be a whole number >= 1, got 0"),
         ({"eval_prompts_end": 8, "eval_prompts": 0}, "eval_prompts_end 8 needs evaluations: give eval_prompts above 0"),

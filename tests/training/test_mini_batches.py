@@ -39,7 +39,7 @@ def test_ranks_share_a_mini_batch() -> None:
     [
         ({"mini_batch_prompts": 5}, "mini_batch_prompts must divide prompts_per_step 8, got 5"),
         ({"mini_batch_prompts": 16}, "must divide prompts_per_step 8, got 16"),
-        ({"mini_batch_prompts": 0}, "mini_batch_prompts must be a whole number >= 1, got 0"),
+        ({"mini_batch_prompts": 0}, "mini_batch_prompts must be a whole number >= 1 or None, got 0"),
         (
             {"mini_batch_prompts": 4, "trainer_options": {"steps_per_generation": 2}},
             "decides trainer_options 'steps_per_generation'; leave one of them out",

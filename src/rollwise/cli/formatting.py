@@ -37,11 +37,11 @@ class _Parser(ArgumentParser):
 
     def add_class_arguments(self, theclass: type[Any], *names: Any, **more: Any) -> list[str]:
         """The options of a class, each with its declaration, which says the bounds."""
-        added = super().add_class_arguments(theclass, *names, **more)
+        added: list[str] = super().add_class_arguments(theclass, *names, **more)
         declared = options_of(theclass)
         for action in self._actions:
             if action.dest in declared and action.dest in added:
-                action.declared = declared[action.dest]  # type: ignore[attr-defined]
+                action.declared = declared[action.dest]
         return added
 
 
