@@ -4,12 +4,13 @@ BIN := $(VENV)/bin
 RUN ?= runs/demo
 PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
 QUICK := $(addprefix tests/,answers core curricula estimators evaluation gates judges runs)
+EVIDENCE ?= examples/evidence
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
 
 ENGINES ?= .venv-engines
 TEST_ENGINES = ROLLWISE_ENGINES=1 OMP_NUM_THREADS=1 $(ENGINES)/bin/python -m pytest tests/engines_real --durations 0
 
-.PHONY: demo quick test test-all test-engines test-engines-all lint bench compare golden help-snapshots docs clean
+.PHONY: demo quick test test-all test-engines test-engines-all lint bench compare evidence evidence-small golden help-snapshots docs clean
 
 demo: $(VENV)/.installed  ## Train the embedded policy on Countdown with the default method; ends with the report's path
 	@if [ -f $(RUN)/config.yaml ]; then $(BIN)/rollwise train --resume $(RUN); \
@@ -47,6 +48,12 @@ lint: $(VENV)/.installed
 compare: $(VENV)/.installed  ## Methods x seeds on the tasks that tell them apart (hours; PLANS=FILE for one); goes on where it was
 	@$(BIN)/python examples/compare/references.py
 	@for plan in $(PLANS); do $(BIN)/rollwise compare $$plan || exit 1; done
+
+evidence-small: $(VENV)/.installed  ## One plan of each part of the evidence, under two hours on two cores; goes on where it was
+	$(BIN)/python benchmarks/evidence.py examples/evidence/small
+
+evidence: $(VENV)/.installed  ## All plans of the evidence (days; EVIDENCE=PATH for some); goes on where it was
+	$(BIN)/python benchmarks/evidence.py $(EVIDENCE)
 
 golden: $(VENV)/.installed  ## What the commands write, against tests/golden/hashes.json (recorded on one machine; record first on another)
 	$(BIN)/python tests/golden/golden.py check

@@ -3,6 +3,7 @@
 import csv
 import functools
 import importlib
+import json
 import math
 import re
 import statistics
@@ -272,3 +273,32 @@ def test_recommended_gained_in_all_twelve_pairs_on_fresh_seeds() -> None:
     assert min(gains) > 0
     for page in ("README.md", "docs/results.md"):
         assert "all twelve pairs" in " ".join((ROOT / page).read_text().split())
+
+
+def test_plans_of_the_evidence_are_run_one_after_another_and_their_tables_kept(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """References first where a method needs them; a plan that fails does not stop the others."""
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    evidence = importlib.import_module("evidence")
+    base, uniform = {"task": "reversal", "steps": 3}, {"curriculum": "uniform"}
+    told = {"curriculum": "bots", "profile": "references/{name}/seed{seed}"}
+    for name, methods in {"a": {"uniform": uniform, "bots": told}, "b": {"uniform": uniform}}.items():
+        (tmp_path / f"{name}.yaml").write_text(json.dumps({"base": base, "methods": methods, "seeds": [0]}))
+    commands: list[str] = []
+
+    def run(*arguments: object) -> bool:
+        commands.append(" ".join(Path(str(part)).name for part in arguments))
+        if arguments[1] == "rollwise":
+            (out := Path(str(arguments[-3]))).mkdir(parents=True)
+            (out / "curves.csv").write_text(out.name)
+        return "a.yaml" not in commands[-1] or "references" in commands[-1]
+
+    monkeypatch.setattr(evidence, "run", run)
+    out = ["--out", str(tmp_path / "out"), "--comparisons", str(tmp_path / "comparisons")]
+    monkeypatch.setattr("sys.argv", ["evidence.py", str(tmp_path), *out, "--jobs", "1"])
+    assert evidence.main() == 1
+    compare = "-m rollwise compare {0}.yaml --out {0} --jobs 1"
+    assert commands == ["references.py a.yaml", compare.format("a"), compare.format("b")]
+    assert [(tmp_path / f"out/{name}/curves.csv").read_text() for name in "ab"] == ["a", "b"]
+    assert f"failed: {tmp_path / 'a.yaml'}" in capsys.readouterr().out

@@ -1,5 +1,6 @@
 """`examples/warm_start.py`, as a user runs it."""
 
+import importlib
 import subprocess
 import sys
 from pathlib import Path
@@ -33,3 +34,22 @@ def test_the_upper_layers_learn_and_the_lower_ones_stay(tmp_path: Path) -> None:
     }
     assert any("layers.2." in name for name in changed)
     assert not any(f"layers.{i}." in name or "embed" in name for i in (0, 1) for name in changed)
+
+
+def test_starts_that_differ_in_the_seed_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """And what is there already is kept."""
+    monkeypatch.syspath_prepend(str(EXAMPLE.parent / "compare"))
+    monkeypatch.setenv("ROLLWISE_CACHE", str(tmp_path / "cache"))
+    sizes = {"hidden_size": 16, "num_layers": 1, "num_heads": 2, "intermediate_size": 32, "sft_steps": 2}
+    options = [part for name, value in {**sizes, "num_demos": 128}.items() for part in (f"--{name}", str(value))]
+    monkeypatch.setattr("sys.argv", ["", "reversal", "--seeds", "1", "2", "--out", str(tmp_path), *options])
+    make_starts = importlib.import_module("make_starts")
+    make_starts.main()
+    one, two = (load_policy(tmp_path / f"reversal-{seed}")[0] for seed in (1, 2))
+    assert any(not torch.equal(a, b) for a, b in zip(one.parameters(), two.parameters(), strict=True))
+    (tmp_path / "reversal-2/config.json").unlink()
+    make_starts.main()
+    assert "reversal-2 is there already" in " ".join(capsys.readouterr().out.split())
+    assert not (tmp_path / "reversal-2/config.json").exists()

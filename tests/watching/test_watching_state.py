@@ -8,7 +8,7 @@ from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import JudgeState, judge_state
-from rollwise.watching.pace import evaluation_seconds, rate, step_seconds, time_left
+from rollwise.watching.pace import evaluation_interval, evaluation_seconds, rate, step_seconds, time_left
 from rollwise.watching.replay import ReplayState, replay_state
 from rollwise.watching.state import by_category, lane_shares, pool_sizes, recent_groups, steps_to_do, take_snapshot
 
@@ -76,6 +76,15 @@ def test_pace_and_time_left_by_hand() -> None:
     assert time_left(run, 10, 2) == 34.0
     assert time_left(run, 10, None) == 14.0
     assert time_left(run, None, 2) is None
+
+
+def test_evaluations_by_tokens_come_as_often_as_they_did() -> None:
+    """90 tokens in 3 steps: every 60 tokens is every 2 steps, as above."""
+    run = timed((0, 0, 100, 0), (1, 2, 102, 30), (2, 4, 109, 60), (3, 6, 111, 90), evaluated=(0, 2))
+    assert evaluation_interval({"eval_every": 7, "eval_every_tokens": 60}, run) == 2.0
+    assert time_left(run, 10, 2.0) == 34.0
+    assert evaluation_interval({"eval_every": 7, "eval_every_tokens": None}, run) == 7
+    assert evaluation_interval({"eval_every_tokens": 60}, History()) is None
 
 
 def test_the_oracles_measuring_is_time_too() -> None:

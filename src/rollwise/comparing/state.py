@@ -37,6 +37,6 @@ def last_line(run: Run) -> dict[str, Any]:
 def result_of(run: Run) -> str:
     """A run's score and what it was trained, in words."""
     last = last_line(run)
-    score = last.get("eval/pass@1")
-    scored = "" if score is None else f"pass@1 {score:.3f}, "
+    score, end = last.get("eval/pass@1"), last.get("end/pass@1")
+    scored = "" if score is None else f"pass@1 {score:.3f}{'' if end is None else f' (at the end {end:.3f})'}, "
     return f"{scored}{last.get('step', 0)} steps, {last.get('tokens', 0):,} tokens"

@@ -136,7 +136,7 @@ def is_training_line(names: Iterable[str]) -> bool:
     >>> is_training_line(["step", "tokens", "loss"]), is_training_line(["step", "eval/pass@1", "time/evaluation"])
     (True, False)
     """
-    return any(name not in _CLOCK_KEYS and not name.startswith("eval/") for name in names)
+    return any(name not in _CLOCK_KEYS and not name.startswith(("eval/", "end/")) for name in names)
 
 
 def read_run(path: str | Path, faults: Faults | None = None) -> RunData:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+from collections.abc import Mapping
 
 from rollwise.watching.history import History, Series
 
@@ -10,7 +11,16 @@ from rollwise.watching.history import History, Series
 RECENT_PACE = 20
 
 
-def time_left(history: History, steps: int | None, eval_every: int | None) -> float | None:
+def evaluation_interval(config: Mapping[str, object], history: History) -> float | None:
+    """Steps between evaluations: as configured, or of evaluations by tokens as many as that took so far."""
+    tokens, steps = config.get("eval_every_tokens"), config.get("eval_every")
+    if isinstance(tokens, int):
+        spent = history.latest.get("tokens", 0.0)
+        return tokens * history.step / spent if history.step and spent else None
+    return steps if isinstance(steps, int) else None
+
+
+def time_left(history: History, steps: int | None, eval_every: float | None) -> float | None:
     """Seconds to the last step: the steps to come at the last steps' pace, and the evaluations to come.
 
     The hours between a kill and a resume are in neither.
@@ -20,7 +30,7 @@ def time_left(history: History, steps: int | None, eval_every: int | None) -> fl
         return None
     pace += uncharged_seconds(history)
     evaluation = evaluation_seconds(history)
-    evaluations = steps // eval_every - step // eval_every if eval_every and evaluation is not None else 0
+    evaluations = int(steps // eval_every - step // eval_every) if eval_every and evaluation is not None else 0
     return max(0, steps - step) * pace + max(0, evaluations) * (evaluation or 0.0)
 
 

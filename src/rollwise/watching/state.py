@@ -13,7 +13,15 @@ from rollwise.runs.solved import SolvedRule
 from rollwise.watching.calibration import calibrate
 from rollwise.watching.history import GroupLine, History, one_line
 from rollwise.watching.judge import judge_alarms, judge_state
-from rollwise.watching.pace import clock, evaluation_seconds, rate, step_seconds, time_left, uncharged_seconds
+from rollwise.watching.pace import (
+    clock,
+    evaluation_interval,
+    evaluation_seconds,
+    rate,
+    step_seconds,
+    time_left,
+    uncharged_seconds,
+)
 from rollwise.watching.replay import replay_state
 from rollwise.watching.snapshot import Category, Signal, Snapshot, Spent
 
@@ -46,7 +54,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         steps=steps,
         status=status,
         quiet_s=quiet_s,
-        left_s=time_left(history, steps, _whole(config.get("eval_every"))),
+        left_s=time_left(history, steps, evaluation_interval(config, history)),
         signals=_signals(history),
         pool=pool_sizes(history.latest),
         coverage=history.latest.get("curriculum/coverage"),
