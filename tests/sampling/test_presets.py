@@ -304,11 +304,16 @@ def test_a_folder_of_datasets_is_a_copy_and_another_number_of_rows_is_told(
     assert "has 1 rows, and HuggingFaceH4/MATH-500 has 500" in caplog.text
 
 
-def test_programs_are_refused_where_nothing_runs_them(tmp_path: Path) -> None:
+def test_programs_run_in_a_sandbox_and_are_refused_where_none_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     source = f"preset:humaneval={copied(tmp_path / 'a.jsonl', ROWS['humaneval'])}"
-    with pytest.raises(ConfigError, match=r"reward 'code' .* no sandbox yet, so it runs no programs; give --reward"):
+    monkeypatch.setattr("rollwise.sandbox.probe._reason", lambda: "")
+    assert make_scorer(DataConfig(data=source, model="m"), None)[0].name == "reward 'code'"
+    monkeypatch.setattr("rollwise.sandbox.probe._reason", lambda: "bubblewrap (bwrap) is not installed")
+    with pytest.raises(ConfigError, match=r"untrusted code runs only in a sandbox.* bubblewrap \(bwrap\) is not"):
         make_scorer(DataConfig(data=source, model="m"), None)
-    with pytest.raises(ConfigError, match=r"'humaneval' asks for programs, which reward 'math' can't score"):
+    with pytest.raises(ConfigError, match=r"'humaneval' asks for programs, which reward 'math' can't score; give --r"):
         load(source, reward="math")
     with pytest.raises(ConfigError, match=r"scored by 'math' \(aime24\) and 'code' \(mbpp\); give --reward"):
         DataConfig(data=["preset:aime24", "preset:mbpp"], model="m")

@@ -54,7 +54,7 @@ class OwnData:
         system: A system message; prompts of text become chat messages with it ("" for chat messages without one).
         template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}." Or
             `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
-        reward: The reward: `math`, `hendrycks`, `exact`, `boxed`, `regex:PATTERN`, `rewards.py:accuracy`,
+        reward: The reward: `math`, `hendrycks`, `exact`, `boxed`, `code`, `regex:PATTERN`, `rewards.py:accuracy`,
             `package.module:accuracy`, or a name of `trl.rewards`. Several are summed. A function has TRL's signature
             and may be asynchronous. A preset has its own.
         reward_weights: A weight for each reward; by default 1.

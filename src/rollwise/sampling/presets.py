@@ -10,7 +10,8 @@ from collections.abc import Sequence
 from rollwise.errors import ConfigError, MissingColumnError, PoolError
 from rollwise.options import did_you_mean
 from rollwise.sampling.files import read_hub, read_rows
-from rollwise.sampling.scorers.builtin import ANSWERS, CODE, NO_SANDBOX
+from rollwise.sampling.scorers.builtin import ANSWERS
+from rollwise.sampling.scorers.programs import CODE
 from rollwise.sampling.selection import chosen_rows
 from rollwise.sampling.suites.known import SUITES, Suite
 from rollwise.sampling.suites.lookup import Row
@@ -61,7 +62,10 @@ def check_scorer(source: str, rewards: Sequence[str]) -> None:
     name, suite, _ = suite_of(source)
     wrong = [one for one in rewards if one in ANSWERS or one.startswith("regex:")]
     if suite.reward == CODE and wrong:
-        raise ConfigError(f"preset {name!r} asks for programs, which reward {wrong[0]!r} can't score; {NO_SANDBOX}")
+        raise ConfigError(
+            f"preset {name!r} asks for programs, which reward {wrong[0]!r} can't score; give --reward {CODE}, or a "
+            "function of yours: --reward file.py:function"
+        )
 
 
 def preset_rows(source: str, where: Sequence[str] = ()) -> list[Row]:

@@ -13,7 +13,7 @@ from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError
 from rollwise.options import did_you_mean
 from rollwise.plugins import Registry, load_object
 from rollwise.sampling.config import OwnData
-from rollwise.sampling.scorers.builtin import ANSWERS, built_in
+from rollwise.sampling.scorers.builtin import NAMES, built_in
 from rollwise.sampling.scorers.calling import checked
 from rollwise.sampling.scorers.functions import RewardFunctions
 from rollwise.sampling.scorers.pool import RewardPool
@@ -104,10 +104,11 @@ def choose_success(
 def name_of(where: str) -> str:
     """A reward's name in logs and for `success`.
 
-    >>> name_of("rewards.py:accuracy"), name_of("math"), name_of("regex:<answer>")
-    ('accuracy', 'math', 'regex')
+    >>> name_of("rewards.py:accuracy"), name_of("math"), name_of("regex:<answer>"), name_of("code:all")
+    ('accuracy', 'math', 'regex', 'code')
     """
-    return "regex" if where.startswith("regex:") else where.rpartition(":")[2]
+    kind = where.partition(":")[0]
+    return kind if kind in ("regex", "code") else where.rpartition(":")[2]
 
 
 def _distinct(names: Sequence[str]) -> list[str]:
@@ -134,7 +135,7 @@ def load_reward(where: str, *, what: str = "reward") -> tuple[Callable[..., Any]
     if ":" not in where and (of_trl := _of_trl(where)) is not None:
         return of_trl, ""
     if what == "reward" and ":" not in where and where not in REWARDS:
-        names = [*(one.name for one in REWARDS.installed()), *ANSWERS, "regex"]
+        names = [*(one.name for one in REWARDS.installed()), *NAMES, "regex"]
         raise ConfigError(
             f"unknown reward {where!r}{did_you_mean(where, names)}; give {', '.join(names)}:PATTERN, "
             "file.py:function, package.module:function, or the name of one of trl.rewards"

@@ -1,4 +1,4 @@
-r"""Built-in rewards, in TRL's signature: `math`, `hendrycks`, `exact`, `boxed` and `regex:PATTERN`.
+r"""Built-in rewards, in TRL's signature: `math`, `hendrycks`, `exact`, `boxed`, `code` and `regex:PATTERN`.
 
 `math` and `exact` compare the final answer of a completion with the column `answer`: what the completion marks
 (`\boxed{}`, `####`, `<answer>`, "the answer is"), else its last number or a short last line.
@@ -20,16 +20,15 @@ from rollwise.answers import (
 )
 from rollwise.answers.maths import check_math
 from rollwise.errors import ConfigError
+from rollwise.sampling.scorers.programs import CODE, code_reward
 from rollwise.tasks.base import completion_text
 
 FORMAT_REWARD = 0.1
-NO_SANDBOX = (
-    "rollwise has no sandbox yet, so it runs no programs; give --reward file.py:function, which runs each program in a "
-    "sandbox of yours"
-)
-CODE = "code"
 ANSWERS = ("math", "hendrycks", "exact", "boxed")
 """Built-in rewards that compare an answer with the recorded one."""
+
+NAMES = (*ANSWERS, CODE)
+"""Built-in rewards that are named without a pattern."""
 
 Reward = Callable[..., list[float | None]]
 
@@ -103,7 +102,7 @@ def built_in(name: str) -> Reward | None:
     """The reward called `name`; None if no built-in one is.
 
     Raises:
-        ConfigError: `regex` without a pattern, or with a wrong one; `code`, as no sandbox is there.
+        ConfigError: `regex` without a pattern, or with a wrong one; `code` where there is no sandbox.
         MissingExtraError: math-verify is not installed.
     """
     kind, _, pattern = name.partition(":")
@@ -113,8 +112,8 @@ def built_in(name: str) -> Reward | None:
         return regex(pattern)
     if name == "math":
         check_math()
-    if name == CODE:
-        raise ConfigError(f"reward 'code' is the share of a program's tests that pass, and {NO_SANDBOX}")
+    if kind == CODE:
+        return code_reward(name)
     return {"math": math, "hendrycks": hendrycks, "exact": exact, "boxed": boxed}.get(name)
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from rollwise.sampling.scorers.builtin import CODE
+from rollwise.sampling.scorers.programs import CODE
 from rollwise.sampling.suites.lookup import Row
 from rollwise.sampling.suites.rows import (
     PROBLEM,

@@ -94,8 +94,8 @@ def live_code(row: Row) -> Row:
 
 
 def human_eval(row: Row) -> Row:
-    """A function's head; its tests are those of `check(candidate)`."""
-    tests = _tests(kind="check", code=row["test"], function=row["entry_point"])
+    """A function's head; its tests are those of `check(candidate)`, which may call helpers of the head."""
+    tests = _tests(kind="check", code=row["test"], function=row["entry_point"], start=row["prompt"])
     return {"prompt": row["prompt"], "id": str(row["task_id"]), "answer": tests}
 
 

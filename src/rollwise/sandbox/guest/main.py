@@ -6,10 +6,17 @@ import json
 import os
 import sys
 
-from . import calls, probe
+from . import calls, cases, checks, functions, probe, unittests
 from .confine import confine
 
-_ROLES = {"calls": calls.serve, "probe": probe.probe}
+_ROLES = {
+    "calls": calls.serve,
+    "cases": cases.run,
+    "checks": checks.check,
+    "functions": functions.serve,
+    "probe": probe.probe,
+    "unittests": unittests.run,
+}
 
 
 def main() -> None:

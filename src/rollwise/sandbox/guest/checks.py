@@ -1,0 +1,119 @@
+"""Tests of a program that runs in another sandbox. Expected values never leave this process."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import functools
+import json
+import math
+import signal
+from collections.abc import Callable
+from typing import IO, Any
+
+from .remote import Program, ProgramEnded
+
+
+class Verdicts:
+    """Writes a line for each test: whether it passed, and a reason."""
+
+    def __init__(self, to: IO[str]) -> None:
+        self._to = to
+
+    def say(self, passed: bool, reason: str = "") -> None:
+        self._to.write(json.dumps([passed, reason]) + "\n")
+        self._to.flush()
+
+    def count(self, test: Callable[[], Any]) -> None:
+        """Run an assertion's expression. A false value or an exception fails it, and the next assertion runs."""
+        try:
+            passed = bool(test())
+        except Exception as error:
+            self.say(False, f"raised {error!r:.200}")
+        else:
+            self.say(passed, "" if passed else "a test failed")
+
+
+def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
+    """Test the program of the first line with the tests of the second.
+
+    The first line written is the number of tests, as far as it can be counted before they run.
+    """
+    sources, tests = json.loads(requests.readline()), json.loads(requests.readline())
+    verdicts = Verdicts(replies)
+    _end_after(settings["seconds"])
+    program = Program(settings["to_program"], settings["from_program"], settings["output"] * 2**10)
+    try:
+        code = None if tests["kind"] == "functional" else _counted(tests["code"])
+        replies.write(json.dumps(len(tests["cases"]) if code is None else code[1]) + "\n")
+        replies.flush()
+        program.load(sources)
+        if code is None:
+            _functional(program, tests, verdicts)
+        else:
+            _assertions(program, tests, code[0], verdicts)
+    except ProgramEnded as error:
+        verdicts.say(False, f"the program {error}")
+    except Exception as error:
+        verdicts.say(False, f"raised {error!r:.200}")
+
+
+def _end_after(seconds: float) -> None:
+    def late(*_: object) -> None:
+        raise ProgramEnded(f"took more than {seconds:g} s")
+
+    signal.signal(signal.SIGALRM, late)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+
+
+def _functional(program: Program, tests: dict[str, Any], verdicts: Verdicts) -> None:
+    function = program.function(tests["function"])
+    for given, wanted in tests["cases"]:
+        args, expected = [json.loads(line) for line in given.splitlines()], json.loads(wanted)
+        verdicts.count(functools.partial(_gives, function, args, expected))
+
+
+def _gives(function: Callable[..., Any], args: list[Any], expected: Any) -> bool:
+    value = function(*args)
+    return bool((list(value) if isinstance(value, tuple) else value) == expected)
+
+
+def _assertions(program: Program, tests: dict[str, Any], code: ast.Module, verdicts: Verdicts) -> None:
+    space: dict[str, Any] = {
+        name: program.function(name)
+        for name in program.names
+        if not hasattr(builtins, name) and not name.startswith("__")
+    }
+    space |= {"__name__": "tests", "math": math}
+    exec(compile(tests.get("start", ""), "start.py", "exec"), space)  # helpers that the tests use are the data's own
+    space[_COUNT] = verdicts.count
+    if (name := tests.get("function")) is not None:
+        space[name] = program.function(name)
+    exec(compile(code, "tests.py", "exec"), space)
+    if tests["kind"] == "check":
+        space["check"](space[tests["function"]])
+
+
+_COUNT = "__count"
+
+
+def _counted(source: str) -> tuple[ast.Module, int]:
+    """The code with each assertion counted instead of raised, and the number of assertions in it."""
+    counter = _Counter()
+    tree = counter.visit(ast.parse(source))
+    return ast.fix_missing_locations(tree), counter.assertions
+
+
+class _Counter(ast.NodeTransformer):
+    """`assert x` becomes a call that counts. `assert True`, which HumanEval has often, would be a test for nothing."""
+
+    assertions = 0
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        if isinstance(node.test, ast.Constant):
+            return ast.copy_location(ast.Pass(), node)
+        self.assertions += 1
+        nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+        test = ast.Lambda(args=nothing, body=node.test)
+        call = ast.Call(func=ast.Name(id=_COUNT, ctx=ast.Load()), args=[test], keywords=[])
+        return ast.copy_location(ast.Expr(value=call), node)

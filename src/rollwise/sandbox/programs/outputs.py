@@ -1,0 +1,36 @@
+"""Whether a program's output is the expected one."""
+
+from __future__ import annotations
+
+import re
+from decimal import Decimal
+
+_NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d{1,4})?")
+_LONGEST = 100
+
+
+def same_output(given: str, expected: str) -> bool:
+    r"""Whether two outputs have the same words in the same lines. Numbers are compared by value.
+
+    Spaces at the ends of lines and empty lines at the end do not count.
+
+    >>> same_output("1 2.0\n\n", "1 2"), same_output("1\n2", "1 2"), same_output("yes", "Yes")
+    (True, False, False)
+    """
+    ours, theirs = _lines(given), _lines(expected)
+    return ours == theirs or (len(ours) == len(theirs) and all(map(_same_line, ours, theirs)))
+
+
+def _lines(text: str) -> list[list[str]]:
+    return [line.split() for line in text.rstrip().splitlines()]
+
+
+def _same_line(given: list[str], expected: list[str]) -> bool:
+    return len(given) == len(expected) and all(map(_same_word, given, expected))
+
+
+def _same_word(given: str, expected: str) -> bool:
+    if given == expected:
+        return True
+    numbers = all(len(word) <= _LONGEST and _NUMBER.fullmatch(word) for word in (given, expected))
+    return numbers and Decimal(given) == Decimal(expected)

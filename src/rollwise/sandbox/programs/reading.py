@@ -1,0 +1,44 @@
+"""The program in a model's text."""
+
+from __future__ import annotations
+
+import re
+
+_BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_THOUGHT = "</think>"
+
+
+def program_of(text: str, function: str = "") -> str:
+    r"""The last fenced block, of several the last that defines `function`; without a block the whole text.
+
+    Text before `</think>` does not count. A block at the end need not be closed.
+
+    >>> program_of("Try this:\n```python\nprint(1)\n```\nIt prints 1.")
+    'print(1)\n'
+    """
+    text = text.rpartition(_THOUGHT)[2]
+    blocks: list[str] = _BLOCK.findall(text)
+    if not blocks:
+        return text
+    if not function:
+        return blocks[-1]
+    return next((block for block in reversed(blocks) if defines(block, function)), blocks[-1])
+
+
+def defines(program: str, function: str) -> bool:
+    """Whether a program has a function or class of this name."""
+    return re.search(rf"^\s*(?:async\s+)?(?:def|class)\s+{re.escape(function)}\b", program, re.MULTILINE) is not None
+
+
+def continued(start: str, text: str) -> str:
+    r"""`start`, the head of a function, with the indented lines that `text` begins with.
+
+    >>> continued("def double(x):\n", "    return 2 * x\n\nprint(double(1))")
+    'def double(x):\n    return 2 * x\n'
+    """
+    body = []
+    for line in text.splitlines():
+        if line.strip() and not line[0].isspace():
+            break
+        body.append(line)
+    return start + "\n".join(body).rstrip() + "\n"

@@ -1,0 +1,163 @@
+"""Programs scored by tests of each kind, with numbers worked out by hand."""
+
+import json
+from typing import Any
+
+import pytest
+
+from rollwise.errors import ConfigError, RewardError
+from rollwise.sampling.rewards import load_reward
+from rollwise.sampling.scorers.builtin import built_in
+from rollwise.sandbox import Limits, probe
+from rollwise.sandbox.programs import score_program
+from rollwise.sandbox.programs.outputs import same_output
+from rollwise.sandbox.programs.reading import program_of
+
+LIMITS = Limits(seconds=5.0)
+
+
+def score(program: str, **tests: Any) -> tuple[int, int, str]:
+    return score_program(program, json.dumps(tests), limits=LIMITS)
+
+
+pytestmark = pytest.mark.usefixtures("sandbox")
+
+HELPED = 'def half(x):\n    return x / 2\n\n\ndef double(x):\n    """Twice x."""\n'
+CHECK = """
+def check(candidate):
+    assert True, "a test for nothing"
+    for x in range(3):
+        assert half(candidate(x)) == x
+    assert candidate(-1) == -2
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "passed"),
+    [
+        ("    return 2 * x\n\n\nprint(double(4))", 4),  # a continuation, up to what is no longer the function
+        ("Here it is:\n```python\ndef double(x):\n    return x + x\n```\nand ```\ndouble(2)\n```", 4),
+        ("<think>```python\ndef double(x): return 0\n```</think>def double(x): return 2 * x", 4),
+        ("def double(x): return abs(2 * x)", 3),
+        ("def double(x):\n    if x == 1: raise ValueError\n    return 2 * x", 3),
+        ("def double(x):\n    if x == 1: exit()\n    return 2 * x", 3),
+        ("def half(x): return 0\ndef double(x): return 0 if x < 2 else 1", 1),  # the data's own `half` counts
+        ("It is 2x.", 0),
+    ],
+)
+def test_a_function_with_its_check(text: str, passed: int) -> None:
+    """HumanEval's form: 3 + 1 assertions run, and the constant one is no test."""
+    found = score(text, kind="check", code=CHECK, function="double", start=HELPED)
+    assert found[:2] == (passed, 4)
+    assert (found[2] == "") == (passed == 4)
+
+
+def test_assertions_with_objects_of_the_program() -> None:
+    """MBPP's form: 3 of 4 pass."""
+    program = """
+from collections import Counter
+class Node:
+    def __init__(self, value): self.value, self.next = value, None
+def total(node): return node.value + (total(node.next) if node.next else 0)
+def letters(text): return Counter(text)
+def pairs(n): return ((i, {i}, 0.1 * i, 1j) for i in range(n))
+"""
+    code = """
+first = Node(1)
+first.next = Node(2)
+assert total(first) == 3 and first.next.value == 2
+assert letters("aba") == {"a": 2, "b": 1}
+assert list(pairs(2)) == [(0, {0}, 0.0, 1j), (1, {1}, 0.1, 1j)]
+assert math.isclose(total(Node(10**5000)), 0)
+"""
+    assert score(program, kind="asserts", code=code)[:2] == (3, 4)
+
+
+def test_an_exception_that_a_test_wants() -> None:
+    code = "try:\n    f()\n    ok = False\nexcept KeyError:\n    ok = True\nassert ok"
+    assert score("def f(): raise KeyError('x')", kind="asserts", code=code) == (1, 1, "")
+
+
+def test_what_follows_a_late_test_fails() -> None:
+    code = "assert f(0) == 0\nassert f(1) == 1\nassert f(0) == 0"
+    program = "def f(x):\n    while x: pass\n    return 0"
+    found = score_program(program, json.dumps({"kind": "asserts", "code": code}), limits=Limits(seconds=0.5))
+    assert found == (1, 3, "the program took more than 0.5 s")
+
+
+def test_standard_input() -> None:
+    """2 of 3: the number is compared by value, and the last input ends in an error."""
+    program = "import sys, threading\nthreading.Thread(target=lambda: print(1 / int(sys.stdin.readline()))).start()"
+    assert score(program, kind="stdin", cases=[["1\n", "1\n"], ["4", "0.250"]])[:2] == (2, 2)
+    cases = [["1", "1"], ["4", "0.25"], ["0", "0"]]
+    assert score("print(1 / int(input()))", kind="stdin", cases=cases) == (2, 3, "ended with an error")
+
+
+def test_a_method_of_a_solution() -> None:
+    """LiveCodeBench's form, with an argument a line: a tuple equals the list of the same items."""
+    program = "class Solution:\n    def add(self, xs, y):\n        return tuple(x + y for x in xs)"
+    cases = [["[1, 2]\n3", "[4, 5]"], ["[]\n0", "[]"], ["[1]\n1", "[3]"]]
+    assert score(program, kind="functional", function="add", cases=cases) == (2, 3, "a test failed")
+
+
+def test_a_test_case_of_unittest() -> None:
+    """BigCodeBench's form: 1 of 3 pass."""
+    code = """
+import unittest
+from unittest.mock import patch
+class TestCases(unittest.TestCase):
+    def test_one(self): self.assertEqual(task_func(2), 4)
+    def test_two(self): self.assertEqual(task_func(3), 7)
+    @patch("__main__.helper", return_value=1)
+    def test_three(self, _): self.assertEqual(task_func(3), 5)
+"""
+    program = "def helper(x): return 2 * x\ndef task_func(x): return helper(x)"
+    assert score(program, kind="unittest", code=code)[:2] == (1, 3)
+    assert score("import os; os._exit(0)", kind="unittest", code=code)[::2] == (0, "gave no verdict")
+
+
+def test_the_reward_is_the_share_or_all_or_nothing() -> None:
+    tests = json.dumps({"kind": "asserts", "code": "assert f(1) == 1\nassert f(2) == 2\nassert f(0) == 0"})
+    texts = ["def f(x): return x", "def f(x): return min(x, 1)", [{"role": "assistant", "content": "no"}], "no tests"]
+    answer = [tests, tests, tests, None]
+    assert load_reward("code")[0](completions=texts, answer=answer) == [1.0, 2 / 3, 0.0, None]
+    assert load_reward("code:all")[0](completions=texts, answer=answer) == [1.0, 0.0, 0.0, None]
+
+
+@pytest.mark.parametrize(
+    ("tests", "said"),
+    [("42", "needs tests as JSON text with a kind"), ('{"kind": "check", "code": "x"}', "'check' need function")],
+)
+def test_other_answers_are_refused(tests: str, said: str) -> None:
+    with pytest.raises(RewardError, match=said):
+        score_program("x", tests)
+
+
+def test_the_reward_is_refused_without_a_sandbox(monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(ConfigError, match="unknown reward 'code:some'; give code "):
+        built_in("code:some")
+    monkeypatch.setattr(probe, "_reason", lambda: "bubblewrap (bwrap) is not installed; install it")
+    with pytest.raises(ConfigError, match="only in a sandbox, and there is none here: bubblewrap"):
+        built_in("code")
+
+
+@pytest.mark.parametrize(
+    ("given", "expected", "same"),
+    [
+        ("1 2 \n3\n\n", "1 2\n3", True),
+        ("1e2", "100.0", True),
+        ("0.1", "0.10000001", False),
+        ("1 2", "1\n2", False),
+        ("", "\n", True),
+        ("YES", "yes", False),
+        ("1e9999999", "1", False),
+    ],
+)
+def test_outputs_are_compared_by_words_and_numbers(given: str, expected: str, same: bool) -> None:
+    assert same_output(given, expected) is same
+
+
+def test_the_last_block_that_defines_the_function_is_the_program() -> None:
+    text = "```py\ndef f(): pass\n```\nor\n```\ndef g(): pass\n```\n``` \nprint(f())"
+    assert program_of(text, "f") == "def f(): pass\n"
+    assert program_of(text, "h") == program_of(text) == "print(f())"
