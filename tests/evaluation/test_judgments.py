@@ -225,8 +225,9 @@ def test_measures_of_a_run_and_of_a_comparison(tmp_path: Path) -> None:
 
     The uniform run predicted nothing. A damaged line is left out.
     """
-    lines = [{"step": s, "tokens": 480 * s, "wall_s": 4.0 * s, "eval/pass@1": 0.1 * s} for s in (0, 1)]
-    judging = {"judge_questions": 16, "judge_tokens": 48, "judge_s": 1.0, "frac_mixed": 0.5}
+    spent = {"tokens": 480, "flops": 2e6, "wall_s": 4.0}
+    lines = [{"step": s, "eval/pass@1": 0.1 * s} | {k: s * v for k, v in spent.items()} for s in (0, 1)]
+    judging = {"judge_questions": 16, "judge_tokens": 48, "judge_s": 1.0, "judge_flops": 5e5, "frac_mixed": 0.5}
     judging["curriculum/judge_failure_rate"] = 0.125
     groups = [row(0.25, HALF)] * 5 + [row(0.0, NONE)] * 5
     metis = write(tmp_path / "metis", [lines[0], lines[1] | judging], groups)
@@ -237,6 +238,7 @@ def test_measures_of_a_run_and_of_a_comparison(tmp_path: Path) -> None:
         "prediction_correlation": pytest.approx(1.0),
         "prediction_auc": 1.0,
         "judgment_tokens": 0.1,
+        "judgment_flops": 0.25,
         "judgment_time": 0.25,
         "judgment_unread": 0.125,
     }

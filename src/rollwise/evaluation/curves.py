@@ -22,6 +22,7 @@ AXES = {
     "steps": "training steps",
     "rollouts": "rollouts",
     "tokens": "generated tokens",
+    "flops": "FLOPs",
     "wall_s": "seconds of training",
 }
 

@@ -29,7 +29,8 @@ class Measure:
     Attributes:
         label: Its name in words.
         better: 1 where more is better, -1 where less is, 0 where neither is.
-        kind: How it is written: "score", "category" (a score too), "ratio", "percent", "count" or "seconds".
+        kind: How it is written: "score", "category" (a score too), "ratio", "percent", "count", "flops"
+            or "seconds".
     """
 
     label: str
@@ -66,6 +67,8 @@ COST_MEASURES = {
     "steps": Measure("steps", 0, "count"),
     "rollouts": Measure("rollouts", -1, "count"),
     "tokens": Measure("generated tokens", -1, "count"),
+    "flops": Measure("FLOPs", -1, "flops"),
+    "judgment_flops": Measure("FLOPs for judgments", -1, "percent"),
     "wall_s": Measure("training time", -1, "seconds"),
     "overhead": Measure("time in ask and tell", -1, "percent"),
     "judgment_unread": Measure("judgments not readable", -1, "percent"),
@@ -163,7 +166,7 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
         "effective_task_ratio_late": _mean(second_half(run, run.column("frac_mixed"))),
         "abs_advantage": _mean(run.column("abs_advantage")),
         "steps": _steps(run),
-        **{total: _last(run, total) for total in ("rollouts", "tokens", "wall_s")},
+        **{total: _last(run, total) for total in ("rollouts", "tokens", "flops", "wall_s")},
         "overhead": overhead(run),
         **judgment_measures(run, groups),
         **{name: float(_finite(run.column(column)).sum()) for column, name in _SUMS.items()},
@@ -193,13 +196,14 @@ def judgment_measures(run: RunData, groups: GroupTable) -> dict[str, float]:
     """How well variances were predicted, and what the policy's judgments cost and were worth; NaN without."""
     found = predictions_of(groups)
     scores = None if found is None else prediction_scores(found)
-    costs = judgment_costs(run)
+    costs, flops = judgment_costs(run), _finite(run.column("judge_flops"))
     return {
         "prediction_correlation": math.nan if scores is None else scores.correlation,
         "prediction_auc": math.nan if scores is None else scores.auc,
         "judgment_tokens": math.nan if costs is None else costs.token_share,
         "judgment_unread": _mean(curriculum_column(run, "judge_failure_rate")),
         "judgment_time": math.nan if costs is None else costs.time_share,
+        "judgment_flops": _over(float(flops.sum()), _last(run, "flops")) if flops.size else math.nan,
     }
 
 

@@ -40,7 +40,7 @@ LEGEND_HANDLE = 8
 # The width of a wide panel, in inches.
 WIDE = 4.4
 # What an x axis counts, so that its ticks are whole numbers; of some there are thousands.
-MANY = ("generated tokens", "rollouts")
+MANY = ("generated tokens", "rollouts", "FLOPs")
 COUNTED = ("training step", "training steps", "times asked", *MANY)
 # A heatmap's shares from here on, and the opacity of each: few steps that an eye can name, denser at the low end.
 HEAT_LEVELS = (0.0, 0.02, 0.05, 0.08, 0.12, 0.18, 0.25, 0.4)

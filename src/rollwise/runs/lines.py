@@ -65,6 +65,16 @@ class Faults:
         return said + self._others
 
 
+def scientific(value: float) -> str:
+    """A great number by its power of ten.
+
+    >>> scientific(123_456_000_000.0), scientific(2e6)
+    ('1.23e11', '2.00e6')
+    """
+    mantissa, _, power = f"{value:.2e}".partition("e")
+    return f"{mantissa}e{int(power)}"
+
+
 def enumeration(items: Sequence[object], more: int = 0) -> str:
     """Items as a list in words.
 

@@ -20,7 +20,7 @@ LONGEST_TEXT = 300
 # Kept from the first step on; of all others the newest value is enough.
 _KEPT = frozenset(
     {"time", "wall_s", "rollouts", "tokens", "ask_s", "tell_s", "reward", "success", "abs_advantage", "probe_rollouts"}
-    | {"frac_mixed", "frac_all_good", "frac_all_bad", "uncharged_s"}
+    | {"frac_mixed", "frac_all_good", "frac_all_bad", "uncharged_s", "flops"}
 )
 
 

@@ -11,6 +11,7 @@ from rich.console import Group, JustifyMethod, OverflowMethod, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from rollwise.runs.lines import scientific
 from rollwise.watching.glyphs import Glyphs, sparkline
 from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine, one_line
@@ -158,6 +159,7 @@ def _facts(snapshot: Snapshot, canvas: Canvas) -> Block:
     cost = [f"{value:,.0f} {noun}" for value, noun in ((spent.rollouts, "rollouts"), (spent.tokens, "tokens")) if value]
     if spent.probes and cost:
         cost[0] += f" ({spent.probes:,.0f} probes)"
+    cost += [f"{scientific(spent.flops)} FLOPs"] if spent.flops else []
     cost += [f"{clock(spent.wall_s)} training"] if spent.wall_s else []
     speed = [f"{spent.tokens_per_s:,.0f} tokens/s"] if spent.tokens_per_s else []
     speed += [f"{spent.step_s:.2g} s a step"] if spent.step_s else []

@@ -49,6 +49,7 @@ class Spent:
         rollouts: completions generated, of whatever purpose.
         probes: those of them that were made to measure or screen.
         tokens: generated.
+        flops: of reading, generating and training.
         wall_s: seconds.
         tokens_per_s: over the last steps.
         step_s: seconds a step, over the last steps.
@@ -58,6 +59,7 @@ class Spent:
     rollouts: float | None = None
     probes: float | None = None
     tokens: float | None = None
+    flops: float | None = None
     wall_s: float | None = None
     tokens_per_s: float | None = None
     step_s: float | None = None

@@ -175,7 +175,7 @@ def evaluation_sets(history: History) -> dict[str, str]:
 def _spent(history: History) -> Spent:
     totals = {
         name: (values[-1] if (values := history.signal(name).values) else None)
-        for name in ("rollouts", "tokens", "wall_s")
+        for name in ("rollouts", "tokens", "flops", "wall_s")
     }
     wall, probes = totals["wall_s"], history.signal("probe_rollouts").values
     inside = sum(history.signal("ask_s").values) + sum(history.signal("tell_s").values)

@@ -19,6 +19,7 @@ from rollwise.reports.comparison.sentences import (
     signed,
     with_spread,
 )
+from rollwise.runs.lines import scientific
 
 
 @dataclass(frozen=True)
@@ -94,6 +95,9 @@ def measure_cell(summary: Summary, measure: Measure) -> Cell:
     if measure.kind == "percent":
         text = NOTHING if math.isnan(mean) else f"{with_spread(100 * mean, 100 * sd, 2)} %"
         return Cell(text, "", order)
+    if measure.kind == "flops":
+        text = NOTHING if math.isnan(mean) else scientific(mean)
+        return Cell(text, "" if gain is None else difference_text(gain, "+.2e"), order)
     if measure.kind == "seconds":
         return Cell(duration(mean), "" if gain is None else f"{difference_text(gain, '+.3g')} s", order)
     return Cell(with_spread(mean, sd, 0), "" if gain is None else difference_text(gain, "+,.0f"), order)

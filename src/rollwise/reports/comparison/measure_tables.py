@@ -11,11 +11,12 @@ from rollwise.reports.comparison.sentences import NOTHING
 from rollwise.reports.words import count
 
 # What is known only of methods that predict, and of those that ask the policy.
-JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_unread", "judgment_tokens", "judgment_time")
+JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_unread", "judgment_tokens", "judgment_flops",
+             "judgment_time")  # fmt: skip
 # Measures whose column is left out where it is 0, or unknown, for every method.
 _OFTEN_ZERO = frozenset(
     {"probe_rollouts", "probe_tokens", "refill_rollouts", "uncharged_rollouts", "uncharged_tokens", "uncharged_s"}
-    | set(JUDGMENTS)
+    | {"flops", *JUDGMENTS}
     | set(PHASE_MEASURES)
 )
 _SPEED = (

@@ -16,6 +16,7 @@ from rollwise.evaluation.run_measures import short_name
 from rollwise.reports.comparison.cells import Cell
 from rollwise.reports.comparison.sentences import NOTHING, duration, plain, ratio, with_spread
 from rollwise.reports.words import count
+from rollwise.runs.lines import scientific
 from rollwise.runs.names import REPORT_FILE
 
 
@@ -64,7 +65,7 @@ def runs_section(comparison: Comparison, folder: Path) -> str:
     score = short_name(comparison.score or "score")
     starts = ("start",) if starts_text(comparison) else ()
     head = ("run", "seed", *starts, "state", "step", f"best {score}", f"final {score}", f"{score} at the budget",
-            "TTB(100 %)", "rollouts", "tokens", "time")  # fmt: skip
+            "TTB(100 %)", "rollouts", "tokens", "FLOPs", "time")  # fmt: skip
     rows = [f"<tr>{_run_cells(comparison, run, score, folder)}</tr>" for run in comparison.runs]
     note = (
         "A run's own report is linked where it has been written; <code>rollwise report RUN</code> writes it. TTB is "
@@ -83,7 +84,7 @@ def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path)
     numbers = [run.value(f"best_{score}"), run.value(f"final_{score}"), run.value("score", axis)]
     scores = [Cell(plain(value), order=None if math.isnan(value) else value) for value in numbers]
     scores[0] = replace(scores[0], below="weights gone" if run.best_kept is False else "")
-    time = run.value("ttb_100", axis)
+    time, flops = run.value("ttb_100", axis), run.value("flops")
     cells = [
         Cell(str(run.seed), order=float(run.seed)),
         *([Cell(run.start, order=run.start)] if starts_text(comparison) else []),
@@ -92,6 +93,7 @@ def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path)
         *scores,
         Cell(NOTHING if math.isnan(time) else ratio(time), order=None if math.isnan(time) else time),
         *(Cell(with_spread(run.value(key), math.nan, 0), order=run.value(key)) for key in ("rollouts", "tokens")),
+        Cell(NOTHING if math.isnan(flops) else scientific(flops), order=flops),
         Cell(duration(run.value("wall_s")), order=run.value("wall_s")),
     ]
     cells = [replace(c, order=None) if isinstance(c.order, float) and math.isnan(c.order) else c for c in cells]

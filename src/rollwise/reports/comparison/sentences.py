@@ -9,8 +9,9 @@ from rollwise.evaluation.bootstrap import FEWEST_SEEDS, MOST_LISTED, Interval
 from rollwise.evaluation.comparison.estimates import Difference, Relative, Share
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
+from rollwise.reports.comparison.places import rank_sentences
 from rollwise.reports.words import count
-from rollwise.runs.lines import enumeration
+from rollwise.runs.lines import enumeration, scientific
 
 NOTHING, NEVER = "-", "never"
 # From this many seeds on, an interval is only a little too narrow.
@@ -85,7 +86,7 @@ def amount(value: float, axis: str) -> str:
     """`218,743 generated tokens`."""
     if axis == "wall_s":
         return f"{value:,.0f} s of training"
-    return f"{value:,.0f} {AXES[axis]}"
+    return f"{scientific(value) if axis == 'flops' else f'{value:,.0f}'} {AXES[axis]}"
 
 
 def duration(seconds: float) -> str:
@@ -151,6 +152,7 @@ def _first_sentences(comparison: Comparison) -> list[str]:
     if len(found) > 1:
         sentences += _sides(comparison, found)
     sentences += _time(comparison, best)
+    sentences += rank_sentences(comparison)
     if comparison.oracle is not None:
         sentences.append(_oracle(comparison))
     sentences.append(_caution(comparison, found))

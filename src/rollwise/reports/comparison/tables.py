@@ -18,18 +18,19 @@ from rollwise.reports.comparison.cells import (
     share_cell,
 )
 from rollwise.reports.comparison.measure_tables import measure_tables
+from rollwise.reports.comparison.places import places
 from rollwise.reports.comparison.sentences import NOTHING, amount, difference_text, duration, plain, with_spread
-from rollwise.runs.lines import enumeration
+from rollwise.runs.lines import enumeration, scientific
 
 OWN_BEST = "time of its own best, as a ratio"
 _RATIO = "effective_task_ratio"
 
 
 def all_tables(comparison: Comparison) -> list[Table]:
-    """The table of results, what was reached, one of TTB and BSF for each axis, and the costs."""
+    """The table of results, ranks by FLOPs, one of TTB and BSF for each axis, what was reached, and the costs."""
     axes = [comparison.headline_axis, *(a for a in comparison.budgets if a != comparison.headline_axis)]
     relatives = [relative_table(comparison, axis) for axis in axes if axis in comparison.budgets]
-    return [result_table(comparison), *relatives, *measure_tables(comparison)]
+    return [result_table(comparison), *flops_table(comparison), *relatives, *measure_tables(comparison)]
 
 
 def result_table(comparison: Comparison) -> Table:
@@ -108,6 +109,43 @@ def _end_measure(comparison: Comparison) -> Measure | None:
     return comparison.measures.get(f"end_{_score_name(comparison)}")
 
 
+def flops_table(comparison: Comparison) -> list[Table]:
+    """Scores and ranks at equal generated tokens and at equal FLOPs; none where FLOPs were not recorded."""
+    ranks = places(comparison)
+    if len(ranks) < 2:
+        return []
+    score, axes = short_name(str(comparison.score)), ("tokens", "flops")
+    head = ["method", "FLOPs a generated token"]
+    for axis in axes:
+        at = amount(comparison.budgets[axis].value, axis)
+        head += [f"{score} at {at}", f"from {comparison.baseline}", f"rank by {AXES[axis]}"]
+    rows = []
+    for method in comparison.methods:
+        tokens, flops = (method.measures[axis].mean if method.measures else math.nan for axis in axes)
+        cells = [name_cell(comparison, method), _number_cell(flops / tokens if tokens > 0 else math.nan)]
+        for i, axis in enumerate(axes):
+            found = method.axes.get(axis)
+            rank = float(ranks[method.name][i]) if method.name in ranks else math.nan
+            cells += (
+                [Cell(NOTHING)] * 2
+                if found is None
+                else [Cell(plain(found.score.mean), order=found.score.mean), gain_cell(found.score.difference)]
+            )
+            cells.append(_number_cell(rank))
+        rows.append(tuple(cells))
+    note = (
+        "2 FLOPs a weight for each token that a model reads or generates (prompts, rollouts, judgments with their "
+        "contexts, log-probabilities), 6 for each token trained on; of an oracle's measuring and evaluations none. "
+        "Each axis is cut at the least that any compared run had spent. Ranks are by the gain over "
+        f"{comparison.baseline}, without the oracle; methods whose intervals overlap may rank as they do by chance."
+    )
+    return [Table("At equal tokens and at equal FLOPs", tuple(head), tuple(rows), note)]
+
+
+def _number_cell(value: float) -> Cell:
+    return Cell(NOTHING) if math.isnan(value) else Cell(f"{value:,.0f}", order=value)
+
+
 def relative_table(comparison: Comparison, axis: str) -> Table:
     """TTB, BSF and the time of the best on one axis, with the single seeds' medians."""
     first = next((m.axes[axis] for m in comparison.methods if axis in m.axes), None)
@@ -160,4 +198,6 @@ def _time_of_best_cell(found: AxisResult, axis: str) -> Cell:
 
 
 def _spent(value: float, axis: str) -> str:
+    if axis == "flops":
+        return scientific(value)
     return duration(value) if axis == "wall_s" else f"{value:,.0f}"

@@ -55,7 +55,7 @@ def terminal_judgments(comparison: Comparison) -> Table:
     from rich.text import Text
 
     table = Table(title=Text("\njudgments"), box=None, padding=(0, 2, 0, 0))
-    for name in ("method", "correlation", "AUC", "unread", "tokens", "time"):
+    for name in ("method", "correlation", "AUC", "unread", "tokens", "FLOPs", "time"):
         left = name == "method"
         table.add_column(name, justify="left" if left else "right", min_width=0 if left else len(name), overflow="fold")
     for method in comparison.methods:

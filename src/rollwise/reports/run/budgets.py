@@ -26,10 +26,10 @@ class Budget:
 
 
 def budgets(run: RunData) -> list[Budget]:
-    """Training steps, and where they were recorded rollouts, generated tokens and training time."""
+    """Training steps, and where they were recorded rollouts, generated tokens, FLOPs and training time."""
     steps = run.metrics["step"]
     axes = [Budget("training step", steps, "training steps")]
-    for key, label in [("rollouts", "rollouts"), ("tokens", "generated tokens")]:
+    for key, label in [("rollouts", "rollouts"), ("tokens", "generated tokens"), ("flops", "FLOPs")]:
         counted = cumulative(steps, run.column(key))
         if counted is not None:
             axes.append(Budget(label, counted, label))

@@ -189,6 +189,9 @@ def headlines(run: RunData, digest: RolloutDigest) -> list[Headline]:
         total = cumulative(steps, run.column(key))
         if total is not None:
             rows.append(Headline(label, f"{total[-1]:,.0f}", note))
+    if (flops := cumulative(steps, run.column("flops"))) is not None:
+        note = "2 a weight for each token read or generated, 6 trained on"
+        rows.append(Headline("FLOPs", f"{flops[-1]:.3g}", note))
     if digest.groups:
         rows.append(Headline("rollout groups", f"{digest.groups:,}", "counted in rollouts.jsonl"))
         rows.append(_solved(digest.table.rule))
