@@ -58,10 +58,11 @@ evidence: $(VENV)/.installed  ## All plans of the evidence (days; EVIDENCE=PATH 
 golden: $(VENV)/.installed  ## What the commands write, against tests/golden/hashes.json (recorded on one machine; record first on another)
 	$(BIN)/python tests/golden/golden.py check
 
-help-snapshots: $(VENV)/.installed  ## What every command's --help says, as kept in tests/cli/help/, and the tables of docs/launch.md and docs/howto/presets.md
+help-snapshots: $(VENV)/.installed  ## What every command's --help says, as kept in tests/cli/help/, and the tables of docs/launch.md, docs/howto/presets.md and docs/howto/rewards.md
 	$(BIN)/python tests/cli/test_help.py
 	$(BIN)/python tests/launching/test_verl_command.py
 	$(BIN)/python tests/sampling/test_presets.py
+	$(BIN)/python tests/answers/test_labelled.py
 
 bench: $(VENV)/.installed  ## Speed and memory at a thousand to a million prompts (minutes)
 	$(BIN)/python benchmarks/scale.py
