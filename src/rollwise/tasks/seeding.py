@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import TypeVar
 
 from rollwise.rng import stream_generator
 
+K = TypeVar("K")
 T = TypeVar("T")
 
 
@@ -49,3 +50,19 @@ def distinct(
         misses = 0
         seen.add(name)
         yield item
+
+
+def in_turns(sources: Mapping[K, Iterator[T]], order: Sequence[K]) -> Iterator[T]:
+    """One item of each source in turn, in this order, until all are exhausted; a source named twice gives two a turn.
+
+    >>> "".join(in_turns({"a": iter("aa"), "b": iter("bbbb")}, "aba"))
+    'ababbb'
+    """
+    left = dict(sources)
+    while left:
+        for name in order:
+            if name in left:
+                try:
+                    yield next(left[name])
+                except StopIteration:
+                    del left[name]

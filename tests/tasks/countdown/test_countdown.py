@@ -17,8 +17,8 @@ from rollwise.errors import ConfigError, TaskError
 from rollwise.tasks import Countdown
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.countdown.items import LEVELS, canonical_key
-from rollwise.tasks.countdown.prompts import extract_answer
 from rollwise.tasks.countdown.solver import solve
+from rollwise.tasks.tags import extract_answer
 
 
 @pytest.fixture(scope="module")

@@ -15,8 +15,8 @@ from rollwise.models.embedded import EmbeddedConfig
 from rollwise.tasks import Countdown
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.countdown.items import Item
-from rollwise.tasks.countdown.prompts import extract_answer
 from rollwise.tasks.countdown.search import MAX_TRIED, search_completion, search_demonstration, tokens_of, worked
+from rollwise.tasks.tags import extract_answer
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidate_group import Candidate, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
 from rollwise.options import check_name
-from rollwise.tasks.countdown.prompts import extract_answer
+from rollwise.tasks.tags import extract_answer
 
 AnswerKey = Callable[[str], str | None]
 

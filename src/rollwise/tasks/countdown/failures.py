@@ -12,7 +12,7 @@ from typing import Literal, get_args
 
 from rollwise.tasks.arithmetic import MAX_LENGTH, evaluate
 from rollwise.tasks.base import Text, completion_text
-from rollwise.tasks.countdown.prompts import CLOSE, OPEN, extract_answer
+from rollwise.tasks.tags import CLOSE, OPEN, extract_answer
 
 Category = Literal["solved", "repetitive", "format", "other", "arithmetic", "invalid-number-use", "wrong-target"]
 CATEGORIES: tuple[str, ...] = get_args(Category)

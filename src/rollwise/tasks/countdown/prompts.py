@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rollwise.answers import boxed_answer
-
-OPEN, CLOSE = "<answer>", "</answer>"
+from rollwise.tasks.tags import CLOSE, OPEN
 
 # The wording is TinyZero's (github.com/Jiayi-Pan/TinyZero, Apache-2.0), kept as it is so that results compare.
 _QUESTION = (
@@ -103,20 +102,3 @@ def with_tags(style: str, text: str) -> str:
     for written, plain in _LATEX.items():
         answer = answer.replace(written, plain)
     return f"{before}{OPEN}{answer}{CLOSE}"
-
-
-def extract_answer(text: str) -> str | None:
-    """What stands in the last complete pair of answer tags, stripped; None if there is no pair or it is blank.
-
-    The whole completion is searched, where TinyZero looks at its last line only. A blank answer is no answer (the
-    Frontier paper, appendix B.4, counts it as a format error), where TinyZero pays for empty tags.
-
-    >>> extract_answer("<answer>1+2</answer> no: <answer> 2*3 </answer>")
-    '2*3'
-    """
-    last_close = text.rfind(CLOSE)
-    start = text.rfind(OPEN, 0, last_close) if last_close >= 0 else -1
-    if start < 0:
-        return None
-    start += len(OPEN)
-    return text[start : text.index(CLOSE, start)].strip() or None

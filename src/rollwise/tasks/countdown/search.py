@@ -20,8 +20,9 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.countdown.items import Item, random_expression
-from rollwise.tasks.countdown.prompts import CLOSE, OPEN, STYLES, render_completion
+from rollwise.tasks.countdown.prompts import STYLES, render_completion
 from rollwise.tasks.countdown.solver import Expr, combine, number, solve
+from rollwise.tasks.tags import CLOSE, OPEN
 
 FOUND, GAVE_UP = ".", "?"
 

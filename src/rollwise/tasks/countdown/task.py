@@ -18,9 +18,7 @@ from rollwise.tasks.countdown.failures import classify
 from rollwise.tasks.countdown.items import Item, LevelNumber, countdown_embedding
 from rollwise.tasks.countdown.prompts import (
     BARE,
-    CLOSE,
     STYLES,
-    extract_answer,
     longest_answer,
     render_prompt,
     with_tags,
@@ -28,6 +26,7 @@ from rollwise.tasks.countdown.prompts import (
 from rollwise.tasks.countdown.puzzles import Puzzles
 from rollwise.tasks.countdown.search import demonstrated, says_found
 from rollwise.tasks.seeding import rng_for
+from rollwise.tasks.tags import CLOSE, extract_answer
 
 FORMAT_REWARD = 0.1
 

@@ -1,0 +1,1 @@
+"""ARC-1D puzzles: a file of rules, and the task."""

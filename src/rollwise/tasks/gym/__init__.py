@@ -1,0 +1,1 @@
+"""Puzzles of the package reasoning-gym: items by seed, scorers, and the task."""

@@ -1,0 +1,1 @@
+"""Zebra puzzles: how they are made, and the task."""

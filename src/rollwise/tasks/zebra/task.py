@@ -1,0 +1,56 @@
+"""Zebra puzzles: find who lives in which house from clues. SEC, section 3.1."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+from typing import ClassVar
+
+from rollwise.tasks.gym.items import Items
+from rollwise.tasks.levels import LevelTask, Puzzle
+from rollwise.tasks.zebra.puzzles import Size, assignments, make, written
+
+SIZES = {1: Size(3, 2), 2: Size(3, 3), 3: Size(4, 2), 4: Size(4, 3)}
+SEC_SIZES = {1: 3, 2: 4, 3: 5, 4: 6}
+
+_ENDING = "Provide only the name of the person as your final answer."
+_SEC_ENDING = (
+    "Provide only the name of the person as your final answer and put in in \\boxed{}, for example: \\boxed{Alice}."
+)
+
+
+class Zebra(LevelTask, name="zebra"):
+    """Zebra puzzles; levels 1 to 4 have 3 x 2, 3 x 3, 4 x 2 and 4 x 3 houses and characteristics.
+
+    A compact prompt is `3x2:Ab,a<B,c3=`: three houses, capitals and small letters; `A` and `b` live in one house, `a` is
+    directly left of `B`, `c` lives in house 3. Its answer lists who lives in each house: `<answer>CaBbAc</answer>` would
+    be one. `A~b` says that two are neighbours. Every clue is needed, and there is one answer.
+
+    In the style `boxed` the levels have 3 x 3 to 6 x 6, and the question is who lives in the first house.
+
+    >>> task = Zebra()
+    >>> record = task.train_records(1, seed=0)[0]
+    >>> task.reward([record["prompt"]] * 2, [f"<answer>{record['answer']}</answer>", "Aa"], answer=[record["answer"]] * 2)
+    [1.0, 0.0]
+    """
+
+    answer_lengths: ClassVar[Mapping[int, int]] = {level: len(size.values) for level, size in SIZES.items()}
+
+    def compact(self, level: int, rng: random.Random) -> Puzzle:
+        size = SIZES[level]
+        clues, answer = make(size, rng)
+        head = f"{size.houses}x{size.characteristics}:"
+        return Puzzle(f"{head}{','.join(clues)}=", answer, head + ",".join(sorted(clues)))
+
+    def boxed(self, level: int, seed: int) -> Puzzle:
+        size = SEC_SIZES[level]
+        item = Items.of("zebra_puzzles", {"num_people": size, "num_characteristics": size})[seed]
+        question = item.question.replace(_ENDING, _SEC_ENDING)
+        return Puzzle(question, item.answer, question)
+
+    def wrong(self, puzzle: Puzzle, rng: random.Random) -> str:
+        size = Size(int(puzzle.question[0]), int(puzzle.question[2]))
+        while True:
+            answer = written(size, assignments(size)[rng.randrange(len(assignments(size)))])
+            if answer != puzzle.answer:
+                return answer
