@@ -227,3 +227,8 @@ def write_whole(path: Path, text: str) -> None:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, text.encode("utf-8", errors="replace"))
+
+
+def cache_root(folder: str | Path | None = None) -> Path:
+    """Where what can be made again is kept: `folder`, else `$ROLLWISE_CACHE`, else `~/.cache/rollwise`."""
+    return Path(folder or os.environ.get("ROLLWISE_CACHE") or Path.home() / ".cache" / "rollwise").expanduser()

@@ -10,7 +10,8 @@ from pathlib import Path
 import pytest
 
 from rollwise.errors import ConfigError
-from rollwise.models.cache import cache_root, cached
+from rollwise.models.cache import cached
+from rollwise.state import cache_root
 
 
 class _Builder:

@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -68,6 +69,15 @@ def test_what_a_call_leaves_behind_is_gone(evaluate: SandboxedFunction) -> None:
     begun = "__import__('subprocess').Popen(['sleep', '30']) and __import__('time').sleep(0.1)"
     assert evaluate(begun).reason == ""
     assert evaluate("__import__('subprocess').run(['sleep', '0']).returncode").value == 0
+
+
+def test_a_sandbox_outlives_the_threads_that_ask(evaluate: SandboxedFunction) -> None:
+    """The kernel ends it with the thread that started it."""
+    for _ in range(2):
+        asking = threading.Thread(target=evaluate, args=("1",))
+        asking.start()
+        asking.join()
+        assert [reply.value for reply in evaluate.map([["1 + 1"]] * 3)] == [2] * 3
 
 
 def test_endless_text_takes_its_seconds(sandbox: None) -> None:

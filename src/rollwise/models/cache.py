@@ -19,15 +19,11 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.models.loading import save_policy
 from rollwise.models.scratch import Scratch, clear_left_behind, kept_beside
+from rollwise.state import cache_root
 
 logger = logging.getLogger(__name__)
 
 _RECEIPT = "rollwise.json"
-
-
-def cache_root(folder: str | Path | None = None) -> Path:
-    """Where artefacts are kept: `folder`, else `$ROLLWISE_CACHE`, else `~/.cache/rollwise`."""
-    return Path(folder or os.environ.get("ROLLWISE_CACHE") or Path.home() / ".cache" / "rollwise").expanduser()
 
 
 def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Path], None]) -> Path:

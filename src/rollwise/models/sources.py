@@ -10,7 +10,7 @@ from rollwise.errors import ConfigError
 from rollwise.models.embedded import embedded_policy
 from rollwise.models.judging import judging_policy
 from rollwise.models.tool_policy import tool_policy
-from rollwise.tasks import Task, ToolTask, make_task, task_options
+from rollwise.tasks import TASKS, Task, ToolTask, make_task
 
 EMBEDDED = "embedded"
 """The `--model` that stands for the embedded policy."""
@@ -67,6 +67,7 @@ def task_for(model: str, name: str, options: Mapping[str, Any], *, own_prompts: 
         ConfigError: no task has that name or such an option.
     """
     given = {key: tuple(value) if isinstance(value, list) else value for key, value in options.items()}
-    if own_prompts and "style" in task_options(name) and not is_embedded(model):
-        given.setdefault("style", "tinyzero")
+    text_style = TASKS.find(name).text_style
+    if own_prompts and text_style and not is_embedded(model):
+        given.setdefault("style", text_style)
     return make_task(name, **given)

@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from queue import SimpleQueue
 from threading import Timer
+from types import MappingProxyType
 from typing import IO, Any, NamedTuple, cast
 
 from rollwise.errors import ConfigError
@@ -65,6 +66,7 @@ class SandboxedFunction:
         self.function, self.limits = function, limits or Limits()
         mounts = mounts_of([function.partition(":")[0].partition(".")[0], *packages])
         self._workers = [_Worker(function, mounts, self.limits) for _ in range(workers)]
+        self._owner = 0
         weakref.finalize(self, _close, self._workers)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Reply:
@@ -73,23 +75,28 @@ class SandboxedFunction:
         Raises:
             ConfigError: The function can't be imported in the sandbox.
         """
-        return self._workers[0].call(args, kwargs)
+        return self._pool().submit(self._call, args, kwargs).result()
 
     def map(self, calls: Sequence[Sequence[Any]]) -> list[Reply]:
         """Call the function for each tuple of arguments, on all workers; replies come in the order of `calls`."""
-        free: SimpleQueue[_Worker] = SimpleQueue()
-        for worker in self._workers:
-            free.put(worker)
+        return list(self._pool().map(self._call, calls))
 
-        def call(args: Sequence[Any]) -> Reply:
-            worker = free.get()
-            try:
-                return worker.call(args, {})
-            finally:
-                free.put(worker)
+    def _pool(self) -> ThreadPoolExecutor:
+        """Threads that live as long as this object: a sandbox ends with the thread that started it."""
+        if self._owner != os.getpid():  # a fork has none of its parent's threads
+            self._owner = os.getpid()
+            self._threads = ThreadPoolExecutor(len(self._workers))
+            self._free: SimpleQueue[_Worker] = SimpleQueue()
+            for worker in self._workers:
+                self._free.put(worker)
+        return self._threads
 
-        with ThreadPoolExecutor(len(self._workers)) as threads:
-            return list(threads.map(call, calls))
+    def _call(self, args: Sequence[Any], kwargs: Mapping[str, Any] = MappingProxyType({})) -> Reply:
+        worker = self._free.get()
+        try:
+            return worker.call(args, kwargs)
+        finally:
+            self._free.put(worker)
 
     def close(self) -> None:
         """End the sandboxes; a further call starts them again."""

@@ -50,6 +50,7 @@ class Task(Declared, ABC):
     Attributes:
         clean_first: Of the demonstrations of a warm start the share, the first, that are shown without errors. Above 0
             for a task whose answers are long enough that errors hide from a policy how they are found.
+        text_style: The value of the option `style` for a pretrained model, where none is given; "" for the default.
     """
 
     name: ClassVar[str]
@@ -57,6 +58,7 @@ class Task(Declared, ABC):
     reward_high: ClassVar[float] = 1.0
     solved_at: ClassVar[float] = 1.0
     clean_first: ClassVar[float] = 0.0
+    text_style: ClassVar[str] = ""
 
     def __init_subclass__(cls, *, name: str | None = None, **more: Any) -> None:
         """Register a task under `name`, for commands and configuration files."""

@@ -6,6 +6,7 @@ import itertools
 import logging
 import random
 from abc import abstractmethod
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Literal
@@ -15,7 +16,7 @@ from rollwise.errors import TaskError
 from rollwise.options import Range, Share, check_number, check_whole
 from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, completion_text
-from rollwise.tasks.seeding import distinct, in_share, in_turns, rng_for
+from rollwise.tasks.seeding import distinct, in_share, in_shares, rng_for
 from rollwise.tasks.tags import CLOSE, OPEN, extract_answer
 
 logger = logging.getLogger(__name__)
@@ -65,6 +66,8 @@ class LevelTask(Task):
     Raises:
         ConfigError: an option is out of its range.
     """
+
+    text_style: ClassVar[str] = "boxed"
 
     def __init__(
         self,
@@ -190,18 +193,16 @@ class LevelTask(Task):
         check_seed(seed)
         seen: set[str] = set()
         sources = {level: self._records_of(split, level, seed, seen) for level in dict.fromkeys(levels)}
-        found = list(itertools.islice(in_turns(sources, levels), n))
+        found = list(itertools.islice(in_shares(sources, Counter(levels)), n))
         if len(found) < n:
             logger.warning("asked for %d %s puzzles of %s, found only %d", n, split, self.name, len(found))
         return found
 
     def _records_of(self, split: str, level: int, seed: int, seen: set[str]) -> Iterator[dict[str, Any]]:
         rng = rng_for(seed, f"{self.name}/{split}/L{level}")
-        compact = self.style == "compact"
-        draws = (self.compact(level, rng) if compact else self.boxed(level, rng.getrandbits(31)) for _ in itertools.count())
-        wanted = split == "eval"
+        boxed, wanted = self.style == "boxed", split == "eval"
         for puzzle in distinct(
-            draws,
+            (self.boxed(level, rng.getrandbits(31)) if boxed else self.compact(level, rng) for _ in itertools.count()),
             key=lambda one: one.key,
             wanted=lambda one: self.held_out(one.key) is wanted,
             seen=seen,
@@ -209,7 +210,7 @@ class LevelTask(Task):
         ):
             yield {
                 "id": f"{self.name}:{puzzle.key}",
-                "prompt": puzzle.question if compact else _SEC.format(question=puzzle.question),
+                "prompt": _SEC.format(question=puzzle.question) if boxed else puzzle.question,
                 "category": f"L{level}",
                 "difficulty": float(level),
                 "answer": puzzle.answer,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import random
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import TypeVar
 
 from rollwise.rng import stream_generator
@@ -52,17 +52,18 @@ def distinct(
         yield item
 
 
-def in_turns(sources: Mapping[K, Iterator[T]], order: Sequence[K]) -> Iterator[T]:
-    """One item of each source in turn, in this order, until all are exhausted; a source named twice gives two a turn.
+def in_shares(sources: Mapping[K, Iterator[T]], weights: Mapping[K, float]) -> Iterator[T]:
+    """Items of the sources, by turns in proportion to their weights, until all are exhausted.
 
-    >>> "".join(in_turns({"a": iter("aa"), "b": iter("bbbb")}, "aba"))
-    'ababbb'
+    >>> "".join(in_shares({"a": iter("aaaa"), "b": iter("bb")}, {"a": 2, "b": 1}))
+    'aabaab'
     """
-    left = dict(sources)
-    while left:
-        for name in order:
-            if name in left:
-                try:
-                    yield next(left[name])
-                except StopIteration:
-                    del left[name]
+    given = dict.fromkeys(sources, 0)
+    while given:
+        name = min(given, key=lambda one: (given[one] + 1) / weights[one])
+        try:
+            yield next(sources[name])
+        except StopIteration:
+            del given[name]
+        else:
+            given[name] += 1

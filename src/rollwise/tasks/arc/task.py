@@ -11,7 +11,7 @@ from rollwise.tasks.gym.items import Items
 from rollwise.tasks.levels import LevelTask, Puzzle
 
 _EXAMPLES = 2
-LENGTHS = {1: 4, 2: 5, 3: 6, 4: 8}
+LENGTHS = {1: 4, 2: 5, 3: 6, 4: 7}
 SEC_LENGTHS = {1: 10, 2: 20, 3: 30, 4: 40}
 
 _ENDING = "Your final answer should be just the test output grid itself."
@@ -19,7 +19,7 @@ _SEC_ENDING = "Your final answer must be placed in \\boxed{} and should be just 
 
 
 class Arc1D(LevelTask, name="arc-1d"):
-    """Rows of cells; level 1 to 4 has rows of 4, 5, 6 and 8 cells, or of 10, 20, 30 and 40 in the style `boxed`.
+    """Rows of cells; level 1 to 4 has rows of 4, 5, 6 and 7 cells, or of 10, 20, 30 and 40 in the style `boxed`.
 
     A compact prompt shows the rule on two rows and asks for a third: `0330>0033;5000>0500;0700>`, answer
     `<answer>0070</answer>`. The examples leave one answer: no rule that fits them has another.

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from rollwise.errors import TaskError
 from rollwise.options import InnerShare, Share, check_number
@@ -64,6 +64,8 @@ class Countdown(Task, name="countdown"):
     >>> task.reward([record["prompt"]], ["<answer>1+1</answer>"], nums=[[1, 1]], target=[2])
     [1.0]
     """
+
+    text_style: ClassVar[str] = "tinyzero"
 
     def __init__(
         self,

@@ -74,18 +74,21 @@ def needed(size: Size, clues: list[str]) -> list[str]:
 
 
 def solutions(size: Size, clues: list[str]) -> list[str]:
-    """Every assignment that the clues leave, each as its values house by house.
+    """Every assignment that the clues leave, as `written`.
 
     >>> solutions(Size(2, 2), ["A2", "Ab"])
-    ['BaAb']
+    ['A2B1a1b2']
     """
-    fits = np.logical_and.reduce([satisfies(size, clue) for clue in clues])
-    return [written(size, houses) for houses in assignments(size)[fits]]
+    every = assignments(size)
+    fits = np.ones(len(every), dtype=bool)
+    for clue in clues:
+        fits &= satisfies(size, clue)
+    return [written(size, houses) for houses in every[fits]]
 
 
 def written(size: Size, houses: NDArray[np.int8]) -> str:
-    """An assignment as its values house by house, in each in the order of the characteristics."""
-    return "".join(size.values[at] for at in np.argsort(houses, kind="stable"))
+    """An assignment as each value with its house, in the order of the values."""
+    return "".join(f"{value}{house}" for value, house in zip(size.values, houses.tolist(), strict=True))
 
 
 def make(size: Size, rng: random.Random) -> tuple[list[str], str]:

@@ -22,19 +22,20 @@ _SEC_ENDING = (
 class Zebra(LevelTask, name="zebra"):
     """Zebra puzzles; levels 1 to 4 have 3 x 2, 3 x 3, 4 x 2 and 4 x 3 houses and characteristics.
 
-    A compact prompt is `3x2:Ab,a<B,c3=`: three houses, capitals and small letters; `A` and `b` live in one house, `a` is
-    directly left of `B`, `c` lives in house 3. Its answer lists who lives in each house: `<answer>CaBbAc</answer>` would
-    be one. `A~b` says that two are neighbours. Every clue is needed, and there is one answer.
+    A compact prompt is `3x2:Ab,a<B,c3=`: three houses, capitals and small letters; `A` and `b` live in one house, `a`
+    is directly left of `B`, `c` lives in house 3. `A~b` says that two are neighbours. The answer has each value with
+    its house, here `<answer>A1B3C2a2b1c3</answer>`. Every clue is needed, and one answer fits.
 
     In the style `boxed` the levels have 3 x 3 to 6 x 6, and the question is who lives in the first house.
 
     >>> task = Zebra()
     >>> record = task.train_records(1, seed=0)[0]
-    >>> task.reward([record["prompt"]] * 2, [f"<answer>{record['answer']}</answer>", "Aa"], answer=[record["answer"]] * 2)
-    [1.0, 0.0]
+    >>> task.reward([record["prompt"]], [f"<answer>{record['answer']}</answer>"], answer=[record["answer"]])
+    [1.0]
     """
 
-    answer_lengths: ClassVar[Mapping[int, int]] = {level: len(size.values) for level, size in SIZES.items()}
+    clean_first: ClassVar[float] = 1 / 3
+    answer_lengths: ClassVar[Mapping[int, int]] = {level: 2 * len(size.values) for level, size in SIZES.items()}
 
     def compact(self, level: int, rng: random.Random) -> Puzzle:
         size = SIZES[level]
