@@ -50,14 +50,13 @@ def true_clues(size: Size, houses: NDArray[np.int8], rng: random.Random) -> list
 
 def satisfies(size: Size, clue: str) -> NDArray[np.bool_]:
     """Which of all `assignments` a clue is true of, (N,)."""
-    every = assignments(size)
-    first, last = every[:, size.values.index(clue[0])], clue[-1]
+    every, last = assignments(size), clue[-1]
+    first = every[:, size.values.index(clue[0])]
     if last.isdigit():
-        return first == int(last)
+        return np.equal(first, int(last))
     difference = every[:, size.values.index(last)] - first
-    if len(clue) == 2:
-        return difference == 0
-    return difference == 1 if clue[1] == "<" else np.abs(difference) == 1
+    wanted = {"<": (1,), "~": (1, -1)}.get(clue[1], (0,))
+    return np.isin(difference, wanted)
 
 
 def needed(size: Size, clues: list[str]) -> list[str]:
@@ -92,10 +91,8 @@ def written(size: Size, houses: NDArray[np.int8]) -> str:
 
 
 def make(size: Size, rng: random.Random) -> tuple[list[str], str]:
-    """Clues in random order, and the assignment that they leave, as `written`."""
+    """Clues, and the assignment that they leave, as `written`."""
     houses = assignments(size)[rng.randrange(len(assignments(size)))]
     clues = true_clues(size, houses, rng)
     rng.shuffle(clues)
-    clues = needed(size, clues)
-    rng.shuffle(clues)
-    return clues, written(size, houses)
+    return needed(size, clues), written(size, houses)

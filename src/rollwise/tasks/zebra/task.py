@@ -10,7 +10,7 @@ from rollwise.tasks.gym.items import Items
 from rollwise.tasks.levels import LevelTask, Puzzle
 from rollwise.tasks.zebra.puzzles import Size, assignments, make, written
 
-SIZES = {1: Size(3, 2), 2: Size(3, 3), 3: Size(4, 2), 4: Size(4, 3)}
+SIZES = {1: Size(3, 1), 2: Size(4, 1), 3: Size(3, 2), 4: Size(4, 2)}
 SEC_SIZES = {1: 3, 2: 4, 3: 5, 4: 6}
 
 _ENDING = "Provide only the name of the person as your final answer."
@@ -20,7 +20,7 @@ _SEC_ENDING = (
 
 
 class Zebra(LevelTask, name="zebra"):
-    """Zebra puzzles; levels 1 to 4 have 3 x 2, 3 x 3, 4 x 2 and 4 x 3 houses and characteristics.
+    """Zebra puzzles; levels 1 to 4 have 3 x 1, 4 x 1, 3 x 2 and 4 x 2 houses and characteristics.
 
     A compact prompt is `3x2:Ab,a<B,c3=`: three houses, capitals and small letters; `A` and `b` live in one house, `a`
     is directly left of `B`, `c` lives in house 3. `A~b` says that two are neighbours. The answer has each value with
@@ -40,8 +40,8 @@ class Zebra(LevelTask, name="zebra"):
     def compact(self, level: int, rng: random.Random) -> Puzzle:
         size = SIZES[level]
         clues, answer = make(size, rng)
-        head = f"{size.houses}x{size.characteristics}:"
-        return Puzzle(f"{head}{','.join(clues)}=", answer, head + ",".join(sorted(clues)))
+        question = f"{size.houses}x{size.characteristics}:{','.join(sorted(clues))}="
+        return Puzzle(question, answer, question)
 
     def boxed(self, level: int, seed: int) -> Puzzle:
         size = SEC_SIZES[level]
