@@ -22,6 +22,7 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError
 from rollwise.estimators import (
     Adaptation,
+    BetaBelief,
     Conjugate,
     Features,
     References,
@@ -216,6 +217,10 @@ class BOTS(
                 source.settle(slots, rates, count)  # after the beliefs, which use the coefficient of the step before
         self.belief.settle(updated)
         self.new_round()
+
+    @property
+    def believes_beta(self) -> bool:
+        return isinstance(self.belief, BetaBelief)
 
     def posterior(self) -> tuple[np.ndarray, ...]:
         """The alpha and the beta of every prompt, (N,) each, with all outcomes so far.

@@ -17,7 +17,7 @@ from rollwise.pool import PromptPool
 class MaPP(
     BOTS,
     name="mapp",
-    paper="arXiv 2609.34990: its selection, not its posterior advantages",
+    paper="arXiv 2609.34990; its posterior advantages: `train --advantages posterior`",
     needs="nothing",
 ):
     """Draws prompts with probability proportional to that of a mixed group, by each prompt's own Beta belief.
@@ -27,7 +27,8 @@ class MaPP(
         alpha <- lambda alpha + (1 - lambda) alpha_0 + successes,   beta likewise with failures,
 
     and the score of a prompt is V = 1 - B(alpha + G, beta) / B(alpha, beta) - B(alpha, beta + G) / B(alpha, beta). G is
-    the `n_rollouts` of `ask`. The batch is drawn without replacement. The paper's advantages are not here.
+    the `n_rollouts` of `ask`. The batch is drawn without replacement. The paper's advantages are an option of the
+    trainers: `posterior_advantages=True`, `rollwise train --advantages posterior`.
 
     The source was read as a summary with the equations, without its table of settings. The defaults of `forgetting`,
     `prior` and `candidate_multiplier` are ours: MoPPS's for mathematics, and the whole pool.

@@ -31,6 +31,8 @@ class Option:
 
 
 def _advantages(config: TrainConfig) -> dict[str, Any]:
+    if config.advantages == "posterior":
+        raise ConfigError("verl has no posterior advantages: give 'centred' or 'std', or launch with --engine trl")
     if config.trainer == "rloo":
         if config.advantages == "std":
             raise ConfigError(

@@ -68,7 +68,7 @@ def trainer_arguments(config: TrainConfig, task: Task, folder: Path, *, begun: b
     implied = _implied(config, task, folder)
     if config.trainer == "grpo":
         implied |= environment_options(task)
-        implied["scale_rewards"] = "group" if config.advantages == "std" else "none"
+        implied["scale_rewards"] = "none" if config.advantages == "centred" else "group"
     else:
         implied["normalize_advantages"] = config.advantages == "std"
     kind = TRAINERS[config.trainer][1]

@@ -71,6 +71,8 @@ class TrainConfig(OwnData):
             this number of prompts has; it must divide prompts_per_step. All counts of steps are of optimiser steps.
         num_generations: Rollouts of each prompt; they are compared with one another.
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
+            "posterior": what "std" is expected to be by the method's belief about the prompt (MaPP); for rewards of 0
+            and 1, and the methods mapp, mopps and bots.
         learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
             a pretrained model, 3e-4 for the embedded one.
         warmup_steps: Steps over which the learning rate rises from 0.
@@ -129,7 +131,7 @@ class TrainConfig(OwnData):
     prompts_per_step: Count = 64
     mini_batch_prompts: Count | None = None
     num_generations: CountFromTwo = 8
-    advantages: Literal["centred", "std"] = "centred"
+    advantages: Literal["centred", "std", "posterior"] = "centred"
     learning_rate: PositiveShare = 3e-4
     warmup_steps: CountOrZero = 10
     temperature: Temperature = 1.0
@@ -193,7 +195,9 @@ class TrainConfig(OwnData):
 
     def check_parts(self) -> None:
         """Raise `ConfigError` for a wrong option of the method or the gate, before anything heavy is imported."""
-        make_curriculum(self.curriculum, **self.method_options())
+        curriculum = make_curriculum(self.curriculum, **self.method_options())
+        if self.advantages == "posterior":
+            checks.check_posterior(curriculum)
         if self.gate != NO_GATE:
             make_dynamic_sampling(self.gate, **self.gate_options)
 

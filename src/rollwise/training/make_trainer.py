@@ -56,6 +56,7 @@ def make_trainer(
         processing_class=tokenizer,
         curriculum=curriculum,
         gate=gate,
+        posterior_advantages=config.advantages == "posterior",
         probe_batch=config.probe_batch,
         max_judgment_length=config.max_judgment_length,
         failure_of=task.failure_of,

@@ -120,6 +120,15 @@ class Method(ABC):
         """The believed mean score of each of the slots and its standard deviation, (K,) each; None without a belief."""
         return None
 
+    @property
+    def believes_beta(self) -> bool:
+        """Whether it has a Beta belief about each prompt, which `posterior` gives."""
+        return False
+
+    def posterior(self) -> tuple[np.ndarray, ...]:
+        """The parameters of its belief about every prompt, (N,) each, with all outcomes so far; () without one."""
+        return ()
+
     def own_metrics(self) -> dict[str, float]:
         """Numbers of the method's own, for `metrics`."""
         return {}

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
+from rollwise.errors import ConfigError
 from rollwise.gates import DynamicSampling
 from rollwise.training.generation.advantages import (
     AdvantageKind,
     AdvantageScale,
     group_advantages,
+    posterior_advantages,
     prompt_weights,
     scale_advantages,
 )
@@ -31,6 +33,8 @@ class AdvantageMixin(TrlTrainer):
     """Whether groups may differ in size."""
     _weighs_prompts: bool
     """Whether every prompt weighs the same in the loss, whatever its number of rollouts."""
+    posterior: bool
+    """Whether MaPP's posterior advantages are trained on, in place of the trainer's own."""
 
     @property
     def _batch_scale(self) -> AdvantageScale:
@@ -50,6 +54,31 @@ class AdvantageMixin(TrlTrainer):
             given = group_advantages(self._advantage_kind, numbers, sizes)
         scaled = scale_advantages(self._batch_scale, given, numbers, sizes)
         return scaled * torch.tensor(prompt_weights(sizes), device=device) if self._weighs_prompts else scaled
+
+    def _posterior_advantages(
+        self, rewards: np.ndarray, told: np.ndarray, sizes: list[int], beliefs: np.ndarray
+    ) -> torch.Tensor:
+        """MaPP's advantages (N,) by the beliefs (P, 2) about the groups' prompts, with the rewards told (N,) in them.
+
+        Raises:
+            ConfigError: a reward that is neither 0 nor 1, or other rewards than those told.
+        """
+        known = rewards[~np.isnan(rewards)]
+        if (odd := known[(known != 0.0) & (known != 1.0)]).size:
+            raise ConfigError(
+                f"posterior advantages are for rewards of 0 and 1, got a reward of {odd[0]:g}; use a binary reward, or "
+                "the trainer's own advantages"
+            )
+        if not np.array_equal(rewards, told, equal_nan=True):
+            raise ConfigError(
+                "posterior advantages need one reward, and the rewards that are trained on are not those that say what "
+                "is solved; leave the other reward functions out, or use the trainer's own advantages"
+            )
+        device = self.accelerator.device
+        numbers = torch.tensor(rewards, device=device)
+        alpha, beta = torch.tensor(beliefs, device=device).unbind(dim=1)
+        found = posterior_advantages(numbers, alpha, beta, sizes).float()
+        return found * torch.tensor(prompt_weights(sizes), device=device) if self._weighs_prompts else found
 
     @property
     def _advantage_kind(self) -> AdvantageKind:

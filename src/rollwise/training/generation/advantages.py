@@ -42,23 +42,34 @@ def _of_one_size(kind: AdvantageKind, grouped: torch.Tensor) -> torch.Tensor:
     return torch.nan_to_num(advantages, nan=0.0)
 
 
-def posterior_advantages(rewards: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor, group: int) -> torch.Tensor:
+def posterior_advantages(rewards: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor, sizes: Sizes) -> torch.Tensor:
     """What GRPO's advantages (N,) are expected to be by a Beta belief about the prompt; MaPP, arXiv 2609.34990.
 
     A right rollout of a group with S right ones has sqrt((G-S) / S). How many of its peers are right is not taken from
     the group, but is Beta-binomial, by the belief without the rollout itself: a' = a - r, b' = b - 1 + r. For a wrong
-    one right and wrong change places, and the sign. No trainer of rollwise uses this yet.
+    one right and wrong change places, and the sign. A group of one has nothing to be compared with, and gets 0.
 
     Args:
         rewards: (N,), each 0 or 1; NaN where unscorable, which gets 0.
         alpha: (P,) of each prompt's belief, this group included.
         beta: (P,) likewise.
-        group: G, rollouts of one prompt, which stand together.
+        sizes: of the groups.
     """
+    advantages = torch.zeros(len(rewards), dtype=torch.float64, device=rewards.device)
+    groups = torch.full((len(alpha),), sizes) if isinstance(sizes, int) else torch.tensor(sizes)
+    for size, rows in _by_size(sizes, len(rewards), rewards.device):
+        own = (groups == size).to(rewards.device)
+        advantages[rows] = _posterior_of_one_size(rewards[rows], alpha[own], beta[own], size)
+    return advantages
+
+
+def _posterior_of_one_size(rewards: torch.Tensor, alpha: torch.Tensor, beta: torch.Tensor, group: int) -> torch.Tensor:
     right = rewards.view(-1, group, 1).double()
     a, b = alpha.view(-1, 1, 1) - right, beta.view(-1, 1, 1) - 1.0 + right
     own, other = torch.where(right == 1.0, a, b), torch.where(right == 1.0, b, a)
-    size = torch.arange(1, group, dtype=torch.float64)  # S: the rollout and its peers of the same kind
+    size = torch.arange(
+        1, group, dtype=torch.float64, device=rewards.device
+    )  # S: the rollout and its peers of the same kind
     ways = math.lgamma(group) - torch.lgamma(size) - torch.lgamma(group - size + 1.0)
     chance = torch.exp(ways + _log_beta(own + size - 1.0, other + group - size) - _log_beta(own, other))
     expected = (chance * torch.sqrt((group - size) / size)).sum(dim=2)

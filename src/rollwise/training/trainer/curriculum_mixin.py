@@ -61,6 +61,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         match_uniform: multiply all advantages by one number, so that their mean square is that of prompts drawn at
             random (lanes "uniform", "explore" and "rail-explore"), as far as the curriculum knows it; see `Contrast`.
             For a learning rate that was tuned with uniform sampling.
+        posterior_advantages: train on MaPP's posterior advantages: those that GRPO divides by the standard deviation, as
+            the curriculum's Beta belief about the prompt expects them. For rewards of 0 and 1, and for `MaPP`, `MoPPS`
+            and `BOTS`. What is logged and told as a group's advantages are the trainer's own.
         stop: texts with which a completion ends, besides the end of text; it keeps them.
         **kwargs: the trainer's.
 
@@ -88,6 +91,7 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         success: Success | None = None,
         failure_of: FailureOf | None = None,
         match_uniform: bool = False,
+        posterior_advantages: bool = False,
         stop: Sequence[str] = (),
         probe_batch: Count | None = None,
         max_judgment_length: Count | None = None,
@@ -101,6 +105,7 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         self._check_start(stop)
         self.curriculum, self._logs_all, self._id_column = curriculum, log == "all", id_column
         self.match_uniform, self.success = match_uniform, success_index(success, self, curriculum)
+        self.posterior = posterior_advantages
         self.failure_of, self.probe_batch, self.max_judgment_length = failure_of, probe_batch, max_judgment_length
         self._sample_by(gate_of(self, gate), group_observers)
         log_prompts(self, every=prompt_table_every)

@@ -9,7 +9,13 @@ import numpy as np
 
 from rollwise.curricula import Curriculum, JoinReport
 from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
-from rollwise.training.trainer.refusals import check_allocator, check_enough, check_launch, check_screening
+from rollwise.training.trainer.refusals import (
+    check_allocator,
+    check_enough,
+    check_launch,
+    check_posterior,
+    check_screening,
+)
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -27,6 +33,7 @@ class DatasetMixin(TrlTrainer):
     _screens: bool
     _allocates: bool
     _weighs_prompts: bool
+    posterior: bool
 
     def _check_start(self, stop: Sequence[str]) -> None:
         """Refuse processes that would each train alone, and a data set without prompts; end rollouts at `stop`."""
@@ -46,6 +53,8 @@ class DatasetMixin(TrlTrainer):
             check_screening(self)
         if curriculum.allocator is not None:
             check_allocator(self, curriculum.allocator)
+        if self.posterior:
+            check_posterior(self)
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))
         curriculum.follow(self.accelerator.unwrap_model(self.model), self._tokenizer, sharded=self._is_sharded())
         self._check_enough(self._on_main(self._bind))

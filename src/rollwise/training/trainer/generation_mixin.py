@@ -20,7 +20,7 @@ from rollwise.training.recording.phases import JUDGING
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
 from rollwise.training.trainer.rollout_mixin import RolloutMixin
 
-_PER_ROLLOUT = ("totals", "advantages")
+_PER_ROLLOUT = ("totals", "rewards", "advantages")
 _MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", "coverage", "effective_ratio"})
 """What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
@@ -78,10 +78,12 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
                 trainable += self._fulfil(order, generation)
         if self.curriculum.wants_answers:
             self._prepare_lessons(self._on_main(generation.lessons), judgments)
-        chosen, sizes, awaited = self._on_main(lambda: (*generation.rows(), generation.awaited()))
+        chosen, sizes, awaited, beliefs = self._on_main(
+            lambda: (*generation.rows(), generation.awaited(), generation.beliefs() if self.posterior else None)
+        )
         self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
-        return self._matched(self._merged(trainable, chosen, sizes))
+        return self._matched(self._merged(trainable, chosen, sizes, beliefs))
 
     def _matched(self, output: dict[str, Any]) -> dict[str, Any]:
         """With advantages whose mean square is that of prompts drawn at random, where that is wanted."""
@@ -113,9 +115,12 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
             self._screened.add(order, generation.step, calls)
         return [*(one.call for one in kept), *calls] if order.purpose == "train" else []
 
-    def _merged(self, calls: list[Call], rows: list[int], sizes: list[int]) -> dict[str, Any]:
+    def _merged(
+        self, calls: list[Call], rows: list[int], sizes: list[int], beliefs: np.ndarray | None
+    ) -> dict[str, Any]:
         """What this rank trains on: its share of the chosen `rows` of all calls and ranks, in groups of `sizes`."""
-        if len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards))):
+        as_made = len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards)))
+        if as_made and beliefs is None:
             return calls[0].output
         n = len(rows) // self.accelerator.num_processes
         share = slice(self.accelerator.process_index * n, (self.accelerator.process_index + 1) * n)
@@ -133,8 +138,11 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
             counted=any(COUNT in call.output for call in calls),
             multiple_of=getattr(self, "pad_to_multiple_of", None),
         )
-        totals, advantages = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
-        merged["advantages"] = self._advantages(totals, advantages, sizes)[share]
+        totals, told, own = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
+        if beliefs is None:
+            merged["advantages"] = self._advantages(totals, own, sizes)[share]
+        else:
+            merged["advantages"] = self._posterior_advantages(totals, told, sizes, beliefs)[share]
         return merged
 
     def _observe(self, generation: Generation) -> None:

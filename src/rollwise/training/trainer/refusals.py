@@ -14,6 +14,7 @@ from rollwise.allocators import Allocator
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Gate
+from rollwise.training.config_checks import check_posterior as has_beliefs
 
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
@@ -105,6 +106,20 @@ def check_allocator(trainer: Any, allocator: Allocator) -> None:
     gated = "a gate refills by groups of one size: train without a gate, or without the allocator"
     what = f"{type(trainer.curriculum).__name__} gives groups different sizes, by {type(allocator).__name__}"
     _refuse(what, {gated: trainer.gate is not None, **_not_by_several_calls(trainer)})
+
+
+def check_posterior(trainer: Any) -> None:
+    """Posterior advantages need a Beta belief about each prompt, and nothing that scales them afterwards."""
+    has_beliefs(trainer.curriculum)
+    reasons = {
+        'scale_rewards="batch" scales them again: use scale_rewards="group"': getattr(trainer, "scale_rewards", "")
+        == "batch",
+        "normalize_advantages scales them again: use normalize_advantages=False": bool(
+            getattr(trainer, "normalize_advantages", False)
+        ),
+        **_not_by_several_calls(trainer),
+    }
+    _refuse("posterior advantages are computed by group, of rewards of 0 and 1", reasons)
 
 
 def check_screening(trainer: Any) -> None:

@@ -50,7 +50,7 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
         ):
             output: dict[str, Any] = super()._generate_and_score_completions(bound)
         captured = self._require_feedback(bound_prompts)
-        if self.gate is not None or self._screens or self._allocates:
+        if self.gate is not None or self._screens or self._allocates or self.posterior:
             check_mergeable(output)
         labels = None
         if self.failure_of is not None:
