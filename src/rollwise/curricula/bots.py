@@ -218,9 +218,9 @@ class BOTS(
         self.belief.settle(updated)
         self.new_round()
 
-    @property
-    def believes_beta(self) -> bool:
-        return isinstance(self.belief, BetaBelief)
+    def need_beta_belief(self) -> None:
+        if not isinstance(self.belief, BetaBelief):
+            super().need_beta_belief()
 
     def posterior(self) -> tuple[np.ndarray, ...]:
         """The alpha and the beta of every prompt, (N,) each, with all outcomes so far.

@@ -197,7 +197,7 @@ class TrainConfig(OwnData):
         """Raise `ConfigError` for a wrong option of the method or the gate, before anything heavy is imported."""
         curriculum = make_curriculum(self.curriculum, **self.method_options())
         if self.advantages == "posterior":
-            checks.check_posterior(curriculum)
+            curriculum.need_beta_belief()
         if self.gate != NO_GATE:
             make_dynamic_sampling(self.gate, **self.gate_options)
 

@@ -8,7 +8,6 @@ from rollwise.errors import ConfigError
 from rollwise.sampling.config import SELECTION
 
 if TYPE_CHECKING:
-    from rollwise.curricula import Curriculum
     from rollwise.training.config import TrainConfig
 
 NONE = "none"
@@ -26,15 +25,6 @@ def check_choices(config: TrainConfig) -> None:
         raise ConfigError(f"gate_options {config.gate_options!r} are given but no gate; add for example gate 'mixed'")
     if given := sorted({"seed", "reward_spec"} & config.curriculum_options.keys()):
         raise ConfigError(f"curriculum_options can't have {given[0]!r}: it is the run's own; leave it out")
-
-
-def check_posterior(curriculum: Curriculum) -> None:
-    """Whether the curriculum has the beliefs that posterior advantages are computed by."""
-    if not curriculum.believes_beta:
-        raise ConfigError(
-            f"posterior advantages need a curriculum with a Beta belief about each prompt, and "
-            f"{type(curriculum).__name__} has none; use MaPP, MoPPS or BOTS, or other advantages"
-        )
 
 
 def check_evaluations(config: TrainConfig) -> None:

@@ -76,6 +76,6 @@ def test_a_method_without_a_beta_belief_is_refused(tmp_path: Path) -> None:
 def test_the_beliefs_include_the_outcomes_of_this_step() -> None:
     mapp = rw.MaPP(rw.PromptPool(ids=["a"]), seed=0)
     mapp.tell([rw.Outcome(t.id, [1, 1, 0]) for t in mapp.ask(1)])
-    assert mapp.believes_beta
     assert np.stack(mapp.posterior()).tolist() == [[3.0], [2.0]]
-    assert not rw.BOTS(belief="gaussian").believes_beta
+    with pytest.raises(rw.ConfigError, match="BOTS has none"):
+        rw.BOTS(belief="gaussian").need_beta_belief()

@@ -14,6 +14,7 @@ from rollwise.allocators import Allocator
 from rollwise.columns import Columns
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
+from rollwise.errors import ConfigError
 from rollwise.rng import RngStreams
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import LearnsFrom
@@ -120,10 +121,12 @@ class Method(ABC):
         """The believed mean score of each of the slots and its standard deviation, (K,) each; None without a belief."""
         return None
 
-    @property
-    def believes_beta(self) -> bool:
-        """Whether it has a Beta belief about each prompt, which `posterior` gives."""
-        return False
+    def need_beta_belief(self) -> None:
+        """Raise `ConfigError` unless it has a Beta belief about each prompt, which `posterior` gives."""
+        raise ConfigError(
+            f"posterior advantages need a curriculum with a Beta belief about each prompt, and {type(self).__name__} "
+            "has none; use MaPP, MoPPS or BOTS, or other advantages"
+        )
 
     def posterior(self) -> tuple[np.ndarray, ...]:
         """The parameters of its belief about every prompt, (N,) each, with all outcomes so far; () without one."""

@@ -67,9 +67,7 @@ def _posterior_of_one_size(rewards: torch.Tensor, alpha: torch.Tensor, beta: tor
     right = rewards.view(-1, group, 1).double()
     a, b = alpha.view(-1, 1, 1) - right, beta.view(-1, 1, 1) - 1.0 + right
     own, other = torch.where(right == 1.0, a, b), torch.where(right == 1.0, b, a)
-    size = torch.arange(
-        1, group, dtype=torch.float64, device=rewards.device
-    )  # S: the rollout and its peers of the same kind
+    size = torch.arange(1, group, dtype=torch.float64, device=rewards.device)  # S: the rollout and its like peers
     ways = math.lgamma(group) - torch.lgamma(size) - torch.lgamma(group - size + 1.0)
     chance = torch.exp(ways + _log_beta(own + size - 1.0, other + group - size) - _log_beta(own, other))
     expected = (chance * torch.sqrt((group - size) / size)).sum(dim=2)

@@ -17,7 +17,7 @@ from rollwise.training.generation.groups import Groups
 from rollwise.training.recording.recorder import Recorder, RunPath, log_prompts
 from rollwise.training.trainer.checkpoint_mixin import CheckpointMixin
 from rollwise.training.trainer.dataset_mixin import DatasetMixin
-from rollwise.training.trainer.generation_mixin import GenerationMixin, NoOpAlarm
+from rollwise.training.trainer.generation_mixin import GenerationMixin
 from rollwise.training.trainer.refusals import check_hooks, curriculum_of, gate_of
 from rollwise.training.trainer.rollout_mixin import FailureOf
 from rollwise.training.trainer.stopping import StopMixin
@@ -61,9 +61,9 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         match_uniform: multiply all advantages by one number, so that their mean square is that of prompts drawn at
             random (lanes "uniform", "explore" and "rail-explore"), as far as the curriculum knows it; see `Contrast`.
             For a learning rate that was tuned with uniform sampling.
-        posterior_advantages: train on MaPP's posterior advantages: those that GRPO divides by the standard deviation, as
-            the curriculum's Beta belief about the prompt expects them. For rewards of 0 and 1, and for `MaPP`, `MoPPS`
-            and `BOTS`. What is logged and told as a group's advantages are the trainer's own.
+        posterior_advantages: train on MaPP's posterior advantages: those of GRPO with `scale_rewards="group"`, as the
+            curriculum's Beta belief about the prompt expects them. For rewards of 0 and 1, and for `MaPP`, `MoPPS` and
+            `BOTS`. What is logged and told as a group's advantages are the trainer's own.
         stop: texts with which a completion ends, besides the end of text; it keeps them.
         **kwargs: the trainer's.
 
@@ -104,15 +104,14 @@ class CurriculumMixin(GenerationMixin, StopMixin, DatasetMixin, CheckpointMixin,
         super().__init__(*args, **kwargs)
         self._check_start(stop)
         self.curriculum, self._logs_all, self._id_column = curriculum, log == "all", id_column
-        self.match_uniform, self.success = match_uniform, success_index(success, self, curriculum)
-        self.posterior = posterior_advantages
-        self.failure_of, self.probe_batch, self.max_judgment_length = failure_of, probe_batch, max_judgment_length
+        self.failure_of, self.posterior, self.probe_batch = failure_of, posterior_advantages, probe_batch
+        self.max_judgment_length, self.match_uniform = max_judgment_length, match_uniform
+        self.success = success_index(success, self, curriculum)
         self._sample_by(gate_of(self, gate), group_observers)
         log_prompts(self, every=prompt_table_every)
         self._evaluate_by(eval_aggregate, eval_temperature)
         self._save_by(keep_best)
         self._begin(curriculum)
-        self.add_callback(NoOpAlarm(self))
         if run is not None:
             Recorder(run, judgments_per_step=judgments_per_step).attach(self)
 

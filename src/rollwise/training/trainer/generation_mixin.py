@@ -45,6 +45,7 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         self._sampling = gate or DynamicSampling(Everything(), max_rounds=1)
         self._judge_batches, self._screened = [], Screened()
         self._generations = self._clock = 0
+        self.add_callback(NoOpAlarm(self))
 
     def _generate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """What this rank trains on: probed, asked, rolled out and told."""
@@ -78,10 +79,10 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
                 trainable += self._fulfil(order, generation)
         if self.curriculum.wants_answers:
             self._prepare_lessons(self._on_main(generation.lessons), judgments)
-        chosen, sizes, awaited, beliefs = self._on_main(
-            lambda: (*generation.rows(), generation.awaited(), generation.beliefs() if self.posterior else None)
+        chosen, sizes, beliefs = self._on_main(
+            lambda: (*generation.rows(), generation.beliefs() if self.posterior else None)
         )
-        self._screened.retain(awaited)
+        self._screened.retain(self._on_main(generation.awaited))
         self._on_main(lambda: self._observe(generation))
         return self._matched(self._merged(trainable, chosen, sizes, beliefs))
 

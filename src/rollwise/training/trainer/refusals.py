@@ -14,7 +14,6 @@ from rollwise.allocators import Allocator
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Gate
-from rollwise.training.config_checks import check_posterior as has_beliefs
 
 _HOOKS = {
     "_generate_and_score_completions": ["self", "inputs"],
@@ -110,7 +109,7 @@ def check_allocator(trainer: Any, allocator: Allocator) -> None:
 
 def check_posterior(trainer: Any) -> None:
     """Posterior advantages need a Beta belief about each prompt, and nothing that scales them afterwards."""
-    has_beliefs(trainer.curriculum)
+    trainer.curriculum.need_beta_belief()
     reasons = {
         'scale_rewards="batch" scales them again: use scale_rewards="group"': getattr(trainer, "scale_rewards", "")
         == "batch",
