@@ -23,6 +23,7 @@ from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.rotation import Ordered, Uniform
 from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.gaussian_target import GaussianTarget
+from rollwise.curricula.gps import GPS
 from rollwise.curricula.greso import GRESO
 from rollwise.curricula.mapp import MaPP
 from rollwise.curricula.metis import METIS
@@ -115,6 +116,7 @@ __all__ = [
     "DOTS",
     "DPS",
     "DUMP",
+    "GPS",
     "GRESO",
     "LILO",
     "METIS",

@@ -8,12 +8,13 @@ from typing import Any, Unpack
 
 import numpy as np
 
+from rollwise.curricula.families.diversity import Diversity
 from rollwise.curricula.families.ranked import Believing
 from rollwise.curricula.families.strata import check_columns, columns_to_group_by, group_prompts
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import Rails
-from rollwise.errors import StateError
+from rollwise.errors import ConfigError, StateError
 from rollwise.estimators import PooledBelief
 from rollwise.options import Count, Share, Weight
 from rollwise.pool import PromptPool
@@ -73,6 +74,8 @@ class EmpiricalBayes(
         pass_below: groups below this share of the best group's score offer untried prompts less often; 0: as often.
         strata: number of quantiles that a column of fractions is divided into (reference pass rates by their mean).
         clusters: number of clusters that a column of vectors is divided into.
+        diversity: lambda, added to a score for each unit of mean cosine distance to the batch so far and to the batches
+            before, by `embedding`; see `Diversity`. 0, the default: `embedding` is not needed.
 
     >>> pool = PromptPool(ids=["a", "b", "c", "d"], columns={"category": ["sums", "sums", "proofs", "proofs"]})
     >>> curriculum = EmpiricalBayes(pool, seed=0, rails=None)
@@ -84,6 +87,7 @@ class EmpiricalBayes(
     """
 
     default_rails = Rails()
+    saved_if_set = frozenset({"diversity"})
     belief: PooledBelief
 
     def __init__(
@@ -102,11 +106,14 @@ class EmpiricalBayes(
         pass_below: Share = 0.5,
         strata: Count = 5,
         clusters: Count = 20,
+        diversity: Weight = 0.0,
         **core: Unpack[CoreOptions],
     ) -> None:
         self.category = check_columns(category)
         self.optimism, self.overlap, self.pass_below = optimism, overlap, pass_below
-        self.strata, self.clusters = strata, clusters
+        self.strata, self.clusters, self.diversity = strata, clusters, diversity
+        if diversity and candidate_multiplier is None:
+            raise ConfigError(f"diversity {diversity} is among candidates: give a candidate_multiplier, as 8, not None")
         self.belief = PooledBelief(
             forgetting=forgetting, renewal=renewal, drift=drift, memory=memory, borrowed=borrowed
         )
@@ -123,6 +130,7 @@ class EmpiricalBayes(
     def build(self) -> None:
         super().build()
         self._divide({})
+        self.diverse = Diversity(self.pool, type(self).__name__, weight=self.diversity) if self.diversity else None
         self._turns: tuple[Any, np.ndarray] | None = None
         self.step_size = 0  # prompts of the round before, or of this round's first ask
 
@@ -190,6 +198,13 @@ class EmpiricalBayes(
             place += self.asked_of[group]
         return np.asarray(scores * added_by(place, self.overlap / max(self.step_size, 1)))
 
+    def arrange(self, candidates: np.ndarray, keys: np.ndarray, k: int) -> np.ndarray:
+        if self.diverse is None:
+            return super().arrange(candidates, keys, k)
+        order = np.lexsort((self._chance(candidates), -keys))
+        first = self.diverse.choose(candidates[order], keys[order], k)
+        return np.concatenate([candidates[order[first]], candidates[np.delete(order, first)]])
+
     def select(self, k: int) -> Picks:
         if not self.asked_of.any():
             self.step_size = max(self.step_size, k)
@@ -208,6 +223,8 @@ class EmpiricalBayes(
 
     def end_step(self) -> None:
         self.belief.forget_and_learn()
+        if self.diverse is not None:
+            self.diverse.end_step()
         self.new_round()
 
     # ---- looking inside, saving ----
@@ -232,7 +249,8 @@ class EmpiricalBayes(
         limits = {column: encode_array(array) for column, array in self.limits.items()}
         division = [self.divided_by, self.strata, self.clusters]
         own = {"divided_by": division, "limits": limits, "asked_of": asked, "step_size": self.step_size}
-        return {**super().own_state(), **own}
+        spread = {} if self.diverse is None else {"diversity": self.diverse.state()}
+        return {**super().own_state(), **own, **spread}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         division = [self.divided_by, self.strata, self.clusters]
@@ -246,6 +264,8 @@ class EmpiricalBayes(
         asked = state.get("asked_of", {})
         self.asked_of[:] = [asked.get(name, 0) for name in self.groups]
         self.step_size = int(state.get("step_size", 0))
+        if self.diverse is not None and "diversity" in state:
+            self.diverse.load(state["diversity"])
         super().load_own_state(state, added)
 
 

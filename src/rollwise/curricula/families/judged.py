@@ -115,10 +115,12 @@ class Judged(JudgeHolder, Curriculum):
             self.drawn_at, self.drawn, self.taken = self.step, 0, 0
             self.columns["candidate"][:] = IDLE
             self.columns["prediction"][:] = np.nan
-        others = np.flatnonzero(self.free & (self.columns["candidate"] == IDLE))
-        here = int(np.count_nonzero(self.free)) - len(others)
+        out = np.flatnonzero(~(self.free & (self.columns["candidate"] == IDLE)))  # few: no list of all the others
+        others = len(self.free) - len(out)
+        here = int(np.count_nonzero(self.free)) - others
         wanted = max(self.candidate_multiplier * (self.taken + k) - self.drawn, k - here)
-        chosen = self.rng["candidates"].choice(others, size=max(0, min(wanted, len(others))), replace=False)
+        drawn = self.rng["candidates"].choice(others, size=max(0, min(wanted, others)), replace=False)
+        chosen = drawn + np.searchsorted(out - np.arange(len(out)), drawn, side="right")  # the drawn-th of the others
         self.columns["candidate"][chosen] = WAITS
         self.drawn += len(chosen)
 
@@ -170,10 +172,14 @@ class Judged(JudgeHolder, Curriculum):
         by_chance = self.rng["explore"].choice(candidates, size=n, replace=False)
         others = np.setdiff1d(candidates, by_chance)
         scores = self.scores(self.ranked_by(others))
-        best = others[np.lexsort((self.ties_now(others), -scores))[: k - n]]
+        best = self.best_of(others, scores, k - n)
         self.taken += k
         self.columns["candidate"][best] = self.columns["candidate"][by_chance] = IDLE
         return Picks.join([self._picks(best, "judged", "unjudged"), self._picks(by_chance, "explore", "explore")])
+
+    def best_of(self, slots: np.ndarray, scores: np.ndarray, k: int) -> np.ndarray:
+        """The best `k` candidates (k,) of the slots (K,), by their scores (K,)."""
+        return np.asarray(slots[np.lexsort((self.ties_now(slots), -scores))[:k]])
 
     def _picks(self, slots: np.ndarray, lane: str, without: str) -> Picks:
         """Slots with their predictions; slots without one have the lane `without`."""

@@ -88,9 +88,13 @@ class Ranked(Curriculum):
         candidates = self.next_candidates(k * self.candidate_multiplier)
         self.drawn_at = self.present(self.temperature)
         keys = self._keys(candidates, self.scores(candidates))
-        ranked = self._sorted(candidates, self._ascending(keys))
+        ranked = self.arrange(candidates, keys, k)
         self._requeue(ranked[k:])
         return ranked[:k]
+
+    def arrange(self, candidates: np.ndarray, keys: np.ndarray, k: int) -> np.ndarray:
+        """The candidates (K,) with the `k` that are taken first; by their keys (K,), the greatest first."""
+        return self._sorted(candidates, self._ascending(keys))
 
     def next_candidates(self, n: int) -> np.ndarray:
         """Take up to n slots out of the rotation, those whose turn it is, (K,)."""
