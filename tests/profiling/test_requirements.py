@@ -31,6 +31,7 @@ def test_every_method_has_a_line() -> None:
         "embedding-judge",
         "frontier",
         "gaussian-target",
+        "gps",
         "nested",
         "ordered",
         "pac",

@@ -71,7 +71,7 @@ class DPS(
         pool: any prompts.
         forgetting: 1 - lambda. Countdown: 0.5.
         candidate_multiplier: candidates for each prompt asked for, of a random rotation; None: the whole pool.
-        prior: alpha_0, the same for each transition.
+        transition_prior: alpha_0, the same for each transition.
 
     >>> dps = DPS(PromptPool(ids=["a", "b", "c"]))
     >>> from rollwise.tickets.outcome import Outcome
@@ -90,10 +90,10 @@ class DPS(
         *,
         forgetting: Share = 0.3,
         candidate_multiplier: Count | None = 32,
-        prior: Positive = 1.0,
+        transition_prior: Positive = 1.0,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.forgetting, self.prior = forgetting, prior
+        self.forgetting, self.prior = forgetting, transition_prior
         self.columns_spec = {
             "row": (np.int64, -1),  # of the table of prompts whose belief is not uniform
             "shown_state": (np.int8, -1),  # of this step
