@@ -153,6 +153,17 @@ def test_lora_by_torchrun_goes_on_from_its_checkpoint_on_any_number_of_ranks(two
     assert adapters[1] != adapters[2]  # other random numbers
 
 
+@pytest.mark.slow
+def test_ranks_agree_when_to_evaluate_by_tokens_and_at_the_end(two_processes: Folder) -> None:
+    folder = two_processes("command")
+    for name in ("straight", "on-2"):
+        lines = [json.loads(line) for line in (folder / name / "metrics.jsonl").read_text().splitlines()]
+        tokens = [line["tokens"] for line in lines]
+        due = {i for i in range(1, len(tokens)) if tokens[i] // 60 > tokens[i - 1] // 60}
+        assert {i for i, line in enumerate(lines) if "eval/pass@1" in line} == {0, len(lines) - 1} | due
+        assert [i for i, line in enumerate(lines) if "end/pass@3" in line] == [len(lines) - 1]
+
+
 # ---- launches that are none ----
 
 
