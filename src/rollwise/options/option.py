@@ -12,7 +12,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.options.checks import Filled, Range
+from rollwise.options.checks import Filled, Range, check_text
 from rollwise.options.schedule import Schedule
 
 Number = Annotated[float, Range()]
@@ -187,4 +187,7 @@ class Option:
                 return kind.take(value)
             except ConfigError:
                 continue
+        if isinstance(value, Mapping) and any(get_origin(base) is dict for base in bases):
+            for key in value:
+                check_text(f"a name in {self.name}", key)
         raise ConfigError(f"{self.name} must be {self.describe()}, got {value!r}")
