@@ -75,6 +75,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--dry_run", type=bool, help="true: show the first prompts, their rewards and the cost; write nothing"
     )
+    parser.add_argument("--wanted", type=float, help="say how many seeds this difference in score needs")
     parser.add_argument("--report_only", action="store_true", help="train nothing; report what is there")
     return parser
 
@@ -153,7 +154,8 @@ def run(options: Namespace) -> int:
     from rollwise.reports.comparison.formats import format_table
     from rollwise.reports.comparison.report import compare_set, write_results
 
-    comparison = compare_set(read_comparison(folder))
+    wanted = options.get("wanted")
+    comparison = compare_set(read_comparison(folder), () if wanted is None else (wanted,))
     page = write_results(comparison, folder)
     make_console().print(format_table(comparison))
     say(f"report: {page}\n")

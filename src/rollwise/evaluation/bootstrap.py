@@ -7,6 +7,7 @@ and 93 % for 20. For 3 seeds it is their range, which leaves out 0 in a quarter 
 
 from __future__ import annotations
 
+import functools
 import itertools
 import math
 from dataclasses import dataclass
@@ -30,7 +31,12 @@ class Interval:
     low: float
     high: float
 
+    def turned(self) -> Interval:
+        """The interval of the value with its sign turned."""
+        return Interval(-self.high, -self.low)
 
+
+@functools.lru_cache(maxsize=16)
 def resample_weights(n: int, *, resamples: int, seed: int) -> FloatArray:
     """How much each of n seeds counts in each resample, (R, n); rows sum to 1.
 
@@ -44,7 +50,9 @@ def resample_weights(n: int, *, resamples: int, seed: int) -> FloatArray:
         drawn = np.array(list(itertools.product(range(n), repeat=n)), dtype=np.int64)
     else:
         drawn = np.random.default_rng([seed, n]).integers(n, size=(resamples, n))
-    return np.stack([(drawn == i).mean(axis=1) for i in range(n)], axis=1)
+    weights = np.stack([(drawn == i).mean(axis=1) for i in range(n)], axis=1)
+    weights.flags.writeable = False  # kept for the next call
+    return weights
 
 
 def percentile_interval(values: FloatArray, *, level: float = LEVEL) -> Interval | None:

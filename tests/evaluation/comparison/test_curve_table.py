@@ -13,9 +13,9 @@ from made_runs import write_sets_comparison
 from rollwise.errors import StateFileError
 from rollwise.evaluation.comparison.curve_table import read_curves
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.cells import Table
 from rollwise.reports.comparison.report import compare_set
 from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.reports.comparison.words.cells import Table
 from rollwise.runs.sets import read_comparison
 
 GAINS = {"uniform": 0.2, "oracle": 0.4, "bots": 0.3}

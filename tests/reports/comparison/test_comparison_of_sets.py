@@ -20,9 +20,9 @@ from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.formats import format_markdown, format_table
 from rollwise.reports.comparison.page_tables import runs_section
 from rollwise.reports.comparison.report import compare_set, write_comparison
-from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.comparison.set_tables import MOST_CATEGORIES, category_tables, set_relative_tables, set_tables
 from rollwise.reports.comparison.tables import all_tables
+from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.runs.evaluations import read_evaluations
 from rollwise.runs.sets import read_comparison
 

@@ -24,7 +24,7 @@ from rollwise.reports.comparison.figures import build_figures
 from rollwise.reports.comparison.formats import format_markdown, format_table
 from rollwise.reports.comparison.page_tables import runs_section, starts_text
 from rollwise.reports.comparison.report import compare_set, write_comparison, write_run_comparison
-from rollwise.reports.comparison.sentences import verdict
+from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.figure_files import save_figure
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.reading import RunData
@@ -137,7 +137,8 @@ def read_page(path: Path) -> Page:
 def test_the_page_says_first_whether_it_helped(whole: Path) -> None:
     page = read_page(whole / "report.html")
     answer = page.data.index("Did it help?")
-    assert page.data[answer + 1].startswith("It helped, with bots: after ")
+    assert page.data[answer + 1].startswith("It may have helped, with bots: after ")
+    assert "But 5 seeds are too few for a verdict, which needs 8, and 5 seeds all" in page.data[answer + 1]
     assert "better in 5 of 5" in page.data[answer + 1]
     for text in ["the limit of the frontier idea, not of learning", "share of oracle's gain",
                  "Time to baseline (TTB) and best so far (BSF) in rollouts",
@@ -185,7 +186,7 @@ def test_the_same_runs_give_the_same_files_elsewhere_too(whole: Path, tmp_path: 
 
 def test_every_row_of_a_table_is_as_long_as_its_head(whole: Path) -> None:
     tables = re.findall(r"<table class=\"sorted\">(.*?)</table>", (whole / "report.html").read_text(), flags=re.DOTALL)
-    assert len(tables) == 9  # results, four axes, reached, cost, speed, runs
+    assert len(tables) == 12  # results, ranks, pairs, seeds needed, four axes, reached, cost, speed, runs
     for table in tables:
         head, *rows = (len(re.findall(r"<t[hd][ >]", row)) for row in re.findall(r"<tr[ >].*?</tr>", table))
         assert rows
@@ -316,7 +317,8 @@ def test_names_are_escaped(tmp_path: Path) -> None:
 def test_any_runs_with_a_baseline_of_choice(tmp_path: Path) -> None:
     paths = [write_method(tmp_path / f"{m}{s}", m, s, g) for m, g in (("sec", 0.2), ("bots", 0.3)) for s in range(3)]
     answer = verdict(compare_set(group_runs(paths, baseline="bots")))[0]
-    assert answer.startswith("It did not help: even the best, sec, is worse than bots")
+    assert answer.startswith("It may have hurt, even with the best, sec: after ")
+    assert "But 3 seeds are too few for a verdict, which needs 8" in answer
     with pytest.raises(ConfigError, match="baseline 'x' is none"):
         write_run_comparison(paths, tmp_path / "other", baseline="x")
     assert not (tmp_path / "other").exists()
@@ -329,7 +331,7 @@ def test_the_terminals_table_fits(whole: Path) -> None:
     console.print(format_table(comparison))
     shown = console.export_text()
     assert max(map(len, shown.splitlines())) <= 80
-    assert shown.startswith("It helped, with bots")
+    assert shown.startswith("It may have helped, with bots")
     row = next(line for line in shown.splitlines() if line.strip().startswith("bots  "))
     difference = comparison.method("bots").axes["tokens"].score.difference
     assert difference is not None
@@ -358,11 +360,11 @@ def write_uneven(folder: Path, counts: dict[str, int], gains: dict[str, float]) 
 
 def test_the_answer_is_about_what_enough_seeds_show(tmp_path: Path) -> None:
     gains = {"uniform": 0.2, "sure": 0.3, "new": 0.4}
-    said = verdict(write_uneven(tmp_path / "one", {"uniform": 5, "sure": 5, "new": 1}, gains))
+    said = verdict(write_uneven(tmp_path / "one", {"uniform": 8, "sure": 8, "new": 1}, gains))
     assert said[0].startswith("It helped, with sure")
     assert re.match(r"new has a greater mean than sure, \+0\.1\d\d, and is less sure \(1 paired seed\)\.", said[1])
     assert any(line.startswith("sure reaches uniform's best score") for line in said)
-    three = verdict(write_uneven(tmp_path / "three", {"uniform": 5, "sure": 5, "new": 3}, gains))
+    three = verdict(write_uneven(tmp_path / "three", {"uniform": 8, "sure": 8, "new": 3}, gains))
     assert three[0].startswith("It helped, with sure")
     assert "less sure (3 paired seeds)" in three[1]
     few = verdict(write_uneven(tmp_path / "few", {"uniform": 3, "sure": 3, "new": 1}, gains))
@@ -371,9 +373,9 @@ def test_the_answer_is_about_what_enough_seeds_show(tmp_path: Path) -> None:
 
 def test_scores_of_different_things_are_no_help(tmp_path: Path) -> None:
     paths = [
-        write_method(tmp_path / f"{m}{s}", m, s, g) for m, g in (("uniform", 0.2), ("bots", 0.4)) for s in range(5)
+        write_method(tmp_path / f"{m}{s}", m, s, g) for m, g in (("uniform", 0.2), ("bots", 0.4)) for s in range(8)
     ]
-    for path in paths[5:]:
+    for path in paths[8:]:
         config = json.loads((path / "config.yaml").read_text())
         (path / "config.yaml").write_text(json.dumps({**config, "task": "easier"}))
     said = verdict(compare_set(group_runs(paths)))

@@ -9,8 +9,9 @@ from made_runs import lines, write_runs
 
 from rollwise.evaluation import Comparison, compare_runs
 from rollwise.reports.comparison.formats import format_markdown
-from rollwise.reports.comparison.places import places, rank_sentences
-from rollwise.reports.comparison.sentences import amount, verdict
+from rollwise.reports.comparison.words.places import places, rank_sentences
+from rollwise.reports.comparison.words.sentences import amount
+from rollwise.reports.comparison.words.verdict import verdict
 
 
 def spending(scores: tuple[float, ...], flops: float | None) -> list[dict[str, Any]]:

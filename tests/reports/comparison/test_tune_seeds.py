@@ -10,7 +10,7 @@ from made_runs import lines, write_run
 from rollwise.errors import ConfigError
 from rollwise.reports.comparison.formats import format_markdown, format_table
 from rollwise.reports.comparison.report import compare_set, write_comparison
-from rollwise.reports.comparison.sentences import verdict
+from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.runs.sets import read_comparison
 from rollwise.watching.targets import planned_runs
 

@@ -26,6 +26,7 @@ from rollwise.evaluation.comparison.measured import MeasuredRun
 from rollwise.evaluation.comparison.methods import Methods
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.comparison.signals import method_signals
+from rollwise.evaluation.comparison.statistics import WANTED, statistics_of
 from rollwise.evaluation.named_sets import aggregate_name, set_column, set_names
 from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_scores, score_measures
 from rollwise.runs.sets import Problem
@@ -46,6 +47,7 @@ def compare_runs(
     seed: int = 0,
     problems: Sequence[Problem] = (),
     name: str = "comparison",
+    wanted: Sequence[float] = (),
 ) -> Comparison:
     """Compare methods over seeds; the same runs give the same result.
 
@@ -59,17 +61,14 @@ def compare_runs(
         seed: Of the resamples.
         problems: What is known to be wrong with the runs already.
         name: What the comparison is called.
+        wanted: Differences in score for which it is said how many seeds they need; without any 0.02, 0.05 and 0.1.
 
     Raises:
         ConfigError: The baseline or the oracle is none of the methods, or a number is out of its range.
     """
-    for role, method in (("baseline", baseline), ("oracle", oracle)):
-        if method is not None and method not in runs:
-            raise ConfigError(f"{role} {method!r} is none of the methods {list(runs)}; give one of these")
-    if bootstrap < 1 or (budget is not None and not budget > 0):
-        raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {bootstrap!r} and {budget!r}")
+    asked = _Asked(runs, baseline, oracle, budget, bootstrap, seed, name, wanted or WANTED)
     sorting = sort_runs(runs, budget)
-    asked, columns = _Asked(runs, baseline, oracle, budget, bootstrap, seed, name), sorting.columns
+    columns = sorting.columns
     every = {
         pair: MeasuredRun.of(run, sorting.compared.get((baseline, pair[1])), columns)
         for pair, run in sorting.runs.items()
@@ -105,6 +104,16 @@ class _Asked:
     resamples: int
     seed: int
     name: str
+    wanted: Sequence[float]
+
+    def __post_init__(self) -> None:
+        for role, method in (("baseline", self.baseline), ("oracle", self.oracle)):
+            if method is not None and method not in self.runs:
+                raise ConfigError(f"{role} {method!r} is none of the methods {list(self.runs)}; give one of these")
+        if self.resamples < 1 or (self.budget is not None and not self.budget > 0):
+            raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {self.resamples!r} and {self.budget!r}")
+        if not all(math.isfinite(size) and size > 0 for size in self.wanted):
+            raise ConfigError(f"a wanted difference must be a number > 0, got {list(self.wanted)!r}")
 
     def compare(self, sorting: Sorting, measures: dict[str, Measure], found: Mapping[Pair, Measured]) -> Comparison:
         """The comparison by the score of `sorting`, with these measures of whole runs, found of each of them."""
@@ -116,7 +125,11 @@ class _Asked:
         work = Methods(data, rows, self.baseline, self.oracle, measures, self.resamples, self.seed)
         gains = {} if self.oracle is None else {key: work.oracle_gain(self.oracle, key) for key in GAINS}
         there = [method for method, seeds in self.runs.items() if seeds or method in (self.baseline, self.oracle)]
-        methods = [work.method(method, gains) for method in there]
+        methods = sorted(
+            (work.method(method, gains) for method in there),
+            key=lambda method: _rank(method, self.baseline, data.headline),
+        )
+        tests = len(self.runs.keys() - {self.baseline, self.oracle})
         return Comparison(
             name=self.name,
             baseline=self.baseline,
@@ -125,12 +138,13 @@ class _Asked:
             headline_axis=data.headline,
             budgets=data.budgets,
             measures=measures,
-            methods=tuple(sorted(methods, key=lambda method: _rank(method, self.baseline, data.headline))),
+            methods=tuple(methods),
             runs=rows,
             oracle_gains=gains,
             problems=tuple(sorting.problems),
             provisional=sorting.provisional,
             resamples=self.resamples,
+            statistics=statistics_of(work, [method.name for method in methods], tests, self.wanted),
         )
 
     def compare_set(self, sorting: Sorting, name: str, whole: Comparison) -> Comparison | None:

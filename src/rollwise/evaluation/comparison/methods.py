@@ -21,6 +21,7 @@ from rollwise.evaluation.comparison.data import (
 from rollwise.evaluation.comparison.estimates import Difference, OracleGain, Relative, Share, Summary
 from rollwise.evaluation.comparison.mean_curves import MeanCurve
 from rollwise.evaluation.comparison.results import AxisResult, MethodResult, RunResult
+from rollwise.evaluation.comparison.student import paired_p, t_interval
 from rollwise.evaluation.curves import Curve, FloatArray, run_curve, time_of_best
 from rollwise.evaluation.run_measures import Measure
 
@@ -75,9 +76,16 @@ class Methods:
 
     def difference(self, gaps: FloatArray, better: int) -> Difference:
         """The mean of paired differences, (n,)."""
-        interval = bootstrap_interval(gaps, resamples=self.resamples, seed=self.seed)
-        wins = int((better * gaps > 0).sum()) if better else None
-        return Difference(_mean(gaps), _sd(gaps), interval, wins, len(gaps))
+        mean, sd, n = _mean(gaps), _sd(gaps), len(gaps)
+        return Difference(
+            mean=mean,
+            sd=sd,
+            interval=bootstrap_interval(gaps, resamples=self.resamples, seed=self.seed),
+            t_interval=t_interval(mean, sd, n) if n >= FEWEST_SEEDS else None,
+            p=float(paired_p(mean, sd, n)),
+            better=int((better * gaps > 0).sum()) if better else None,
+            n=n,
+        )
 
     def on_axis(self, method: str, axis: str) -> AxisResult | None:
         """The method on one axis; None where it has no curve there."""
@@ -124,6 +132,7 @@ class Methods:
                 median=_median(singles),
                 reached=int(np.isfinite(singles).sum()),
                 n=len(singles),
+                singles=tuple(singles.tolist()),
             )
         return found
 
@@ -135,8 +144,7 @@ class Methods:
     def oracle_gain(self, oracle: str, key: str) -> OracleGain:
         """Whether the oracle beats the baseline; only then can the task tell methods apart."""
         gain = self.summary(oracle, key, self.data.headline, 1).difference
-        beats = gain is not None and gain.mean > 0 and gain.interval is not None and gain.interval.low > 0
-        return OracleGain(gain, beats)
+        return OracleGain(gain, gain is not None and gain.side > 0)
 
     def share(self, method: str, key: str) -> Share | None:
         """The method's mean gain over the baseline / the oracle's, over the seeds that all three have."""

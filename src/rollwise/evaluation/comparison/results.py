@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from rollwise.evaluation.categories import Category
-from rollwise.evaluation.comparison.estimates import OracleGain, Relative, Share, Summary
+from rollwise.evaluation.comparison.estimates import OracleGain, Relative, Share, Statistics, Summary
 from rollwise.evaluation.comparison.mean_curves import MeanCurve, MethodSignals
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
@@ -143,6 +143,7 @@ class Comparison:
         signals: What each method's steps were like, by method.
         sets: Of each named evaluation set the same comparison by its own score.
         categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
+        statistics: What can be said of the scores at the headline's budget: verdicts, seeds needed, pairs, ranks.
         tune: The same comparison of the seeds for choosing, which nothing else here has; None without such seeds.
         curves: The runs' evaluations as CSV; see `curves_csv`.
     """
@@ -165,6 +166,7 @@ class Comparison:
     sets: dict[str, Comparison] = field(default_factory=dict)
     categories: tuple[Category, ...] = ()
     tune: Comparison | None = None
+    statistics: Statistics = field(default_factory=Statistics)
     curves: str = field(default="", repr=False, metadata={"plain": False})
 
     @property

@@ -22,7 +22,8 @@ from rollwise.reports.comparison.panels import (
     draw_pair,
     draw_pass_at,
 )
-from rollwise.reports.comparison.sentences import amount, contenders
+from rollwise.reports.comparison.words.sentences import amount
+from rollwise.reports.comparison.words.verdict import contenders
 from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec
 from rollwise.runs.lines import enumeration
 

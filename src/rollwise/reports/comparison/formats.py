@@ -1,15 +1,19 @@
-"""A comparison's tables as the terminal prints them, and as Markdown."""
+"""A comparison's tables as the terminal prints them, as Markdown, and the differences as CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
+import math
 from typing import TYPE_CHECKING
 
+from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import any_spent
-from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.comparison.set_tables import every_table
 from rollwise.reports.comparison.tables import tune_table
-from rollwise.reports.comparison.terminal import terminal_judgments, terminal_results, terminal_sets
+from rollwise.reports.comparison.terminal import terminal_judgments, terminal_pairs, terminal_results, terminal_sets
+from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.words import count
 
 if TYPE_CHECKING:
@@ -17,6 +21,10 @@ if TYPE_CHECKING:
 
 # Problems that the terminal lists.
 _PROBLEMS = 8
+_DIFFERENCES = (
+    *("method", "other", "seeds", "mean", "sd", "t_low", "t_high", "bootstrap_low", "bootstrap_high", "p", "p_holm"),
+    "told_apart",
+)
 
 
 def format_table(comparison: Comparison) -> Group:
@@ -24,13 +32,14 @@ def format_table(comparison: Comparison) -> Group:
     from rich.console import Group
     from rich.text import Text
 
-    more = [terminal_sets(comparison)] if comparison.sets else []
+    more = terminal_pairs(comparison)
+    more += [terminal_sets(comparison)] if comparison.sets else []
     more += [terminal_judgments(comparison)] if any_spent(comparison, "judgment_tokens") else []
-    more += [terminal_results(comparison.tune)] if comparison.tune and comparison.tune.runs else []
+    more += terminal_results(comparison.tune) if comparison.tune and comparison.tune.runs else []
     problems = [f"- {problem}" for problem in comparison.problems[:_PROBLEMS]]
     if len(comparison.problems) > _PROBLEMS:
         problems.append(f"- and {count(len(comparison.problems) - _PROBLEMS, 'other problem')}")
-    return Group(*map(Text, verdict(comparison)), terminal_results(comparison), *more, *map(Text, problems))
+    return Group(*map(Text, verdict(comparison)), *terminal_results(comparison), *more, *map(Text, problems))
 
 
 def format_markdown(comparison: Comparison) -> str:
@@ -56,3 +65,23 @@ def _escape(text: str) -> str:
     for mark in "\\|*_`":
         text = text.replace(mark, f"\\{mark}")
     return " ".join(text.replace("<", "&lt;").split())
+
+
+def differences_csv(comparison: Comparison) -> str:
+    """One line for any two methods: the first's score less the other's at the headline's budget, paired by seed.
+
+    `p_holm` is corrected over all lines; empty for what too few seeds don't tell.
+    """
+    buffer = io.StringIO()
+    writer = csv.writer(buffer, lineterminator="\n")
+    writer.writerow(_DIFFERENCES)
+    for pair in comparison.statistics.pairs:
+        gap = pair.difference
+        numbers = [gap.mean, gap.sd, *_ends(gap.t_interval), *_ends(gap.interval), gap.p, pair.p]
+        cells = ["" if math.isnan(number) else f"{number:.10g}" for number in numbers]
+        writer.writerow([pair.method, pair.other, gap.n, *cells, "yes" if pair.told else "no"])
+    return buffer.getvalue()
+
+
+def _ends(interval: Interval | None) -> tuple[float, float]:
+    return (math.nan, math.nan) if interval is None else (interval.low, interval.high)

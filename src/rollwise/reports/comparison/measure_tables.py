@@ -6,8 +6,8 @@ import math
 
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.run_measures import PHASE_MEASURES, REWARD, SPEED_MEASURES, short_name
-from rollwise.reports.comparison.cells import Cell, Table, measure_cell, name_cell
-from rollwise.reports.comparison.sentences import NOTHING
+from rollwise.reports.comparison.words.cells import Cell, Table, measure_cell, name_cell
+from rollwise.reports.comparison.words.sentences import NOTHING
 from rollwise.reports.words import count
 
 # What is known only of methods that predict, and of those that ask the policy.

@@ -7,13 +7,19 @@ from html import escape
 from pathlib import Path
 
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.cells import Table
+from rollwise.reports.comparison.between import between_tables
 from rollwise.reports.comparison.figures import ComparisonFigure
-from rollwise.reports.comparison.page_tables import runs_section, sorted_table, starts_text, table_row
+from rollwise.reports.comparison.page_tables import (
+    runs_section,
+    starts_text,
+    table_section,
+    tables_section,
+    tune_section,
+)
 from rollwise.reports.comparison.panels import Style
-from rollwise.reports.comparison.sentences import verdict
 from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
-from rollwise.reports.comparison.tables import all_tables, result_table, tune_table
+from rollwise.reports.comparison.tables import all_tables, result_table
+from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.table_style import COMPARISON_CSS, SORTING
@@ -33,14 +39,15 @@ def render_comparison(
         figures: Each figure with its panels as `<svg>` elements.
         folder: Where the page will lie, for the links to the runs' own reports.
     """
-    sections = [_header(comparison), _verdict(comparison), _table_section(comparison, result_table(comparison))]
-    sections.append(_tables_section(comparison, "By evaluation set", set_tables(comparison), OPENED_SETS))
-    sections.append(_tables_section(comparison, "By category", category_tables(comparison), OPENED_SETS))
+    sections = [_header(comparison), _verdict(comparison), table_section(comparison, result_table(comparison))]
+    sections.append(tables_section(comparison, "By evaluation set", set_tables(comparison), OPENED_SETS))
+    sections.append(tables_section(comparison, "By category", category_tables(comparison), OPENED_SETS))
     sections += [_figure(figure, panels) for figure, panels in figures if not figure.closed]
     sections += [
         _closed([(figure, panels) for figure, panels in figures if figure.closed]),
-        _tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
-        _tune_section(comparison),
+        tables_section(comparison, "Between methods", between_tables(comparison)),
+        tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
+        tune_section(comparison),
         _problems(comparison),
         runs_section(comparison, folder),
         _sources(comparison),
@@ -67,24 +74,6 @@ def _header(comparison: Comparison) -> str:
 def _verdict(comparison: Comparison) -> str:
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict(comparison))
     return f'<section class="verdict"><h2>Did it help?</h2>{said}</section>'
-
-
-def _table_section(comparison: Comparison, table: Table) -> str:
-    note = f'<p class="note">{escape(table.note)}</p>'
-    return f'<section class="wide"><h2>{escape(table.title)}</h2>{_table(comparison, table)}{note}</section>'
-
-
-def _tune_section(comparison: Comparison) -> str:
-    table = tune_table(comparison)
-    return "" if table is None or comparison.tune is None else _table_section(comparison.tune, table)
-
-
-def _table(comparison: Comparison, table: Table) -> str:
-    rows = []
-    for method, row in zip(comparison.methods, table.rows, strict=True):
-        mark = ' class="baseline"' if method.name == comparison.baseline else ""
-        rows.append(f"<tr{mark}>{table_row(row)}</tr>")
-    return sorted_table(table.head, rows)
 
 
 def _closed(figures: Sequence[tuple[ComparisonFigure, Sequence[str]]]) -> str:
@@ -126,16 +115,6 @@ def _legend(styles: Sequence[Style]) -> str:
             f"{escape(style.label)}</li>"
         )
     return f'<ul class="legend">{items}</ul>' if items else ""
-
-
-def _tables_section(comparison: Comparison, title: str, tables: Sequence[Table], opened: int = 1) -> str:
-    """Tables to open, the first of them open already; `""` for none."""
-    shown = [
-        f"<details{' open' if i < opened else ''}><summary>{escape(table.title)}</summary>"
-        f'{_table(comparison, table)}<p class="note">{escape(table.note)}</p></details>'
-        for i, table in enumerate(tables)
-    ]
-    return f'<section class="wide"><h2>{escape(title)}</h2>{"".join(shown)}</section>' if shown else ""
 
 
 def _problems(comparison: Comparison) -> str:

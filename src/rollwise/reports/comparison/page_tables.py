@@ -13,14 +13,45 @@ from urllib.parse import quote
 
 from rollwise.evaluation.comparison.results import Comparison, RunResult
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.cells import Cell
-from rollwise.reports.comparison.sentences import NOTHING, duration, plain, ratio, with_spread
+from rollwise.reports.comparison.tables import tune_table
+from rollwise.reports.comparison.words.cells import Cell, Table
+from rollwise.reports.comparison.words.sentences import NOTHING, duration, plain, ratio, with_spread
 from rollwise.reports.words import count
 from rollwise.runs.lines import scientific
 from rollwise.runs.names import REPORT_FILE
 
 
-def sorted_table(head: Sequence[str], rows: Sequence[str]) -> str:
+def table_section(comparison: Comparison, table: Table) -> str:
+    """A table with its title and its note."""
+    note = f'<p class="note">{escape(table.note)}</p>'
+    return f'<section class="wide"><h2>{escape(table.title)}</h2>{_table(comparison, table)}{note}</section>'
+
+
+def tune_section(comparison: Comparison) -> str:
+    """The table of the seeds for choosing; `""` without runs of such."""
+    table = tune_table(comparison)
+    return "" if table is None or comparison.tune is None else table_section(comparison.tune, table)
+
+
+def _table(comparison: Comparison, table: Table) -> str:
+    rows = []
+    for method, row in zip(comparison.methods, table.rows, strict=True):
+        mark = ' class="baseline"' if method.name == comparison.baseline else ""
+        rows.append(f"<tr{mark}>{_table_row(row)}</tr>")
+    return _sorted_table(table.head, rows)
+
+
+def tables_section(comparison: Comparison, title: str, tables: Sequence[Table], opened: int = 1) -> str:
+    """Tables to open, the first of them open already; `""` for none."""
+    shown = [
+        f"<details{' open' if i < opened else ''}><summary>{escape(table.title)}</summary>"
+        f'{_table(comparison, table)}<p class="note">{escape(table.note)}</p></details>'
+        for i, table in enumerate(tables)
+    ]
+    return f'<section class="wide"><h2>{escape(title)}</h2>{"".join(shown)}</section>' if shown else ""
+
+
+def _sorted_table(head: Sequence[str], rows: Sequence[str]) -> str:
     """A table that the page's script can sort."""
     heads = "".join(f'<th scope="col">{escape(name)}</th>' for name in head)
     return (
@@ -29,7 +60,7 @@ def sorted_table(head: Sequence[str], rows: Sequence[str]) -> str:
     )
 
 
-def table_row(row: Sequence[Cell]) -> str:
+def _table_row(row: Sequence[Cell]) -> str:
     """The cells of a row, the first its head."""
     return _cell(row[0], 'th scope="row"') + "".join(map(_cell, row[1:]))
 
@@ -73,7 +104,7 @@ def runs_section(comparison: Comparison, folder: Path) -> str:
     )
     if any(run.best_kept is False for run in comparison.runs):
         note += " Weights gone: no checkpoint of the best score's step is left."
-    table = sorted_table(head, rows)
+    table = _sorted_table(head, rows)
     listed = f"<details open><summary>{count(len(comparison.runs), 'run')}</summary>{table}</details>"
     return f'<section class="wide"><h2>The runs</h2>{listed}<p class="note">{note}</p></section>'
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from rollwise.errors import StateFileError, check_installed
 from rollwise.evaluation.comparison.compare_set import compare_set as compare_set
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.formats import format_markdown
+from rollwise.reports.comparison.formats import differences_csv, format_markdown
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.names import REPORT_FILE
 from rollwise.runs.sets import read_comparison
@@ -82,6 +82,7 @@ def write_results(comparison: Comparison, out: Path) -> Path:
         write_whole(out / "results.json", numbers + "\n")
         write_whole(out / "results.csv", comparison.to_csv(out))
         write_whole(out / "curves.csv", comparison.curves)
+        write_whole(out / "differences.csv", differences_csv(comparison))
         if comparison.tune is not None:
             write_whole(out / "tune.csv", comparison.tune.to_csv(out))
             write_whole(out / "tune_curves.csv", comparison.tune.curves)

@@ -7,9 +7,10 @@ from dataclasses import replace
 from rollwise.evaluation.categories import Category
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.cells import Cell, Table, measure_cell, name_cell
-from rollwise.reports.comparison.sentences import NOTHING, difference_text, plain, with_spread
+from rollwise.reports.comparison.between import between_tables
 from rollwise.reports.comparison.tables import all_tables, relative_table, result_table
+from rollwise.reports.comparison.words.cells import Cell, Table, measure_cell, name_cell
+from rollwise.reports.comparison.words.sentences import NOTHING, difference_text, plain, with_spread
 from rollwise.reports.words import count
 
 # Of more categories the largest have a column.
@@ -17,9 +18,9 @@ MOST_CATEGORIES = 12
 
 
 def every_table(comparison: Comparison) -> list[Table]:
-    """All tables: of the whole, and of the sets."""
+    """All tables: of the whole, between methods, and of the sets."""
     of_sets = [*set_tables(comparison), *category_tables(comparison), *set_relative_tables(comparison)]
-    return [*all_tables(comparison), *of_sets]
+    return [*all_tables(comparison), *between_tables(comparison), *of_sets]
 
 
 def set_tables(comparison: Comparison) -> list[Table]:

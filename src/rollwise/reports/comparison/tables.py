@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import math
 
+from rollwise.evaluation.comparison.estimates import ENOUGH_SEEDS
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.run_measures import Measure, short_name
-from rollwise.reports.comparison.cells import (
+from rollwise.reports.comparison.measure_tables import measure_tables
+from rollwise.reports.comparison.words.cells import (
     Cell,
     Table,
     gain_cell,
@@ -16,10 +18,11 @@ from rollwise.reports.comparison.cells import (
     relative_cell,
     seeds_cell,
     share_cell,
+    verdict_cell,
 )
-from rollwise.reports.comparison.measure_tables import measure_tables
-from rollwise.reports.comparison.places import places
-from rollwise.reports.comparison.sentences import NOTHING, amount, difference_text, duration, plain, with_spread
+from rollwise.reports.comparison.words.places import places
+from rollwise.reports.comparison.words.sentences import NOTHING, amount, difference_text, duration, plain, with_spread
+from rollwise.reports.words import count
 from rollwise.runs.lines import enumeration, scientific
 
 OWN_BEST = "time of its own best, as a ratio"
@@ -39,7 +42,7 @@ def result_table(comparison: Comparison) -> Table:
     score = short_name(comparison.score or "score")
     where = amount(comparison.budgets[axis].value, axis) if comparison.budgets else "the budget"
     head = ["method", "seeds", f"{score} at the budget", f"from {comparison.baseline}",
-            f"mean {score}", "time to baseline, TTB(100 %)", "best so far, BSF(100 %)"]  # fmt: skip
+            "verdict", f"mean {score}", "time to baseline, TTB(100 %)", "best so far, BSF(100 %)"]  # fmt: skip
     if comparison.oracle is not None:
         head.append("share of oracle's gain")
     if end := _end_measure(comparison):
@@ -49,10 +52,13 @@ def result_table(comparison: Comparison) -> Table:
     rows = tuple(_result_row(comparison, method) for method in comparison.methods)
     note = (
         f"Every curve is cut at {where}. Mean ± standard deviation over seeds; differences from {comparison.baseline} "
-        "are paired by seed, in brackets their 95 % bootstrap interval, then in how many seeds the method is better. "
+        "are paired by seed, with their 95 % t and bootstrap intervals, then in how many seeds the method is better. "
+        f'Verdict: "helped" and "hurt" need {ENOUGH_SEEDS} paired seeds, both intervals on one side of 0, and p below '
+        f"0.05 by the paired t test after Holm's correction over {count(comparison.statistics.tests, 'method')}. "
         f"Mean {score}: over the budget, the area under the curve. TTB (time to baseline): {AXES[axis]} to reach "
         f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF (best so far): best score as a "
-        "ratio, above 1 is better. Below them the median of the single seeds, and how many get there if not all."
+        "ratio, above 1 is better. In brackets their 95 % bootstrap intervals; below, the median of the single seeds, "
+        "how many get there if not all, and of TTB each seed's own."
     )
     if _end_measure(comparison):
         note += f" {score} at the end is a larger evaluation after the last step of whole runs, not cut."
@@ -79,15 +85,16 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
     cells = [name_cell(comparison, method), seeds_cell(comparison, method)]
     found = comparison.on_headline(method)
     if found is None:
-        cells += [Cell(NOTHING)] * (6 if comparison.oracle is not None else 5)
+        cells += [Cell(NOTHING)] * (7 if comparison.oracle is not None else 6)
     else:
         gain = found.score.difference
         area_gain = found.area.difference
         cells += [
             Cell(with_spread(found.score.mean, found.score.sd), order=found.score.mean),
             gain_cell(gain),
+            verdict_cell(comparison, method),
             Cell(plain(found.area.mean), difference_text(area_gain) if area_gain else "", found.area.mean),
-            relative_cell(found.ttb[100]),
+            relative_cell(found.ttb[100], singles=True),
             relative_cell(found.bsf[100]),
         ]
         if comparison.oracle is not None:
@@ -159,13 +166,14 @@ def relative_table(comparison: Comparison, axis: str) -> Table:
         found = method.axes.get(axis)
         cells = [Cell(NOTHING)] * (len(head) - 1)
         if found is not None:
-            cells = [relative_cell(r) for r in (*found.ttb.values(), *found.bsf.values())]
+            cells = [relative_cell(one, singles=True) for one in found.ttb.values()]
+            cells += [relative_cell(one) for one in found.bsf.values()]
             cells += [_time_of_best_cell(found, axis), *([] if headline else [_cut_cell(found.cut, axis)])]
         rows.append((name_cell(comparison, method), *cells))
     note = (
         f"Against {AXES[axis]}, {_where_cut(comparison, axis)} Of the curves averaged over the paired seeds, with a "
-        "95 % bootstrap interval; below, the median of the single seeds, each against its own baseline run, and how "
-        "many of them get there if not all. Scores between evaluations are interpolated"
+        "95 % bootstrap interval; below, the median of the single seeds, each against its own baseline run, how many "
+        "of them get there if not all, and of TTB each seed's own. Scores between evaluations are interpolated"
         f"{', but for BSF, as in the papers' if axis == 'steps' else ''}. Time of its own best (METIS, Table 1): where "
         f"a method's score is greatest, over where {comparison.baseline}'s is. It is optimistic: it depends on a noisy "
         "maximum, and a method that never rises has a short time."

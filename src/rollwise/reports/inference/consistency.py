@@ -12,7 +12,7 @@ from typing import Any
 
 from rollwise.errors import MissingExtraError, StateFileError
 from rollwise.renamed import with_new_names
-from rollwise.reports.comparison.cells import Cell, Table
+from rollwise.reports.comparison.words.cells import Cell, Table
 from rollwise.runs.lines import lines_by_id
 from rollwise.runs.names import OPTIONS_ENDING, SUMMARY_ENDING
 from rollwise.state import write_whole

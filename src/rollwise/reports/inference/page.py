@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
 
-from rollwise.reports.comparison.cells import Cell, Table
+from rollwise.reports.comparison.words.cells import Cell, Table
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.html import CSS, html_page
 from rollwise.reports.inference.tables import title

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rollwise.reports.comparison.cells import Cell, Table
-from rollwise.reports.comparison.sentences import NOTHING
+from rollwise.reports.comparison.words.cells import Cell, Table
+from rollwise.reports.comparison.words.sentences import NOTHING
 from rollwise.reports.inference.why_tables import estimate_cell, length_table, length_words, why_table
 from rollwise.reports.inference.words import difference, number, percent, share, spread
 from rollwise.runs.evaluation_file import viability_words

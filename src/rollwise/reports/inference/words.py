@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from rollwise.reports.comparison.sentences import NOTHING
+from rollwise.reports.comparison.words.sentences import NOTHING
 
 Found = Mapping[str, Any]
 

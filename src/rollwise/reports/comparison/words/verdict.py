@@ -1,105 +1,31 @@
-"""A comparison in words: the verdict, and how its numbers are written."""
+"""A comparison in words: did it help, by how much, how sure is that.
+
+The words follow one rule, that of `evaluation.comparison.estimates.Effect`: "helped" and "hurt" are said from 8 paired
+seeds on. From 3 to 7 the page says what the intervals hold, and that these are too few; of fewer it says nothing.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from rollwise.evaluation.bootstrap import FEWEST_SEEDS, MOST_LISTED, Interval
-from rollwise.evaluation.comparison.estimates import Difference, Relative, Share
+from rollwise.evaluation.bootstrap import FEWEST_SEEDS, MOST_LISTED
+from rollwise.evaluation.comparison.estimates import ENOUGH_SEEDS, Difference, Effect
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
-from rollwise.reports.comparison.places import rank_sentences
+from rollwise.reports.comparison.words.places import rank_sentences
+from rollwise.reports.comparison.words.sentences import (
+    amount,
+    both_text,
+    difference_text,
+    p_text,
+    relative_text,
+    signed,
+)
 from rollwise.reports.words import count
-from rollwise.runs.lines import enumeration, scientific
+from rollwise.runs.lines import enumeration
 
-NOTHING, NEVER = "-", "never"
-# From this many seeds on, an interval is only a little too narrow.
-ENOUGH_SEEDS = 10
-# Fewer seeds than these are not enough to say that a method helped.
-SURE_SEEDS = 5
-
-
-def signed(value: float) -> str:
-    """`+0.013`; a dash for NaN.
-
-    >>> signed(0.0126), signed(-0.2)
-    ('+0.013', '-0.200')
-    """
-    return NOTHING if math.isnan(value) else f"{value:+.3f}"
-
-
-def plain(value: float) -> str:
-    """`0.363`; a dash for NaN."""
-    return NOTHING if math.isnan(value) else f"{value:.3f}"
-
-
-def with_spread(mean: float, sd: float, digits: int = 3) -> str:
-    """`0.363 ± 0.012`; no spread for one seed.
-
-    >>> with_spread(0.3634, 0.0117), with_spread(0.5, float("nan"))
-    ('0.363 ± 0.012', '0.500')
-    """
-    if math.isnan(mean):
-        return NOTHING
-    return f"{mean:,.{digits}f}" if math.isnan(sd) else f"{mean:,.{digits}f} ± {sd:,.{digits}f}"
-
-
-def ratio(value: float) -> str:
-    """`0.72`; `never` where a score is not reached (the papers' "-"), and `n/a` where there is none to reach.
-
-    >>> ratio(0.718), ratio(float("inf")), ratio(float("nan"))
-    ('0.72', 'never', 'n/a')
-    """
-    return "n/a" if math.isnan(value) else NEVER if math.isinf(value) else f"{value:.2f}"
-
-
-def difference_text(found: Difference | None, write: str = "+.3f") -> str:
-    """`+0.013 [+0.003, +0.019]`; without brackets where there are too few seeds."""
-    if found is None or math.isnan(found.mean):
-        return NOTHING
-    return f"{found.mean:{write}}" + interval_text(found.interval, write)
-
-
-def interval_text(interval: Interval | None, write: str) -> str:
-    """` [+0.003, +0.019]`, or nothing."""
-    if interval is None or math.isinf(interval.low):  # never in any resample
-        return ""
-    ends = (NEVER if math.isinf(end) else f"{end:{write}}" for end in (interval.low, interval.high))
-    return f" [{', '.join(ends)}]"
-
-
-def relative_text(found: Relative) -> str:
-    """`0.72 [0.51, never]`."""
-    return ratio(found.value) + interval_text(found.interval, ".2f")
-
-
-def share_text(found: Share | None) -> str:
-    """`62 % [40 %, 81 %]`."""
-    if found is None:
-        return NOTHING
-    text = f"{found.value:.0%}{interval_text(found.interval, '.0%')}"
-    return text.replace("-0%", "0%").replace("%", " %")
-
-
-def amount(value: float, axis: str) -> str:
-    """`218,743 generated tokens`."""
-    if axis == "wall_s":
-        return f"{value:,.0f} s of training"
-    return f"{scientific(value) if axis == 'flops' else f'{value:,.0f}'} {AXES[axis]}"
-
-
-def duration(seconds: float) -> str:
-    """Seconds, minutes or hours, whichever reads best."""
-    if math.isnan(seconds):
-        return NOTHING
-    return (
-        f"{seconds:.3g} s"
-        if seconds < 180
-        else f"{seconds / 60:.1f} min"
-        if seconds < 10800
-        else f"{seconds / 3600:.1f} h"
-    )
+Gains = Sequence[tuple[MethodResult, Difference]]
 
 
 def contenders(comparison: Comparison) -> list[tuple[MethodResult, Difference]]:
@@ -142,17 +68,17 @@ def _first_sentences(comparison: Comparison) -> list[str]:
     found = contenders(comparison)
     if not found:
         return ["There is nothing to compare yet: no other method has a finished run of the baseline's seeds."]
-    best, gain = _surest(found)
+    best, gain = _answered(comparison, found)
     sentences = [_answer(comparison, best, gain)]
     if unequal := _unequal(comparison):
         sentences.insert(0, f"These numbers may mean nothing: {enumeration(unequal)}.")
-    sentences += _by_set(comparison, best)
-    if best is not found[0][0]:
-        sentences.append(_greater(*found[0], best))
-    if len(found) > 1:
-        sentences += _sides(comparison, found)
-    sentences += _time(comparison, best)
-    sentences += rank_sentences(comparison)
+    if gain.n >= FEWEST_SEEDS:
+        sentences += _by_set(comparison, best)
+        if best is not found[0][0]:
+            sentences.append(_greater(*found[0], best))
+        if len(found) > 1:
+            sentences += _sides(comparison, found)
+        sentences += [*_time(comparison, best), *_needed(comparison, best), *rank_sentences(comparison)]
     if comparison.oracle is not None:
         sentences.append(_oracle(comparison))
     sentences.append(_caution(comparison, found))
@@ -164,10 +90,11 @@ def _unequal(comparison: Comparison) -> list[str]:
     return [problem.text for problem in comparison.problems if problem.kind == "unequal"]
 
 
-def _surest(found: Sequence[tuple[MethodResult, Difference]]) -> tuple[MethodResult, Difference]:
-    """The greatest gain of those that enough seeds show to be one, else of those that few show, else of all."""
-    gains = [pair for pair in found if pair[1].interval is not None and pair[1].interval.low > 0]
-    return ([pair for pair in gains if pair[1].n >= SURE_SEEDS] or gains or found)[0]
+def _answered(comparison: Comparison, found: Gains) -> tuple[MethodResult, Difference]:
+    """What the answer is about: the greatest gain that is sure, else that both intervals show, else that has any."""
+    sure = [pair for pair in found if comparison.statistics.verdicts[pair[0].name].effect is Effect.HELPED]
+    gains = [pair for pair in found if pair[1].side > 0]
+    return (sure or gains or [pair for pair in found if pair[1].n >= FEWEST_SEEDS] or found)[0]
 
 
 def _greater(first: MethodResult, gain: Difference, best: MethodResult) -> str:
@@ -177,30 +104,47 @@ def _greater(first: MethodResult, gain: Difference, best: MethodResult) -> str:
 
 
 def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str:
-    axis, baseline = comparison.headline_axis, comparison.baseline
-    budget, score = amount(comparison.budgets[axis].value, axis), comparison.score_name
+    axis, baseline, tests = comparison.headline_axis, comparison.baseline, comparison.statistics.tests
+    where = amount(comparison.budgets[axis].value, axis)
+    numbers = f"after {where} each its {comparison.score_name} is {signed(gain.mean)} from {baseline}'s"
     pairs = count(gain.n, "paired seed")
-    if gain.interval is None:
+    if gain.n < FEWEST_SEEDS:
         return (
-            f"Not known yet whether it helped: {pairs} can't tell (at least {FEWEST_SEEDS} are needed, better 5 or "
-            f"more). The best so far is {best.name}: after {budget} each its {score} is {signed(gain.mean)} from "
-            f"{baseline}'s."
+            f"Not known yet whether it helped: {pairs} can't tell (an interval needs {FEWEST_SEEDS}, a verdict "
+            f"{ENOUGH_SEEDS}). The best so far is {best.name}: {numbers}."
         )
-    numbers = (
-        f"after {budget} each its {score} is {difference_text(gain)} from {baseline}'s (95 % interval over {pairs}; "
-        f"better in {gain.better} of {gain.n})"
-    )
-    if gain.interval.high < 0:
+    said = comparison.statistics.verdicts[best.name]
+    family = f"Holm's correction over {count(tests, 'method')}"
+    numbers += f" (95 % intervals over {pairs}: {both_text(gain)}; better in {gain.better} of {gain.n}"
+    numbers += f"; {p_text(said.p)} after {family})" if tests > 1 else f"; {p_text(said.p)})"
+    if said.effect is Effect.HELPED:
+        return f"{'By the numbers alone it' if _unequal(comparison) else 'It'} helped, with {best.name}: {numbers}."
+    if said.effect is Effect.HURT:
         return f"It did not help: even the best, {best.name}, is worse than {baseline}; {numbers}."
-    if gain.interval.low <= 0:
-        return f"It can't be told whether it helped: of the best, {best.name}, {numbers}, and that interval holds 0."
-    if gain.n < SURE_SEEDS:
-        # Signs alone: 2 of the 2^n ways in which n seeds of a method without effect can fall are all on one side.
-        return (
-            f"It may have helped, with {best.name}: {numbers}; but {gain.n} seeds fall on the same side by chance in 1 "
-            f"of {2 ** (gain.n - 1)} cases, so run more."
-        )
-    return f"{'By the numbers alone it' if _unequal(comparison) else 'It'} helped, with {best.name}: {numbers}."
+    few = gain.n < ENOUGH_SEEDS
+    verdict_needs = f"{gain.n} seeds are too few for a verdict, which needs {ENOUGH_SEEDS}"
+    if not gain.side:
+        why = f"; {verdict_needs}" if few else ""
+        return f"It can't be told whether it helped: of the best, {best.name}, {numbers}; {_holding(gain)} 0{why}."
+    if not few:
+        alone = f"taken alone {best.name} would count as {'above' if gain.side > 0 else 'below'} {baseline}"
+        return f"It can't be told whether it helped: {alone}, but not among {count(tests, 'method')}; {numbers}."
+    start = "It may have helped, with" if gain.side > 0 else "It may have hurt, even with the best,"
+    return f"{start} {best.name}: {numbers}. But {verdict_needs}{_by_signs(gain)}."
+
+
+def _holding(gain: Difference) -> str:
+    """Which of the intervals hold 0."""
+    named = (("t", gain.t_interval), ("bootstrap", gain.interval))
+    holding = [name for name, one in named if one is not None and one.low <= 0 <= one.high]
+    return "both intervals hold" if len(holding) == 2 else f"the {''.join(holding)} interval holds"
+
+
+def _by_signs(gain: Difference) -> str:
+    """How often seeds without any effect all fall on one side: 2 of the 2^n ways."""
+    if gain.better not in (0, gain.n):
+        return ""
+    return f", and {gain.n} seeds all fall on the same side by chance in 1 of {2 ** (gain.n - 1)} cases"
 
 
 def _by_set(comparison: Comparison, best: MethodResult) -> list[str]:
@@ -211,13 +155,22 @@ def _by_set(comparison: Comparison, best: MethodResult) -> list[str]:
     return [f"Set by set, {best.name} is {enumeration(gains)} from {comparison.baseline}."] if gains else []
 
 
-def _sides(comparison: Comparison, found: Sequence[tuple[MethodResult, Difference]]) -> list[str]:
-    known = [(method.name, gain.interval) for method, gain in found if gain.interval is not None]
-    above = [name for name, interval in known if interval.low > 0]
-    below = [name for name, interval in known if interval.high < 0]
-    level = [name for name, interval in known if interval.low <= 0 <= interval.high]
-    sides = [("Above", above), ("Below", below), ("Not to be told from", level)]
-    return [f"{side} {comparison.baseline}: {enumeration(names)}." for side, names in sides if names]
+def _sides(comparison: Comparison, found: Gains) -> list[str]:
+    """Every method in one of these lists, by what can be said of it."""
+    base, few = comparison.baseline, f"with fewer than {ENOUGH_SEEDS} seeds"
+    lists: dict[str, list[str]] = {}
+    for method, gain in found:
+        effect = comparison.statistics.verdicts[method.name].effect
+        if effect in (Effect.HELPED, Effect.HURT):
+            side = effect.capitalize()
+        elif gain.n < FEWEST_SEEDS:
+            side = f"Fewer than {FEWEST_SEEDS} seeds"
+        elif effect is Effect.FEW and gain.side:
+            side = f"{'Above' if gain.side > 0 else 'Below'} {base} by both intervals, {few}"
+        else:
+            side = f"Not to be told from {base}"
+        lists.setdefault(side, []).append(method.name)
+    return [f"{side}: {enumeration(names)}." for side, names in lists.items()]
 
 
 def _time(comparison: Comparison, best: MethodResult) -> list[str]:
@@ -234,31 +187,50 @@ def _time(comparison: Comparison, best: MethodResult) -> list[str]:
     ]
 
 
+def _needed(comparison: Comparison, best: MethodResult) -> list[str]:
+    """How many seeds the method would need, where nothing is sure."""
+    found, said = comparison.statistics.needed.get(best.name), comparison.statistics.verdicts[best.name]
+    if found is None or said.effect in (Effect.HELPED, Effect.HURT):
+        return []
+    sizes = [f"{needed_text(seeds)} seeds for a true difference of {size:g}" for size, seeds in found.in_plan.items()]
+    among = f", corrected for {count(comparison.statistics.tests, 'method')}" if comparison.statistics.tests > 1 else ""
+    return [f"By its deviation so far ({found.sd:.3f}) {best.name} needs {enumeration(sizes)} (power 80 %{among})."]
+
+
+def needed_text(seeds: int | None) -> str:
+    """`34`; `more than 1,000`."""
+    return "more than 1,000" if seeds is None else str(seeds)
+
+
 def _oracle(comparison: Comparison) -> str:
     gain, limit = comparison.oracle_gains["score"], "the limit of the frontier idea, not of learning"
     name = f"The oracle ({comparison.oracle}: prompts nearest to a true pass rate of 0.5, {limit})"
     if gain.difference is None:
         return f"{name} has no finished run yet."
-    gained = difference_text(gain.difference)
+    gained = f"{signed(gain.difference.mean)} ({both_text(gain.difference)})"
     if gain.tells_apart:
         return f"{name} gains {gained}: the task can tell methods apart, and each one's share of that gain is shown."
     if gain.difference.interval is None:
         few = count(gain.difference.n, "paired seed")
-        return f"{name} is {gained} from {comparison.baseline}; {few} can't tell if that is a gain: no share is shown."
+        return f"{name}: {few} can't tell if it gains; no share is shown."
     return (
         f"{name} is {gained} from {comparison.baseline}, which is no sure gain: this task can't tell methods apart, "
         "and no share of it is shown."
     )
 
 
-def _caution(comparison: Comparison, found: Sequence[tuple[MethodResult, Difference]]) -> str:
+def _caution(comparison: Comparison, found: Gains) -> str:
     fewest, most = min(gain.n for _, gain in found), max(gain.n for _, gain in found)
     how = (
         f"all n^n resamples of up to {MOST_LISTED} seeds"
         if most <= MOST_LISTED
         else f"{comparison.resamples:,} resamples of the seeds, or all where there are {MOST_LISTED} or fewer"
     )
-    parts = [f"Intervals are paired percentile bootstraps ({how}), called 95 %"]
+    parts = [
+        f'"Helped" and "hurt" need {ENOUGH_SEEDS} paired seeds, a t and a bootstrap interval that leave out 0, and '
+        "p below 0.05 by the paired t test after Holm's correction over the plan's methods; intervals are 95 %, each "
+        f"by itself. Bootstraps are paired percentile bootstraps ({how})"
+    ]
     if fewest < ENOUGH_SEEDS:
         parts.append(
             "; with few seeds they are too narrow and hold the truth less often: about 76 % of the time with 3 seeds, "

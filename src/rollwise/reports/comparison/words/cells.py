@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from rollwise.evaluation.comparison.estimates import Difference, Relative, Share, Summary
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.run_measures import Measure
-from rollwise.reports.comparison.sentences import (
+from rollwise.reports.comparison.words.sentences import (
     NOTHING,
+    both_text,
     difference_text,
     duration,
-    interval_text,
+    p_text,
     ratio,
     relative_text,
     share_text,
@@ -61,11 +62,17 @@ def seeds_cell(comparison: Comparison, method: MethodResult) -> Cell:
 
 
 def gain_cell(gain: Difference | None) -> Cell:
-    """A paired difference, its interval, and in how many seeds the method is better."""
+    """A paired difference, its two intervals, and in how many seeds the method is better."""
     if gain is None:
         return Cell(NOTHING)
-    below = f"{interval_text(gain.interval, '+.3f')} {gain.better} of {gain.n}"
-    return Cell(signed(gain.mean), below.strip(), gain.mean)
+    below = ", ".join(filter(None, (both_text(gain), f"{gain.better} of {gain.n}")))
+    return Cell(signed(gain.mean), below, gain.mean)
+
+
+def verdict_cell(comparison: Comparison, method: MethodResult) -> Cell:
+    """What can be said of a method, and its corrected p; nothing for baseline and oracle."""
+    found = comparison.statistics.verdicts.get(method.name)
+    return Cell(NOTHING) if found is None else Cell(found.effect, p_text(found.p), found.p)
 
 
 def share_cell(share: Share | None) -> Cell:
@@ -76,11 +83,13 @@ def share_cell(share: Share | None) -> Cell:
     return Cell(text, f"[{interval}" if interval else "", share.value)
 
 
-def relative_cell(found: Relative) -> Cell:
-    """TTB, BSF or another ratio: of the averaged curves, and below the single seeds' median."""
+def relative_cell(found: Relative, *, singles: bool = False) -> Cell:
+    """TTB, BSF or another ratio: of the averaged curves, and below the single seeds' median, or each of them."""
     below = f"seeds: {ratio(found.median)}" if found.n else ""
     if found.reached < found.n:
         below += f", {found.reached} of {found.n}"
+    if singles and found.n > 1:
+        below += f" ({' '.join(map(ratio, found.singles))})"
     return Cell(relative_text(found), below, None if math.isnan(found.value) else found.value)
 
 
