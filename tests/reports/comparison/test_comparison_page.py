@@ -161,7 +161,16 @@ def test_the_page_asks_for_nothing(whole: Path) -> None:
 
 def test_all_files_are_written_and_agree(whole: Path) -> None:
     figures = {path.name for path in (whole / "figures").iterdir()}
-    names = ["score", "difference", "ttb_bsf", "oracle_share", "effective_task_ratio", "overhead", "speed"]
+    names = [
+        "score",
+        "difference",
+        "difference_curve",
+        "ttb_bsf",
+        "oracle_share",
+        "effective_task_ratio",
+        "overhead",
+        "speed",
+    ]
     names += ["group_shares", "learning_signal"]
     assert figures == {f"{name}.{end}" for name in names for end in ("png", "svg")}
     results = json.loads((whole / "results.json").read_text())

@@ -11,8 +11,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.figures import ComparisonFigure
 from rollwise.reports.comparison.page_figures import page_figures
+from rollwise.reports.comparison.panels import ComparisonFigure
 from rollwise.reports.comparison.report import compare_set, write_results
 from rollwise.reports.comparison.tables import all_tables
 from rollwise.runs.by_method import group_runs

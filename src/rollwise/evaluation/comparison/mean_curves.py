@@ -17,6 +17,22 @@ class MeanCurve:
 
 
 @dataclass(frozen=True)
+class GapBand:
+    """A method's paired difference from the baseline along the budget, and a band that holds all of it in 95 %.
+
+    Attributes:
+        x: The places.
+        mean: The mean difference over the seeds at each.
+        low, high: The band's ends; empty for fewer than three seeds.
+    """
+
+    x: tuple[float, ...]
+    mean: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+
+
+@dataclass(frozen=True)
 class MethodSignals:
     """What a method's steps were like: of all its compared runs, as far as all of them came by the headline's budget.
 

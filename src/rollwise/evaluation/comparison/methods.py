@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.evaluation.bootstrap import FEWEST_SEEDS, bootstrap_interval, percentile_interval, resample_weights
+from rollwise.evaluation.comparison.bands import PLACES, gap_band
 from rollwise.evaluation.comparison.data import (
     BSF_PERCENTS,
     COMPARED,
@@ -19,7 +20,7 @@ from rollwise.evaluation.comparison.data import (
     resampled_relatives,
 )
 from rollwise.evaluation.comparison.estimates import Difference, OracleGain, Relative, Share, Summary
-from rollwise.evaluation.comparison.mean_curves import MeanCurve
+from rollwise.evaluation.comparison.mean_curves import GapBand, MeanCurve
 from rollwise.evaluation.comparison.results import AxisResult, MethodResult, RunResult
 from rollwise.evaluation.comparison.student import paired_p, t_interval
 from rollwise.evaluation.curves import Curve, FloatArray, run_curve, time_of_best
@@ -108,7 +109,18 @@ class Methods:
             time_of_best_ratio=found[RATIO_OF_BEST],
             curve=_mean_curve(*self.data.grid(axis, method, seeds, end)),
             ratio=self.ratio(method, axis, seeds, end),
+            gap=self.gap(method, paired, cut) if paired and axis == self.data.headline else None,
         )
+
+    def gap(self, method: str, seeds: Sequence[int], cut: float) -> GapBand | None:
+        """The difference from the baseline at common places of the headline's axis, over these seeds."""
+        axis = self.data.headline
+        own, base = (self.data.grid(axis, name, seeds, cut) for name in (method, self.baseline))
+        if method == self.baseline or not own[0].size or not base[0].size:
+            return None
+        x = np.linspace(max(own[0][0], base[0][0]), min(own[0][-1], base[0][-1]), PLACES)
+        at = [np.stack([np.interp(x, grid, curve) for curve in curves]) for grid, curves in (own, base)]
+        return gap_band(x, at[0] - at[1], seed=self.seed)
 
     def relatives(self, method: str, axis: str, seeds: Sequence[int], cut: float) -> dict[str, Relative]:
         """TTB, BSF and ratio of the times of the best: of the curves averaged over these seeds, and of single seeds."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from rollwise.evaluation.categories import Category
 from rollwise.evaluation.comparison.estimates import OracleGain, Relative, Share, Statistics, Summary
-from rollwise.evaluation.comparison.mean_curves import MeanCurve, MethodSignals
+from rollwise.evaluation.comparison.mean_curves import GapBand, MeanCurve, MethodSignals
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.runs.sets import Problem
 
@@ -38,6 +38,8 @@ class AxisResult:
         time_of_best_ratio: The same over the baseline's; optimistic, see `relative_times_of_best`.
         curve: The mean score, as far as all of the method's runs came by the headline's budget.
         ratio: The mean effective task ratio, likewise; None where it was not recorded.
+        gap: On the headline's axis the difference from the baseline along the budget; None on others, for the baseline,
+            and without a seed in common.
     """
 
     score: Summary
@@ -50,6 +52,7 @@ class AxisResult:
     time_of_best_ratio: Relative
     curve: MeanCurve
     ratio: MeanCurve | None
+    gap: GapBand | None
 
 
 @dataclass(frozen=True)

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
 from functools import partial
 
 from matplotlib.axes import Axes
 
-from rollwise.evaluation.bootstrap import Interval
-from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
+from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.run_measures import short_name
+from rollwise.reports.comparison.figures_differences import (
+    difference_figure,
+    gap_figure,
+    others,
+    relative_figure,
+    share_figure,
+)
 from rollwise.reports.comparison.panels import (
+    DOT_WIDTH,
+    ComparisonFigure,
     Style,
     draw_bars,
     draw_curves,
-    draw_dots,
-    draw_legend,
     draw_pair,
     draw_pass_at,
 )
@@ -34,36 +39,8 @@ BEST_COLOURED = 3
 MOST_BANDS = 4
 # With fewer k than this pass@k is no curve.
 FEWEST_KS = 3
-# Panels in a file, the legend's among them.
-FILE_PANELS = 6
-DOT_WIDTH = 4.8
 
 Draw = Callable[[Axes], None]
-
-
-@dataclass(frozen=True)
-class ComparisonFigure:
-    """A figure, and the styles that its legend explains; none where its axes name the methods.
-
-    Attributes:
-        spec: The figure.
-        legend: The styles.
-        closed: Whether it is in the section that is closed at first.
-    """
-
-    spec: FigureSpec
-    legend: tuple[Style, ...]
-    closed: bool = False
-
-    def files(self) -> list[FigureSpec]:
-        """As it is saved: the legend as a last panel, and no more than a few panels in a file."""
-        panels = list(self.spec.panels)
-        if self.legend:
-            panels.append(partial(draw_legend, self.legend))
-        files = [panels[i : i + FILE_PANELS] for i in range(0, len(panels), FILE_PANELS)]
-        if len(files) == 1:
-            return [replace(self.spec, panels=tuple(files[0]))]
-        return [replace(self.spec, name=f"{self.spec.name}_{i}", panels=tuple(file)) for i, file in enumerate(files, 1)]
 
 
 def build_figures(comparison: Comparison) -> list[ComparisonFigure]:
@@ -74,6 +51,7 @@ def build_figures(comparison: Comparison) -> list[ComparisonFigure]:
     built = [
         score_figure(comparison, styles),
         difference_figure(comparison, styles),
+        gap_figure(comparison, styles),
         relative_figure(comparison, styles),
         share_figure(comparison, styles),
         ratio_figure(comparison, styles),
@@ -157,80 +135,6 @@ def pass_at_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compa
     return ComparisonFigure(FigureSpec("pass_at_k", "pass@k", caption, (panel,)), legend_of(styles))
 
 
-def difference_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
-    """Differences from the baseline, with intervals."""
-    score = short_name(str(comparison.score))
-    rows: dict[str, dict[str, tuple[float, Interval | None]]] = {"at the budget": {}, "mean over the budget": {}}
-    for method, _ in _others(comparison):
-        found = comparison.on_headline(method)
-        for label, summary in (
-            ("at the budget", found and found.score),
-            ("mean over the budget", found and found.area),
-        ):
-            if summary and summary.difference:
-                rows[label][method.name] = summary.difference.mean, summary.difference.interval
-    rows = {label: found for label, found in rows.items() if found}
-    if not rows:
-        return None
-    panels = tuple(
-        partial(draw_dots, styles, list(found), found, 0.0, f"{score} {label}, from {comparison.baseline}")
-        for label, found in rows.items()
-    )
-    caption = (
-        f"Paired differences from {comparison.baseline} at equal {AXES[comparison.headline_axis]}, with 95 % bootstrap "
-        "intervals over seeds; an open dot has too few seeds for one. The vertical line is no difference."
-    )
-    return ComparisonFigure(FigureSpec("difference", "Difference from the baseline", caption, panels, DOT_WIDTH), ())
-
-
-def relative_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
-    """TTB and BSF with intervals."""
-    times: dict[str, tuple[float, Interval | None]] = {}
-    bests: dict[str, tuple[float, Interval | None]] = {}
-    for method, _ in _others(comparison):
-        found = comparison.on_headline(method)
-        if found is not None:
-            times[method.name] = found.ttb[100].value, found.ttb[100].interval
-            bests[method.name] = found.bsf[100].value, found.bsf[100].interval
-    times = {name: row for name, row in times.items() if not math.isnan(row[0])}
-    bests = {name: row for name, row in bests.items() if not math.isnan(row[0])}
-    unit = AXES[comparison.headline_axis]
-    labels = (f"time to baseline, TTB(100 %), in {unit}", f"best so far, BSF(100 %), in {unit}")
-    panels = tuple(
-        partial(draw_dots, styles, list(found), found, 1.0, label)
-        for label, found in zip(labels, (times, bests), strict=True)
-        if found
-    )
-    if not panels:
-        return None
-    caption = (
-        f"TTB: time to reach {comparison.baseline}'s best score (left of the line is faster; an arrow goes on to "
-        "never), and BSF: best score so far (right of the line is better), as ratios; of the curves averaged over "
-        "seeds, with 95 % bootstrap intervals."
-    )
-    title = "Time to baseline (TTB), best so far (BSF)"
-    return ComparisonFigure(FigureSpec("ttb_bsf", title, caption, panels, DOT_WIDTH), ())
-
-
-def share_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
-    """Each method's share of the oracle's gain, where the oracle gains."""
-    labels = {"score": "at the budget", "area": "mean over the budget"}
-    panels = []
-    for key, label in labels.items():
-        rows = {m.name: (share.value, share.interval) for m, _ in _others(comparison) if (share := m.shares.get(key))}
-        if rows:
-            panels.append(partial(draw_dots, styles, list(rows), rows, 1.0, f"share of the gain {label}", percent=True))
-    if not panels:
-        return None
-    caption = (
-        f"Each method's gain over {comparison.baseline} as a share of the oracle's, with 95 % bootstrap intervals over "
-        "seeds. An oracle at a pass rate of 0.5 is the limit of the frontier idea, not of learning: 100 % is no bound."
-    )
-    return ComparisonFigure(
-        FigureSpec("oracle_share", "Share of the oracle's gain", caption, tuple(panels), DOT_WIDTH), ()
-    )
-
-
 def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """Time in ask and tell, and rollouts that were not chosen to be trained on."""
     overhead: dict[str, float] = {}
@@ -262,7 +166,7 @@ def cost_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
 def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
     """Each method beside the baseline, where they are too many for one figure."""
     axis, score = comparison.headline_axis, short_name(str(comparison.score))
-    shown = [method for method, found in _others(comparison) if found is not None]
+    shown = [method for method, found in others(comparison) if found is not None]
     if not _has_grey(styles):
         return None
     panels = tuple(partial(draw_pair, comparison, styles, method, axis, score) for method in shown)
@@ -270,11 +174,6 @@ def each_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
         f"Each method's mean {score} with its standard deviation over seeds, beside {comparison.baseline}'s (dashed)."
     )
     return ComparisonFigure(FigureSpec("score_each", "Each method beside the baseline", caption, panels), ())
-
-
-def _others(comparison: Comparison) -> list[tuple[MethodResult, AxisResult | None]]:
-    found = [(method, comparison.on_headline(method)) for method in comparison.methods]
-    return [(method, result) for method, result in found if method.name != comparison.baseline]
 
 
 def _has_grey(styles: Mapping[str, Style]) -> bool:

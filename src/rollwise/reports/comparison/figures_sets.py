@@ -8,8 +8,8 @@ from functools import partial
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.figures import DOT_WIDTH, ComparisonFigure, score_figure
-from rollwise.reports.comparison.panels import Style, draw_curves, draw_dots
+from rollwise.reports.comparison.figures import score_figure
+from rollwise.reports.comparison.panels import DOT_WIDTH, ComparisonFigure, Style, draw_curves, draw_dots
 from rollwise.reports.drawing import FigureSpec
 
 

@@ -12,8 +12,8 @@ from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.signals import SIGNALS
 from rollwise.evaluation.success_rates import SuccessMap
-from rollwise.reports.comparison.figures import MOST_COLOURED, ComparisonFigure, legend_of
-from rollwise.reports.comparison.panels import Style, draw_curve, finish_panel, short_label
+from rollwise.reports.comparison.figures import MOST_COLOURED, legend_of
+from rollwise.reports.comparison.panels import ComparisonFigure, Style, draw_curve, finish_panel, short_label
 from rollwise.reports.drawing import GREY, PALETTE, PURPLE, WIDE, FigureSpec
 from rollwise.reports.success_map import draw_success_map
 from rollwise.reports.words import count

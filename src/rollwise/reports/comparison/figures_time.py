@@ -12,8 +12,7 @@ from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.estimates import Summary
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.phases import EVALUATION, PHASES, REST
-from rollwise.reports.comparison.figures import DOT_WIDTH, ComparisonFigure
-from rollwise.reports.comparison.panels import Style, draw_dots, name_rows
+from rollwise.reports.comparison.panels import DOT_WIDTH, ComparisonFigure, Style, draw_dots, name_rows
 from rollwise.reports.drawing import FigureSpec
 from rollwise.reports.phases import PHASE_COLOURS, phase_label
 

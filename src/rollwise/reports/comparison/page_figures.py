@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from rollwise.evaluation.comparison.results import Comparison
-from rollwise.reports.comparison.figures import ComparisonFigure, build_figures, method_styles
+from rollwise.reports.comparison.figures import build_figures, method_styles
 from rollwise.reports.comparison.figures_sets import set_difference_figure, set_score_figure
 from rollwise.reports.comparison.figures_signals import signal_figures
 from rollwise.reports.comparison.figures_time import phases_figure, speed_figure
+from rollwise.reports.comparison.panels import ComparisonFigure
 
 # Figures of the sets, by the figure that they follow.
 _BY_SET = {"score": set_score_figure, "difference": set_difference_figure}

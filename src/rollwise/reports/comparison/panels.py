@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,12 +14,15 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator, PercentFormatter
 
 from rollwise.evaluation.bootstrap import Interval
-from rollwise.evaluation.comparison.mean_curves import MeanCurve
+from rollwise.evaluation.comparison.mean_curves import GapBand, MeanCurve
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
 from rollwise.evaluation.curves import AXES
-from rollwise.reports.drawing import GREY, INK, PALETTE, mark_ticks
+from rollwise.reports.drawing import GREY, INK, PALETTE, FigureSpec, mark_ticks
 
 LONGEST_NAME = 26
+# Panels in a file, the legend's among them.
+FILE_PANELS = 6
+DOT_WIDTH = 4.8
 _ROW_INCHES, _AXIS_INCHES = 0.22, 0.75
 
 
@@ -31,6 +35,31 @@ class Style:
     linestyle: str
     width: float
     band: bool
+
+
+@dataclass(frozen=True)
+class ComparisonFigure:
+    """A figure, and the styles that its legend explains; none where its axes name the methods.
+
+    Attributes:
+        spec: The figure.
+        legend: The styles.
+        closed: Whether it is in the section that is closed at first.
+    """
+
+    spec: FigureSpec
+    legend: tuple[Style, ...]
+    closed: bool = False
+
+    def files(self) -> list[FigureSpec]:
+        """As it is saved: the legend as a last panel, and no more than a few panels in a file."""
+        panels = list(self.spec.panels)
+        if self.legend:
+            panels.append(partial(draw_legend, self.legend))
+        files = [panels[i : i + FILE_PANELS] for i in range(0, len(panels), FILE_PANELS)]
+        if len(files) == 1:
+            return [replace(self.spec, panels=tuple(files[0]))]
+        return [replace(self.spec, name=f"{self.spec.name}_{i}", panels=tuple(file)) for i, file in enumerate(files, 1)]
 
 
 def draw_curves(
@@ -80,6 +109,19 @@ def draw_pair(
     ax.set_ylim(min(every) - room, max(every) + room)  # the same in every panel
 
 
+def draw_gap(style: Style, band: GapBand, axis: str, label: str, height: tuple[float, float], ax: Axes) -> None:
+    """A method's difference from the baseline along the budget, with its band."""
+    scale, unit = _unit(axis, band.x[-1])
+    x = np.array(band.x) / scale
+    if band.low:
+        ax.fill_between(x, band.low, band.high, color=style.color, alpha=0.18, linewidth=0)
+    ax.plot(x, band.mean, color=style.color, linestyle=style.linestyle, linewidth=1.8)
+    ax.axhline(0.0, color=INK, linewidth=1.0)
+    ax.set_title(short_label(style.label), fontsize=9, loc="left")
+    finish_panel(ax, unit, label, x[-1])
+    ax.set_ylim(*height)
+
+
 def draw_dots(
     styles: Mapping[str, Style],
     names: Sequence[str],
@@ -88,16 +130,37 @@ def draw_dots(
     label: str,
     ax: Axes,
     *,
+    thin: Mapping[str, Interval | None] | None = None,
+    singles: Mapping[str, Sequence[float]] | None = None,
     percent: bool = False,
 ) -> None:
-    """A dot with an interval for each method; what is infinite is an arrow at the right edge."""
+    """A dot with an interval for each method; what is infinite is an arrow at the right edge.
+
+    Args:
+        styles: How methods are drawn.
+        names: The methods, from the top.
+        rows: Each one's value and interval.
+        neutral: Where a line is drawn.
+        label: The axis'.
+        ax: Where to draw.
+        thin: Second intervals, drawn thin.
+        singles: The single seeds' values, drawn as ticks.
+        percent: Write the axis in percent.
+    """
+    thin, singles = thin or {}, singles or {}
     ends = [end for value, interval in rows.values() for end in (value, *_ends(interval))]
+    ends += [end for interval in thin.values() for end in _ends(interval)]
+    ends += [value for values in singles.values() for value in values]
     finite = [end for end in ends if math.isfinite(end)] + [neutral]
     span = (max(finite) - min(finite)) or 1.0
     low, high = min(finite) - 0.06 * span, max(finite) + 0.12 * span
     for i, name in enumerate(names):
         value, interval = rows[name]
         color = styles[name].color
+        if second := thin.get(name):
+            ax.plot([second.low, second.high], [i, i], color=color, linewidth=0.7, solid_capstyle="butt")
+        single = [one for one in singles.get(name, ()) if math.isfinite(one)]
+        ax.plot(single, [i] * len(single), marker="|", color=color, markersize=7, alpha=0.6, linestyle="none")
         if interval is not None:
             left, right = (min(end, high) for end in (interval.low, interval.high))
             ax.plot([left, right], [i, i], color=color, linewidth=1.6, solid_capstyle="butt")
