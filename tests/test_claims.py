@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from rollwise.evaluation.bootstrap import bootstrap_interval
+from rollwise.evaluation.comparison.student import holm, paired_p
 
 ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks/results"
@@ -89,6 +90,29 @@ def test_the_table_is_of_the_runs(page: str) -> None:
         assert cells[1] == f"{mean:+.2f} [{low:+.2f}, {high:+.2f}]", plan
         assert cells[2] == f"{percent(statistics.median(ttb))} % ({percent(ttb[0])} to {percent(ttb[-1])})", plan
         assert ("no sure gain" in row) == (low <= 0 <= high), plan
+
+
+def corrected(plan: str) -> dict[str, tuple[float, float]]:
+    """Method -> its mean difference, and its p after Holm's correction over the table's methods."""
+    names = [name for name in runs(plan) if name not in ("uniform", "oracle")]
+    gaps = [differences(plan, name) for name in names]
+    means = [statistics.mean(own) for own in gaps]
+    p = [float(paired_p(mean, statistics.stdev(own), len(own))) for mean, own in zip(means, gaps, strict=True)]
+    return {name: (mean, float(one)) for name, mean, one in zip(names, means, holm(p, len(p)), strict=True)}
+
+
+def test_what_holms_correction_leaves_of_the_tables() -> None:
+    left = {plan: corrected(plan) for plan in README_ROWS}
+    kept = [i for i, plan in enumerate(README_ROWS) if left[plan]["recommended"][1] < 0.05]
+    assert kept == [0, 3, 4]
+    readme, page = (" ".join((ROOT / name).read_text().split()) for name in ("README.md", "docs/results.md"))
+    assert "After Holm's correction p is below 0.05 in rows 1, 4 and 5" in readme
+    assert "keeps p below 0.05 in three of the first six rows: the first, fourth and fifth" in page
+    counts = [
+        [sum(p < 0.05 and sign * mean > 0 for mean, p in left[plan].values()) for sign in (1, -1)]
+        for plan in ("reversal-one-pass", "reversal-hopeless", "reversal-revisit", *README_ROWS[3:6])
+    ]
+    assert counts == [[8, 0], [0, 3], [0, 6], [2, 2], [3, 0], [0, 0]]
 
 
 def test_the_readmes_headline_is_of_single_seeds() -> None:

@@ -10,7 +10,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
-from rollwise.options import check_whole
+from rollwise.options import check_number, check_whole
 from rollwise.terminal import make_console, say
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ the file:
   name: mine
   baseline: uniform                 # what all others are compared with
   oracle: oracle                    # optional: what could be had if all pass rates were known
-  seeds: [0, 1, 2, 3, 4]            # or {tune: [10, 11, 12], report: [0, 1, 2, 3, 4, 5, 6, 7]}
+  seeds: [0, 1, 2, 3, 4, 5, 6, 7]   # a verdict needs eight; or {tune: [10, 11, 12], report: [0, 1, ...]}
   budget: {tokens: 300000}          # equal compute: a run ends when it has generated this many
   base: {task: reversal, task_options: {broken: 0.75}, steps: 400, num_prompts: 800}   # as for rollwise train
   methods:
@@ -54,7 +54,7 @@ _SEED_PARTS = {
 }
 _SEEDS = {
     "anyOf": [_SEED_LIST, _SEED_PARTS],
-    "default": [0, 1, 2, 3, 4],
+    "default": [0, 1, 2, 3, 4, 5, 6, 7],
     "description": "Every method is run with each; those of `tune` are for choosing options, and in no result.",
 }
 
@@ -75,7 +75,7 @@ def build_parser() -> ArgumentParser:
     parser.add_argument(
         "--dry_run", type=bool, help="true: show the first prompts, their rewards and the cost; write nothing"
     )
-    parser.add_argument("--wanted", type=float, help="say how many seeds this difference in score needs")
+    parser.add_argument("--wanted", type=float, help="say how many seeds this difference in score, in (0, 1], needs")
     parser.add_argument("--report_only", action="store_true", help="train nothing; report what is there")
     return parser
 
@@ -136,7 +136,9 @@ def run(options: Namespace) -> int:
     """Train what is missing, and report."""
     from rollwise.comparing import dry_run_comparison, run_comparison
 
-    plan = _plan(options)
+    plan, wanted = _plan(options), options.get("wanted")
+    if wanted is not None:
+        check_number("wanted", wanted, low=0, high=1, open_low=True)
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     chosen = {name: options.get(name) for name in ("methods", "seeds")}
     if options.get("dry_run"):
@@ -154,7 +156,6 @@ def run(options: Namespace) -> int:
     from rollwise.reports.comparison.formats import format_table
     from rollwise.reports.comparison.report import compare_set, write_results
 
-    wanted = options.get("wanted")
     comparison = compare_set(read_comparison(folder), () if wanted is None else (wanted,))
     page = write_results(comparison, folder)
     make_console().print(format_table(comparison))

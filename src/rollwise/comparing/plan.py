@@ -239,7 +239,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
         raise ConfigError(
             f"budget can have tokens alone, got {budget!r}; for a number of steps give base: {{steps: N}}"
         )
-    seeds, tune = split_seeds(values.get("seeds", [0, 1, 2, 3, 4]))
+    seeds, tune = split_seeds(values.get("seeds", [0, 1, 2, 3, 4, 5, 6, 7]))
     starts = values.get("starts") or []
     if not isinstance(starts, list):
         raise ConfigError(f"starts must be a list of policies, named as in base: {{model: ...}}, got {starts!r}")
