@@ -13,11 +13,10 @@ from rollwise.reports.comparison.page_tables import (
     starts_text,
     table_section,
     tables_section,
-    tune_section,
 )
 from rollwise.reports.comparison.panels import ComparisonFigure, Style
 from rollwise.reports.comparison.set_tables import category_tables, set_relative_tables, set_tables
-from rollwise.reports.comparison.tables import all_tables, result_table
+from rollwise.reports.comparison.tables import all_tables, result_table, tune_table
 from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.reports.drawing import CSS_NAMES
 from rollwise.reports.html import CSS, html_page
@@ -46,7 +45,7 @@ def render_comparison(
         _closed([(figure, panels) for figure, panels in figures if figure.closed]),
         tables_section(comparison, "Between methods", between_tables(comparison)),
         tables_section(comparison, "All measures", [*all_tables(comparison)[1:], *set_relative_tables(comparison)]),
-        tune_section(comparison),
+        _tune_section(comparison),
         _problems(comparison),
         runs_section(comparison, folder),
         _sources(comparison),
@@ -73,6 +72,11 @@ def _header(comparison: Comparison) -> str:
 def _verdict(comparison: Comparison) -> str:
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in verdict(comparison))
     return f'<section class="verdict"><h2>Did it help?</h2>{said}</section>'
+
+
+def _tune_section(comparison: Comparison) -> str:
+    table = tune_table(comparison)
+    return "" if table is None or comparison.tune is None else table_section(comparison.tune, table)
 
 
 def _closed(figures: Sequence[tuple[ComparisonFigure, Sequence[str]]]) -> str:

@@ -13,7 +13,6 @@ from urllib.parse import quote
 
 from rollwise.evaluation.comparison.results import Comparison, RunResult
 from rollwise.evaluation.run_measures import short_name
-from rollwise.reports.comparison.tables import tune_table
 from rollwise.reports.comparison.words.cells import Cell, Table
 from rollwise.reports.comparison.words.sentences import NOTHING, duration, plain, ratio, with_spread
 from rollwise.reports.words import count
@@ -25,12 +24,6 @@ def table_section(comparison: Comparison, table: Table) -> str:
     """A table with its title and its note."""
     note = f'<p class="note">{escape(table.note)}</p>'
     return f'<section class="wide"><h2>{escape(table.title)}</h2>{_table(comparison, table)}{note}</section>'
-
-
-def tune_section(comparison: Comparison) -> str:
-    """The table of the seeds for choosing; `""` without runs of such."""
-    table = tune_table(comparison)
-    return "" if table is None or comparison.tune is None else table_section(comparison.tune, table)
 
 
 def _table(comparison: Comparison, table: Table) -> str:
