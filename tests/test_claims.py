@@ -8,10 +8,12 @@ import math
 import re
 import statistics
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
+from rollwise.errors import ConfigError
 from rollwise.evaluation.bootstrap import bootstrap_interval
 from rollwise.evaluation.comparison.student import holm, paired_p
 
@@ -297,6 +299,70 @@ def test_recommended_gained_in_all_twelve_pairs_on_fresh_seeds() -> None:
     assert min(gains) > 0
     for page in ("README.md", "docs/results.md"):
         assert "all twelve pairs" in " ".join((ROOT / page).read_text().split())
+
+
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *RESULTS.rglob("*.md")]
+
+
+@pytest.fixture
+def claim(monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    return importlib.import_module("claim")
+
+
+def test_every_marked_number_of_every_page_is_of_its_runs(claim: Any) -> None:
+    marks = [(page, *one) for page in PAGES for one in claim.marked(page.read_text())]
+    assert marks
+    for page, text, before in marks:
+        assert before.endswith(claim.text_of(text)), (page, text)
+
+
+def test_claims_by_hand(claim: Any, tmp_path: Path) -> None:
+    """Differences .2, .2, .5: mean .3, deviation sqrt(.03), so the t interval is .3 ± 4.303 x .1."""
+    rows = [("uniform", 0, 0.2, 1.0), ("uniform", 1, 0.4, 1.0), ("uniform", 2, 0.1, 1.0)]
+    rows += [("new", 0, 0.4, 0.5), ("new", 1, 0.6, "never"), ("new", 2, 0.6, 0.75)]
+    lines = ["method,seed,score/tokens,ttb", *(",".join(map(str, row)) for row in rows)]
+    (tmp_path / "r.csv").write_text("\n".join(lines))
+    said = {
+        "r.csv score/tokens uniform": "0.233 ± 0.153, 3 seeds",
+        "r.csv score/tokens new minus=uniform": "+0.300 [-0.130, +0.730], 3 seeds",
+        "r.csv score/tokens new over=uniform seeds=0,1 digits=3": "1.750 [-1.427, 4.927], 2 seeds",
+        "r.csv ttb new median=yes": "0.75 (0.50 to never), 3 seeds",
+    }
+    assert {text: claim.text_of(text, tmp_path) for text in said} == said
+    with pytest.raises(ConfigError, match="a run never gets there, so there is no mean; give median=yes"):
+        claim.text_of("r.csv ttb new minus=uniform", tmp_path)
+    with pytest.raises(ConfigError, match="1 runs have that number, and 2 are needed"):
+        claim.text_of("r.csv ttb new seeds=0", tmp_path)
+    with pytest.raises(ConfigError, match="r.csv has no ttb of new for seed 7"):
+        claim.text_of("r.csv ttb new seeds=7", tmp_path)
+    with pytest.raises(ConfigError, match="r.csv has no ttb of old"):
+        claim.text_of("r.csv ttb old", tmp_path)
+    with pytest.raises(ConfigError, match="a claim has no 'less'"):
+        claim.text_of("r.csv ttb new less=uniform", tmp_path)
+
+
+def test_the_slope_over_sizes_by_hand(claim: Any, tmp_path: Path) -> None:
+    """.1 and .3 at one size, .4 and .6 at ten times that: .3, with standard error sqrt(.02), 2 degrees of freedom."""
+    for name, ends in {"small": (0.1, 0.3), "large": (0.4, 0.6)}.items():
+        rows = [f"new,{seed},{score}" for seed, score in enumerate(ends)]
+        (tmp_path / f"{name}.csv").write_text("\n".join(["method,seed,score/tokens", *rows]))
+    said = claim.text_of("2e5=small.csv,2e6=large.csv score/tokens new", tmp_path)
+    assert said == "+0.300 [-0.308, +0.908] for each tenfold, 4 runs"
+
+
+def test_a_claim_of_a_curve_is_read_between_its_evaluations(claim: Any, tmp_path: Path) -> None:
+    """At 50 of 100 tokens: .2 and .3 for the method, .1 and .1 for uniform sampling."""
+    rows = ["plan,method,role,seed,start,budget,step,tokens,eval/pass@1"]
+    ends = {("uniform", 0): 0.1, ("uniform", 1): 0.1, ("new", 0): 0.3, ("new", 1): 0.5}
+    for (method, seed), end in ends.items():
+        rows += [f"p,{method},,{seed},,,0,0,0.1", f"p,{method},,{seed},,,9,100,{end}"]
+    (tmp_path / "curves.csv").write_text("\n".join(rows))
+    assert claim.text_of("curves.csv eval/pass@1 new at=50", tmp_path) == "0.250 ± 0.071, 2 seeds"
+    assert claim.text_of("curves.csv eval/pass@1 new at=9 axis=steps", tmp_path) == "0.400 ± 0.141, 2 seeds"
+    assert claim.text_of("curves.csv eval/pass@1 new minus=uniform at=50", tmp_path).startswith("+0.150 [")
+    with pytest.raises(ConfigError, match="new seed 0 was not evaluated about 101 tokens"):
+        claim.text_of("curves.csv eval/pass@1 new at=101", tmp_path)
 
 
 def test_plans_of_the_evidence_are_run_one_after_another_and_their_tables_kept(
