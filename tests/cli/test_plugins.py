@@ -19,8 +19,18 @@ def test_listings_say_what_was_installed_and_from_where(installed: Path, capsys:
     assert main(["tasks"]) == 0
     out, err = capsys.readouterr()
     lines = {line.split()[0]: line for line in out.splitlines()}
-    assert list(lines) == ["bfcl", "boxes", "countdown", "reversal", "sums"]
-    assert lines["sums"] == "sums       Adds two digits.  (rollwise-plugins 1.2)"
+    assert list(lines) == [
+        "arc-1d",
+        "bfcl",
+        "boxes",
+        "countdown",
+        "mixed",
+        "reasoning-gym",
+        "reversal",
+        "sums",
+        "zebra",
+    ]
+    assert lines["sums"] == "sums           Adds two digits.  (rollwise-plugins 1.2)"
     assert "rollwise-plugins" not in lines["countdown"]
     problems = err.splitlines()
     assert len(problems) == 3
@@ -85,3 +95,9 @@ def test_a_simulation_with_plugins(own_file: Path, capsys: pytest.CaptureFixture
     (own_file.parent / "my.yaml").write_text(yaml.safe_dump(config))
     assert main(["simulate", "my.yaml"]) == 0
     assert "mine" in capsys.readouterr().out
+
+
+def test_a_profile_of_a_task_of_your_own(own_file: Path, policy: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    own = ["--model", str(policy), "--num_prompts", "4", "--num_generations", "2", "--out", "profile"]
+    assert main(["profile", "plugin.py:Sums", *own]) == 0
+    assert "Sums with" in capsys.readouterr().out

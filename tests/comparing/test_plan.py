@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 import yaml
+from plugin_package import PLUGIN
 from rich.console import Console
 
 from rollwise.comparing import read_plan, run_comparison
@@ -242,6 +243,19 @@ def test_a_model_beside_the_plan_is_found_from_anywhere(tmp_path: Path) -> None:
     assert plan.to_dict()["base"]["model"] == "starts/mine"
     hub = read_plan(written(tmp_path, base={**base, "model": "someone/model"}))
     assert hub.runs(tmp_path / "out")[0].config.model == "someone/model"
+
+
+def test_a_task_in_a_file_beside_the_plan(tmp_path: Path) -> None:
+    """Names of tasks, methods and gates stay, even if a folder is called like one."""
+    (tmp_path / "mine.py").write_text(PLUGIN)
+    (tmp_path / "uniform").mkdir()
+    own = {"uniform": {"curriculum": "uniform"}, "mine": {"curriculum": "mine.py:Backwards"}}
+    plan = read_plan(written(tmp_path, base={"task": "mine.py:Sums"}, methods=own, oracle=None))
+    runs = {run.method: run.config for run in plan.runs(tmp_path / "out")}
+    assert {config.task for config in runs.values()} == {f"{tmp_path.resolve() / 'mine.py'}:Sums"}
+    assert runs["mine"].curriculum == f"{tmp_path.resolve() / 'mine.py'}:Backwards"
+    assert runs["uniform"].curriculum == "uniform"
+    assert plan.resolved()["base"]["task"] == f"{tmp_path.resolve() / 'mine.py'}:Sums"
 
 
 def test_the_same_plan_for_another_policy(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,7 +10,7 @@ import pytest
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, RollwiseError
 from rollwise.profiling.config import ProfileConfig
 from rollwise.sampling.data import load_data, sampling_order
-from rollwise.tasks import make_task
+from rollwise.tasks import TASKS, make_task
 
 ROWS: list[dict[str, Any]] = [{"prompt": f"{i}+1=", "answer": i + 1, "kind": "ab"[i % 2]} for i in range(6)]
 
@@ -98,7 +98,7 @@ def test_files_that_can_not_be_read(tmp_path: Path) -> None:
         ("d.json", b"[", "not valid JSON"),
         ("e.parquet", b"no", "can't be read as parquet"),
         ("f.csv", b"prompt,answer\n1+1,2,3\n", "line 2 has more cells than the first line has columns"),
-        ("g.txt", b"", "neither a task (bfcl, boxes, countdown, reversal), nor a file"),
+        ("g.txt", b"", f"neither a task ({', '.join(TASKS)}), nor a file"),
     ):
         (tmp_path / name).write_bytes(content)
         with pytest.raises(ConfigError) as caught:

@@ -16,6 +16,16 @@ PATHS = (
     "eval_data",
     "reward",
 )  # relative to the plan's file; {name} and {seed} stand for the plan's and the run's own
+_NAMES = ("task", "curriculum", "gate")
+
+
+def is_path(option: str, value: Any) -> bool:
+    """Whether an option's value names files: always for some; for a task, a method and a gate if it is `file.py:Name`.
+
+    >>> is_path("model", "starts/mine"), is_path("task", "mine.py:Mine"), is_path("task", "countdown")
+    (True, True, False)
+    """
+    return value is not None and (option in PATHS or (option in _NAMES and ".py:" in str(value)))
 
 
 def located(given: Any, folder: Path) -> Any:

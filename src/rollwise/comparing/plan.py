@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.comparing.paths import PATHS, beside, each_path, located
+from rollwise.comparing.paths import beside, each_path, is_path, located
 from rollwise.errors import ConfigError
 from rollwise.options import check_text, check_whole, did_you_mean
 from rollwise.renamed import with_new_names
@@ -128,10 +128,8 @@ class Plan:
         start = {"model": self.starts[seed % len(self.starts)]} if self.starts else {}
         ours = {"seed": seed, "out": str(folder), "token_budget": self.tokens}
         values = {**self.base, **start, **self.methods[method], **ours}
-        for key in PATHS:
-            if values.get(key) is not None:
-                values[key] = self._placed(values[key], seed)
-        return TrainConfig.from_dict(values)
+        placed = {key: self._placed(value, seed) for key, value in values.items() if is_path(key, value)}
+        return TrainConfig.from_dict({**values, **placed})
 
     def runs(self, folder: Path) -> list[Run]:
         """Every run, one seed of all methods after another, so that what is done so far can be compared."""
@@ -160,9 +158,7 @@ class Plan:
         """As `to_dict`, for a file in any folder: paths that are relative to the plan's file are made absolute."""
         values = self.to_dict()
         for options in (values["base"], *values["methods"].values()):
-            for key in PATHS:
-                if options.get(key) is not None:
-                    options[key] = each_path(options[key], self._absolute)
+            options |= {k: each_path(value, self._absolute) for k, value in options.items() if is_path(k, value)}
         if self.starts:
             values["starts"] = each_path(values["starts"], self._absolute)
         return values
@@ -282,6 +278,6 @@ def _check_same(run: Run, saved: Any) -> None:
 
 def _told(key: str, value: Any) -> Any:
     """What tells options apart: of a path its last part, as folders may have been moved."""
-    if key not in PATHS:
+    if not is_path(key, value):
         return value
     return each_path(value, lambda path: Path(path).name if Path(path).is_absolute() else path)

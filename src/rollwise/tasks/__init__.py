@@ -6,9 +6,8 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import Any
 
-from rollwise.options import keyword_options, make
-from rollwise.plugins import short_name
-from rollwise.tasks.base import TASKS, Task
+from rollwise.options import keyword_options
+from rollwise.tasks.base import TASKS, Task, make_task
 from rollwise.tasks.bfcl.task import BFCL
 from rollwise.tasks.boxes.task import Boxes
 from rollwise.tasks.countdown.task import Countdown
@@ -19,21 +18,6 @@ for _file in iter_modules(__path__):
     import_module(f"{__name__}.{_file.name}.task" if _file.ispkg else f"{__name__}.{_file.name}")  # it registers itself
 for _name in sorted(TASKS):
     TASKS[_name] = TASKS.pop(_name)
-
-
-def make_task(name: str, **options: Any) -> Task:
-    """The task called `name`, with its own options: built in, installed, or `file.py:Name` or `package.module:Name`.
-
-    Raises:
-        ConfigError: no task has that name, or it has no such option; the message lists the ones there are.
-
-    >>> make_task("countdown", levels=(1, 2)).name
-    'countdown'
-    """
-    kind = TASKS.find(name)
-    if not hasattr(kind, "name"):
-        kind.name = short_name(name)
-    return make(f"task {name!r}", kind, options)
 
 
 def task_options(name: str) -> dict[str, Any]:

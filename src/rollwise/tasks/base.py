@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 from rollwise.errors import TaskError
-from rollwise.options import Declared, Range
-from rollwise.plugins import Registry
+from rollwise.options import Declared, Range, make
+from rollwise.plugins import Registry, short_name
 from rollwise.tickets.outcome import RewardSpec
 
 Message = Mapping[str, Any]
@@ -140,6 +140,22 @@ class Task(Declared, ABC):
 
 
 TASKS.base = Task
+
+
+def make_task(name: str, **options: Any) -> Task:
+    """The task called `name`, with its own options: built in, installed, or `file.py:Name` or `package.module:Name`.
+
+    Raises:
+        ConfigError: no task has that name, or it has no such option; the message lists the ones there are.
+
+    >>> import rollwise.tasks
+    >>> make_task("countdown", levels=(1, 2)).name
+    'countdown'
+    """
+    kind = TASKS.find(name)
+    if not hasattr(kind, "name"):
+        kind.name = short_name(name)
+    return make(f"task {name!r}", kind, options)
 
 
 def completion_text(completion: Text) -> str:
