@@ -220,7 +220,10 @@ def test_a_file_that_is_none(tmp_path: Path) -> None:
 EXAMPLES = Path(__file__).parents[2] / "examples/compare"
 
 
-@pytest.mark.parametrize("path", sorted([*EXAMPLES.glob("*.yaml"), *EXAMPLES.glob("judging/*.yaml")]), ids=str)
+SHIPPED = sorted(path for part in ("", "judging/", "families/") for path in EXAMPLES.glob(f"{part}*.yaml"))
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=str)
 def test_the_shipped_plans_are_sound(path: Path) -> None:
     plan = read_plan(path)
     assert plan.name == path.stem
@@ -230,8 +233,9 @@ def test_the_shipped_plans_are_sound(path: Path) -> None:
         assert is_embedded(run.config.model) or (Path(run.config.model) / "model.safetensors").is_file()
 
 
-def test_the_plan_of_a_pretrained_model_waits_for_its_policy() -> None:
-    plan = read_plan(EXAMPLES / "pretrained/reversal-smollm2.yaml")
+@pytest.mark.parametrize("name", ["reversal-smollm2", "gym-smollm2"])
+def test_the_plan_of_a_pretrained_model_waits_for_its_policy(name: str) -> None:
+    plan = read_plan(EXAMPLES / f"pretrained/{name}.yaml")
     assert {run.config.model for run in plan.runs(Path("out"))} == {"./policy"}
 
 
