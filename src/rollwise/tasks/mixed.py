@@ -159,7 +159,7 @@ class Mixed(Task, name="mixed"):
 def _part(name: str, style: str, given: Mapping[str, Any]) -> Task:
     """A task of a mixture."""
     kind = TASKS.find(name)
-    own = {"style": kind.text_style} if style == "text" and kind.text_style else {}
+    own: dict[str, Any] = {"style": kind.text_style} if style == "text" and kind.text_style else {}
     own |= {**_OPTIONS[style].get(name, {}), **given}
     task = make_task(name, **{key: tuple(value) if isinstance(value, list) else value for key, value in own.items()})
     spec = task.rewards.spec
