@@ -12,7 +12,7 @@ from rollwise.options import InnerShare
 
 
 class Knapsack(Allocator):
-    """Maximises the sum of (1 - p^N - (1-p)^N) p (1-p)^2: the chance of a mixed group of N, times what it is worth.
+    """Maximises the sum of (1 - p^N - (1-p)^N) p (1-p)^2: the chance that a group of N is mixed, times its value.
 
     Li et al. 2025, *Knapsack RL* (arXiv 2509.25849). A rollout more adds (p^N (1-p) + (1-p)^N p) p (1-p)^2, which falls
     in N, so that the greatest increments are the paper's best division; it finds the same by dynamic programming.

@@ -62,6 +62,8 @@ COST_MEASURES = {
     "effective_task_ratio": Measure("effective task ratio", 1, "score"),
     "effective_task_ratio_late": Measure("effective task ratio, second half", 1, "score"),
     "abs_advantage": Measure("mean |A|", 0, "score"),
+    "squared_advantage": Measure("mean A^2 a rollout", 0, "score"),
+    "zero_advantage": Measure("rollouts with A = 0", -1, "score"),
     "prediction_correlation": Measure("prediction correlation", 1, "score"),
     "prediction_auc": Measure("prediction AUC", 1, "score"),
     "steps": Measure("steps", 0, "count"),
@@ -164,7 +166,7 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
     found = {
         "effective_task_ratio": _mean(run.column("frac_mixed")),
         "effective_task_ratio_late": _mean(second_half(run, run.column("frac_mixed"))),
-        "abs_advantage": _mean(run.column("abs_advantage")),
+        **{name: _mean(run.column(name)) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
         "steps": _steps(run),
         **{total: _last(run, total) for total in ("rollouts", "tokens", "flops", "wall_s")},
         "overhead": overhead(run),

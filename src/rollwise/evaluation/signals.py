@@ -10,6 +10,7 @@ import numpy as np
 from rollwise.evaluation.curves import Curve, FloatArray
 from rollwise.evaluation.judgments import curriculum_column
 from rollwise.evaluation.lengths import SOLVED, UNSOLVED, lengths_by_step
+from rollwise.evaluation.sizes import GroupSizes, sizes_of
 from rollwise.evaluation.success_rates import RateCounts, rate_counts
 from rollwise.runs.group_table import GroupTable
 from rollwise.runs.reading import RunData
@@ -36,16 +37,19 @@ class RunSignals:
     Attributes:
         curves: By the names of `SIGNALS`, over training steps; one that the run does not have is absent.
         rates: Its groups by step and success rate; None without any.
+        sizes: How many rollouts its groups have; None where all are of one size.
     """
 
     curves: dict[str, Curve]
     rates: RateCounts | None
+    sizes: GroupSizes | None = None
 
     @classmethod
     def of(cls, run: RunData, groups: GroupTable) -> RunSignals:
         """Those of a run with these groups."""
         found = {name: (x[np.isfinite(y)], y[np.isfinite(y)]) for name, x, y in _columns(run, groups)}
-        return cls({name: Curve(x, y) for name, (x, y) in found.items() if len(x)}, rate_counts(groups))
+        curves = {name: Curve(x, y) for name, (x, y) in found.items() if len(x)}
+        return cls(curves, rate_counts(groups), sizes_of(groups))
 
 
 def _columns(run: RunData, groups: GroupTable) -> Iterator[tuple[str, FloatArray, FloatArray]]:

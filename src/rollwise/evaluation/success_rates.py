@@ -74,7 +74,7 @@ def rate_counts(groups: GroupTable) -> RateCounts | None:
 
 
 def success_map(runs: Sequence[RateCounts], columns: int, last: float = math.inf) -> SuccessMap | None:
-    """The groups of several runs together, in at most so many columns of steps; None without any.
+    """The groups of several runs in one heat map of at most `columns` columns; None without groups.
 
     Args:
         runs: runs of one method. Those with another number of rates than most are left out.

@@ -58,7 +58,7 @@ class Schedule:
         return cls(_read_points(name, given["points"], check), shape, by)
 
     def at(self, *, step: int, tokens: int = 0) -> float:
-        """The value at this step and after so many tokens."""
+        """The value at this step, or after this number of tokens."""
         now = step if self.by == "steps" else tokens
         places, values = zip(*self.points, strict=True)
         if self.shape == "stepped":

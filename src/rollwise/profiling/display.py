@@ -29,6 +29,8 @@ def show(numbers: Mapping[str, Any], console: Console) -> None:
     _shares(numbers, console)
     if "past" in numbers:
         show_log(numbers, console)
+    if unequal := numbers.get("unequal_groups"):
+        console.print(f"\n[italic]Rollouts of a prompt[/italic]\n{escape(unequal['words'])}")
     _categories(numbers, console)
     _cost(numbers, console)
     _suspects(numbers, console)

@@ -25,6 +25,7 @@ from rollwise.profiling.analysis import (
 from rollwise.profiling.recommendation import Facts, recommend
 from rollwise.profiling.requirements import requirements
 from rollwise.profiling.suspects import Suspect, find_suspect
+from rollwise.profiling.unequal_groups import unequal_groups
 from rollwise.sampling.data import PromptData
 from rollwise.tickets.outcome import RewardSpec
 
@@ -118,6 +119,7 @@ class Summary:
                 "hopeless": asdict(share_of(self.hopeless, len(self.data))),
             },
             "estimate": estimate,
+            "unequal_groups": self._unequal_groups(estimate["effective"]["share"]),
             "categories": categories,
             "tokens": tokens,
             "failures": self._failures(),
@@ -190,6 +192,13 @@ class Summary:
             fitted["effective_by_fit"] = fitted["effective"]
             fitted["effective"] = {"share": float(self.chances.mean()), "low": max(0.0, low), "high": min(1.0, high)}
         return {**fitted, "effective_measured": self.chances is not None}
+
+    def _unequal_groups(self, effective: float) -> dict[str, Any] | None:
+        """Whether groups of different size would pay; None where no prompt is learnable."""
+        outcomes, counts = self._outcomes(range(len(self.solved)))
+        weights = fit_pass_rates(counts, outcomes=outcomes)
+        found = unequal_groups(weights, self.config.planned_generations, effective, seed=self.config.seed)
+        return None if found is None else asdict(found)
 
     def _categories(self) -> dict[str, dict[str, Any]]:
         if self.data.categories is None:

@@ -20,7 +20,7 @@ IntArray = NDArray[np.int64]
 PURPOSES = ("train", "measure", "screen")
 NO_NAME = -1
 NO_STEP = -1
-_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "count", "reached",
+_WHOLE = ("line", "step", "prompt", "lane", "category", "purpose", "size", "count", "reached",
           "reached_own", "reached_tokens", "counted", "counted_tokens")  # fmt: skip
 _REAL = ("mean", "low", "best", "predicted", "predicted_variance", "own_mean", "own_variance")
 
@@ -39,6 +39,7 @@ class GroupTable:
         lane: (M,) which of `lanes`; -1 where the line names none.
         category: (M,) which of `categories`; -1 where the line names none.
         purpose: (M,) which of `PURPOSES`.
+        size: (M,) rollouts, with a reward or without.
         count: (M,) rollouts with a reward.
         mean: (M,) mean reward; NaN where there is none.
         low: (M,) least reward; NaN where there is none.
@@ -62,6 +63,7 @@ class GroupTable:
     lane: IntArray
     category: IntArray
     purpose: IntArray
+    size: IntArray
     count: IntArray
     mean: FloatArray
     low: FloatArray
@@ -138,6 +140,7 @@ def group_table(lines: Iterable[tuple[int, Mapping[str, Any]]], known: SolvedRul
         lane=whole["lane"],
         category=whole["category"],
         purpose=whole["purpose"],
+        size=whole["size"],
         count=whole["count"],
         mean=real["mean"],
         low=real["low"],
@@ -160,7 +163,8 @@ def _facts(
 ) -> dict[str, float]:
     own = numbers_in(row.get("rewards"))
     screened = row.get("screened")
-    rewards = own + numbers_in(screened.get("rewards")) if isinstance(screened, Mapping) else own
+    parts = [row.get("rewards"), screened.get("rewards") if isinstance(screened, Mapping) else None]
+    rewards = own + numbers_in(parts[1])
     step, predicted, purpose = row.get("step"), row.get("predicted"), row.get("purpose", "train")
     variance = row.get("predicted_variance")
     best = max(rewards, default=math.nan)
@@ -172,6 +176,7 @@ def _facts(
         "lane": _code(names["lane"], row.get("lane")),
         "category": _code(names["category"], row.get("category")),
         "purpose": PURPOSES.index(purpose) if purpose in PURPOSES else 0,
+        "size": sum(len(part) for part in parts if isinstance(part, list)),
         "count": len(rewards),
         "reached": sum(reward >= mark for reward in rewards),
         "mean": sum(rewards) / len(rewards) if rewards else math.nan,

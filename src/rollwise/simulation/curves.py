@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from matplotlib.axes import Axes
 
-from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend
+from rollwise.evaluation.sizes import MIDDLES, GroupSizes
+from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, finish_axes
 from rollwise.reports.figure_files import save_figure
 from rollwise.reports.series import moving_mean, smoothing_window
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.table import Run, aggregate
+from rollwise.simulation.table import Run, aggregate, method_sizes
 
 CURVES_DRAWN = 6
 
@@ -20,7 +23,8 @@ CURVES_DRAWN = 6
 def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> Path:
     """Write `curves.png` and `curves.svg`: effective ratio and score against rollouts, mean over seeds.
 
-    Of many methods only the baseline and the best are named, the others grey.
+    Of many methods only the baseline and the best are named, the others grey. Where groups differ in size, `sizes.png`
+    and `sizes.svg` show how.
     """
     key = "effective_ratio" if config.replay is not None else "score"
     numbers = aggregate(config, runs)
@@ -51,7 +55,30 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     panels = [panel("effective_ratio", "effective task ratio", last=not learning)]
     panels += [panel("score", "score on held-out prompts", last=True)] if learning else []
     save_figure(FigureSpec("curves", "", "", tuple(panels), width=6.0), Path(out))
+    if sizes := {name: found for name, found in method_sizes(runs).items() if name in named}:
+        save_figure(FigureSpec("sizes", "", "", size_panels(sizes, named), width=5.0), Path(out))
     return Path(out) / "curves.png"
+
+
+def size_panels(
+    sizes: Mapping[str, GroupSizes], styles: Mapping[str, tuple[str, str]]
+) -> tuple[Callable[[Axes], None], ...]:
+    """The share of groups by size, and the mean size by believed and realised success rate; a line for each method."""
+
+    def histogram(ax: Axes) -> None:
+        for name, found in sizes.items():
+            x, counts = np.array(found.histogram, dtype=np.float64).T
+            ax.plot(x, counts / counts.sum(), color=styles[name][0], linestyle=styles[name][1], label=name)
+        finish_axes(ax, "rollouts of a group", "share of groups", legend=True)
+
+    def means(ax: Axes, part: str) -> None:
+        for name, found in sizes.items():
+            y = getattr(found, part).means
+            ax.plot(MIDDLES, y, color=styles[name][0], linestyle=styles[name][1], marker=".")
+        finish_axes(ax, f"{part} success rate", "mean rollouts")
+
+    believed = ["believed"] if any(found.believed.any for found in sizes.values()) else []
+    return (histogram, *(partial(means, part=part) for part in (*believed, "realised")))
 
 
 def _curve(curves: Sequence[dict[str, list[float | None]]], name: str) -> tuple[np.ndarray, np.ndarray]:

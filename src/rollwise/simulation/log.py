@@ -9,6 +9,7 @@ import numpy as np
 
 from rollwise.evaluation.calibration import brier_score, pearson_correlation
 from rollwise.evaluation.dynamics import success_rate_heatmap
+from rollwise.evaluation.sizes import GroupSizes, group_sizes
 from rollwise.options import check_whole
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ticket import Ticket
@@ -28,7 +29,10 @@ class SimulationLog:
         effective_ratio: (T,) share of the groups whose rewards differ, of all that were rolled out.
         all_good: (T,) share of the groups that are all solved.
         all_bad: (T,) share of the others without contrast.
+        sizes: (T, W) int64, rollouts of each group; 0 where fewer came.
         abs_advantage: (T,) mean |A| over the groups, A as the learner's `advantage` has it.
+        squared_advantage: (T,) mean A^2 over the rollouts.
+        zero_advantage: (T,) share of the rollouts with A = 0.
         score: (T,) mean true success probability on held-out prompts, when the step's rollouts are made.
         category_scores: (T, C) the same by category.
         final_score: that after the last training.
@@ -47,7 +51,10 @@ class SimulationLog:
     effective_ratio: np.ndarray
     all_good: np.ndarray
     all_bad: np.ndarray
+    sizes: np.ndarray
     abs_advantage: np.ndarray
+    squared_advantage: np.ndarray
+    zero_advantage: np.ndarray
     score: np.ndarray
     category_scores: np.ndarray
     final_score: float
@@ -114,7 +121,9 @@ class Recorder:
             "slots": np.full(groups, -1, dtype=np.int64),
             **{name: np.full(groups, np.nan) for name in ("predicted", "expected", "realised")},
             **{name: np.full(self.steps, np.nan) for name in ("effective_ratio", "all_good", "all_bad")},
-            **{name: np.full(self.steps, np.nan) for name in ("abs_advantage", "score")},
+            "sizes": np.zeros(groups, dtype=np.int64),
+            **{name: np.full(self.steps, np.nan) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
+            "score": np.full(self.steps, np.nan),
             "category_scores": np.full(by_category, np.nan),
             "category_share": np.zeros(by_category),
             **{name: np.zeros(self.steps, dtype=np.int64) for name in ("rollouts", "uncharged_rollouts")},
@@ -139,10 +148,14 @@ class Recorder:
         for ticket in tickets:
             self.lanes.setdefault(ticket.lane, np.zeros(self.steps, dtype=np.int64))[row] += 1
 
-    def came(self, row: int, evidence: Evidence, category: np.ndarray) -> None:
-        """Note what came of all that a step asked for, K groups, and the numbers of their categories (K,)."""
+    def came(self, row: int, evidence: Evidence, category: np.ndarray, advantages: list[np.ndarray]) -> None:
+        """Note what came of all that a step asked for, K groups, their categories (K,) and advantages, K arrays."""
         if not len(evidence):
             return
+        flat = np.concatenate(advantages)
+        self.arrays["sizes"][row, : len(evidence)] = [len(own) for own in advantages]
+        self.arrays["squared_advantage"][row] = np.square(flat).mean()
+        self.arrays["zero_advantage"][row] = (flat == 0.0).mean()
         self.arrays["realised"][row, : len(evidence)] = evidence.mean
         self.arrays["category_share"][row] = np.bincount(category, minlength=len(self.categories)) / len(category)
         for name in ("all_good", "all_bad", "abs_advantage"):
@@ -178,7 +191,7 @@ def summary(log: SimulationLog, n_prompts: int, category_scores: np.ndarray) -> 
         "effective_ratio_2nd_half": _mean(ratio[len(ratio) // 2 :]),
         "score": log.final_score,
         "hardest": float(np.fmin.reduce(category_scores)),
-        "abs_advantage": _mean(log.abs_advantage),
+        **{name: _mean(getattr(log, name)) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
         "coverage": len(np.unique(asked)) / n_prompts,
         "brier": brier,
         "correlation": correlation,
@@ -186,6 +199,12 @@ def summary(log: SimulationLog, n_prompts: int, category_scores: np.ndarray) -> 
         "rollouts": float(log.rollouts[-1]),
         "uncharged_rollouts": float(log.uncharged_rollouts[-1]),
     }
+
+
+def sizes_of_log(log: SimulationLog) -> GroupSizes | None:
+    """How many rollouts the groups have; None where all are of one size."""
+    came = log.sizes > 0
+    return group_sizes(log.sizes[came], log.predicted[came], log.realised[came])
 
 
 def calibration(predicted: np.ndarray, realised: np.ndarray) -> tuple[float, float]:

@@ -7,11 +7,12 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any
 
 from rollwise.curricula import Curriculum
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.log import SimulationLog, summary
+from rollwise.simulation.log import SimulationLog, sizes_of_log, summary
 from rollwise.simulation.methods import Method
 from rollwise.simulation.replay import ReplayWorld
 from rollwise.simulation.running import AnyWorld, simulate
@@ -57,6 +58,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
     if isinstance(world, ReplayWorld):
         results["logged_effective_ratio"] = world.log.effective_ratio
+    found = sizes_of_log(log)
     return {
         "note": note(config),
         "method": name,
@@ -67,6 +69,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
         "curves": {
             key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)
         },
+        **({} if found is None else {"sizes": asdict(found)}),
         "cost": {"world_s": round(made - started, 3), "run_s": round(time.perf_counter() - made, 3)},
     }
 

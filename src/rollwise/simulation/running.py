@@ -209,14 +209,14 @@ class _Trainer(Generic[W]):
             self._tell(groups)
             filling.add(range(first, first + len(tickets)), self._evidence(groups))
         whole = _Groups.join(rounds)
-        self.record.came(row, self._evidence(whole), self.world.category[whole.slots])
+        self.record.came(row, self._evidence(whole), self.world.category[whole.slots], whole.advantages)
         return whole.at(filling.groups)
 
     def train(self, row: int, groups: _Groups, told: bool) -> None:
         """Tell, unless that is done, and train."""
         if not told:
             self._tell(groups)
-            self.record.came(row, self._evidence(groups), self.world.category[groups.slots])
+            self.record.came(row, self._evidence(groups), self.world.category[groups.slots], groups.advantages)
         allocator, rewards = self.curriculum.allocator, groups.rewards
         one_size = len(set(map(len, rewards))) == 1
         weight = () if allocator is None else (allocator.weight,)

@@ -7,11 +7,13 @@ import io
 import json
 import math
 from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rollwise.evaluation.sizes import GroupSizes, join_sizes
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.one_run import note
 from rollwise.simulation.worlds import sizes
@@ -29,6 +31,7 @@ COLUMNS = (  # of the table: key, heading, format, whether spread and difference
     ("steps", "steps", ".0f", False),
     ("uncharged_rollouts", "uncharged rollouts", ",.0f", False),
 )
+ZERO_ADVANTAGE = ("zero_advantage", "rollouts with A = 0", ".3f", False)  # where groups differ in size
 
 
 def paired(values: Sequence[float | None], base: Sequence[float | None]) -> tuple[float, float]:
@@ -55,7 +58,7 @@ def aggregate(config: SimulateConfig, runs: Sequence[Run]) -> dict[str, dict[str
     for name, results in of.items():
         numbers[name] = {}
         for key in results[0]:
-            values, base = ([r[key] for r in of[who]] for who in (name, config.baseline))
+            values, base = ([r.get(key) for r in of[who]] for who in (name, config.baseline))
             four = (*mean_sd(values), *paired(values, base))
             names = ("mean", "sd", "difference", "difference_sd")
             numbers[name][key] = {n: v if math.isfinite(v) else None for n, v in zip(names, four, strict=True)}
@@ -67,15 +70,29 @@ def marks_of(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     return {run["method"]: {"mark": run["mark"]} for run in runs if "mark" in run}
 
 
+def method_sizes(runs: Sequence[Run]) -> dict[str, GroupSizes]:
+    """How many rollouts the groups of each method have, all seeds together, of those whose groups differ in size."""
+    of: dict[str, list[GroupSizes]] = {}
+    for run in runs:
+        if "sizes" in run:
+            of.setdefault(run["method"], []).append(GroupSizes.from_dict(run["sizes"]))
+    return {name: joined for name, found in of.items() if (joined := join_sizes(found)) is not None}
+
+
 def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> None:
     """Write `results.json` and `results.csv` into the folder."""
-    folder, head, marks = Path(out), note(config), marks_of(runs)
+    folder, head, marks, grouped = Path(out), note(config), marks_of(runs), method_sizes(runs)
     plain = {
         "note": head,
         "baseline": config.baseline,
         "seeds": list(config.seeds),
         "methods": {
-            name: {"options": config.options(name)["method"], "numbers": numbers, **marks.get(name, {})}
+            name: {
+                "options": config.options(name)["method"],
+                "numbers": numbers,
+                **marks.get(name, {}),
+                **({"sizes": asdict(grouped[name])} if name in grouped else {}),
+            }
             for name, numbers in aggregate(config, runs).items()
         },
         "runs": [{"method": run["method"], "seed": run["seed"], **run["results"]} for run in runs],
@@ -87,8 +104,9 @@ def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) 
     text = io.StringIO()
     text.write(f"# {head}\n")
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["method", "seed", *runs[0]["results"]])
-    rows.writerows([run["method"], run["seed"], *run["results"].values()] for run in runs)
+    keys = list(runs[0]["results"])
+    rows.writerow(["method", "seed", *keys])
+    rows.writerows([run["method"], run["seed"], *map(run["results"].get, keys)] for run in runs)
     (folder / "results.csv").write_text(text.getvalue(), encoding="utf-8")
 
 
@@ -101,6 +119,8 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     shown = [c for c in COLUMNS if any(n.get(c[0], {}).get("mean") for n in numbers.values())]
     _, batch, group, budget = sizes(config, config.seeds[0])
     over = [name for name, n in numbers.items() if (n["rollouts"]["mean"] or 0) > budget + batch * group]
+    if grouped := method_sizes(runs):
+        shown.append(ZERO_ADVANTAGE)
     if over:
         shown.append(("rollouts", "rollouts", ",.0f", False))
     seeds = len(config.seeds)
@@ -114,6 +134,9 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     if over:
         names = ", ".join(map(escape, over))
         caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step, by measuring"
+    for name, found in grouped.items():
+        low, high = found.histogram[0][0], found.histogram[-1][0]
+        caption += f"\n{escape(name)}: groups of {low} to {high} rollouts, {found.mean:.1f} on the average"
     marks = marks_of(runs)
     for mark in sorted({m["mark"] for m in marks.values()}):
         caption += f"\n* {', '.join(escape(n) for n, m in marks.items() if m['mark'] == mark)}: {mark}"

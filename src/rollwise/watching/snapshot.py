@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from rollwise.evaluation.sizes import GroupSizes
 from rollwise.watching.calibration import Calibration
 from rollwise.watching.held_out import HeldOut
 from rollwise.watching.history import GroupLine
@@ -91,6 +92,7 @@ class Snapshot:
         judge: None where no judge chose.
         replay: None where there is no prioritized replay.
         held_out: None where the evaluations' prompts have no categories.
+        sizes: rollouts of the last steps' groups; None where all are of one size.
     """
 
     name: str
@@ -112,6 +114,7 @@ class Snapshot:
     judge: JudgeState | None = None
     replay: ReplayState | None = None
     held_out: HeldOut | None = None
+    sizes: GroupSizes | None = None
 
     @property
     def done(self) -> float | None:

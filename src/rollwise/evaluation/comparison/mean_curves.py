@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rollwise.evaluation.sizes import GroupSizes
 from rollwise.evaluation.success_rates import SuccessMap
 
 
@@ -40,7 +41,9 @@ class MethodSignals:
         curves: By the names of `evaluation.signals.SIGNALS`, over training steps, averaged over parts of the way and
             then over seeds; one that no run has is absent.
         rates: The success rates of the groups of all its runs together; None where they have none.
+        sizes: How many rollouts the groups of all its runs have; None where all are of one size.
     """
 
     curves: dict[str, MeanCurve]
     rates: SuccessMap | None
+    sizes: GroupSizes | None = None

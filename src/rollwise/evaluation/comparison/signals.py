@@ -8,6 +8,7 @@ from rollwise.evaluation.comparison.mean_curves import MethodSignals
 from rollwise.evaluation.comparison.methods import mean_of_parts
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.signals import SIGNALS, RunSignals
+from rollwise.evaluation.sizes import join_sizes
 from rollwise.evaluation.success_rates import success_map
 
 # Most columns of steps in a method's heat map.
@@ -28,5 +29,6 @@ def method_signals(comparison: Comparison, runs: Mapping[tuple[str, int], RunSig
         end, own = method.axes["steps"].curve.x[-1], [runs[method.name, seed] for seed in method.seeds]
         curves = {name: mean_of_parts([run.curves[name] for run in own if name in run.curves], end) for name in SIGNALS}
         rates = success_map([run.rates for run in own if run.rates is not None], MOST_COLUMNS, end)
-        found[method.name] = MethodSignals({name: curve for name, curve in curves.items() if curve is not None}, rates)
+        known = {name: curve for name, curve in curves.items() if curve is not None}
+        found[method.name] = MethodSignals(known, rates, join_sizes([r.sizes for r in own if r.sizes is not None]))
     return found

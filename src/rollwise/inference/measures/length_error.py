@@ -78,7 +78,7 @@ def _mean(values: FloatArray) -> float:
 
 
 def _skill(error: FloatArray, blind: FloatArray, prompt: Any, resamples: int, seed: int) -> dict[str, float]:
-    """1 - error / blind, and its interval over prompts; NaN where there is nothing to foretell."""
+    """1 - error / blind, and its interval over prompts; NaN where the best constant has no error."""
     nothing = {"value": float("nan"), "low": float("nan"), "high": float("nan")}
     if not blind.sum():
         return nothing

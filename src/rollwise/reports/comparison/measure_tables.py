@@ -16,7 +16,7 @@ JUDGMENTS = ("prediction_correlation", "prediction_auc", "judgment_unread", "jud
 # Measures whose column is left out where it is 0, or unknown, for every method.
 _OFTEN_ZERO = frozenset(
     {"probe_rollouts", "probe_tokens", "refill_rollouts", "uncharged_rollouts", "uncharged_tokens", "uncharged_s"}
-    | {"flops", *JUDGMENTS}
+    | {"squared_advantage", "zero_advantage", "flops", *JUDGMENTS}
     | set(PHASE_MEASURES)
 )
 _SPEED = (

@@ -132,6 +132,7 @@ class Groups:
             "success": float(np.nansum(evidence.solved * evidence.count) / max(1, evidence.count.sum())),
             "abs_advantage": float(np.abs(self.advantages[self.there]).mean()),
             "squared_advantage": float(np.square(self.advantages[self.there]).mean()),
+            "zero_advantage": float((self.advantages[self.there] == 0.0).mean()),
             "ask_s": self.ask_seconds,
             "tell_s": self.tell_seconds,
             **continued,
@@ -139,14 +140,13 @@ class Groups:
         }
 
     def _of_sizes(self) -> dict[str, float]:
-        """Where groups differ in size, their numbers; shares of groups of 2 and of 90 are not one number."""
+        """Where groups differ in size, their numbers."""
         if len(set(self.sizes.tolist())) < 2:
             return {}
         return {
             "group_size_min": float(self.sizes.min()),
             "group_size_max": float(self.sizes.max()),
             "group_size_sd": float(self.sizes.std()),
-            "zero_advantage": float((self.advantages[self.there] == 0.0).mean()),
         }
 
 
