@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +14,10 @@ from matplotlib.figure import Figure
 import rollwise as rw
 from rollwise.evaluation.run_measures import measure_costs
 from rollwise.evaluation.sizes import GroupSizes, group_sizes, join_sizes, sizes_of
-from rollwise.reports.comparison.figures_signals import sizes_figure
+from rollwise.reports.comparison.figures_sizes import sizes_figure
 from rollwise.reports.comparison.page_figures import page_figures
 from rollwise.reports.comparison.report import compare_set
-from rollwise.reports.run.figures_choice import sizes_figure as run_figure
+from rollwise.reports.run.figures_belief import sizes_figure as run_figure
 from rollwise.runs.by_method import group_runs
 from rollwise.runs.group_table import group_table
 from rollwise.runs.reading import read_run
@@ -26,9 +25,9 @@ from rollwise.runs.solved import SolvedRule
 from rollwise.simulation import make_world, simulate
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.curves import draw_curves
-from rollwise.simulation.log import sizes_of_log, summary
+from rollwise.simulation.log import method_sizes, sizes_of_log, summary
 from rollwise.simulation.runs import run_all
-from rollwise.simulation.table import aggregate, make_table, method_sizes, write_results
+from rollwise.simulation.table import aggregate, make_table, write_results
 from rollwise.watching.glyphs import ASCII
 from rollwise.watching.history import GroupLine
 from rollwise.watching.sizes import sizes_facts, sizes_of_lines
@@ -57,7 +56,7 @@ def test_sizes_of_a_run() -> None:
     assert found.believed.means[[1, 5]].tolist() == [3.5, 2.0]
     assert found.believed.groups == (0, 2, 0, 0, 0, 1, 0, 0, 0, 0)
     assert found.realised.means[[0, 2, 5, 9]].tolist() == [3.0, 4.0, 2.0, 2.0]
-    assert GroupSizes.from_dict(json.loads(json.dumps(asdict(found)))) == found
+    assert GroupSizes.from_dict(json.loads(json.dumps(found.to_dict()))) == found
     two = join_sizes([found, found])
     assert two is not None
     assert (two.histogram, two.mean) == (((2, 4), (3, 2), (4, 2)), found.mean)

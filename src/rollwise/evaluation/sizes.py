@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
@@ -62,9 +62,13 @@ class GroupSizes:
         """Mean rollouts of a group."""
         return sum(size * n for size, n in self.histogram) / sum(n for _, n in self.histogram)
 
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        return asdict(self)
+
     @classmethod
     def from_dict(cls, plain: Mapping[str, Any]) -> GroupSizes:
-        """From what `dataclasses.asdict` made of one, after JSON."""
+        """From what `to_dict` gave."""
         parts = [plain[name] for name in ("believed", "realised")]
         rates = [SizesByRate(tuple(part["groups"]), tuple(part["rollouts"])) for part in parts]
         return cls(tuple((size, n) for size, n in plain["histogram"]), *rates)

@@ -15,7 +15,8 @@ from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend,
 from rollwise.reports.figure_files import save_figure
 from rollwise.reports.series import moving_mean, smoothing_window
 from rollwise.simulation.config import SimulateConfig
-from rollwise.simulation.table import Run, aggregate, method_sizes
+from rollwise.simulation.log import method_sizes
+from rollwise.simulation.table import Run, aggregate
 
 CURVES_DRAWN = 6
 

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
 from rollwise.evaluation.calibration import brier_score, pearson_correlation
 from rollwise.evaluation.dynamics import success_rate_heatmap
-from rollwise.evaluation.sizes import GroupSizes, group_sizes
+from rollwise.evaluation.sizes import GroupSizes, group_sizes, join_sizes
 from rollwise.options import check_whole
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ticket import Ticket
@@ -205,6 +207,24 @@ def sizes_of_log(log: SimulationLog) -> GroupSizes | None:
     """How many rollouts the groups have; None where all are of one size."""
     came = log.sizes > 0
     return group_sizes(log.sizes[came], log.predicted[came], log.realised[came])
+
+
+def method_sizes(runs: Sequence[Mapping[str, Any]]) -> dict[str, GroupSizes]:
+    """How many rollouts the groups of each method have, all seeds together, of those whose groups differ in size."""
+    of: dict[str, list[GroupSizes]] = {}
+    for run in runs:
+        if "sizes" in run:
+            of.setdefault(run["method"], []).append(GroupSizes.from_dict(run["sizes"]))
+    return {name: joined for name, found in of.items() if (joined := join_sizes(found)) is not None}
+
+
+def sizes_in_words(grouped: Mapping[str, GroupSizes]) -> str:
+    """A line for each method whose groups differ in size, for a table's caption."""
+    ends = {name: (found.histogram[0][0], found.histogram[-1][0]) for name, found in grouped.items()}
+    return "".join(
+        f"\n{name}: groups of {low} to {high} rollouts, {grouped[name].mean:.1f} on the average"
+        for name, (low, high) in ends.items()
+    )
 
 
 def calibration(predicted: np.ndarray, realised: np.ndarray) -> tuple[float, float]:

@@ -7,7 +7,6 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from typing import Any
 
 from rollwise.curricula import Curriculum
@@ -69,7 +68,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
         "curves": {
             key: [_plain(v) for v in getattr(log, key)] for key in CURVES if not (key in _LEARNT and config.replay)
         },
-        **({} if found is None else {"sizes": asdict(found)}),
+        **({} if found is None else {"sizes": found.to_dict()}),
         "cost": {"world_s": round(made - started, 3), "run_s": round(time.perf_counter() - made, 3)},
     }
 

@@ -7,14 +7,13 @@ import io
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rollwise.evaluation.sizes import GroupSizes, join_sizes
 from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.log import method_sizes, sizes_in_words
 from rollwise.simulation.one_run import note
 from rollwise.simulation.worlds import sizes
 
@@ -54,10 +53,11 @@ def mean_sd(values: Sequence[float | None]) -> tuple[float, float]:
 def aggregate(config: SimulateConfig, runs: Sequence[Run]) -> dict[str, dict[str, dict[str, float | None]]]:
     """For each method and number: mean and sd over seeds, and those of the difference from the baseline, by seed."""
     of = {name: [run["results"] for run in runs if run["method"] == name] for name in config.methods}
+    keys = dict.fromkeys(key for run in runs for key in run["results"])  # runs of older versions have fewer
     numbers: dict[str, dict[str, dict[str, float | None]]] = {}
-    for name, results in of.items():
+    for name in of:
         numbers[name] = {}
-        for key in results[0]:
+        for key in keys:
             values, base = ([r.get(key) for r in of[who]] for who in (name, config.baseline))
             four = (*mean_sd(values), *paired(values, base))
             names = ("mean", "sd", "difference", "difference_sd")
@@ -68,15 +68,6 @@ def aggregate(config: SimulateConfig, runs: Sequence[Run]) -> dict[str, dict[str
 def marks_of(runs: Sequence[Run]) -> dict[str, dict[str, str]]:
     """Method -> its mark, where it had nothing to choose by; see `check`."""
     return {run["method"]: {"mark": run["mark"]} for run in runs if "mark" in run}
-
-
-def method_sizes(runs: Sequence[Run]) -> dict[str, GroupSizes]:
-    """How many rollouts the groups of each method have, all seeds together, of those whose groups differ in size."""
-    of: dict[str, list[GroupSizes]] = {}
-    for run in runs:
-        if "sizes" in run:
-            of.setdefault(run["method"], []).append(GroupSizes.from_dict(run["sizes"]))
-    return {name: joined for name, found in of.items() if (joined := join_sizes(found)) is not None}
 
 
 def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) -> None:
@@ -91,7 +82,7 @@ def write_results(config: SimulateConfig, runs: Sequence[Run], out: str | Path) 
                 "options": config.options(name)["method"],
                 "numbers": numbers,
                 **marks.get(name, {}),
-                **({"sizes": asdict(grouped[name])} if name in grouped else {}),
+                **({"sizes": grouped[name].to_dict()} if name in grouped else {}),
             }
             for name, numbers in aggregate(config, runs).items()
         },
@@ -134,9 +125,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     if over:
         names = ", ".join(map(escape, over))
         caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step, by measuring"
-    for name, found in grouped.items():
-        low, high = found.histogram[0][0], found.histogram[-1][0]
-        caption += f"\n{escape(name)}: groups of {low} to {high} rollouts, {found.mean:.1f} on the average"
+    caption += escape(sizes_in_words(grouped))
     marks = marks_of(runs)
     for mark in sorted({m["mark"] for m in marks.values()}):
         caption += f"\n* {', '.join(escape(n) for n, m in marks.items() if m['mark'] == mark)}: {mark}"

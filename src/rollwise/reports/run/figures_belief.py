@@ -1,4 +1,4 @@
-"""Figures of belief against outcome: the reliability curve, and correlation and AUC over the steps."""
+"""Figures of belief against outcome: the reliability curve, correlation and AUC over the steps, sizes of groups."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from matplotlib.ticker import EngFormatter
 
 from rollwise.evaluation.beliefs import FEWEST_BELIEFS, beliefs_of
 from rollwise.evaluation.calibration import expected_contrast, pearson_correlation, reliability_curve, roc_auc
-from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, WIDE, FigureSpec, finish_axes
+from rollwise.evaluation.sizes import MIDDLES, sizes_of
+from rollwise.reports.drawing import BLUE, GREY, INK, ORANGE, VERMILLION, WIDE, FigureSpec, finish_axes
 from rollwise.reports.run.budgets import any_finite
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import FloatArray
@@ -102,3 +103,30 @@ def span_starts(step: np.ndarray) -> list[int]:
 def _least(values: FloatArray) -> float:
     finite = values[np.isfinite(values)]
     return 1.06 * float(finite.min()) if finite.size else 0.0
+
+
+@figure(105, "group sizes", when=sizes_of)
+def sizes_figure(groups: GroupTable) -> FigureSpec | None:
+    """How many groups have which size, and the mean size by believed and by realised success rate."""
+    found = sizes_of(groups)
+    if found is None:
+        return None
+
+    def draw_histogram(ax: Axes) -> None:
+        sizes, counts = zip(*found.histogram, strict=True)
+        ax.bar(sizes, counts, 0.8, color=BLUE)
+        finish_axes(ax, "rollouts of a group", "groups")
+
+    def draw_means(ax: Axes) -> None:
+        for part, color, label in ((found.believed, BLUE, "believed"), (found.realised, VERMILLION, "realised")):
+            if part.any:
+                ax.plot(MIDDLES, part.means, color=color, label=label, marker="o", markersize=3.5)
+        ax.set_xlim(0, 1)
+        finish_axes(ax, "success rate", "mean rollouts", legend=True)
+
+    caption = (
+        f"How many rollouts the groups have, {found.mean:.1f} on the average, and the mean by success rate in tenths: "
+        "by the rate that was expected when the prompt was asked for (believed), and by the share of the group's own "
+        "rollouts that succeeded (realised). A small group's realised rate is mostly luck: 0 and 1 are common there."
+    )
+    return FigureSpec("group_sizes", "Group sizes", caption, (draw_histogram, draw_means), WIDE)

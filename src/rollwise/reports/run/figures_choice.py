@@ -11,14 +11,12 @@ from matplotlib.axes import Axes
 from rollwise.evaluation import RunData
 from rollwise.evaluation.difficulty import difficulty_of
 from rollwise.evaluation.dynamics import sums_by_step
-from rollwise.evaluation.sizes import MIDDLES, sizes_of
 from rollwise.evaluation.success_rates import rate_counts, success_map
 from rollwise.reports.drawing import (
     BLUE,
     FEW_POINTS,
     GREEN,
     PALETTE,
-    VERMILLION,
     WIDE,
     FigureSpec,
     draw_stack,
@@ -156,33 +154,6 @@ def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
         f"samples harder prompts than uniform sampling would{smoothing(means)}."
     )
     return FigureSpec("difficulty", "Difficulty of the sampled prompts", caption, (draw,), WIDE)
-
-
-@figure(105, "group sizes", when=sizes_of)
-def sizes_figure(groups: GroupTable) -> FigureSpec | None:
-    """How many groups have which size, and the mean size by believed and by realised success rate."""
-    found = sizes_of(groups)
-    if found is None:
-        return None
-
-    def draw_histogram(ax: Axes) -> None:
-        sizes, counts = zip(*found.histogram, strict=True)
-        ax.bar(sizes, counts, 0.8, color=BLUE)
-        finish_axes(ax, "rollouts of a group", "groups")
-
-    def draw_means(ax: Axes) -> None:
-        for part, color, label in ((found.believed, BLUE, "believed"), (found.realised, VERMILLION, "realised")):
-            if part.any:
-                ax.plot(MIDDLES, part.means, color=color, label=label, marker="o", markersize=3.5)
-        ax.set_xlim(0, 1)
-        finish_axes(ax, "success rate", "mean rollouts", legend=True)
-
-    caption = (
-        f"How many rollouts the groups have, {found.mean:.1f} on the average, and the mean by success rate in tenths: "
-        "by the rate that was expected when the prompt was asked for (believed), and by the share of the group's own "
-        "rollouts that succeeded (realised). A small group's realised rate is mostly luck: 0 and 1 are common there."
-    )
-    return FigureSpec("group_sizes", "Group sizes", caption, (draw_histogram, draw_means), WIDE)
 
 
 def pooled_names(names: list[str], kinds: FloatArray) -> tuple[list[str], FloatArray]:
