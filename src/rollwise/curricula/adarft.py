@@ -8,6 +8,7 @@ from typing import Annotated, Any, Unpack
 import numpy as np
 
 from rollwise.curricula.families.ranked import Ranked
+from rollwise.curricula.families.round_keys import NearestKeys, RoundKeys
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, PoolError
 from rollwise.options import Positive, Range, Share
@@ -107,6 +108,8 @@ class AdaRFT(
         if values.dtype.kind not in "biuf" or values.ndim != 1 or not np.isfinite(values).all():
             raise PoolError(f"AdaRFT needs one finite number for each prompt in column {self.column!r}")
         self.difficulty: np.ndarray = values.astype(np.float64)
+        self.order = np.argsort(self.difficulty, kind="stable")
+        self.line = self.difficulty[self.order]
         given = self.given
         self.low = float(values.min() if given["low"] is None else given["low"])
         self.high = float(values.max() if given["high"] is None else given["high"])
@@ -123,6 +126,9 @@ class AdaRFT(
     def scores(self, slots: np.ndarray | None) -> np.ndarray:
         difficulty = self.difficulty if slots is None else self.difficulty[slots]
         return nearness_on_scale(difficulty, self.target, self.scale)
+
+    def round_keys(self) -> RoundKeys:
+        return NearestKeys(self.line, self.order, self.target, lambda slots: self._ascending(self.scores(slots)))
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)

@@ -201,7 +201,8 @@ class BOTS(
 
     def end_step(self) -> None:
         slots, count, rates = self.belief.heard()
-        updated, source = self._updated(), self.evidence_source
+        source, (lambda_, rho) = self.evidence_source, self._coefficients()
+        updated = self._updated() if source is not None and rho else None
         implied = None if source is None else source.before(slots)
         implied = None if implied is None or np.isnan(implied).any() else implied
         if len(slots):  # else every outcome is of a prompt that has left the pool since
@@ -215,7 +216,10 @@ class BOTS(
             )
             if source is not None:
                 source.settle(slots, rates, count)  # after the beliefs, which use the coefficient of the step before
-        self.belief.settle(updated)
+        if updated is not None:
+            self.belief.settle(updated)
+        elif len(slots):
+            self.belief.learn(slots, forgetting=lambda_, told_only=self.update == "told")
         self.new_round()
 
     def need_beta_belief(self) -> None:

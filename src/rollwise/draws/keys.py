@@ -11,6 +11,7 @@ import numpy as np
 _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _ALL = 2**64 - 1
+_BLOCK = 16_384
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -41,6 +42,14 @@ def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
     """uint32 tie-breakers (K,): the same for the same seed, prompt and visit; unrelated otherwise (splitmix64)."""
     if len(id_hashes) == 1:
         return np.array([_tie(seed, id_hashes.item(), visits.item())], dtype=np.uint32)
+    found = np.empty(len(id_hashes), dtype=np.uint32)
+    for start in range(0, len(id_hashes), _BLOCK):  # a block stays in the processor's cache
+        part = slice(start, start + _BLOCK)
+        found[part] = _ties(seed, id_hashes[part], visits[part])
+    return found
+
+
+def _ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
     z = id_hashes.astype(np.uint64)
     z <<= _HALF
     z ^= visits.astype(np.uint64)

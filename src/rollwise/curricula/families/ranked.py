@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rollwise.curricula.families.round_keys import LEAST_SCORE, GumbelKeys, RoundKeys, kth_least
 from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
@@ -23,7 +24,6 @@ from rollwise.tickets.evidence import Evidence
 
 Draw = Literal["top", "proportional", "softmax"]
 
-_LEAST = np.finfo(np.float64).tiny
 _AHEAD = 4096  # Rank this many prompts at once, so that 100 calls of `ask(1)` sort once
 
 
@@ -65,7 +65,7 @@ class Ranked(Curriculum):
         self.scored = False
         self.ahead: np.ndarray = np.empty(0, dtype=np.int64)  # the best of those open, best first
         self.ahead_within: dict[int, np.ndarray] = {}  # the same for groups of prompts
-        self.ranking: np.ndarray = np.empty(0)
+        self.keys = RoundKeys(np.empty(0))
 
     def new_round(self) -> None:
         """The scores have changed; they are computed when next needed."""
@@ -108,11 +108,18 @@ class Ranked(Curriculum):
         self._score()
         chosen, self.ahead = self._front(self.ahead, k, without)
         if len(chosen) < k:
-            everyone = np.arange(len(self.pool))
-            best = self._best(everyone[self._open(everyone, without)], max(k, _AHEAD))
+            most = max(k, _AHEAD)
+            best = self._best(self._leading(most, without), most)
             chosen, self.ahead = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         return chosen
+
+    def _leading(self, most: int, without: np.ndarray | None) -> np.ndarray:
+        """Open slots (K,) among which the `most` best are."""
+        can = np.count_nonzero(self.free & (self.columns["round"] != self.round))
+        closed = len(self.pool) - can + (0 if without is None else len(without))
+        slots = self.keys.leading(most + closed)
+        return np.asarray(slots[self._open(slots, without)])
 
     def _front(self, ahead: np.ndarray, k: int, without: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The first `k` open slots of a ranking, and the rest of it; fewer, and an empty rest, if they run out.
@@ -133,9 +140,16 @@ class Ranked(Curriculum):
             return
         self.before_round = self.rng.state_dict() if self._redrawn else None
         self.drawn_at = self.present(self.temperature) if temperature is None else temperature
-        self.ranking = self._keys(np.arange(len(self.pool)), self.scores(None))
+        self.keys = self.round_keys()
         self.ahead, self.ahead_within = self.ahead[:0], {}
         self.scored = True
+
+    def round_keys(self) -> RoundKeys:
+        """What this round sorts the pool by."""
+        scores = self.scores(None)
+        if self.draw == "proportional":
+            return GumbelKeys(scores, self.rng["draw"])
+        return RoundKeys(self._ascending(self._keys(np.arange(len(self.pool)), scores)))
 
     def select_within(self, group: int, members: np.ndarray, k: int) -> np.ndarray:
         """The best `k` free slots of a group of prompts, best first: (K,), fewer only if no more are free.
@@ -180,7 +194,7 @@ class Ranked(Curriculum):
         """What is sorted by, (K,) float64: the greatest first."""
         if self.draw == "top":
             return scores
-        weights = np.log(np.maximum(scores, _LEAST)) if self.draw == "proportional" else scores / self.drawn_at
+        weights = np.log(np.maximum(scores, LEAST_SCORE)) if self.draw == "proportional" else scores / self.drawn_at
         return np.asarray(weights + self.rng["draw"].gumbel(size=len(slots)))
 
     def _ascending(self, ranking: np.ndarray) -> np.ndarray:
@@ -189,9 +203,9 @@ class Ranked(Curriculum):
 
     def _best(self, slots: np.ndarray, most: int) -> np.ndarray:
         """The `most` best of `slots`, best first; equal ones in random order."""
-        keys = self._ascending(self.ranking[slots])
+        keys = self.keys.of(slots)
         if len(slots) > most:
-            last = np.partition(keys, most - 1)[most - 1]
+            last = kth_least(keys, most)
             sure, even = np.flatnonzero(keys < last), np.flatnonzero(keys == last)
             wanted = most - len(sure)
             if len(even) > wanted:

@@ -38,7 +38,7 @@ def sizes_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Compari
 
 def draw_sizes(styles: Mapping[str, Style], sizes: Mapping[str, GroupSizes], part: str, ax: Axes) -> None:
     """A line for each method: the share of groups by size, or the mean size by success rate."""
-    for name in reversed(sizes):  # the best on top
+    for name in reversed(list(sizes)):  # the best on top
         found = sizes[name]
         if part == "histogram":
             x, counts = np.array(found.histogram, dtype=np.float64).T
