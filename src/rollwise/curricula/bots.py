@@ -200,6 +200,11 @@ class BOTS(
         self.adaptation.note_score(score)
 
     def end_step(self) -> None:
+        self.learn()
+        self.new_round()
+
+    def learn(self) -> np.ndarray:
+        """Update the beliefs by the step's outcomes, which are of the returned slots (B,)."""
         slots, count, rates = self.belief.heard()
         source, (lambda_, rho) = self.evidence_source, self._coefficients()
         updated = self._updated() if source is not None and rho else None
@@ -220,7 +225,7 @@ class BOTS(
             self.belief.settle(updated)
         elif len(slots):
             self.belief.learn(slots, forgetting=lambda_, told_only=self.update == "told")
-        self.new_round()
+        return slots
 
     def need_beta_belief(self) -> None:
         if not isinstance(self.belief, BetaBelief):

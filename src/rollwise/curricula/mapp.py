@@ -93,10 +93,10 @@ class MaPP(
         return mixed_probability(alpha, beta, self.rollouts)
 
     def end_step(self) -> None:
-        told = self.belief.heard()[0]
-        super().end_step()
+        told = self.learn()
         if self.of_pool is not None:
             self.of_pool[told] = self._mixed(told)  # no other belief has changed
+        self.new_round()
 
     def own_state(self) -> dict[str, Any]:
         return {**super().own_state(), "rollouts": self.rollouts}

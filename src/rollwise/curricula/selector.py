@@ -108,8 +108,8 @@ class Selector(
         return scores
 
     def end_step(self) -> None:
-        self.belief.forget_and_learn(self.forgetting)
-        self.new_round()
+        changed = self.belief.forget_and_learn(self.forgetting)
+        self.new_round(changed if self.acquire in ACQUISITIONS.values() else None)  # others may compare prompts
 
     def own_metrics(self) -> dict[str, float]:
         known = self.belief.effective_size()

@@ -45,14 +45,15 @@ class AverageBelief(Belief):
         self.columns["told_sum"][slots] += [s.sum() for s in scores]
         self.columns["told_square"][slots] += [(s * s).sum() for s in scores]
 
-    def forget_and_learn(self, forgetting: float) -> None:
+    def forget_and_learn(self, forgetting: float) -> np.ndarray:
         c = self.columns
-        told = np.flatnonzero(c["told_count"])
+        told = np.flatnonzero(c["told_count"] != 0.0)
         for name, total in (("mean", "told_sum"), ("square", "told_square")):
             c[name][told] = ema(c[name][told], c[total][told] / c["told_count"][told], forgetting)
         c["groups"][told] += 1.0
         for name in ("told_count", "told_sum", "told_square"):
             c[name][told] = 0.0
+        return told
 
     def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:
         return np.asarray(np.nan_to_num(self.columns["mean"][slots], nan=0.5))

@@ -34,8 +34,8 @@ class Belief(Declared, ABC):
         """Note the scores, M arrays (k,) with k > 0, of M distinct prompts (M,)."""
 
     @abstractmethod
-    def forget_and_learn(self, forgetting: float) -> None:
-        """End the step: update the belief with the noted scores."""
+    def forget_and_learn(self, forgetting: float) -> np.ndarray | None:
+        """End the step: update the belief with the noted scores. Returns the slots that changed; None: perhaps all."""
 
     @abstractmethod
     def mean(self, slots: np.ndarray | slice = slice(None)) -> np.ndarray:

@@ -89,7 +89,7 @@ class Conjugate(Belief):
     def heard(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Prompts with outcomes since the last `settle`: slots (B,), rollout counts (B,), mean scores (B,)."""
         everyone = self.size(self.told)
-        slots = np.flatnonzero(everyone)
+        slots = np.flatnonzero(everyone != 0.0)
         told = [t[slots] for t in self.told]
         return slots, everyone[slots], self.mean_of(told, empty=0.0)
 

@@ -67,10 +67,13 @@ class Ranked(Curriculum):
         self.ahead_within: dict[int, np.ndarray] = {}  # the same for groups of prompts
         self.keys = RoundKeys(np.empty(0))
 
-    def new_round(self) -> None:
-        """The scores have changed; they are computed when next needed."""
+    def new_round(self, changed: np.ndarray | None = None) -> None:
+        """The scores have changed: of these slots (K,) alone, or of all, which are then scored when next needed."""
         self.round += 1
-        self.scored = False
+        self.scored = self.scored and changed is not None and not self._redrawn
+        if self.scored and changed is not None:
+            self.keys.put(changed, self._ascending(self.scores(changed)))
+            self.ahead, self.ahead_within = self.ahead[:0], {}
 
     # ---- choosing ----
 
@@ -108,18 +111,13 @@ class Ranked(Curriculum):
         self._score()
         chosen, self.ahead = self._front(self.ahead, k, without)
         if len(chosen) < k:
-            most = max(k, _AHEAD)
-            best = self._best(self._leading(most, without), most)
+            can, most = self.free & (self.columns["round"] != self.round), max(k, _AHEAD)
+            if without is not None:
+                can[without] = False
+            best = self._best(self.keys.leading(most, can), most)
             chosen, self.ahead = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         return chosen
-
-    def _leading(self, most: int, without: np.ndarray | None) -> np.ndarray:
-        """Open slots (K,) among which the `most` best are."""
-        can = np.count_nonzero(self.free & (self.columns["round"] != self.round))
-        closed = len(self.pool) - can + (0 if without is None else len(without))
-        slots = self.keys.leading(most + closed)
-        return np.asarray(slots[self._open(slots, without)])
 
     def _front(self, ahead: np.ndarray, k: int, without: np.ndarray | None = None) -> tuple[np.ndarray, np.ndarray]:
         """The first `k` open slots of a ranking, and the rest of it; fewer, and an empty rest, if they run out.
@@ -222,7 +220,7 @@ class Ranked(Curriculum):
 
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
         """
-        return ties(self.rng.seed, self.id_hashes[slots], np.full(len(slots), self.round))
+        return ties(self.rng.seed, self.id_hashes[slots], np.broadcast_to(np.int64(self.round), len(slots)))
 
     def _requeue(self, slots: np.ndarray) -> None:
         assert self.queue is not None
