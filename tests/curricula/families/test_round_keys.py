@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
+from rollwise.curricula.families.members import ArmMembers
 from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.families.round_keys import GumbelKeys, NearestKeys, RoundKeys, kth_least, reaching
 from rollwise.estimators import BetaBelief, Conjugate, GaussianBelief
@@ -138,3 +139,22 @@ def test_draws_of_a_large_pool_come_from_the_same_distributions() -> None:
     few = np.arange(10)
     expected = np.random.default_rng(5).beta(belief.parameters[0][few], belief.parameters[1][few])
     assert belief.sample(np.random.default_rng(5), few).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("arms", [3, 400])
+def test_draws_of_all_arms_at_once_are_those_arm_by_arm(arms: int) -> None:
+    """Also where a slot comes twice and is drawn again: four slots an arm, of which up to three are drawn."""
+    arm_of = np.random.default_rng(0).integers(0, arms, 4 * arms)
+    one, two = ArmMembers(arm_of, arms), ArmMembers(arm_of, arms)
+    rng, other = (np.random.Generator(np.random.PCG64(7)) for _ in range(2))
+    for own in (one, two):
+        own.set(np.arange(len(arm_of)), True)
+    for k in (1, 2, 3):
+        named = np.arange(arms)[:: 4 - k]
+        counts = np.full(len(named), k)
+        found = one.draw_each(rng, named, counts)
+        expected = [two.draw(other, arm, k) for arm in named.tolist()]
+        for mine, its in zip(found, expected, strict=True):
+            assert [part.tolist() for part in mine] == [part.tolist() for part in its]
+        assert rng.random() == other.random()
+        assert one.left.tolist() == two.left.tolist()

@@ -214,9 +214,10 @@ class ArmBandit(Curriculum):
         while k > 0:
             arms, chances = self.choose(k, members.left, flying)
             order = np.argsort(arms, kind="stable")
-            named, starts = np.unique(arms[order], return_index=True)
-            for arm, its in zip(named.tolist(), np.split(chances[order], starts[1:]), strict=True):
-                slots, within = members.draw(self.rng["prompt"], arm, len(its))
+            named, starts, counts = np.unique(arms[order], return_index=True, return_counts=True)
+            drawn = members.draw_each(self.rng["prompt"], named, counts)
+            rows = zip(named.tolist(), np.split(chances[order], starts[1:]), drawn, strict=True)
+            for arm, its, (slots, within) in rows:
                 propensity = its[: len(slots)] * within
                 parts.append(Picks.of(slots, f"{self.lane}:{self.arms[arm]}", propensity=propensity))
                 flying[arm] += len(slots)

@@ -64,6 +64,23 @@ class ArmMembers:
         """
         return self._take(rng, int(self.left[:arm].sum()), int(self.left[arm]), k)
 
+    def draw_each(
+        self, rng: np.random.Generator, arms: np.ndarray, counts: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        """What `draw` gives for A distinct arms and counts, one after another; at once where no slot comes twice."""
+        left, state = self.left[arms], rng.bit_generator.state
+        if (counts <= left).all():
+            arm = np.repeat(np.arange(len(arms)), counts)
+            ranks = np.minimum((rng.random(len(arm)) * left[arm]).astype(np.int64), left[arm] - 1)
+            places = self._find((np.cumsum(self.left) - self.left)[arms][arm] + ranks)
+            if len(np.unique(places)) == len(places):
+                slots = self._slot_at[places]
+                self.set(slots, False)
+                parts = np.split(slots, np.cumsum(counts)[:-1])
+                return [(own, 1.0 / (n - np.arange(len(own)))) for own, n in zip(parts, left.tolist(), strict=True)]
+            rng.bit_generator.state = state
+        return [self.draw(rng, arm, k) for arm, k in zip(arms.tolist(), counts.tolist(), strict=True)]
+
     def draw_any(self, rng: np.random.Generator, k: int) -> np.ndarray:
         """Take out up to k distinct free slots of all arms, uniformly, (K,)."""
         return self._take(rng, 0, int(self.left.sum()), k)[0]
@@ -140,6 +157,11 @@ class ArmRounds(ArmMembers):
         else:
             more = super().draw(rng, arm, k - len(slots))
         return np.concatenate([slots, more[0]]), np.concatenate([chances, more[1]])
+
+    def draw_each(
+        self, rng: np.random.Generator, arms: np.ndarray, counts: np.ndarray
+    ) -> list[tuple[np.ndarray, np.ndarray]]:
+        return [self.draw(rng, arm, k) for arm, k in zip(arms.tolist(), counts.tolist(), strict=True)]
 
     def _draw_fresh(self, rng: np.random.Generator, arm: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         slots, chances = self._fresh.draw(rng, arm, k)
