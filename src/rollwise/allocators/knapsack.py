@@ -76,13 +76,13 @@ def beta_moment(alpha: np.ndarray, beta: np.ndarray, i: np.ndarray | int, j: np.
     >>> beta_moment(np.array([1.0]), np.array([1.0]), 1, 1).round(12).tolist()  # of the uniform distribution, 1/6
     [0.166666666667]
     """
-    shape = np.broadcast_shapes(*(np.shape(x) for x in (alpha, beta, i, j)))
-    i, j = np.broadcast_to(i, shape), np.broadcast_to(j, shape)
-    log = np.zeros(shape)
-    for k in range(int(i.max(initial=0))):
-        log += np.where(k < i, np.log(alpha + k), 0.0)
-    for k in range(int(j.max(initial=0))):
-        log += np.where(k < j, np.log(beta + k), 0.0)
-    for k in range(int((i + j).max(initial=0))):
-        log -= np.where(k < i + j, np.log(alpha + beta + k), 0.0)
-    return np.asarray(np.exp(log))
+    return np.asarray(np.exp(_log_rising(alpha, i) + _log_rising(beta, j) - _log_rising(alpha + beta, np.add(i, j))))
+
+
+def _log_rising(x: np.ndarray, n: np.ndarray | int) -> np.ndarray:
+    """The sum of log (x + i) over i < n, for whole n; the shapes are broadcast."""
+    shape, most = np.broadcast_shapes(x.shape, np.shape(n)), int(np.max(n, initial=0))
+    sums = np.cumsum(np.log(x[..., None] + np.arange(most)), axis=-1)
+    sums = np.concatenate([np.zeros((*x.shape, 1)), sums], axis=-1)
+    at = np.broadcast_to(n, shape)[..., None]
+    return np.asarray(np.take_along_axis(np.broadcast_to(sums, (*shape, most + 1)), at, axis=-1)[..., 0])
