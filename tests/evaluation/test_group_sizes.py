@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 import rollwise as rw
 from rollwise.evaluation.run_measures import measure_costs
 from rollwise.evaluation.sizes import GroupSizes, group_sizes, join_sizes, sizes_of
-from rollwise.reports.comparison.figures_sizes import sizes_figure
+from rollwise.reports.comparison.figures_signals import sizes_figure
 from rollwise.reports.comparison.page_figures import page_figures
 from rollwise.reports.comparison.report import compare_set
 from rollwise.reports.run.figures_belief import sizes_figure as run_figure
@@ -30,7 +30,7 @@ from rollwise.simulation.runs import run_all
 from rollwise.simulation.table import aggregate, make_table, write_results
 from rollwise.watching.glyphs import ASCII
 from rollwise.watching.history import GroupLine
-from rollwise.watching.sizes import sizes_facts, sizes_of_lines
+from rollwise.watching.sizes import recent_sizes
 
 ROWS: list[dict[str, Any]] = [
     {"step": 1, "prompt_id": "a", "predicted": 0.55, "rewards": [1, 0]},
@@ -117,12 +117,12 @@ def test_sizes_on_the_screen() -> None:
         return GroupLine(1, "a", None, "train", predicted, rewards, "", "")
 
     rule = SolvedRule.guess(1.0)
-    found = sizes_of_lines([group(0.5, 1, 0), group(0.1, 0, None, 0), group(None, 1, 1)], rule)
+    found = recent_sizes([group(0.5, 1, 0), group(0.1, 0, None, 0), group(None, 1, 1)], rule)
     assert found is not None
-    assert sizes_facts(found, ASCII) == [
+    assert found.facts(ASCII) == [
         "2 #- 3", "mean 2.3", "believed <.3 3.0 to .7 2.0", "got <.3 3.0 to .7 2.0 >.7 2.0"
     ]  # fmt: skip
-    assert sizes_of_lines([group(0.5, 1, 0)], rule) is None
+    assert recent_sizes([group(0.5, 1, 0)], rule) is None
 
 
 def test_sizes_of_a_simulation() -> None:

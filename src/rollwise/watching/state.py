@@ -23,7 +23,7 @@ from rollwise.watching.pace import (
     uncharged_seconds,
 )
 from rollwise.watching.replay import replay_state
-from rollwise.watching.sizes import sizes_of_lines
+from rollwise.watching.sizes import recent_sizes
 from rollwise.watching.snapshot import Category, Signal, Snapshot, Spent
 
 # Steps whose groups are counted for lanes and categories.
@@ -68,7 +68,7 @@ def take_snapshot(name: str, history: History, now: float) -> Snapshot:
         judge=judge_state(history.latest),
         replay=replay_state(history.latest),
         held_out=history.held_out,
-        sizes=sizes_of_lines(trained, history.rule),
+        sizes=recent_sizes(trained, history.rule),
     )
 
 

@@ -8,9 +8,11 @@ from functools import partial
 
 from matplotlib.axes import Axes
 
+from rollwise.evaluation.comparison.mean_curves import MeanCurve
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.curves import AXES
 from rollwise.evaluation.signals import SIGNALS
+from rollwise.evaluation.sizes import MIDDLES, GroupSizes
 from rollwise.evaluation.success_rates import SuccessMap
 from rollwise.reports.comparison.figures import MOST_COLOURED, legend_of
 from rollwise.reports.comparison.panels import ComparisonFigure, Style, draw_curve, finish_panel, short_label
@@ -43,6 +45,7 @@ def signal_figures(comparison: Comparison, styles: Mapping[str, Style]) -> list[
              "those of pass rates at most 1."),
         draw("response_length", "Response length", ("solved_length", "unsolved_length"),
              f"Mean tokens of a completion, of solved rollouts and of the others; {_PARTS}."),
+        sizes_figure(comparison, styles),
         maps_figure(comparison, styles),
     ]  # fmt: skip
     return [replace(figure, closed=True) for figure in built if figure is not None]
@@ -57,12 +60,12 @@ def _curves(
     own = [m.name for m in comparison.methods if m.name in found and any(s in found[m.name].curves for s in shown)]
     if not shown:
         return None
-    coloured = coloured_among({name: styles[name] for name in own})
+    coloured = _coloured({name: styles[name] for name in own})
     panels = tuple(partial(draw_signal, comparison, coloured, signal) for signal in shown)
     return ComparisonFigure(FigureSpec(name, title, caption, panels), legend_of(coloured))
 
 
-def coloured_among(styles: Mapping[str, Style]) -> dict[str, Style]:
+def _coloured(styles: Mapping[str, Style]) -> dict[str, Style]:
     """Where only a few of many methods are drawn, each has a colour, those of the whole page first."""
     grey = [name for name, style in styles.items() if style.color == GREY]
     free = [color for color in PALETTE if color not in {style.color for style in styles.values()}]
@@ -93,6 +96,43 @@ def maps_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
         f"bottom row (all failed) and the top row (all solved) teach nothing. Dashed: the mean.{more}"
     )
     return ComparisonFigure(FigureSpec("success_rates", "Sampled success rates", caption, panels, WIDE), ())
+
+
+def sizes_figure(comparison: Comparison, styles: Mapping[str, Style]) -> ComparisonFigure | None:
+    """How many groups have which size, and the mean size by success rate, of the methods whose groups differ."""
+    names = [m.name for m in comparison.methods if m.name in comparison.signals]
+    sizes = {name: found for name in names if (found := comparison.signals[name].sizes) is not None}
+    if not sizes:
+        return None
+    coloured = _coloured({name: styles[name] for name in sizes})
+    believed = any(found.believed.any for found in sizes.values())
+    parts = ["histogram", *(["believed"] if believed else []), "realised"]
+    panels = tuple(partial(draw_sizes, coloured, sizes, part) for part in parts)
+    caption = (
+        "How many rollouts groups have, of methods whose groups differ in size, all seeds together: the share of the "
+        "groups with each size, and the mean by success rate in tenths, as it was expected when the prompt was "
+        "asked for (believed) and as the group's own rollouts had it (realised). A small group's realised rate is "
+        "mostly luck."
+    )
+    return ComparisonFigure(FigureSpec("group_sizes", "Group sizes", caption, panels), legend_of(coloured))
+
+
+def draw_sizes(styles: Mapping[str, Style], sizes: Mapping[str, GroupSizes], part: str, ax: Axes) -> None:
+    """A line for each method: the share of groups by size, or the mean size by success rate."""
+    for name in reversed(list(sizes)):  # the best on top
+        found = sizes[name]
+        if part == "histogram":
+            x, counts = zip(*found.histogram, strict=True)
+            y = tuple(n / sum(counts) for n in counts)
+        else:
+            x, y = tuple(MIDDLES), tuple(getattr(found, part).means)
+        draw_curve(ax, MeanCurve(x, y, ()), 1.0, styles[name])
+    if part == "histogram":
+        finish_panel(
+            ax, "rollouts of a group", "share of groups", max(found.histogram[-1][0] for found in sizes.values())
+        )
+    else:
+        finish_panel(ax, f"{part} success rate", "mean rollouts", 1.0)
 
 
 def draw_signal(comparison: Comparison, styles: Mapping[str, Style], signal: str, ax: Axes) -> None:

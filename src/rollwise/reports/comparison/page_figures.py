@@ -6,7 +6,6 @@ from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.figures import build_figures, method_styles
 from rollwise.reports.comparison.figures_sets import set_difference_figure, set_score_figure
 from rollwise.reports.comparison.figures_signals import signal_figures
-from rollwise.reports.comparison.figures_sizes import sizes_figure
 from rollwise.reports.comparison.figures_time import phases_figure, speed_figure
 from rollwise.reports.comparison.panels import ComparisonFigure
 
@@ -23,5 +22,5 @@ def page_figures(comparison: Comparison) -> list[ComparisonFigure]:
         if build := _BY_SET.get(figure.spec.name):
             found.append(build(comparison, styles))
     found += [speed_figure(comparison, styles), phases_figure(comparison, styles)] if figures else []
-    found += [*signal_figures(comparison, styles), sizes_figure(comparison, styles)] if figures else []
+    found += signal_figures(comparison, styles) if figures else []
     return [figure for figure in found if figure is not None]
