@@ -154,8 +154,8 @@ class EmpiricalBayes(
     def grouped_by(self) -> tuple[str, ...]:
         return tuple(self.divided_by)
 
-    def new_round(self) -> None:
-        super().new_round()
+    def new_round(self, changed: np.ndarray | None = None) -> None:
+        super().new_round(changed)
         self.step_size = int(self.asked_of.sum()) or self.step_size
         self.asked_of[:] = 0
 

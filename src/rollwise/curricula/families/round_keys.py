@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
@@ -34,7 +35,7 @@ class RoundKeys:
 
         Perhaps others too.
         """
-        n += len(can) - np.count_nonzero(can)
+        n += len(can) - int(np.count_nonzero(can))
         if n >= len(can):
             return np.flatnonzero(can)
         return np.flatnonzero((self.keys <= reaching(self.keys, n)) & can)
@@ -64,7 +65,7 @@ class GumbelKeys(RoundKeys):
         return np.asarray(-(np.log(self.scores[slots]) + noise))
 
     def leading(self, n: int, can: np.ndarray) -> np.ndarray:
-        n += len(can) - np.count_nonzero(can)
+        n += len(can) - int(np.count_nonzero(can))
         if n >= len(can):
             return np.flatnonzero(can)
         bound = self.short / self.scores
@@ -92,7 +93,7 @@ class NearestKeys(RoundKeys):
         self.at = int(np.searchsorted(line, point))
 
     def of(self, slots: np.ndarray) -> np.ndarray:
-        return self.keys_of(slots)
+        return np.asarray(self.keys_of(slots))
 
     def leading(self, n: int, can: np.ndarray) -> np.ndarray:
         width = n
@@ -102,28 +103,28 @@ class NearestKeys(RoundKeys):
             within = within[can[within]]
             outside = self.order[[i for i in (low - 1, high) if 0 <= i < len(self.order)]]
             if not len(outside) or np.count_nonzero(self.of(within) < self.of(outside).min()) >= n:
-                return within
+                return np.asarray(within)
             width *= 4
 
 
-def reaching(keys: np.ndarray, n: int) -> np.generic:
+def reaching(keys: np.ndarray, n: int) -> Any:
     """A key that at least `n` of the keys do not exceed, and not many more: estimated from a sample, and checked."""
     sample = keys[::_STRIDE]
     place = n // _STRIDE + n // (4 * _STRIDE) + 16
     if place < len(sample):
-        found: np.generic = np.partition(sample, place)[place]
+        found = np.partition(sample, place)[place]
         if np.count_nonzero(keys <= found) >= n:
             return found
     return kth_least(keys, n)
 
 
-def kth_least(keys: np.ndarray, k: int) -> np.generic:
+def kth_least(keys: np.ndarray, k: int) -> Any:
     """The k-th least key, k from 1; quick also where very many are equal to the least.
 
     >>> int(kth_least(np.array([5, 3, 3, 4]), 2)), int(kth_least(np.array([5, 3, 3, 4]), 3))
     (3, 4)
     """
-    least: np.generic = keys.min()
+    least = keys.min()
     if np.count_nonzero(keys == least) >= k:
         return least
-    return np.asarray(np.partition(keys, k - 1))[k - 1]  # type: ignore[no-any-return]
+    return np.partition(keys, k - 1)[k - 1]
