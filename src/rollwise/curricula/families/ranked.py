@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from rollwise.curricula.families.round_keys import LEAST_SCORE, GumbelKeys, RoundKeys, kth_least
+from rollwise.curricula.families.round_keys import LEAST_SCORE, GumbelKeys, RoundKeys, foremost
 from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
@@ -203,12 +203,7 @@ class Ranked(Curriculum):
         """The `most` best of `slots`, best first; equal ones in random order."""
         keys = self.keys.of(slots)
         if len(slots) > most:
-            last = kth_least(keys, most)
-            sure, even = np.flatnonzero(keys < last), np.flatnonzero(keys == last)
-            wanted = most - len(sure)
-            if len(even) > wanted:
-                even = even[np.argpartition(self._chance(slots[even]), wanted - 1)[:wanted]]
-            best = np.concatenate([sure, even])
+            best = foremost(keys, most, lambda rows: self._chance(slots[rows]))
             slots, keys = slots[best], keys[best]
         return self._sorted(slots, keys)
 

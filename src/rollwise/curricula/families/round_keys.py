@@ -128,3 +128,19 @@ def kth_least(keys: np.ndarray, k: int) -> Any:
     if np.count_nonzero(keys == least) >= k:
         return least
     return np.partition(keys, k - 1)[k - 1]
+
+
+def foremost(keys: np.ndarray, n: int, chance: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """The rows (n,) of the least of more than `n` keys, in any order.
+
+    Args:
+        keys: (K,).
+        n: how many.
+        chance: of rows (M,) with equal keys, numbers (M,): those with the least are taken, where not all can be.
+    """
+    last = kth_least(keys, n)
+    sure, even = np.flatnonzero(keys < last), np.flatnonzero(keys == last)
+    wanted = n - len(sure)
+    if len(even) > wanted:
+        even = even[np.argpartition(chance(even), wanted - 1)[:wanted]]
+    return np.concatenate([sure, even])
