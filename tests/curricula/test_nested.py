@@ -44,7 +44,7 @@ def test_within_a_category_it_is_what_the_method_would_choose_there() -> None:
     nested = rw.Nested(pool_of(60), categories=rw.SEC(), prompts=rw.BOTS(), rails=None, seed=4)
     teach(nested)
     tickets = nested.ask(12)
-    scores, codes = nested.ranked.ranking, nested.pool.codes("category")[1]
+    scores, codes = -nested.ranked.keys.of(np.arange(60)), nested.pool.codes("category")[1]
     for category in range(3):
         own = [nested.pool.slot(t.prompt_id) for t in tickets if t.lane.startswith(f"c{category}/")]
         members = np.flatnonzero(codes == category)
