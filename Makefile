@@ -50,9 +50,11 @@ compare: $(VENV)/.installed  ## Methods x seeds on the tasks that tell them apar
 	@for plan in $(PLANS); do $(BIN)/rollwise compare $$plan || exit 1; done
 
 evidence-small: $(VENV)/.installed  ## One plan of each part of the evidence, under two hours on two cores; goes on where it was
+	$(BIN)/python examples/evidence/starts.py small
 	$(BIN)/python benchmarks/evidence.py examples/evidence/small
 
 evidence: $(VENV)/.installed  ## All plans of the evidence (days; EVIDENCE=PATH for some); goes on where it was
+	$(BIN)/python examples/evidence/starts.py
 	$(BIN)/python benchmarks/evidence.py $(EVIDENCE)
 
 golden: $(VENV)/.installed  ## What the commands write, against tests/golden/hashes.json (recorded on one machine; record first on another)

@@ -21,9 +21,6 @@ MANY_IMPORTS = {
     "inference/bestof/job.py": 16,
     "inference/bestof/run.py": 16,
     "inference/evaluation/evaluate_run.py": 17,
-    "launching/verl.py": 16,
-    "models/sampler.py": 16,
-    "simulation/config.py": 16,
     "training/run.py": 25,
 }
 # A method is one file of curricula: this number rises with each new one.

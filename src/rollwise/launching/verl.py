@@ -99,12 +99,11 @@ def check_keys(command: Command) -> None:
         ImportError: verl is not installed here.
     """
     import verl.trainer
-    from hydra import compose, initialize_config_dir
-    from hydra.errors import HydraException
+    from hydra import compose, errors, initialize_config_dir
 
     place = str(Path(verl.trainer.__file__).parent / "config")
     with initialize_config_dir(config_dir=place, version_base=None):
         try:
             compose(config_name="ppo_trainer", overrides=command.words[3:])
-        except HydraException as error:
+        except errors.HydraException as error:
             raise ConfigError(f"verl refuses an option: {' '.join(str(error).split())[:300]}") from error

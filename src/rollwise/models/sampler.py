@@ -255,8 +255,7 @@ def _generate(
 ) -> list[tuple[list[int], bool]]:
     """For each of B prompts the tokens that follow, and whether they were cut off; `uniforms` is (B, T)."""
     import torch
-    from transformers import GenerationConfig, LogitsProcessorList
-    from transformers.generation.logits_process import TemperatureLogitsWarper, TopPLogitsWarper
+    from transformers import GenerationConfig, LogitsProcessorList, TemperatureLogitsWarper, TopPLogitsWarper
 
     batch = {"input_ids": list(prompts)}
     inputs = tokenizer.pad(batch, padding=True, padding_side="left", return_tensors="pt").to(model.device)

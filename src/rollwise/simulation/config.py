@@ -13,7 +13,6 @@ from rollwise.child_process import available_cores
 from rollwise.errors import ConfigError
 from rollwise.options import Count, CountOrZero, check_fields, check_mapping, check_name, check_number, check_whole
 from rollwise.renamed import with_new_names
-from rollwise.rng import check_seed
 from rollwise.runs.past_columns import Columns
 from rollwise.simulation.making import Population
 from rollwise.simulation.methods import DEFAULT_METHODS, Method, read_method
@@ -100,15 +99,15 @@ class SimulateConfig:
     prompts_per_step: Count | None = None
     num_generations: Count | None = None
     lag: CountOrZero = 0
-    seeds: tuple[int, ...] = (0, 1, 2, 3, 4)
+    seeds: tuple[CountOrZero, ...] = (0, 1, 2, 3, 4)
     methods: dict[str, Method] = field(default_factory=lambda: dict(DEFAULT_METHODS))
     baseline: str = ""
     jobs: Count | None = None
 
     def __post_init__(self) -> None:
         check_fields(self)
-        if not self.seeds or len(set(map(check_seed, self.seeds))) < len(self.seeds):
-            raise ConfigError(f"seeds must be distinct, and at least one, got {list(self.seeds)}")
+        if len(set(self.seeds)) < len(self.seeds):
+            raise ConfigError(f"seeds must be distinct, got {list(self.seeds)}")
         if not self.methods:
             raise ConfigError("methods is empty; name at least one, as in: methods: {uniform: {curriculum: uniform}}")
         object.__setattr__(self, "baseline", str(self.baseline))  # YAML reads `baseline: 1` as a number
