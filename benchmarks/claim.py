@@ -13,8 +13,9 @@ The line goes into the page as it stands; the mark is a comment, which no reader
     3.4e5=FILE,1.3e6=FILE ...   how much the number rises with each tenfold of the sizes, and its 95 % t interval: the
                                 slope of a line through the single seeds of all files
 
-More: `seeds=0,1,2` for some seeds only, `digits=2`; of a `curves.csv` the score at a place, interpolated between
-evaluations: `at=60000` generated tokens, `at=25 axis=steps`, `plan=NAME` where the file has several.
+More: `seeds=0,1,2` for some seeds only, `where=COLUMN:VALUE` for some rows only, `digits=2`; of a `curves.csv` the
+score at a place, interpolated between evaluations: `at=60000` generated tokens, `at=25 axis=steps`, `plan=NAME` where
+the file has several.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ from rollwise.evaluation.curves import run_curve
 
 RESULTS = Path(__file__).parent / "results"
 MARK = re.compile(r"<!-- claim: (.*?) -->")
-KEYS = ("minus", "over", "median", "seeds", "digits", "at", "axis", "plan")
+KEYS = ("minus", "over", "median", "seeds", "digits", "at", "axis", "plan", "where")
+METHODS = ("method", "setting", "task")  # the column of what is compared: the first of these that a file has
 
 Values = dict[int, float]
 
@@ -119,7 +121,7 @@ def number(value: float, digits: int) -> str:
 
 def values(path: Path, measure: str, method: str, given: dict[str, str]) -> Values:
     """The measure of the method's runs, by seed."""
-    found = at_place(path, measure, method, given) if "at" in given else of_runs(path, measure, method)
+    found = at_place(path, measure, method, given) if "at" in given else of_runs(path, measure, method, given)
     seeds = [int(seed) for seed in given["seeds"].split(",")] if "seeds" in given else sorted(found)
     if lacking := [seed for seed in seeds if seed not in found]:
         raise ConfigError(f"{path.name} has no {measure} of {method} for seed {lacking[0]}")
@@ -128,10 +130,13 @@ def values(path: Path, measure: str, method: str, given: dict[str, str]) -> Valu
     return {seed: found[seed] for seed in seeds}
 
 
-def of_runs(path: Path, measure: str, method: str) -> Values:
-    """A column of a `results.csv`."""
+def of_runs(path: Path, measure: str, method: str, given: dict[str, str]) -> Values:
+    """A column of a `results.csv`, or of another file with a row for each seed."""
+    column, _, value = given.get("where", "").partition(":")
     with path.open(encoding="utf-8") as file:
-        lines = [line for line in csv.DictReader(file) if line["method"] == method]
+        rows = csv.DictReader(file)
+        name = next(one for one in METHODS if one in (rows.fieldnames or ()))
+        lines = [line for line in rows if line[name] == method and (not column or line[column] == value)]
     return {int(line["seed"]): float(line[measure].replace("never", "inf")) for line in lines if line.get(measure)}
 
 
