@@ -158,6 +158,11 @@ def test_secs_words_and_levels() -> None:
         ({"dataset": "gcd", "parameters": {"lcm": {}}}, "parameters has no option 'lcm'"),
         ({"dataset": "gcd", "parameters": {"gcd": {"lowest": 1}}}, "data set 'gcd' has no option 'lowest'"),
         ({"dataset": "gcd", "parameters": {"gcd": {"min_value": 0}}}, "reasoning-gym refuses these parameters"),
+        (
+            {"dataset": "time_intervals", "levels": (0,)},
+            "in the parameters of 'time_intervals': .*; leave its levels out",
+        ),
+        ({"dataset": "word_ladder"}, "the items of 'word_ladder' change from process to process"),
         ({"dataset": "gcd", "style": "lines"}, "style must be 'line', 'tags' or 'chat'"),
     ],
 )
