@@ -161,3 +161,14 @@ def test_sizes_in_the_results_of_a_simulation(tmp_path: Path) -> None:
     assert (tmp_path / "sizes.svg").exists()
     del runs[0]["results"]["zero_advantage"]  # a run of an older version
     assert aggregate(config, runs)["uniform"]["zero_advantage"]["mean"] is None
+
+
+def test_sizes_in_a_replay(tmp_path: Path) -> None:
+    """A logged run as the world: the numbers are those of its rewards."""
+    run = Path(__file__).parents[1] / "simulation/data/uniform-run"
+    options = {"curriculum": "bots", "curriculum_options": {"allocator": "knapsack"}}
+    config = SimulateConfig.from_dict({"replay": str(run), "methods": {"sized": options}, "seeds": 1, "jobs": 1})
+    found = method_sizes(run_all(config, tmp_path))["sized"]
+    assert found.histogram[0][0] == 2 < found.mean < found.histogram[-1][0]
+    assert found.believed.any
+    assert found.realised.any

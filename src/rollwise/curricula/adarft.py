@@ -79,6 +79,7 @@ class AdaRFT(
 
     lane = "target"
     learns_from = "means"
+    ranked_at_once = 512
 
     def __init__(
         self,

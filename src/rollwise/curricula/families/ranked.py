@@ -24,8 +24,6 @@ from rollwise.tickets.evidence import Evidence
 
 Draw = Literal["top", "proportional", "softmax"]
 
-_AHEAD = 4096  # Rank this many prompts at once, so that 100 calls of `ask(1)` sort once
-
 
 class Ranked(Curriculum):
     """A method that gives every prompt a score >= 0 and chooses by it.
@@ -45,6 +43,8 @@ class Ranked(Curriculum):
     lane = ""
     random_scores = False
     """Whether `scores` draws random numbers: no two are equal then, and a resume draws a round's again."""
+    ranked_at_once = 4096
+    """How many prompts are ranked at least, so that 100 calls of `ask(1)` sort once."""
 
     def draw_by(
         self, draw: Draw = "top", temperature: float | Schedule = 1.0, candidate_multiplier: int | None = None
@@ -111,7 +111,7 @@ class Ranked(Curriculum):
         self._score()
         chosen, self.ahead = self._front(self.ahead, k, without)
         if len(chosen) < k:
-            can, most = self.free & (self.columns["round"] != self.round), max(k, _AHEAD)
+            can, most = self.free & (self.columns["round"] != self.round), max(k, self.ranked_at_once)
             if without is not None:
                 can[without] = False
             best = self._best(self.keys.leading(most, can), most)
@@ -160,7 +160,7 @@ class Ranked(Curriculum):
         self._score()
         chosen, self.ahead_within[group] = self._front(self.ahead_within.get(group, self.ahead[:0]), k)
         if len(chosen) < k:
-            best = self._best(members[self._open(members)], max(k, _AHEAD))
+            best = self._best(members[self._open(members)], max(k, self.ranked_at_once))
             chosen, self.ahead_within[group] = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         if len(chosen) < k:  # everyone free there has had a turn in this round
