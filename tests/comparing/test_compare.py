@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from rollwise.cli import main
+from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
 from rollwise.tasks import make_task
 
@@ -101,13 +102,17 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
         "uniform": {},
         "impossible": {"curriculum": "adarft", "curriculum_options": {"column": "none"}},
     }
-    values |= {"oracle": None, "seeds": [0], "budget": {"tokens": 100}}
+    values |= {"oracle": None, "seeds": [0], "budget": {"tokens": 100}, "timing": True}
     (tmp_path / "bad.yaml").write_text(yaml.safe_dump(values))
     assert main(["compare", str(tmp_path / "bad.yaml"), "--out", str(tmp_path / "out"), "--jobs", "1"]) == 1
     said = capsys.readouterr().err
     assert "failed: impossible seed 0; see" in said
     assert "column 'none'" in (tmp_path / "out/logs/impossible-seed0.log").read_text()
     assert metrics(tmp_path / "out/runs/uniform/seed0")[-1]["tokens"] >= 100
+    cores = sorted(os.sched_getaffinity(0))
+    (timing,) = read_timings(tmp_path / "out/runs/uniform/seed0")
+    assert (timing.jobs, timing.pinned, timing.cores) == (1, True, tuple(cores[1:] or cores))
+    assert timing.processor
 
 
 @pytest.mark.parametrize(

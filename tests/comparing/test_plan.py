@@ -316,3 +316,13 @@ def test_own_data_and_rewards_are_found_beside_the_plan(tmp_path: Path) -> None:
     config = read_plan(plan).runs(tmp_path)[0].config
     assert config.data == [str(tmp_path / "a.jsonl"), "owner/name:train"]
     assert config.reward == [f"{tmp_path / 'r.py'}:f", "math"]
+
+
+def test_a_timed_plan_runs_one_at_a_time(tmp_path: Path) -> None:
+    plan = read_plan(written(tmp_path, timing=True))
+    assert plan.timing
+    assert plan.to_dict()["timing"] is True
+    with pytest.raises(ConfigError, match="runs go one at a time, not 2"):
+        run_comparison(plan, tmp_path / "out", jobs=2, console=Console())
+    with pytest.raises(ConfigError, match="timing must be true or false, got 'yes'"):
+        read_plan(written(tmp_path, timing="yes"))

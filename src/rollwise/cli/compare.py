@@ -38,6 +38,7 @@ the file:
     dynamic sampling: {curriculum: uniform, gate: mixed}
     bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
     oracle: {curriculum: oracle}
+timing: true                        # optional: one run at a time, bound to the same cores, so that seconds compare
 `methods`, and a `model` and a `profile`, may be paths relative to the file; {name} and {seed} in the latter two are the
 file's name and the run's seed. `starts: [a, b, c]` in place of a `model` varies the start: seed 4 has number 4 % 3, b.
 
@@ -56,6 +57,12 @@ _SEEDS = {
     "anyOf": [_SEED_LIST, _SEED_PARTS],
     "default": [0, 1, 2, 3, 4, 5, 6, 7],
     "description": "Every method is run with each; those of `tune` are for choosing options, and in no result.",
+}
+
+_TIMING = {
+    "type": "boolean",
+    "default": False,
+    "description": "Time the runs: one at a time, each bound to the same cores, so that seconds can be compared.",
 }
 
 
@@ -110,6 +117,7 @@ def schema() -> dict[str, Any]:
                 "items": {"type": "string"},
                 "description": "In place of base: {model: ...}: a run's seed, modulo how many, says which of these.",
             },
+            "timing": _TIMING,
             "budget": {
                 "type": "object",
                 "additionalProperties": False,
@@ -146,7 +154,8 @@ def run(options: Namespace) -> int:
         return 0
     failed = []
     if not options.get("report_only"):
-        jobs = check_whole("jobs", _default_jobs() if options.get("jobs") is None else options.jobs, least=1)
+        default = 1 if plan.timing else _default_jobs()
+        jobs = check_whole("jobs", default if options.get("jobs") is None else options.jobs, least=1)
         failed = run_comparison(plan, folder, jobs=jobs, console=make_console(stderr=True), **chosen)
     elif not folder.is_dir():
         raise ConfigError(

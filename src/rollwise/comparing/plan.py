@@ -53,6 +53,7 @@ class Plan:
         methods: name -> options of `rollwise train` that are this method's own: curriculum, gate, their options, ...
         tokens: every run ends after the step in which it has generated this many; None for a number of steps alone.
         about: what it is meant to show, for the page.
+        timing: runs are timed: one at a time, each bound to the same cores.
         starts: policies to start from in place of one `model`: the run of seed s starts from number s modulo how many
             there are, so all methods of a seed have the same.
         root: the folder of the plan's file, from which `model` and `profile` are looked for first.
@@ -67,6 +68,7 @@ class Plan:
     tokens: int | None = None
     tune: tuple[int, ...] = ()
     about: str = ""
+    timing: bool = False
     starts: tuple[str, ...] = ()
     root: Path = field(default=Path("."), compare=False)
 
@@ -79,6 +81,8 @@ class Plan:
         split_seeds(self._plain_seeds())
         if self.tokens is not None:
             check_whole("budget: tokens", self.tokens, least=1)
+        if not isinstance(self.timing, bool):
+            raise ConfigError(f"timing must be true or false, got {self.timing!r}")
         for start in self.starts:
             check_text("starts", start)
         if self.starts and "model" in self.base:
@@ -149,6 +153,7 @@ class Plan:
             "oracle": self.oracle,
             "seeds": self._plain_seeds(),
             **({"starts": list(self.starts)} if self.starts else {}),
+            **({"timing": True} if self.timing else {}),
             "budget": {} if self.tokens is None else {"tokens": self.tokens},
             "base": dict(self.base),
             "methods": {name: dict(options) for name, options in self.methods.items()},
@@ -250,6 +255,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
         methods={str(name): with_new_names("train", _mapping(methods, name), warn=logger.warning) for name in methods},
         tokens=budget.get("tokens"),
         starts=tuple(starts),
+        timing=values.get("timing", False),
         root=path.parent,
     )
 

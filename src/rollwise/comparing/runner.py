@@ -15,6 +15,7 @@ from rollwise.comparing.plan import Plan, Run
 from rollwise.comparing.state import is_done, last_line, result_of
 from rollwise.comparing.warm_start import warm_start
 from rollwise.comparing.workers import Workers
+from rollwise.errors import ConfigError
 from rollwise.progress_bar import progress_bar
 from rollwise.training.cost import Cost, Estimate
 from rollwise.training.dry_run import dry_run
@@ -45,9 +46,11 @@ def run_comparison(
         seeds: likewise.
 
     Raises:
-        ConfigError: a method or seed is not in the plan, the model's folder holds no model, or the comparison's holds
-            runs that were made with other options.
+        ConfigError: a method or seed is not in the plan, the model's folder holds no model, the comparison's holds
+            runs that were made with other options, or a plan with `timing` is to run several at a time.
     """
+    if plan.timing and jobs != 1:
+        raise ConfigError(f"the plan has timing: true, so its runs go one at a time, not {jobs}; leave --jobs out")
     runs = chosen_runs(plan, folder, methods, seeds)
     waiting = [run for run in runs if not is_done(run)]
     check_runs(waiting)
@@ -58,7 +61,7 @@ def run_comparison(
     failed: list[Run] = []
     if waiting:
         warm_start(waiting, console)
-        with progress_bar(console, note="what") as bar, Workers(folder, jobs) as workers:
+        with progress_bar(console, note="what") as bar, Workers(folder, jobs, pinned=plan.timing) as workers:
             total = bar.add_task("all runs", total=len(runs), completed=done, what="")
             _work(workers, waiting, failed, bar, total)
     return failed

@@ -1,4 +1,7 @@
-"""One run of a comparison in a process of its own: `python -m rollwise.comparing.worker OPTIONS.json PARENT`."""
+"""One run of a comparison in a process of its own.
+
+`python -m rollwise.comparing.worker OPTIONS.json PARENT JOBS [pinned]`
+"""
 
 from __future__ import annotations
 
@@ -6,7 +9,10 @@ import json
 import sys
 from pathlib import Path
 
+import torch
+
 from rollwise.child_process import end_with
+from rollwise.comparing.timing import note_timing, pin
 from rollwise.errors import RollwiseError
 from rollwise.runs.names import CONFIG_FILE
 from rollwise.terminal import guard_output, say
@@ -14,9 +20,13 @@ from rollwise.training.config import TrainConfig
 from rollwise.training.run import resume_run, start_run
 
 
-def main(path: str) -> int:
-    """Begin or go on with the run whose options the file holds; the exit status."""
+def main(path: str, *, jobs: int, pinned: bool) -> int:
+    """Begin or go on with the run whose options the file holds, one of `jobs` at a time; the exit status."""
     config = TrainConfig.from_dict(json.loads(Path(path).read_text(encoding="utf-8")))
+    if pinned:
+        pin()
+    gpu = torch.cuda.get_device_name() if torch.cuda.is_available() else ""
+    note_timing(config.folder, jobs=jobs, pinned=pinned, gpu=gpu)
     try:
         if (config.folder / CONFIG_FILE).exists():
             resume_run(config.folder)
@@ -31,4 +41,4 @@ def main(path: str) -> int:
 if __name__ == "__main__":
     guard_output()
     end_with(int(sys.argv[2]))  # a comparison that is begun again would start a second writer of this run
-    sys.exit(main(sys.argv[1]))
+    sys.exit(main(sys.argv[1], jobs=int(sys.argv[3]), pinned="pinned" in sys.argv[4:]))

@@ -10,19 +10,26 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from rollwise.comparing.plan import Run
+from rollwise.comparing.timing import timed_cores
 from rollwise.state import make_folder
 
 
 class Workers:
-    """The processes; all of them are ended when it is left."""
+    """The processes; all of them are ended when it is left.
 
-    def __init__(self, folder: Path, jobs: int) -> None:
+    Args:
+        folder: the comparison's.
+        jobs: how many at a time.
+        pinned: bind each to the cores that `pin` leaves.
+    """
+
+    def __init__(self, folder: Path, jobs: int, *, pinned: bool = False) -> None:
         self.logs = folder / "logs"
         make_folder(self.logs)
-        self.jobs = jobs
+        self.jobs, self.pinned = jobs, pinned
         self.active: dict[subprocess.Popen[bytes], Run] = {}
         # Each its share of the cores: threads of several runs that wait for one another slow all of them.
-        threads = str(max(1, (os.cpu_count() or 1) // jobs))
+        threads = str(timed_cores() if pinned else max(1, (os.cpu_count() or 1) // jobs))
         self.environment = {"OMP_NUM_THREADS": threads, "OMP_WAIT_POLICY": "PASSIVE", **os.environ}
 
     @property
@@ -35,7 +42,8 @@ class Workers:
     def start(self, run: Run) -> None:
         options = self.logs / f"{run.method}-seed{run.seed}.json"
         options.write_text(json.dumps(run.config.to_dict()), encoding="utf-8")
-        command = [sys.executable, "-m", "rollwise.comparing.worker", str(options), str(os.getpid())]
+        how = [str(self.jobs), *(["pinned"] if self.pinned else [])]
+        command = [sys.executable, "-m", "rollwise.comparing.worker", str(options), str(os.getpid()), *how]
         with open(self.log(run), "ab") as log:
             process = subprocess.Popen(
                 command, env=self.environment, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT

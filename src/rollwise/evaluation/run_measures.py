@@ -86,6 +86,9 @@ COST_MEASURES = {
     **PHASE_MEASURES,
 }
 
+# Measures that runs which were timed in different ways can't be compared by.
+TIMED = frozenset({"wall_s", "uncharged_s", *SPEED_MEASURES, *PHASE_MEASURES})
+
 
 def score_column(runs: Iterable[RunData]) -> str | None:
     """The first of `SCORES` that any of the runs has; None where no run was evaluated."""

@@ -27,6 +27,7 @@ from rollwise.evaluation.comparison.methods import Methods
 from rollwise.evaluation.comparison.results import Comparison, MethodResult
 from rollwise.evaluation.comparison.signals import method_signals
 from rollwise.evaluation.comparison.statistics import WANTED, statistics_of
+from rollwise.evaluation.comparison.timing import settle_timing
 from rollwise.evaluation.named_sets import aggregate_name, set_column, set_names
 from rollwise.evaluation.run_measures import COST_MEASURES, Measure, measure_scores, score_measures
 from rollwise.runs.sets import Problem
@@ -74,21 +75,21 @@ def compare_runs(
         for pair, run in sorting.runs.items()
     }
     found = {pair: run.measures for pair, run in every.items()}
-    for pair, run in every.items():
-        sorting.problems += [Problem(*pair, "categories", sentence) for sentence in run.faults]
+    sorting.problems += [Problem(*pair, "categories", said) for pair, run in every.items() for said in run.faults]
     categories = tuple(
         {one.of.key("final"): one.of for pair in sorting.compared for one in every[pair].categories}.values()
     )
     measures = {**score_measures(columns), **COST_MEASURES, **category_measures(categories)}
+    timing = settle_timing(sorting, measures)
     whole = asked.compare(sorting, measures, found)
     sets = {named: asked.compare_set(sorting, named, whole) for named in set_names(sorting.compared.values())}
-    aggregates = {aggregate_name(run) for run in sorting.compared.values()} - {""}
     return replace(
         whole,
         sets={named: own for named, own in sets.items() if own is not None},
         signals=method_signals(whole, {pair: run.signals for pair, run in every.items()}),
         categories=categories,
-        aggregate=" or ".join(sorted(aggregates)),
+        aggregate=" or ".join(sorted({aggregate_name(run) for run in sorting.compared.values()} - {""})),
+        timing=timing,
         problems=(*problems, *whole.problems),
     )
 

@@ -40,6 +40,7 @@ def curves_csv(runs: RunSet, found: Comparison) -> str:
     compared = sort_runs(runs.runs, runs.budget).compared
     scores = sorted({name for run in compared.values() for name in _scores(run)})
     cut = found.budgets["tokens"].value if "tokens" in found.budgets else None
+    hidden = {"wall_s"} if any(problem.kind == "timing" for problem in found.problems) else set()
     roles = {runs.oracle: "oracle", runs.baseline: "baseline"}
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
@@ -48,7 +49,7 @@ def curves_csv(runs: RunSet, found: Comparison) -> str:
         budget = "" if runs.budget is None else _cell(runs.budget)
         shared = [runs.name, method, roles.get(method, ""), seed, start_of(run), budget]
         for line in _lines(run, cut):
-            spent = [_cell(run.column(name)[line]) for name in ("step", *_SPENT)]
+            spent = ["" if name in hidden else _cell(run.column(name)[line]) for name in ("step", *_SPENT)]
             writer.writerow([*shared, *spent, *(_cell(run.column(name)[line]) for name in scores)])
     return buffer.getvalue()
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -126,6 +126,7 @@ class Sorting:
         problems: Why some are not compared.
         score: The evaluated column that is compared; None where no run was evaluated.
         provisional: No run has finished, so those that have begun are compared.
+        axes: What curves are drawn against.
     """
 
     runs: dict[Pair, RunData]
@@ -133,6 +134,7 @@ class Sorting:
     problems: list[Problem]
     score: str | None
     provisional: bool
+    axes: Mapping[str, str] = field(default_factory=lambda: AXES)
 
     @property
     def compared(self) -> dict[Pair, RunData]:
@@ -228,9 +230,9 @@ class ComparedRuns:
     def of(cls, sorting: Sorting, budget: float | None) -> ComparedRuns:
         """Make the curves; what is wrong with one joins `sorting.problems`."""
         runs = sorting.compared
-        curves: dict[str, dict[Pair, Curve]] = {axis: {} for axis in AXES}
+        curves: dict[str, dict[Pair, Curve]] = {axis: {} for axis in sorting.axes}
         for pair, run in runs.items():
-            for axis, label in AXES.items():
+            for axis, label in sorting.axes.items():
                 try:
                     curve = run_curve(run, str(sorting.score), axis)
                 except StateFileError as error:

@@ -143,6 +143,7 @@ class Comparison:
         provisional: No run has finished, so those that have begun are compared as far as they got.
         resamples: Random resamples for more than five seeds; up to five all n^n are used.
         aggregate: How the score is made from named evaluation sets, as "mean of sets"; "" without sets.
+        timing: How all runs were timed, in words; "" where that was not noted, or they were not timed alike.
         signals: What each method's steps were like, by method.
         sets: Of each named evaluation set the same comparison by its own score.
         categories: Those of the evaluations' prompts; their scores are measures, by `Category.key`.
@@ -165,6 +166,7 @@ class Comparison:
     provisional: bool
     resamples: int
     aggregate: str = ""
+    timing: str = ""
     signals: dict[str, MethodSignals] = field(default_factory=dict)
     sets: dict[str, Comparison] = field(default_factory=dict)
     categories: tuple[Category, ...] = ()

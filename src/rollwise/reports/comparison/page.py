@@ -64,6 +64,7 @@ def _header(comparison: Comparison) -> str:
         ("oracle", comparison.oracle or ""),
         ("score", comparison.score_name if comparison.score else ""),
         ("starts", starts_text(comparison)),
+        ("timed", comparison.timing),
     ]
     shown = "".join(f"<div><dt>{key}</dt><dd>{escape(value)}</dd></div>" for key, value in facts if value)
     return f"<header><p>rollwise comparison</p><h1>{escape(comparison.name)}</h1><dl>{shown}</dl></header>"

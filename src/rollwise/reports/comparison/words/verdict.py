@@ -56,6 +56,8 @@ def verdict(comparison: Comparison) -> list[str]:
         sentences.append(f"{seeds} {'were' if len(tuned) > 1 else 'was'} for choosing; no number here includes them.")
     if waiting:
         sentences.append("Not all of the runs that are planned have begun: see the problems below.")
+    unlike = [problem.text for problem in comparison.problems if problem.kind == "timing"]
+    sentences += [f"{text[0].upper()}{text[1:]}." for text in unlike]
     return sentences
 
 

@@ -1,0 +1,51 @@
+"""How a run is timed: bound to cores where that is wanted, and noted in its folder's `timing.jsonl`."""
+
+from __future__ import annotations
+
+import json
+import os
+import platform
+from pathlib import Path
+
+from rollwise.runs.names import TIMING_FILE
+from rollwise.state import make_folder
+
+
+def pin() -> None:
+    """Bind this process to all of its cores but the first, which is left to the rest of the machine.
+
+    Of a single core nothing is left. Threads that it starts later are bound too.
+    """
+    if hasattr(os, "sched_setaffinity"):
+        cores = sorted(os.sched_getaffinity(0))
+        os.sched_setaffinity(0, cores[1:] or cores)
+
+
+def timed_cores() -> int:
+    """How many cores `pin` leaves."""
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return max(1, cores - 1)
+
+
+def note_timing(folder: Path, *, jobs: int, pinned: bool, gpu: str = "") -> None:
+    """Write how the run of this folder is timed from now on, by the process that trains it."""
+    cores = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else range(os.cpu_count() or 1)
+    load = os.getloadavg()[0] if hasattr(os, "getloadavg") else 0.0
+    facts = {
+        "jobs": jobs,
+        "cores": sorted(cores),
+        "pinned": pinned,
+        "processor": ", ".join(filter(None, [_processor(), gpu])),
+        "load": round(load, 2),
+    }
+    with open(make_folder(folder) / TIMING_FILE, "a", encoding="utf-8") as file:
+        file.write(json.dumps(facts) + "\n")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    named = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+    return named[0] if named else platform.processor() or platform.machine()
