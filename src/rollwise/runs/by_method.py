@@ -12,7 +12,7 @@ from pathlib import Path
 
 from rollwise.errors import ConfigError, RollwiseError
 from rollwise.runs.reading import RunData, read_run
-from rollwise.runs.sets import SEED, Problem, RunSet, unlike_runs
+from rollwise.runs.sets import SEED, Problem, RunSet, for_choosing, unlike_runs
 
 # Options that may differ between runs without making their scores incomparable, and that name no method.
 _OWN_OPTIONS = frozenset(
@@ -53,7 +53,8 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
         baseline: The label to compare with; by default `uniform`, where there is one, else the first run's.
 
     Raises:
-        ConfigError: No run can be read, or `baseline` is none of the labels.
+        ConfigError: No run can be read, `baseline` is none of the labels, or some of the runs, and not all, are of a
+            comparison's seeds for choosing.
     """
     read, problems = [], []
     for path in {Path(path).resolve(): Path(path) for path in paths}.values():
@@ -63,6 +64,7 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
             problems.append(Problem("", None, "damaged", f"{error}; it is left out"))
     if not read:
         raise ConfigError(f"no run to compare; {problems[0].text if problems else 'give run folders'}")
+    problems += _tuned(read)
     methods = _methods(read)
     names = _names(methods)
     runs = {name: method.runs for name, method in zip(names, methods, strict=True)}
@@ -73,6 +75,17 @@ def group_runs(paths: Iterable[str | Path], *, baseline: str | None = None) -> R
         baseline = next(uniform, names[0])
     oracle = next((name for name in names if name.startswith("oracle") and name != baseline), None)
     return RunSet("comparison of runs", runs, baseline, oracle, None, (*problems, *unlike_runs(runs)))
+
+
+def _tuned(runs: Sequence[RunData]) -> list[Problem]:
+    """What is said of runs that are all of seeds for choosing; a mix of these and others is refused."""
+    tuned = [run for run in runs if for_choosing(run.path)]
+    if tuned and len(tuned) < len(runs):
+        raise ConfigError(
+            f"{str(tuned[0].path)!r} is of a seed for choosing, others are not; results can't mix them: give one kind"
+        )
+    text = "the runs are of seeds that options were chosen on, so what was chosen looks better than it is"
+    return [Problem("", None, "unequal", text)] if tuned else []
 
 
 def _methods(runs: Sequence[RunData]) -> list[_Method]:

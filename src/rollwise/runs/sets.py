@@ -141,6 +141,15 @@ def split_seeds(given: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
     return report, tune
 
 
+def for_choosing(run: Path) -> bool:
+    """Whether a run's folder is that of one of a comparison's seeds for choosing."""
+    place, seed = run.resolve(), SEED.search(run.name)
+    plan = place.parents[2] / COMPARISON_FILE if len(place.parents) > 2 else None
+    if plan is None or seed is None or not plan.is_file():
+        return False
+    return int(seed.group(1)) in split_seeds(_read_plan(plan).get("seeds"))[1]
+
+
 def _collect_all(folder: Path, methods: Sequence[str], seeds: Sequence[int]) -> _Collected:
     """The runs of these methods and seeds below a comparison's folder of runs."""
     found = _Collected(runs={method: {} for method in methods})

@@ -11,6 +11,7 @@ from rollwise.errors import ConfigError
 from rollwise.reports.comparison.formats import format_markdown, format_table
 from rollwise.reports.comparison.report import compare_set, write_comparison
 from rollwise.reports.comparison.words.verdict import verdict
+from rollwise.runs.by_method import group_runs
 from rollwise.runs.sets import read_comparison
 from rollwise.watching.targets import planned_runs
 
@@ -75,3 +76,14 @@ def test_they_are_watched_too_and_an_overlap_is_refused(apart: Path) -> None:
     write_plan(apart, {"tune": [0], "report": [0, 1]})
     with pytest.raises(ConfigError, match="can't be reported on: 0 in both tune and report"):
         read_comparison(apart)
+
+
+def test_runs_given_one_by_one_are_not_mixed_either(apart: Path) -> None:
+    runs = [apart / f"runs/{method}/seed{seed}" for method in ("uniform", "bots") for seed in (0, 1, 7, 8)]
+    with pytest.raises(ConfigError, match=r"uniform/seed7' is of a seed for choosing, others are not"):
+        group_runs(runs)
+    assert not group_runs([run for run in runs if run.name in ("seed0", "seed1")]).problems
+    tuned = compare_set(group_runs([run for run in runs if run.name in ("seed7", "seed8")]))
+    assert verdict(tuned)[0].startswith(
+        "These numbers may mean nothing: the runs are of seeds that options were chosen on"
+    )

@@ -83,7 +83,7 @@ class Methods:
             sd=sd,
             interval=bootstrap_interval(gaps, resamples=self.resamples, seed=self.seed),
             t_interval=t_interval(mean, sd, n) if n >= FEWEST_SEEDS else None,
-            p=float(paired_p(mean, sd, n)),
+            p=float(paired_p(mean, sd, n)) if n >= FEWEST_SEEDS else math.nan,
             better=int((better * gaps > 0).sum()) if better else None,
             n=n,
         )

@@ -94,7 +94,7 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
             gain_cell(gain),
             verdict_cell(comparison, method),
             Cell(plain(found.area.mean), difference_text(area_gain) if area_gain else "", found.area.mean),
-            relative_cell(found.ttb[100], singles=True),
+            relative_cell(found.ttb[100], singles=method.name != comparison.baseline),
             relative_cell(found.bsf[100]),
         ]
         if comparison.oracle is not None:
@@ -166,7 +166,7 @@ def relative_table(comparison: Comparison, axis: str) -> Table:
         found = method.axes.get(axis)
         cells = [Cell(NOTHING)] * (len(head) - 1)
         if found is not None:
-            cells = [relative_cell(one, singles=True) for one in found.ttb.values()]
+            cells = [relative_cell(one, singles=method.name != comparison.baseline) for one in found.ttb.values()]
             cells += [relative_cell(one) for one in found.bsf.values()]
             cells += [_time_of_best_cell(found, axis), *([] if headline else [_cut_cell(found.cut, axis)])]
         rows.append((name_cell(comparison, method), *cells))
