@@ -10,6 +10,7 @@ from importlib import import_module
 from pkgutil import iter_modules
 from typing import TYPE_CHECKING, Any
 
+from rollwise.curricula.actor_curator import ActorCurator
 from rollwise.curricula.adarft import AdaRFT
 from rollwise.curricula.adcl import ADCL
 from rollwise.curricula.bots import BOTS
@@ -126,6 +127,7 @@ __all__ = [
     "SFL",
     "SPEED",
     "VCRL",
+    "ActorCurator",
     "AdaRFT",
     "CoreOptions",
     "Curriculum",

@@ -119,6 +119,25 @@ def simulate(
     return record.log(world.scores()[0])
 
 
+def outcome_gains(
+    before: np.ndarray, after: np.ndarray, rewards: Sequence[np.ndarray], advantages: Sequence[np.ndarray]
+) -> list[float]:
+    """What a step gained on each of K groups, by their success rates (K,) before and after it: a stand-in.
+
+    A rollout stands for its outcome: its ratio is p'/p where it is right, (1-p')/(1-p) where it is wrong.
+
+    >>> gains = outcome_gains(np.array([0.5]), np.array([0.75]), [np.array([1.0, 0.0])], [np.array([0.5, -0.5])])
+    >>> gains                                                        # (1.5 * .5 - .5 * .5) / 2
+    [0.25]
+    """
+    right = np.divide(after, before, out=np.ones_like(after), where=before > 0.0)
+    wrong = np.divide(1.0 - after, 1.0 - before, out=np.ones_like(after), where=before < 1.0)
+    return [
+        float(((r * up + (1.0 - r) * down) * a).mean())
+        for up, down, r, a in zip(right, wrong, rewards, advantages, strict=True)
+    ]
+
+
 @dataclass(frozen=True, slots=True)
 class _Groups:
     """Rollouts on their way from the engine to the trainer.
@@ -220,7 +239,11 @@ class _Trainer(Generic[W]):
         allocator, rewards = self.curriculum.allocator, groups.rewards
         one_size = len(set(map(len, rewards))) == 1
         weight = () if allocator is None else (allocator.weight,)
+        before = self.world.success_rates(groups.slots)
         self.world.train(groups.slots, np.stack(rewards) if one_size else rewards, *weight)
+        if self.curriculum.wants_feedback:
+            gains = outcome_gains(before, self.world.success_rates(groups.slots), rewards, groups.advantages)
+            self.curriculum.feedback({t.id: gain for t, gain in zip(groups.tickets, gains, strict=True)})
 
     def _to_make(self, ticket: Ticket) -> int:
         """Rollouts to make of a ticket: the whole group, where its screening was made before this simulation."""

@@ -101,6 +101,14 @@ class Composite(Curriculum):
         for child in self.children.values():
             child.note_score(score)
 
+    @property
+    def wants_feedback(self) -> bool:
+        return any(maker.wants_feedback for maker in self.makers.values())
+
+    def learn_gains(self, slots: np.ndarray, gains: np.ndarray) -> None:
+        for child in self.children.values():
+            child.learn_gains(slots, gains)
+
     def set_reward_spec(self, spec: RewardSpec) -> None:
         super().set_reward_spec(spec)
         for child in self.children.values():

@@ -70,6 +70,14 @@ class Method(ABC):
     def set_rollouts(self, n: int) -> None:  # noqa: B027 - optional
         """The groups of the `ask` that begins have `n` rollouts each; not called where `ask` is not told."""
 
+    @property
+    def wants_feedback(self) -> bool:
+        """Whether it learns from what the optimiser step gained on each group; see `Curriculum.feedback`."""
+        return False
+
+    def learn_gains(self, slots: np.ndarray, gains: np.ndarray) -> None:  # noqa: B027 - optional
+        """The step gained `gains` (K,) on the groups of these prompts (K,)."""
+
     def note_score(self, score: float) -> None:  # noqa: B027 - optional
         """The policy's score on the evaluation set, in [0, 1]; a trainer gives it after each evaluation."""
 

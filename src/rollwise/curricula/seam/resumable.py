@@ -42,6 +42,7 @@ class Resumable(Method):
     ledger: Ledger
     safeguards: Safeguards
     contrast: Contrast
+    awaiting: dict[str, int]
     counters: dict[str, int]
     step: int
     told_step: int
@@ -185,6 +186,7 @@ class Resumable(Method):
             "own": self.own_state(),
             **self.safeguards.state_dict(),
             **({"contrast": state} if (state := self.contrast.state()) else {}),
+            **({"awaiting": dict(self.awaiting)} if self.awaiting else {}),
         }
 
     def load_body(
@@ -203,3 +205,6 @@ class Resumable(Method):
         self.load_own_state(body["own"], added)
         self.safeguards.load(body, old_rows, new_rows, added)
         self.contrast.load(body.get("contrast", {}))
+        slot_of = dict(zip(old_rows.tolist(), new_rows.tolist(), strict=True)) if body.get("awaiting") else {}
+        found = {id_: slot_of.get(row) for id_, row in body.get("awaiting", {}).items()}
+        self.awaiting = {id_: slot for id_, slot in found.items() if slot is not None}

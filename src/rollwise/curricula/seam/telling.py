@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import numpy as np
 
 from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
+from rollwise.errors import TicketError
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ledger import Checked
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket, TicketStatus
 from rollwise.tickets.told import Learner, TellReport
+
+_AWAITED = 8192
+"""Feedback may come of this many of the newest tickets."""
 
 logger = logging.getLogger(__name__)
 
@@ -63,6 +67,8 @@ class Telling(Asking):
     def _take(self, checked: Checked) -> Evidence:
         """Learn from checked outcomes."""
         evidence = self.ledger.close(checked, self._learner)
+        if self.wants_feedback:
+            self._await_feedback(checked)
         if len(evidence):
             self._settle()
             self.count(evidence)
@@ -78,6 +84,46 @@ class Telling(Asking):
                 self.told_step = self.step
         logger.debug("told %d of %d prompts", len(evidence), len(self.pool))
         return evidence
+
+    @exclusive
+    def feedback(self, gains: Mapping[str, float]) -> int:
+        """Tell, after the optimiser step, what it gained on each group; optional, and once a ticket.
+
+        A gain is the mean over the group's rollouts of (probability after the step / before it) x advantage. Methods
+        that don't learn from it (`wants_feedback`) ignore it.
+
+        Args:
+            gains: ticket id -> gain, of tickets whose outcomes have been told.
+
+        Returns:
+            How many gains were taken.
+
+        Raises:
+            TicketError: a ticket without outcomes, with feedback already, or unknown; or a gain that is no finite
+                number. Nothing has changed then.
+            ConcurrentUseError: another call is running. Nothing has changed.
+        """
+        self.pool  # noqa: B018 - raises UnboundError
+        if not self.wants_feedback:
+            return 0
+        for ticket_id, gain in gains.items():
+            if not (isinstance(gain, int | float | np.number) and np.isfinite(gain)):
+                raise TicketError(f"the gain of ticket {ticket_id!r} must be a finite number, got {gain!r:.80}")
+            if ticket_id not in self.awaiting:
+                raise TicketError(
+                    f"ticket {ticket_id!r:.80} awaits no feedback: give it once, after `tell` was called for the ticket"
+                )
+        slots = [self.awaiting.pop(ticket_id) for ticket_id in gains]
+        self.learn_gains(np.array(slots, dtype=np.int64), np.array(list(gains.values()), dtype=np.float64))
+        return len(slots)
+
+    def _await_feedback(self, checked: Checked) -> None:
+        """Remember the tickets told, of which feedback may come; the newest of them."""
+        for ticket_id, (entry, _) in checked.items():
+            if entry.ticket.purpose == "train":
+                self.awaiting[ticket_id] = entry.slot
+        for ticket_id in list(self.awaiting)[: max(0, len(self.awaiting) - _AWAITED)]:
+            del self.awaiting[ticket_id]
 
     def ticket_status(self, ticket_id: str) -> TicketStatus:
         """What has become of a ticket.

@@ -237,10 +237,13 @@ class Generation:
         chosen = [index[group] for group in self.batch.groups]
         return [row for group in chosen for row in group], list(map(len, chosen))
 
+    def trained_tickets(self) -> list[str]:
+        """The ids of the tickets whose groups are trained on."""
+        return [self.tickets[group].id for group in self.batch.groups]
+
     def beliefs(self) -> np.ndarray:
         """Alpha and beta of the belief about each prompt that is trained on, its rollouts included, (P, 2)."""
-        chosen = [self.tickets[group].prompt_id for group in self.batch.groups]
-        slots = self.curriculum.pool.slots_of(chosen)
+        slots = self.curriculum.pool.slots_of([self.tickets[group].prompt_id for group in self.batch.groups])
         return np.stack([parameter[slots] for parameter in self.curriculum.posterior()], axis=1)
 
     def awaited(self) -> list[str]:

@@ -12,6 +12,7 @@ from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, 
 from rollwise.training.trainer.refusals import (
     check_allocator,
     check_enough,
+    check_feedback,
     check_launch,
     check_posterior,
     check_screening,
@@ -53,6 +54,8 @@ class DatasetMixin(TrlTrainer):
             check_screening(self)
         if curriculum.allocator is not None:
             check_allocator(self, curriculum.allocator)
+        if curriculum.wants_feedback:
+            check_feedback(self)
         if self.posterior:
             check_posterior(self)
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))

@@ -11,6 +11,7 @@ from transformers import TrainerCallback
 
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything
+from rollwise.training.generation.gain_mixin import GainMixin, TellGains
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
 from rollwise.training.generation.merging import COUNT, gather_rows, merge
@@ -25,7 +26,7 @@ _MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", 
 """What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
 
-class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
+class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, GainMixin):
     """Has the curriculum choose what a generation is of, and tells it what came of that."""
 
     _sampling: DynamicSampling
@@ -46,6 +47,8 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         self._judge_batches, self._screened = [], Screened()
         self._generations = self._clock = 0
         self.add_callback(NoOpAlarm(self))
+        if self.curriculum.wants_feedback:
+            self.add_callback(TellGains(self))
 
     def _generate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """What this rank trains on: probed, asked, rolled out and told."""
@@ -84,7 +87,10 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         )
         self._screened.retain(self._on_main(generation.awaited))
         self._on_main(lambda: self._observe(generation))
-        return self._matched(self._merged(trainable, chosen, sizes, beliefs))
+        output = self._matched(self._merged(trainable, chosen, sizes, beliefs))
+        if self.curriculum.wants_feedback:
+            self._trained = output, self._on_main(generation.trained_tickets), sizes
+        return output
 
     def _matched(self, output: dict[str, Any]) -> dict[str, Any]:
         """With advantages whose mean square is that of prompts drawn at random, where that is wanted."""

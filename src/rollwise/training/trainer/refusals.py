@@ -107,6 +107,17 @@ def check_allocator(trainer: Any, allocator: Allocator) -> None:
     _refuse(what, {gated: trainer.gate is not None, **_not_by_several_calls(trainer)})
 
 
+def check_feedback(trainer: Any) -> None:
+    """Gains are told once the rollouts have been trained on, which must be in one optimiser step."""
+    args = trainer.args
+    several = args.steps_per_generation * trainer.num_iterations != args.gradient_accumulation_steps
+    reasons = {
+        "several steps train on one generation: use num_iterations=1 and steps_per_generation equal to "
+        "gradient_accumulation_steps, without mini_batch_prompts": several,
+    }
+    _refuse(f"{type(trainer.curriculum).__name__} learns from what one optimiser step gained on its rollouts", reasons)
+
+
 def check_posterior(trainer: Any) -> None:
     """Posterior advantages need a Beta belief about each prompt, and nothing that scales them afterwards."""
     trainer.curriculum.need_beta_belief()

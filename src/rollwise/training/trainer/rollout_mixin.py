@@ -79,7 +79,7 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
             settings[name] = off
         if purpose in ("measure", "oracle"):  # nobody needs the log-probabilities of what is not trained on
             settings |= {"beta": 0.0, "num_iterations": 1}
-        elif self._screens:
+        elif self._screens or self.curriculum.wants_feedback:
             # Screened rollouts may wait for a step or more. TRL notes the log-probabilities under the policy that made
             # them, so that the loss can weigh them right, when it takes a generation to last beyond an optimiser step.
             settings["num_iterations"] = self.args.gradient_accumulation_steps + 1

@@ -1,0 +1,58 @@
+"""Trainers tell what each optimiser step gained on its groups."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from toys import flat_parameters, make_trainer, toy_dataset
+
+import rollwise as rw
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
+
+
+class Noting(rw.ActorCurator):
+    def build(self) -> None:
+        super().build()
+        self.gains: list[dict[str, float]] = []
+
+    def feedback(self, gains: Any) -> int:
+        self.gains.append(dict(gains))
+        return super().feedback(gains)
+
+
+def trained(out: Path, resume: str | None = None, **options: Any) -> Any:
+    vectors = [[float(i % 6), float(i % 4)] for i in range(24)]
+    trainer = make_trainer(
+        out,
+        curriculum=Noting(seed=1, dormant=0, warmup=0, candidate_multiplier=4),
+        dataset=toy_dataset().add_column("embedding", vectors),
+        **{"max_steps": 4, "save_strategy": "steps", "save_steps": 2, **options},
+    )
+    trainer.train(resume_from_checkpoint=resume)
+    return trainer
+
+
+@pytest.mark.parametrize("kind", [CurriculumGRPOTrainer, CurriculumRLOOTrainer])
+def test_the_gains_are_those_of_the_step(tmp_path: Path, kind: type) -> None:
+    """Without a step every ratio is 1, so a group gains its mean advantage, 0; with one, the policy improves."""
+    still = trained(tmp_path / "still", kind=kind, learning_rate=0.0, max_steps=1).curriculum.gains
+    assert list(still[0].values()) == pytest.approx([0.0] * 4, abs=1e-5)
+    trainer = trained(tmp_path / "moved", kind=kind)
+    assert [len(gains) for gains in trainer.curriculum.gains] == [4, 4, 4, 4]
+    assert np.mean([list(gains.values()) for gains in trainer.curriculum.gains]) > 0.0
+    assert not trainer.curriculum.awaiting
+
+
+def test_a_resume_is_exact(tmp_path: Path) -> None:
+    straight = trained(tmp_path)
+    resumed = trained(tmp_path, str(tmp_path / "checkpoint-2"))
+    assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
+    assert resumed.curriculum.theta.tolist() == straight.curriculum.theta.tolist()
+    assert straight.curriculum.theta.any()
+
+
+def test_several_steps_on_one_generation_are_refused(tmp_path: Path) -> None:
+    with pytest.raises(rw.ConfigError, match="Noting learns from what one optimiser step gained"):
+        trained(tmp_path, num_iterations=2)
