@@ -150,7 +150,7 @@ def methods(work: Path) -> Hashes:
 @case
 def simulate(work: Path) -> Hashes:
     """Methods on a simulated learner for 50 steps, by the command."""
-    left_out = ("mixture", "nested", "metis", "frontier", "pcl", "embedding-judge", "gps", "oracle")
+    left_out = ("mixture", "nested", "metis", "frontier", "pcl", "embedding-judge", "gps", "actor-curator", "oracle")
     methods = {name: {"curriculum": name} for name, _ in curricula() if name not in left_out}
     methods |= {
         "gated": {"curriculum": "uniform", "gate": "mixed"},

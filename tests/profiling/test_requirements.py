@@ -25,6 +25,7 @@ def test_every_method_has_a_line() -> None:
     assert set(bare) == set(CURRICULA) - {"oracle"}
     lacking = {name for name, line in bare.items() if line.verdict == "lacks a column"}
     assert lacking == {
+        "actor-curator",
         "adarft",
         "dots",
         "dump",

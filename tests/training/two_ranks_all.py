@@ -11,6 +11,7 @@ import ranks_of_command
 import two_ranks
 import two_ranks_allocated
 import two_ranks_evaluated
+import two_ranks_feedback
 import two_ranks_gated
 import two_ranks_judging
 import two_ranks_probing
@@ -21,6 +22,8 @@ from ranks import end
 RESUMED = {
     "plain": two_ranks.train,
     "allocated": two_ranks_allocated.train,
+    "feedback": partial(two_ranks_feedback.train, name="feedback"),
+    "posterior": partial(two_ranks_feedback.train, name="posterior"),
     "gate-4": partial(two_ranks_gated.train, group=4),
     "gate-3": partial(two_ranks_gated.train, group=3),
     "lilo": partial(two_ranks_probing.train, name="lilo"),

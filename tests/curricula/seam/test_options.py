@@ -50,6 +50,7 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("pcl", "judge"): {"judge": "frozen"},
     ("pcl", "judge_options"): {"judge_options": {"hidden": 512}},
     ("pcl", "default"): {"default": 0.25},
+    ("actor-curator", "column"): {"column": "vectors"},
     ("gps", "column"): {"column": "vectors"},
     ("gps", "hidden"): {"hidden": 64},
     ("embedding-judge", "default"): {"default": 0.25},
