@@ -25,6 +25,10 @@ class GainMixin(TrlTrainer):
     _trained: tuple[dict[str, Any], list[str], list[int]] | None = None
     """This rank's rollouts of the step, the tickets of all ranks' groups and the groups' sizes."""
 
+    def tell_gains_after_steps(self) -> None:
+        """Tell the gains at the end of every step from now on."""
+        self.add_callback(TellGains(self))
+
     def tell_gains(self) -> None:
         """Tell the mean of ratio x advantage of each group, by the weights as they are now; on every rank."""
         if self._trained is None:

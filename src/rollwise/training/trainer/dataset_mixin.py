@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from rollwise.curricula import Curriculum, JoinReport
+from rollwise.training.generation.gain_mixin import GainMixin
 from rollwise.training.trainer.dataset import check_prompts, pool_from_dataset, rows_of_pool, say_groups
 from rollwise.training.trainer.refusals import (
     check_allocator,
@@ -18,13 +19,8 @@ from rollwise.training.trainer.refusals import (
     check_screening,
 )
 
-if TYPE_CHECKING:
-    from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
-else:
-    TrlTrainer = object
 
-
-class DatasetMixin(TrlTrainer):
+class DatasetMixin(GainMixin):
     """Joins the curriculum to the data set, and changes it."""
 
     curriculum: Curriculum
@@ -56,6 +52,7 @@ class DatasetMixin(TrlTrainer):
             check_allocator(self, curriculum.allocator)
         if curriculum.wants_feedback:
             check_feedback(self)
+            self.tell_gains_after_steps()
         if self.posterior:
             check_posterior(self)
         curriculum.start_from(str(getattr(self.model, "name_or_path", "")))

@@ -11,7 +11,6 @@ from transformers import TrainerCallback
 
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling, Everything
-from rollwise.training.generation.gain_mixin import GainMixin, TellGains
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
 from rollwise.training.generation.merging import COUNT, gather_rows, merge
@@ -26,13 +25,15 @@ _MAIN = frozenset({"success", "abs_advantage", "frac_all_good", "frac_all_bad", 
 """What TRL's logs get with log="main". The share of groups with contrast is 1 - TRL's own `frac_reward_zero_std`."""
 
 
-class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, GainMixin):
+class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
     """Has the curriculum choose what a generation is of, and tells it what came of that."""
 
     _sampling: DynamicSampling
     _dataset_rows: np.ndarray
     _screened: Screened
     _clock: int
+    _trained: tuple[dict[str, Any], list[str], list[int]] | None
+    """See `GainMixin`."""
     _generations: int
     """How many orders were rolled out."""
     _logs_all: bool
@@ -47,8 +48,6 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin, GainMixin):
         self._judge_batches, self._screened = [], Screened()
         self._generations = self._clock = 0
         self.add_callback(NoOpAlarm(self))
-        if self.curriculum.wants_feedback:
-            self.add_callback(TellGains(self))
 
     def _generate_batch(self, inputs: list[dict[str, Any]]) -> dict[str, Any]:
         """What this rank trains on: probed, asked, rolled out and told."""
