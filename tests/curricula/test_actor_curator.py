@@ -58,7 +58,7 @@ def test_two_steps_by_hand() -> None:
     curator.ask(2)
     assert curator.logits().tolist() == pytest.approx([-0.3, 0.3])
     curator.tell([rw.Outcome(t.id, [1, 0]) for t in curator.open_tickets()])
-    curator.feedback({id_: 0.01 * slot for id_, slot in curator.awaiting.items()})
+    curator.feedback({id_: 0.01 * slot for id_, (slot, _) in curator.awaiting.items()})
     curator.ask(1)
     assert curator.logits().tolist() == pytest.approx([-0.6, 0.6])
     half = made(pool_of(2), ridge=1.0, clip=9.0)
@@ -118,6 +118,17 @@ def test_wrong_feedback_changes_nothing() -> None:
     assert curator.feedback({first.id: 0.1}) == 1
     with pytest.raises(rw.TicketError, match="give it once"):
         curator.feedback({first.id: 0.1})
+
+
+def test_feedback_two_steps_late_is_refused_and_nothing_piles_up() -> None:
+    curator = made(pool_of(8))
+    tickets = []
+    for _ in range(4):
+        tickets.append(curator.ask(1)[0])
+        curator.tell([rw.Outcome(tickets[-1].id, [1, 0])])
+    assert set(curator.awaiting) == {t.id for t in tickets[-2:]}
+    with pytest.raises(rw.TicketError, match="no later than one step"):
+        curator.feedback({tickets[0].id: 0.1})
 
 
 def test_other_methods_ignore_it_and_save_nothing() -> None:

@@ -238,7 +238,7 @@ class Flow(Consulting):
         )
         self.guard, self.unscored, self.alarm, self.unseen = self.safeguards
         self.contrast = Contrast()
-        self.awaiting: dict[str, int] = {}  # told tickets of which feedback may come: id -> slot
+        self.awaiting: dict[str, tuple[int, int]] = {}  # told tickets of which feedback may come: slot, step
         self.build()
 
     def mark(self, picks: Picks) -> None:

@@ -42,7 +42,7 @@ class Resumable(Method):
     ledger: Ledger
     safeguards: Safeguards
     contrast: Contrast
-    awaiting: dict[str, int]
+    awaiting: dict[str, tuple[int, int]]
     counters: dict[str, int]
     step: int
     told_step: int
@@ -206,5 +206,5 @@ class Resumable(Method):
         self.safeguards.load(body, old_rows, new_rows, added)
         self.contrast.load(body.get("contrast", {}))
         slot_of = dict(zip(old_rows.tolist(), new_rows.tolist(), strict=True)) if body.get("awaiting") else {}
-        found = {id_: slot_of.get(row) for id_, row in body.get("awaiting", {}).items()}
-        self.awaiting = {id_: slot for id_, slot in found.items() if slot is not None}
+        saved_awaiting = body.get("awaiting", {}).items()
+        self.awaiting = {id_: (slot_of[row], int(step)) for id_, (row, step) in saved_awaiting if row in slot_of}

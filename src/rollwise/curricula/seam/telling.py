@@ -16,8 +16,8 @@ from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket, TicketStatus
 from rollwise.tickets.told import Learner, TellReport
 
-_AWAITED = 8192
-"""Feedback may come of this many of the newest tickets."""
+_AWAITED = 1
+"""Feedback on a ticket may come until outcomes are told this many steps after its own, and no later."""
 
 logger = logging.getLogger(__name__)
 
@@ -87,7 +87,7 @@ class Telling(Asking):
 
     @exclusive
     def feedback(self, gains: Mapping[str, float]) -> int:
-        """Tell, after the optimiser step, what it gained on each group; optional, and once a ticket.
+        """Tell, after the optimiser step, what it gained on each group; optional, once a ticket, within a step.
 
         A gain is the mean over the group's rollouts of (probability after the step / before it) x advantage. Methods
         that don't learn from it (`wants_feedback`) ignore it.
@@ -111,19 +111,18 @@ class Telling(Asking):
                 raise TicketError(f"the gain of ticket {ticket_id!r} must be a finite number, got {gain!r:.80}")
             if ticket_id not in self.awaiting:
                 raise TicketError(
-                    f"ticket {ticket_id!r:.80} awaits no feedback: give it once, after `tell` was called for the ticket"
+                    f"ticket {ticket_id!r:.80} awaits no feedback: give it once, after the ticket was told, and "
+                    "no later than one step after it"
                 )
-        slots = [self.awaiting.pop(ticket_id) for ticket_id in gains]
+        slots = [self.awaiting.pop(ticket_id)[0] for ticket_id in gains]
         self.learn_gains(np.array(slots, dtype=np.int64), np.array(list(gains.values()), dtype=np.float64))
         return len(slots)
 
     def _await_feedback(self, checked: Checked) -> None:
-        """Remember the tickets told, of which feedback may come; the newest of them."""
-        for ticket_id, (entry, _) in checked.items():
-            if entry.ticket.purpose == "train":
-                self.awaiting[ticket_id] = entry.slot
-        for ticket_id in list(self.awaiting)[: max(0, len(self.awaiting) - _AWAITED)]:
-            del self.awaiting[ticket_id]
+        """Remember the tickets told, of which feedback may come; forget those told two steps ago or more."""
+        self.awaiting = {id_: kept for id_, kept in self.awaiting.items() if kept[1] >= self.step - _AWAITED}
+        new = {id_: entry.slot for id_, (entry, _) in checked.items() if entry.ticket.purpose == "train"}
+        self.awaiting |= {id_: (slot, self.step) for id_, slot in new.items()}
 
     def ticket_status(self, ticket_id: str) -> TicketStatus:
         """What has become of a ticket.
