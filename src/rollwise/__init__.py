@@ -13,7 +13,16 @@ from os import PathLike
 from typing import TYPE_CHECKING
 
 from rollwise import curricula as _curricula
-from rollwise.allocators import Allocator, HitUtility, Knapsack, VarianceInformed
+from rollwise.allocators import (
+    Allocator,
+    HitUtility,
+    InRounds,
+    Knapsack,
+    Progressive,
+    ReinforceAda,
+    Rounds,
+    VarianceInformed,
+)
 from rollwise.curricula import *  # noqa: F403
 from rollwise.curricula.seam.exclusive import Synchronized
 from rollwise.errors import (
@@ -75,6 +84,7 @@ __all__ = [
     "Gate",
     "HitUtility",
     "InContextJudge",
+    "InRounds",
     "Judge",
     "Knapsack",
     "Lesson",
@@ -86,12 +96,15 @@ __all__ = [
     "PoolError",
     "PromptPool",
     "PromptStream",
+    "Progressive",
     "Prompts",
     "Question",
     "Refused",
+    "ReinforceAda",
     "RewardError",
     "RewardSpec",
     "RollwiseError",
+    "Rounds",
     "ShortError",
     "SilentNoOpError",
     "StateError",

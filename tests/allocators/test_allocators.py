@@ -169,8 +169,8 @@ def test_refusals() -> None:
     with pytest.raises(rw.ConfigError, match="2 to 4 rollouts, and the mean is to be 1"):
         curriculum.ask(4, n_rollouts=1)
     assert curriculum.metrics()["asked"] == 0
-    with pytest.raises(rw.ConfigError, match="SPEED makes each group in two parts"):
-        rw.SPEED(pool(), allocator="knapsack")
+    with pytest.raises(rw.ConfigError, match="SPEED begins each group with a screening.*so Progressive can't make it"):
+        rw.SPEED(pool(), allocator="progressive")
     with pytest.raises(rw.ConfigError, match="knapsak"):
         rw.Uniform(pool(), allocator="knapsak")
     with pytest.raises(rw.ConfigError, match="allocator must be a name"):
@@ -187,4 +187,4 @@ class Steep(rw.Allocator):
 def test_an_allocator_of_ones_own() -> None:
     tickets = rw.Uniform(pool(), allocator=Steep(max_rollouts=20)).ask(4, n_rollouts=8)
     assert [t.n_rollouts for t in tickets] == [20, 8, 2, 2]
-    assert sorted(ALLOCATORS) == ["hit-utility", "knapsack", "variance-informed"]
+    assert sorted(ALLOCATORS) == ["hit-utility", "knapsack", "progressive", "reinforce-ada", "variance-informed"]

@@ -187,6 +187,11 @@ class TestGRESO(CurriculumConformance):
         return rw.GRESO(pool, **core)
 
 
+class TestPilotCommit(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.PilotCommit(pool, screen_rollouts=2, batches=2, rounds=2, max_age=1, **core)
+
+
 class TestSPEED(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.SPEED(pool, screen=5, ready=3, screen_rollouts=2, **core)

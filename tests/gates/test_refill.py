@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rollwise as rw
 from rollwise.curricula import CURRICULA, make_curriculum
 from rollwise.gates import DynamicSampling, Everything, MixedOutcome, PassRateRange, make_dynamic_sampling
-from rollwise.gates.refill import refill_size
+from rollwise.gates.filling import refill_size
 from rollwise.testing import make_pool
 
 rounds = st.lists(st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), max_size=12), min_size=1, max_size=6)

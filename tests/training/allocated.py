@@ -29,3 +29,10 @@ class EachPrompt(InTurn):
     """The same, every prompt of the same weight."""
 
     weight = "prompt"
+
+
+class Steep(rw.Allocator):
+    """As many as may be to the first prompt, then to the second, ..."""
+
+    def values(self, rates: Rates, sizes: np.ndarray) -> np.ndarray:
+        return np.arange(len(rates.alpha), 0, -1)[:, None] * np.ones(len(sizes))

@@ -24,6 +24,7 @@ RESUMED = {
     "allocated": two_ranks_allocated.train,
     "feedback": partial(two_ranks_feedback.train, name="feedback"),
     "posterior": partial(two_ranks_feedback.train, name="posterior"),
+    **{f"allocated-{way}": partial(two_ranks_allocated.train, way=way) for way in ("gate", "screening", "rounds")},
     "gate-4": partial(two_ranks_gated.train, group=4),
     "gate-3": partial(two_ranks_gated.train, group=3),
     "lilo": partial(two_ranks_probing.train, name="lilo"),

@@ -6,7 +6,11 @@ from typing import Any
 
 from rollwise.allocators.base import Allocator, Rates
 from rollwise.allocators.hit_utility import HitUtility
+from rollwise.allocators.in_rounds import InRounds, Seen
 from rollwise.allocators.knapsack import Knapsack
+from rollwise.allocators.progressive import Progressive
+from rollwise.allocators.reinforce_ada import ReinforceAda
+from rollwise.allocators.rounds import Group, Rounds
 from rollwise.allocators.variance_informed import VarianceInformed
 from rollwise.options import keyword_options, make_named
 from rollwise.plugins import Registry
@@ -14,7 +18,13 @@ from rollwise.plugins import Registry
 ALLOCATORS: Registry[type[Allocator]] = Registry(
     "allocator",
     "allocators",
-    {"hit-utility": HitUtility, "knapsack": Knapsack, "variance-informed": VarianceInformed},
+    {
+        "hit-utility": HitUtility,
+        "knapsack": Knapsack,
+        "progressive": Progressive,
+        "reinforce-ada": ReinforceAda,
+        "variance-informed": VarianceInformed,
+    },
 )
 ALLOCATORS.base = Allocator
 
@@ -37,15 +47,22 @@ def allocator_options(name: str) -> dict[str, Any]:
     >>> allocator_options("hit-utility")
     {'min_rollouts': 2, 'max_rollouts': None, 'belief': 'method'}
     """
-    return keyword_options(Allocator) | keyword_options(ALLOCATORS.find(name))
+    kind = ALLOCATORS.find(name)
+    return ({} if issubclass(kind, InRounds) else keyword_options(Allocator)) | keyword_options(kind)
 
 
 __all__ = [
     "ALLOCATORS",
     "Allocator",
+    "Group",
     "HitUtility",
+    "InRounds",
     "Knapsack",
+    "Progressive",
     "Rates",
+    "ReinforceAda",
+    "Rounds",
+    "Seen",
     "VarianceInformed",
     "allocator_options",
     "make_allocator",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import Literal
+from typing import ClassVar, Literal
 
 import numpy as np
 
@@ -21,11 +21,13 @@ class Rates:
         alpha: (K,) of a Beta distribution with the belief's mean and standard deviation.
         beta: (K,) likewise.
         last: (K,) the share of solved rollouts when each was last visited; NaN where it never was.
+        have: (K,) int64, rollouts that each one's group has already, of a screening; None: none has any.
     """
 
     alpha: np.ndarray
     beta: np.ndarray
     last: np.ndarray
+    have: np.ndarray | None = None
 
     @property
     def mean(self) -> np.ndarray:
@@ -36,6 +38,11 @@ class Rates:
     def unseen(self) -> np.ndarray:
         """(K,) bool."""
         return np.asarray(np.isnan(self.last))
+
+    def least(self, low: int) -> np.ndarray:
+        """(K,) int64, the smallest group of each: `low`, and at least one rollout more than it has already."""
+        have = np.zeros(len(self.alpha), dtype=np.int64) if self.have is None else self.have
+        return np.maximum(low, np.where(have > 0, have + 1, 0))
 
 
 class Allocator(Declared, ABC):
@@ -50,6 +57,9 @@ class Allocator(Declared, ABC):
         belief: whose success rates: "method", the curriculum's own belief where it has one; "last", each prompt's last
             group, with a uniform prior.
     """
+
+    in_rounds: ClassVar[bool] = False
+    """Whether the rollouts of a step are made in rounds, see `InRounds`."""
 
     weight: Literal["rollout", "prompt"] = "rollout"
     """How groups of different size weigh in the loss: by their rollouts, or each the same, as the paper has it."""
@@ -72,6 +82,13 @@ class Allocator(Declared, ABC):
         A row may not rise: then taking the greatest of all values is the best division.
         """
 
+    def values_from(self, rates: Rates, first: np.ndarray, high: int) -> np.ndarray:
+        """`values` of each prompt's next rollouts, (K, S), if it has `first` (K,) of at most `high` already."""
+        low = int(first.min(initial=high))
+        values = self.values(rates, np.arange(low, high))
+        columns = np.minimum(np.arange(high - low) + (first - low)[:, None], high - low - 1)
+        return np.take_along_axis(values, columns, axis=1)
+
     def bounds(self, mean: int) -> tuple[int, int]:
         """The least and the greatest number of rollouts of a prompt, where `mean` is their mean.
 
@@ -93,7 +110,6 @@ class Allocator(Declared, ABC):
             ConfigError: `mean` is outside the bounds.
         """
         low, high = self.bounds(mean)
-        sizes = np.full(len(rates.alpha), low, dtype=np.int64)
-        room = np.full(len(sizes), high - low, dtype=np.int64)
-        values = self.values(rates, np.arange(low, high))
-        return np.asarray(sizes + most_valuable(values, room, len(sizes) * (mean - low)))
+        sizes = rates.least(low)
+        values, left = self.values_from(rates, sizes, high), len(sizes) * mean - int(sizes.sum())
+        return np.asarray(sizes + most_valuable(values, high - sizes, left))

@@ -33,8 +33,10 @@ def equally(room: np.ndarray, budget: int) -> np.ndarray:
     return most_valuable(np.zeros((len(room), int(room.max(initial=0)))), room, budget)
 
 
-def in_proportion(shares: np.ndarray, low: int, high: int, total: int) -> np.ndarray:
+def in_proportion(shares: np.ndarray, low: np.ndarray | int, high: int, total: int) -> np.ndarray:
     """Whole numbers in [low, high] in proportion to shares (K,) > 0, (K,) int64, whose sum is `total`.
+
+    `low` may be one number for all, or (K,).
 
     What the bounds cut off is divided among the others, in proportion; then the greatest remainders are rounded up.
 

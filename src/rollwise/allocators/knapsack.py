@@ -46,14 +46,14 @@ class Knapsack(Allocator):
             return super().allocate(rates, mean)
         low, high = self.bounds(mean)
         last, unseen = rates.last, rates.unseen
-        sizes = np.where(unseen, mean, low).astype(np.int64)
+        least = rates.least(low)
+        sizes = np.where(unseen, mean, least)
         mixed = ~unseen & (last > 0.0) & (last < 1.0)
-        enough = np.full(len(sizes), low)
+        enough = least.copy()
         enough[mixed] = needed(last[mixed], self.sureness)
-        room = np.where(mixed, np.clip(enough, low, high) - low, 0)
+        room = np.where(mixed, np.clip(enough, least, high) - least, 0)
         left = len(sizes) * mean - int(sizes.sum())
-        given = most_valuable(self.values(rates, np.arange(low, high)), room, left)
-        sizes += given
+        sizes += most_valuable(self.values_from(rates, least, high), room, left)
         for rows in (last == 0.0, np.ones(len(sizes), dtype=bool)):
             left = len(sizes) * mean - int(sizes.sum())
             sizes += equally(np.where(rows, high - sizes, 0), left)

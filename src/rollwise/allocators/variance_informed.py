@@ -55,4 +55,4 @@ class VarianceInformed(Allocator):
         low, high = self.bounds(mean)
         p = rates.mean
         shares = 1.0 / np.sqrt(p + self.smoothing / p ** (self.power - 1.0))
-        return in_proportion(shares, low, high, len(p) * mean)
+        return in_proportion(shares, rates.least(low), high, len(p) * mean)

@@ -34,6 +34,7 @@ from rollwise.curricula.nested import Nested
 from rollwise.curricula.oracle import Oracle
 from rollwise.curricula.pac import PAC
 from rollwise.curricula.pcl import PCL
+from rollwise.curricula.pilot_commit import PilotCommit
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.seam.base import CURRICULA, CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import JoinReport, Picks
@@ -144,6 +145,7 @@ __all__ = [
     "Oracle",
     "Ordered",
     "Picks",
+    "PilotCommit",
     "PrioritizedReplay",
     "Rails",
     "Recommended",

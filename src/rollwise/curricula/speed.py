@@ -16,7 +16,7 @@ from rollwise.errors import ConfigError
 from rollwise.options import Count, CountFromTwo, Share
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.ticket import Purpose
+from rollwise.tickets.ticket import CONTINUED, Purpose
 
 _NOT_QUALIFIED = -1
 _BATCH = 16  # the release's, until the first batch is known
@@ -100,11 +100,23 @@ class SPEED(
             self.screened_at, self.screened = self.step, 0
         if self.n_waiting >= self.needed:
             return Picks.join([])
-        slots = self._not_yet_screened(min(k, self.screen, self.screen_limit * self.needed - self.screened))
+        slots = self._not_yet_screened(min(k, self.most_screened(), self.screen_limit * self.needed - self.screened))
         self.columns["turns"][slots] += 1
         self.columns["screened"][slots] = self.step
         self.screened += len(slots)
         return Picks.of(slots, "screen")
+
+    def most_screened(self) -> int:
+        """Prompts of one round of screening."""
+        return self.screen
+
+    def qualifies(self, judged: Evidence) -> np.ndarray:
+        """(M,) bool, whose groups are to be completed."""
+        return np.asarray((judged.mixed | judged.unknown) & (judged.mean > self.low) & (judged.mean < self.high))
+
+    def first_in_line(self, slots: np.ndarray) -> np.ndarray:
+        """uint32 (K,) of prompts that wait: those with the greater number are asked for first."""
+        return rank_of_fewest(self.columns["qualified"][slots])
 
     def _not_yet_screened(self, k: int) -> np.ndarray:
         """The next `k` prompts of the epoch that this step has not screened; fewer when no others are left."""
@@ -128,7 +140,7 @@ class SPEED(
 
     def observe_probes(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        passing = judged.where((judged.mixed | judged.unknown) & (judged.mean > self.low) & (judged.mean < self.high))
+        passing = judged.where(self.qualifies(judged))
         self.columns["rate"][judged.slots] = judged.mean
         self.n_waiting += int(np.count_nonzero(self.columns["qualified"][passing.slots] < 0))
         self.columns["qualified"][passing.slots] = self.step  # those of one step in random order
@@ -145,7 +157,7 @@ class SPEED(
         self.asked_at = self.step
         slots = self.waiting.pop(k)
         self.hold(slots)
-        continued = replace(Picks.of(slots, "continue"), have=self.columns["have"][slots])
+        continued = replace(Picks.of(slots, CONTINUED), have=self.columns["have"][slots])
         rest = super().select(k - len(slots))
         return Picks.join([continued, Picks.of(rest.slots, "unscreened")])
 
@@ -170,8 +182,7 @@ class SPEED(
         qualified = self.columns["qualified"][slots] >= 0
         super().release(slots[~qualified])
         if len(there := slots[qualified]):
-            first = rank_of_fewest(self.columns["qualified"][there])
-            self.waiting.set(there, pack(first, self.ties(there)))
+            self.waiting.set(there, pack(self.first_in_line(there), self.ties(there)))
 
     def expected(self, slots: np.ndarray) -> np.ndarray:
         return np.asarray(self.columns["rate"][slots])

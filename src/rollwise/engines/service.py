@@ -60,6 +60,11 @@ class CurriculumService(Saving):
     ) -> None:
         if not isinstance(curriculum, Curriculum):
             raise ConfigError(f"a service takes a Curriculum, got {shown(curriculum)}")
+        if curriculum.allocator is not None and curriculum.allocator.in_rounds:
+            raise ConfigError(
+                f"{type(curriculum.allocator).__name__} makes the rollouts of a step in rounds, but a service gives a "
+                "ticket out once; use an allocator that divides them at once, such as knapsack"
+            )
         in_flight = InFlight(max_open, max_open_per_worker, expire_seconds)
         super().__init__(Desk(curriculum, in_flight, Silence(silent_after), clock), folder, keep)
         curriculum.new_incarnation()

@@ -6,7 +6,8 @@ from typing import Any
 
 from rollwise.gates.admission import AllOf, Everything, MixedOutcome, PassRateRange, VarianceThreshold, score_range
 from rollwise.gates.base import Gate
-from rollwise.gates.refill import DynamicSampling, Refill
+from rollwise.gates.filling import Refill
+from rollwise.gates.refill import DynamicSampling
 from rollwise.options import check_options, keyword_options
 from rollwise.plugins import Registry
 

@@ -86,12 +86,13 @@ def by_size(groups: Sequence[np.ndarray] | np.ndarray) -> Iterator[tuple[np.ndar
         yield rows, np.stack([groups[row] for row in rows.tolist()])
 
 
-def group_signal(advantages_KG: np.ndarray, success_KG: np.ndarray) -> np.ndarray:
+def group_signal(advantages_KG: np.ndarray, success_KG: np.ndarray, used_KG: np.ndarray | None = None) -> np.ndarray:
     """Mean of A (z - mean z) in each of K groups, (K,): the policy gradient's sample with respect to the logit.
 
     z is 1 where a rollout succeeded, and z - p the derivative of its log-probability. With rewards 0 and 1 and centred
     advantages the signal is the mean squared advantage p(1-p); with those over the standard deviation its root, half
-    the mean absolute advantage of SEC's equation 6.
+    the mean absolute advantage of SEC's equation 6. Where some rollouts are for the baseline alone, the mean is over
+    those that are `used` (K, G), bool, and z's is over all.
 
     >>> one_of_four = np.array([[1.0, 0.0, 0.0, 0.0]])
     >>> group_signal(advantages(one_of_four, advantage="centred"), one_of_four).tolist()
@@ -99,7 +100,10 @@ def group_signal(advantages_KG: np.ndarray, success_KG: np.ndarray) -> np.ndarra
     >>> group_signal(advantages(one_of_four, advantage="std"), one_of_four).round(4).tolist()      # sqrt(3) / 4
     [0.433]
     """
-    return np.asarray((advantages_KG * (success_KG - success_KG.mean(axis=1, keepdims=True))).mean(axis=1))
+    product = advantages_KG * (success_KG - success_KG.mean(axis=1, keepdims=True))
+    if used_KG is None:
+        return np.asarray(product.mean(axis=1))
+    return np.asarray((product * used_KG).sum(axis=1) / np.maximum(used_KG.sum(axis=1), 1))
 
 
 def ability_gain(items: Items, signal: np.ndarray, *, learning_rate: float, transfer: float) -> np.ndarray:

@@ -132,7 +132,13 @@ class ReplayWorld:
         """As the logged run made them, (K, G)."""
         return advantages(rewards_KG, advantage=self.log.advantage)
 
-    def train(self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray, weight: str = "rollout") -> None:
+    def train(
+        self,
+        slots: np.ndarray,
+        rewards: Sequence[np.ndarray] | np.ndarray,
+        weight: str = "rollout",
+        used: Sequence[np.ndarray] | None = None,
+    ) -> None:
         """Go on to the next step of the log; nothing is learnt."""
         self.step += 1
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, Literal, Protocol, TypeVar
 
 import numpy as np
 
+from rollwise.allocators import Rounds
 from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
 from rollwise.gates import DynamicSampling
@@ -16,9 +17,8 @@ from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.simulation.items import by_size
 from rollwise.simulation.log import Recorder, SimulationLog
-from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.outcome import Outcome
-from rollwise.tickets.ticket import Ticket, rollouts_to_make
+from rollwise.tickets import Evidence, Outcome
+from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
 
 
 class AnyWorld(Protocol):
@@ -37,8 +37,9 @@ class AnyWorld(Protocol):
     def advantages(self, rewards_KG: np.ndarray) -> np.ndarray: ...
 
     def train(
-        self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray, weight: Literal["rollout", "prompt"] = ...
-    ) -> None: ...
+        self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray,
+        weight: Literal["rollout", "prompt"] = ..., used: Sequence[np.ndarray] | None = ...,
+    ) -> None: ...  # fmt: skip
 
     def scores(self) -> tuple[float, np.ndarray]: ...
 
@@ -147,16 +148,21 @@ class _Groups:
         slots: (K,).
         rewards: K arrays (G,) of whole groups, in which the rollouts of a screening come first.
         advantages: K arrays (G,).
+        used: K arrays of the rollouts that are trained on, if the group is.
     """
 
     tickets: list[Ticket]
     slots: np.ndarray
     rewards: list[np.ndarray]
     advantages: list[np.ndarray]
+    used: list[np.ndarray]
 
-    def at(self, rows: list[int]) -> _Groups:
+    def at(self, rows: list[int], shares: list[int] | None) -> _Groups:
+        """The groups at these rows, and of each no more rollouts to train on than its share."""
+        shares = [self.rewards[i].size for i in rows] if shares is None else shares
         tickets, rewards, advantages = ([of[i] for i in rows] for of in (self.tickets, self.rewards, self.advantages))
-        return _Groups(tickets, self.slots[rows], rewards, advantages)  # type: ignore[arg-type]
+        used = [self.used[i][:n] for i, n in zip(rows, shares, strict=True)]
+        return _Groups(tickets, self.slots[rows], rewards, advantages, used)  # type: ignore[arg-type]
 
     @classmethod
     def join(cls, rounds: list[_Groups]) -> _Groups:
@@ -165,6 +171,7 @@ class _Groups:
             np.concatenate([groups.slots for groups in rounds]),
             [rewards for groups in rounds for rewards in groups.rewards],
             [advantages for groups in rounds for advantages in groups.advantages],
+            [used for groups in rounds for used in groups.used],
         )
 
 
@@ -196,40 +203,65 @@ class _Trainer(Generic[W]):
                     self.screened.update({t.prompt_id: r for t, r in zip(part, rewards, strict=True)})
 
     def roll_out(self, row: int, tickets: list[Ticket]) -> _Groups:
-        """Whole groups, those of screened prompts completed."""
-        slots = self._slots(tickets)
-        made = [self._to_make(ticket) for ticket in tickets]
+        """Whole groups, those of screened prompts completed, and those of an allocator in all of their rounds."""
+        slots, allocator = self._slots(tickets), self.curriculum.allocator
+        if allocator is None or not allocator.in_rounds:
+            made = [self._to_make(ticket) for ticket in tickets]  # raises before anything is noted
         self.record.asked(row, tickets, slots, self.world.success_rates(slots))
-        screened = [ticket.prompt_id in self.screened for ticket in tickets]
-        sizes = np.where(np.array(screened, dtype=bool), self.group_size, np.array(made, dtype=np.int64))
-        rewards: list[np.ndarray] = [np.empty(0)] * len(tickets)
+        if allocator is not None and allocator.in_rounds:
+            turns = Rounds(self.curriculum, tickets, n_rollouts=self.group_size)
+            while part := turns.ask():
+                sizes = np.array([t.n_rollouts for t in part])
+                self.record.spent(row, int(sizes.sum()))
+                turns.add(dict(zip([t.id for t in part], self._made(self._slots(part), sizes), strict=True)))
+            rewards, used = [g.rewards for g in turns.groups], [g.kept for g in turns.groups]
+        else:
+            rewards = self._completed(tickets, slots, made)
+            self.record.spent(row, sum(made))
+            used = [np.arange(len(own)) for own in rewards]
+        advantages = list(rewards)
+        for rows, same in by_size(rewards):
+            for i, own in zip(rows.tolist(), self.world.advantages(same), strict=True):
+                advantages[i] = own
+        return _Groups(tickets, slots, rewards, advantages, used)
+
+    def _made(self, slots: np.ndarray, sizes: np.ndarray) -> list[np.ndarray]:
+        """Rewards of as many rollouts as `sizes` (K,) of each of the slots (K,)."""
+        rewards: list[np.ndarray] = [np.empty(0)] * len(slots)
         for size in dict.fromkeys(sizes.tolist()):
             rows = np.flatnonzero(sizes == size)
             for i, group in zip(rows.tolist(), self.world.rollout(slots[rows], size), strict=True):
                 rewards[i] = group
-        for i, (ticket, n) in enumerate(zip(tickets, made, strict=True)):
+        return rewards
+
+    def _completed(self, tickets: list[Ticket], slots: np.ndarray, made: list[int]) -> list[np.ndarray]:
+        """Rewards of whole groups; of screened prompts only the last `made` rollouts are new."""
+        sizes = np.array(made, dtype=np.int64)
+        allocated = self.curriculum.allocator is not None
+        for i, ticket in enumerate(tickets):
+            if ticket.prompt_id in self.screened and (is_continued(ticket) or not allocated):
+                sizes[i] = made[i] + len(self.screened[ticket.prompt_id]) if allocated else self.group_size
+        rewards = self._made(slots, sizes)
+        for i, n in enumerate(made):
             if n < sizes[i]:
-                rewards[i][:-n] = self.screened.pop(ticket.prompt_id)
-        self.record.spent(row, sum(made))
-        advantages = list(rewards)
-        for rows, part in by_size(rewards):
-            for i, own in zip(rows.tolist(), self.world.advantages(part), strict=True):
-                advantages[i] = own
-        return _Groups(tickets, slots, rewards, advantages)
+                rewards[i][:-n] = self.screened.pop(tickets[i].prompt_id)
+        return rewards
 
     def refill(self, row: int, gate: DynamicSampling, batch: int) -> _Groups:
         """The groups of a batch that the gate admits, or fills it with; all of its rounds are told and noted."""
-        filling, rounds = gate.batch(batch), [self.roll_out(row, [])]
+        allocated = self.curriculum.allocator is not None
+        filling, rounds = gate.batch(batch, mean=self.group_size if allocated else 1), [self.roll_out(row, [])]
         while filling.missing:
             tickets = filling.ask(self.curriculum, n_rollouts=self.group_size)
             groups = self.roll_out(row, tickets)
             first = sum(len(r.tickets) for r in rounds)
             rounds.append(groups)
             self._tell(groups)
-            filling.add(range(first, first + len(tickets)), self._evidence(groups))
+            numbers = range(first, first + len(tickets))
+            filling.add(numbers, self._evidence(groups), list(map(len, groups.used)) if allocated else None)
         whole = _Groups.join(rounds)
         self.record.came(row, self._evidence(whole), self.world.category[whole.slots], whole.advantages)
-        return whole.at(filling.groups)
+        return whole.at(filling.groups, filling.shares if allocated else None)
 
     def train(self, row: int, groups: _Groups, told: bool) -> None:
         """Tell, unless that is done, and train."""
@@ -239,17 +271,22 @@ class _Trainer(Generic[W]):
         allocator, rewards = self.curriculum.allocator, groups.rewards
         one_size = len(set(map(len, rewards))) == 1
         weight = () if allocator is None else (allocator.weight,)
+        some = any(len(used) < len(own) for used, own in zip(groups.used, rewards, strict=True))
+        more: dict[str, Any] = {"used": groups.used} if some else {}
         before = self.world.success_rates(groups.slots)
-        self.world.train(groups.slots, np.stack(rewards) if one_size else rewards, *weight)
+        self.world.train(groups.slots, np.stack(rewards) if one_size else rewards, *weight, **more)
         if self.curriculum.wants_feedback:
             gains = outcome_gains(before, self.world.success_rates(groups.slots), rewards, groups.advantages)
             self.curriculum.feedback({t.id: gain for t, gain in zip(groups.tickets, gains, strict=True)})
 
     def _to_make(self, ticket: Ticket) -> int:
         """Rollouts to make of a ticket: the whole group, where its screening was made before this simulation."""
-        kept = self.screened.get(ticket.prompt_id)
+        kept = None if (own := self.screened.get(ticket.prompt_id)) is None else len(own)
+        if self.curriculum.allocator is not None:
+            screened = self.curriculum.probe_rollouts or self.group_size
+            return allotted_rollouts(ticket, self.group_size, kept=kept, screened=screened)
         screens = self.curriculum.probe_purpose == "screen"
-        return rollouts_to_make(ticket, self.group_size, kept=None if kept is None else len(kept), screens=screens)
+        return rollouts_to_make(ticket, self.group_size, kept=kept, screens=screens)
 
     def _slots(self, tickets: list[Ticket]) -> np.ndarray:
         slots = self.world.pool.slots_of([t.prompt_id for t in tickets])

@@ -197,16 +197,29 @@ class World:
         """What the learner makes of rewards, and a trainer tells, (K, G)."""
         return advantages(rewards_KG, advantage=self.learner.advantage)
 
-    def train(self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray, weight: Weight = "rollout") -> None:
-        """One step of training on K groups of distinct prompts, which weigh by their rollouts or each the same."""
+    def train(
+        self,
+        slots: np.ndarray,
+        rewards: Sequence[np.ndarray] | np.ndarray,
+        weight: Weight = "rollout",
+        used: Sequence[np.ndarray] | None = None,
+    ) -> None:
+        """One step of training on K groups of distinct prompts, which weigh by their rollouts or each the same.
+
+        Only the rollouts `used` of each group are trained on, where they are given; the baseline is that of all.
+        """
         learner = self.learner
         signal, contrast = np.zeros(len(slots)), np.zeros(len(slots), dtype=bool)
         for rows, rewards_MG in by_size(rewards):
             success = rewards_MG if learner.rewards == "continuous" else (rewards_MG >= 1.0).astype(np.float64)
             advantages_MG = self.advantages(rewards_MG)
-            signal[rows], contrast[rows] = group_signal(advantages_MG, success), advantages_MG.any(axis=1)
+            used_MG = np.ones(rewards_MG.shape, dtype=bool)
+            for i, row in enumerate([] if used is None else rows.tolist()):
+                used_MG[i] = np.isin(np.arange(rewards_MG.shape[1]), used[row])  # type: ignore[index]
+            signal[rows] = group_signal(advantages_MG, success, None if used is None else used_MG)
+            contrast[rows] = (advantages_MG * used_MG).any(axis=1)
         batch = self.items.at(slots)
-        sizes = np.array([len(group) for group in rewards])
+        sizes = np.array([len(group) for group in (rewards if used is None else used)])
         weights = sizes / sizes.mean() if weight == "rollout" and len(sizes) else np.ones(len(sizes))
         general = weights * signal * generality(self.exposure(slots), learner.overfitting)
         if learner.interference:

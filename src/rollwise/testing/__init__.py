@@ -1,4 +1,4 @@
-"""Tests that ship: the contract of ask/tell, for our curricula and for yours.
+"""Tests that ship: the contracts of curricula and of allocators, for ours and for yours.
 
 Needs `pip install "rollwise[testing]"`.
 """
@@ -6,6 +6,7 @@ Needs `pip install "rollwise[testing]"`.
 from rollwise.errors import MissingExtraError
 
 try:
+    from rollwise.testing.allocators import AllocatorConformance
     from rollwise.testing.conformance import CurriculumConformance
     from rollwise.testing.play import Player, Script, actions, make_pool, play, scripts, untagged
 except ModuleNotFoundError as error:
@@ -13,4 +14,14 @@ except ModuleNotFoundError as error:
         raise
     raise MissingExtraError(f'rollwise.testing needs {error.name}: pip install "rollwise[testing]"') from error
 
-__all__ = ["CurriculumConformance", "Player", "Script", "actions", "make_pool", "play", "scripts", "untagged"]
+__all__ = [
+    "AllocatorConformance",
+    "CurriculumConformance",
+    "Player",
+    "Script",
+    "actions",
+    "make_pool",
+    "play",
+    "scripts",
+    "untagged",
+]

@@ -88,6 +88,34 @@ def rollouts_to_make(ticket: Ticket, group_size: int, *, kept: int | None, scree
     )
 
 
+CONTINUED = "continue"
+"""The lane of a ticket whose group was begun by a screening."""
+
+
+def allotted_rollouts(ticket: Ticket, group_size: int, *, kept: int | None, screened: int) -> int:
+    """How many rollouts to make of a "train" ticket whose number an allocator gave: what it says.
+
+    Args:
+        ticket: what the curriculum asked for.
+        group_size: of a ticket that does not say.
+        kept: rollouts of the prompt's screening that are still there; where they were lost, they are made again.
+        screened: how many a screening makes.
+
+    >>> ticket = Ticket("t0", "a", "1+1", "continue", step=1, n_rollouts=5)
+    >>> [allotted_rollouts(ticket, 8, kept=kept, screened=4) for kept in (4, None)]
+    [5, 9]
+    """
+    wanted = group_size if ticket.n_rollouts is None else ticket.n_rollouts
+    if wanted < 1:
+        raise ConfigError(f"ticket {ticket.id!r} asks for n_rollouts={ticket.n_rollouts}; give at least 1")
+    return wanted + screened if is_continued(ticket) and kept is None else wanted
+
+
+def is_continued(ticket: Ticket) -> bool:
+    """Whether its group was begun by a screening; in a mixture the lane has its own name before."""
+    return ticket.lane.rpartition("/")[2] == CONTINUED
+
+
 def parse(ticket_id: object) -> tuple[int, str] | None:
     """The number and tag of a ticket's id, "" for none; None if it is no such id.
 

@@ -61,7 +61,6 @@ OTHER: dict[str, Any] = {
     **{"ucb_scale": 0.25, "update": "told", "window": 9, "within": "exhaust"},
     **{"expire_after": 7, "rails": {"explore": 0.125}, "reward_spec": rw.RewardSpec(low=-1.0)},
 }
-REFUSED = {("mixture", "allocator"), ("speed", "allocator")}  # their groups are screened
 OF_METHOD: dict[tuple[str, str], Any] = {
     ("adarft", "low"): 0.0,
     ("adarft", "high"): 9.0,
@@ -85,6 +84,10 @@ WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("selector", "sampling"): {"estimator": "beta"},
 }
 OTHER |= {
+    "batches": 2,
+    "evict_from": None,
+    "max_age": 9,
+    "rounds": 3,
     "adaptive_ratio": 0.5,
     "implicit_shares": (3.0, 1.0),
     "references": ["weak", "strong"],
@@ -110,7 +113,6 @@ def cases() -> list[tuple[str, str]]:
             *(p.name for p in inspect.signature(kind).parameters.values() if p.kind is p.KEYWORD_ONLY),
             *shared,
         )
-        if (name, option) not in REFUSED
     ]
 
 

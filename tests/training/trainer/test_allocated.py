@@ -12,7 +12,6 @@ from allocated import SIZES, EachPrompt, InTurn
 from toys import CONFIGS, flat_parameters, make_trainer, toy_reward
 
 import rollwise as rw
-from rollwise.gates import MixedOutcome
 from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 from rollwise.training.generation.advantages import group_advantages
 
@@ -198,8 +197,6 @@ def _rewards_of(trainer: Any, batch: dict[str, Any]) -> list[float]:
 
 def test_what_groups_of_several_calls_cannot_have_is_refused_before_training(tmp_path: Path) -> None:
     given = {"curriculum": rw.Uniform(allocator=InTurn())}
-    with pytest.raises(rw.ConfigError, match="Uniform gives groups different sizes, by InTurn, but a gate refills"):
-        make_trainer(tmp_path, extra={"gate": MixedOutcome()}, **given)
     with pytest.raises(rw.ConfigError, match="reward_clip_range is not applied to groups of several calls"):
         make_trainer(tmp_path, kind=CurriculumRLOOTrainer, reward_clip_range=(0.0, 0.5), **given)
     with pytest.raises(rw.ConfigError, match="Knapsack gives each prompt 5 to 9 rollouts, and the mean is to be 4"):

@@ -28,6 +28,10 @@ class _Rotation(Curriculum):
     def build(self) -> None:
         self.queue = MaxTree(len(self.pool))
 
+    def turns_of(self, slots: np.ndarray) -> np.ndarray:
+        """int64 (K,): prompts with the fewest come first."""
+        return np.asarray(self.columns["turns"][slots])
+
     def order(self, slots: np.ndarray) -> np.ndarray:
         """uint32 (K,): prompts with the greater number come first within a round."""
         raise NotImplementedError
@@ -51,7 +55,7 @@ class _Rotation(Curriculum):
 
     def release(self, slots: np.ndarray) -> None:
         if len(slots):
-            self.queue.set(slots, pack(rank_of_fewest(self.columns["turns"][slots]), self.order(slots)))
+            self.queue.set(slots, pack(rank_of_fewest(self.turns_of(slots)), self.order(slots)))
 
     def own_metrics(self) -> dict[str, float]:
         return {"epoch": float(self.columns["turns"].mean())}

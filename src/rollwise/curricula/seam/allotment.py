@@ -63,14 +63,15 @@ def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.n
 def allot(
     allocator: Allocator, picks: Picks, mean: int, columns: Columns, belief: tuple[np.ndarray, np.ndarray] | None
 ) -> np.ndarray:
-    """The group of each pick, (K,) int64, `mean` on the average.
+    """Rollouts to make of each pick, (K,) int64; with those of its screening they are `mean` on the average.
 
-    What the rails chose, and the groups that a screening has begun, have `mean`, so that guarantees hold for rollouts
-    as they do for prompts.
+    What the rails chose has `mean`, so that guarantees hold for rollouts as they do for prompts.
     """
     sizes = np.full(len(picks), mean, dtype=np.int64)
-    free = np.flatnonzero(~picks.railed & (picks.have == 0))
+    have = np.where(picks.have < mean, picks.have, 0)  # a screening of a whole group is made again
+    free = np.flatnonzero(~picks.railed)
     if len(free):
         rates = rates_of(columns, picks.slots, belief if allocator.belief == "method" else None)
-        sizes[free] = allocator.allocate(Rates(rates.alpha[free], rates.beta[free], rates.last[free]), mean)
-    return sizes
+        own = Rates(rates.alpha[free], rates.beta[free], rates.last[free], have[free] if have.any() else None)
+        sizes[free] = allocator.allocate(own, mean)
+    return sizes - have

@@ -109,10 +109,10 @@ class Curriculum(Telling):
         self.expire_after = None if expire_after is None else check_whole("expire_after", expire_after, least=1)
         self.rails = Rails.read(rails, self.default_rails)
         self.allocator = read_allocator(allocator)
-        if self.allocator is not None and self.probe_purpose == "screen":
+        if self.allocator is not None and self.allocator.in_rounds and self.probe_purpose == "screen":
             raise ConfigError(
-                f"{type(self).__name__} makes each group in two parts, a screening and the rest, so an allocator can't "
-                "give it another size; leave the allocator out"
+                f"{type(self).__name__} begins each group with a screening and goes on with the rest of it at once, so "
+                f"{type(self.allocator).__name__} can't make it in rounds of its own; leave the allocator out"
             )
         given = self.__dict__.pop("given_options", {})
         self.schedules = {name: value for name, value in given.items() if isinstance(value, Schedule)}

@@ -115,6 +115,8 @@ class Flow(Consulting):
         if n_rollouts is None:
             return [None] * len(picks)
         if self.allocator is not None and purpose == "train":
+            if self.allocator.in_rounds:
+                return [n_rollouts if railed else None for railed in picks.railed.tolist()]  # type: ignore[return-value]
             belief = self.believed(picks.slots)
             sizes: list[int] = allot(self.allocator, picks, n_rollouts, self.columns, belief).tolist()
             return sizes

@@ -69,10 +69,16 @@ class Settings:
         """The curriculum, without prompts.
 
         Raises:
-            ConfigError: an unknown name or option.
+            ConfigError: an unknown name or option, or an allocator.
         """
         spec = {} if self.reward_spec is None else {"reward_spec": RewardSpec(**self.reward_spec)}
-        return make_curriculum(self.curriculum, **self.curriculum_options, **spec)
+        curriculum = make_curriculum(self.curriculum, **self.curriculum_options, **spec)
+        if curriculum.allocator is not None:
+            raise ConfigError(
+                f"data.rollwise.curriculum_options.allocator: {type(curriculum.allocator).__name__} gives groups "
+                "different sizes, and verl's groups have one size here; leave the allocator out"
+            )
+        return curriculum
 
 
 def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int) -> None:

@@ -31,6 +31,8 @@ class AdvantageMixin(TrlTrainer):
     _screens: bool
     _allocates: bool
     """Whether groups may differ in size."""
+    _in_parts: bool
+    """Whether, besides, one call may have a part of a group."""
     _weighs_prompts: bool
     """Whether every prompt weighs the same in the loss, whatever its number of rollouts."""
     posterior: bool
@@ -45,20 +47,36 @@ class AdvantageMixin(TrlTrainer):
             return "batch-std"
         return "batch-normalised" if getattr(self, "normalize_advantages", False) else ""
 
-    def _advantages(self, rewards: np.ndarray, advantages: np.ndarray, sizes: list[int]) -> torch.Tensor:
-        """The advantages (N,) of whole groups: as the trainer gave them or, of merged calls, by rewards (N,)."""
+    def _advantages(
+        self, rewards: np.ndarray, advantages: np.ndarray, sizes: list[int], used: list[bool] | None = None
+    ) -> torch.Tensor:
+        """The advantages (N,) of whole groups: as the trainer gave them or, of merged calls, by rewards (N,).
+
+        Where not all rollouts are `used`, (N,) bool, the advantages of those that are, by the rewards of all.
+        """
         device = self.accelerator.device
         numbers = torch.tensor(rewards, dtype=torch.float32, device=device)
         given = torch.tensor(advantages, device=device)
         if self._screens or self._allocates:
             given = group_advantages(self._advantage_kind, numbers, sizes)
         scaled = scale_advantages(self._batch_scale, given, numbers, sizes)
-        return scaled * torch.tensor(prompt_weights(sizes), device=device) if self._weighs_prompts else scaled
+        return self._of_used(scaled, sizes, used)
+
+    def _of_used(self, advantages: torch.Tensor, sizes: list[int], used: list[bool] | None) -> torch.Tensor:
+        """Those of the rollouts that are trained on, times the weights of the prompts if these weigh the same."""
+        if used is not None and not all(used):
+            advantages = advantages[torch.tensor(used, device=advantages.device)]
+            sizes = [int(own.sum()) for own in np.split(np.array(used), np.cumsum(sizes)[:-1])]
+        if not self._weighs_prompts:
+            return advantages
+        return advantages * torch.tensor(prompt_weights(sizes), device=advantages.device)
 
     def _posterior_advantages(
-        self, rewards: np.ndarray, told: np.ndarray, sizes: list[int], beliefs: np.ndarray
+        self, rewards: np.ndarray, told: np.ndarray, sizes: list[int], beliefs: np.ndarray, used: list[bool]
     ) -> torch.Tensor:
         """MaPP's advantages (N,) by the beliefs (P, 2) about the groups' prompts, with the rewards told (N,) in them.
+
+        `used` as in `_advantages`.
 
         Raises:
             ConfigError: a reward that is neither 0 nor 1, or other rewards than those told.
@@ -78,7 +96,7 @@ class AdvantageMixin(TrlTrainer):
         numbers = torch.tensor(rewards, device=device)
         alpha, beta = torch.tensor(beliefs, device=device).unbind(dim=1)
         found = posterior_advantages(numbers, alpha, beta, sizes).float()
-        return found * torch.tensor(prompt_weights(sizes), device=device) if self._weighs_prompts else found
+        return self._of_used(found, sizes, used)
 
     @property
     def _advantage_kind(self) -> AdvantageKind:

@@ -8,22 +8,25 @@ from typing import Any
 
 import numpy as np
 
+from rollwise.allocators import Rounds
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.gates import DynamicSampling
 from rollwise.judges import Lesson
-from rollwise.tickets.ticket import Ticket, rollouts_to_make
+from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
+from rollwise.training.generation.collected import Collected
 from rollwise.training.generation.consultation import Consultation
-from rollwise.training.generation.groups import Groups, Probe, join_evidence
-from rollwise.training.generation.messages import Call, Inquiry, Judgment, Kept, Order, share_of
-from rollwise.training.generation.rounds import Round, ToldAdvantages, check_sizes, outcome_of, widen_rewards
+from rollwise.training.generation.groups import Groups, Probe
+from rollwise.training.generation.messages import Call, Chosen, Inquiry, Judgment, Kept, Order, share_of
+from rollwise.training.generation.rounds import Made, Round, ToldAdvantages, check_sizes, outcome_of, widen_rewards
 
 
 class Generation:
     """Says what to roll out for a batch, tells what came of it, and says which groups are trained on.
 
     First the curriculum's probes, until it wants no more, then the batch's own prompts, in rounds if there is a gate;
-    before each of them the policy's judgments, if the curriculum chooses by them.
+    before each of them the policy's judgments, if the curriculum chooses by them. An allocator may have the rollouts of
+    each of these rounds made in rounds of its own (`Rounds`).
 
     Args:
         curriculum: chooses the prompts, and is told the outcomes.
@@ -64,13 +67,16 @@ class Generation:
         self.n_prompts, self.group, self.processes, self.step = n_prompts, group, processes, step
         self.asked_step = step + clock
         self.probe_batch = n_prompts * group if probe_batch is None else probe_batch
-        self.batch = sampling.batch(n_prompts)
+        self.batch = sampling.batch(n_prompts, mean=group)
         self.advantages_of, self.told_advantages = advantages, told_advantages
         self.tickets: list[Ticket] = []
         self.ask_seconds = self.tell_seconds = 0.0
         self._probing = True
         self._parts: list[tuple[int, list[Ticket]]] = []  # of the last order
-        self._rounds: list[Round] = []
+        self._begun: list[str] = []  # the tickets in it that go on from a screening
+        self._turns: Rounds | None = None
+        self._made = Made()  # for what was asked last
+        self._collected = Collected(self.batch)
         self._probes: list[tuple[Ticket, Call, slice]] = []
         self._uncharged: dict[str, float] = {}
         self._judging = Consultation(curriculum, flops_per_token)
@@ -87,7 +93,8 @@ class Generation:
                 the curriculum has fewer prompts than are trained on.
         """
         started = time.perf_counter()
-        tickets = self._probe()
+        tickets = [] if self._turns is None else self._turns.ask()
+        tickets = tickets or self._probe()
         inquiry = None if tickets else self._consult()
         if not tickets and inquiry is None:
             tickets = self._ask()
@@ -105,11 +112,12 @@ class Generation:
         in_order = [ticket for part in parts.values() for ticket in part]
         rows = self.dataset_rows[self.curriculum.pool.slots_of([t.prompt_id for t in in_order])].tolist()
         cuts = np.cumsum([0, *map(len, parts.values())])
-        train = tickets[0].purpose == "train"
+        begun = [t for t in in_order if t.purpose == "train" and self._goes_on(t)]
+        self._begun = [t.id for t in begun]
         return Order(
             purpose=tickets[0].purpose,
             parts=[(n, rows[a:b]) for n, a, b in zip(parts, cuts[:-1], cuts[1:], strict=True)],
-            screened=[t.prompt_id for t in in_order if train and self._goes_on(t)],
+            screened=[t.prompt_id for t in begun],
             tickets=[(t.id, t.prompt_id) for t in in_order if t.purpose == "screen"],
         )
 
@@ -141,23 +149,31 @@ class Generation:
                 f"the curriculum gave {len(asked)} prompts where a step needs {self.n_prompts}: "
                 f"{self.curriculum.ledger.n_open - len(asked)} of {len(self.curriculum.pool)} are in flight"
             )
-        if self.curriculum.probe_purpose != "screen":
-            check_sizes(
-                asked, list(map(self._to_make, asked)), self.group, allocated=self.curriculum.allocator is not None
-            )
+        allocator, screens = self.curriculum.allocator, self.curriculum.probe_purpose == "screen"
         self.tickets += asked
+        self._turns, self._made = None, Made()
+        if allocator is not None and allocator.in_rounds:
+            self._turns = Rounds(self.curriculum, asked, n_rollouts=self.group)
+            return self._turns.ask()
+        if allocator is not None or not screens:
+            sizes = [self._to_make(t) + (self.kept[t.prompt_id].call.n if self._goes_on(t) else 0) for t in asked]
+            check_sizes(asked, sizes, self.group, allocated=allocator is not None, screens=screens)
         return asked
 
     def _to_make(self, ticket: Ticket) -> int:
         """Rollouts to make of a ticket: the whole group, where the screened part of it was lost."""
         if ticket.purpose != "train":
             return ticket.n_rollouts or self.group
-        kept = self.kept.get(ticket.prompt_id)
-        screens = self.curriculum.probe_purpose == "screen"
-        return rollouts_to_make(ticket, self.group, kept=None if kept is None else kept.call.n, screens=screens)
+        kept = None if (one := self.kept.get(ticket.prompt_id)) is None else one.call.n
+        if self.curriculum.allocator is not None:
+            screened = self.curriculum.probe_rollouts or self.group
+            return allotted_rollouts(ticket, self.group, kept=kept, screened=screened)
+        return rollouts_to_make(ticket, self.group, kept=kept, screens=self.curriculum.probe_purpose == "screen")
 
     def _goes_on(self, ticket: Ticket) -> bool:
         """Whether its group begins with kept rollouts of a screening."""
+        if self.curriculum.allocator is not None:
+            return is_continued(ticket) and ticket.prompt_id in self.kept
         return ticket.prompt_id in self.kept and self._to_make(ticket) < self.group
 
     # ---- what came of it ----
@@ -200,21 +216,26 @@ class Generation:
             spare = [call.lengths[call.spare] for call in calls]
             self._padding += (sum(map(len, spare)), sum(int(lengths.sum()) for lengths in spare))
         if purpose == "train":
-            sizes, kinds = (self.group, self._size), (self.advantages_of, self.told_advantages)
-            self._tell_round(Round(self._parts, kept, calls, *sizes, *kinds))
+            rewards = self._made.add(self._parts, calls, dict(zip(self._begun, kept, strict=True)))
+            if self._turns is None or self._turns.add(rewards):
+                self._tell_round(Round(self._made, self._size, self.advantages_of, self.told_advantages))
         else:
             self._tell_probes(calls, shown=purpose != "oracle")
         self.tell_seconds += time.perf_counter() - started
 
     def _tell_round(self, told: Round) -> None:
         self._size += told.size
+        if self._turns is not None:  # as they were asked: each is told its rollouts of all rounds
+            asked = {ticket.id: ticket for ticket in self.tickets}
+            told.tickets = [asked[ticket.id] for ticket in told.tickets]
+            told.kept = [self._turns.kept(ticket) for ticket in told.tickets]
         evidence = self.curriculum.tell(told.outcome(i) for i in range(len(told.tickets)))
         numbers = range(len(self.batch), len(self.batch) + len(told.tickets))
         order = {ticket.id: i for i, ticket in enumerate(told.tickets)}
         told.reorder([order[t.id] for t in self.tickets[len(self.batch) :]])
         told.evidence = told.whole_evidence(self.curriculum, evidence)
-        told.admitted = self.batch.add(numbers, evidence)
-        self._rounds.append(told)
+        told.admitted = self.batch.add(numbers, told.evidence, list(map(len, told.kept)))
+        self._collected.rounds.append(told)
 
     def _tell_probes(self, calls: list[Call], *, shown: bool) -> None:
         probes = [
@@ -231,11 +252,9 @@ class Generation:
 
     # ---- at the end ----
 
-    def rows(self) -> tuple[list[int], list[int]]:
-        """The rollouts that are trained on, counted through the kept ones and the calls of every round; group sizes."""
-        index = [own[:n].tolist() for r in self._rounds for own, n in zip(r.index, r.sizes.tolist(), strict=True)]
-        chosen = [index[group] for group in self.batch.groups]
-        return [row for group in chosen for row in group], list(map(len, chosen))
+    def chosen(self) -> Chosen:
+        """What is trained on."""
+        return self._collected.chosen()
 
     def trained_tickets(self) -> list[str]:
         """The ids of the tickets whose groups are trained on."""
@@ -255,41 +274,20 @@ class Generation:
 
     def groups(self, dataset: Any, *, gated: bool) -> Groups:
         """All that was rolled out, for those who observe; with the data set's rows if it is given."""
-        counts, more = self.batch.metrics(), len(self.tickets) - self.n_prompts
+        counts = self.batch.metrics()
         gate = {name: counts[name] for name in ("rounds", "rejected", "filled", "surplus")}
-        parts, find = self._rounds, self._finder(dataset)
-        labels = [own for r in parts for own in r.labels] if all(r.labels for r in parts) else None
+        find, made = self._finder(dataset), self._collected.fields()
         return Groups(
+            **made,
             step=self.step,
             tickets=self.tickets,
-            sizes=np.concatenate([r.sizes for r in parts]),
-            rewards=np.concatenate([r.rewards for r in parts]),
-            advantages=np.concatenate([r.advantages for r in parts]),
-            lengths=np.concatenate([r.lengths for r in parts]),
-            texts=[own for r in parts for own in r.texts],
-            labels=labels,
             rows=[find(ticket) for ticket in self.tickets],
-            evidence=join_evidence([r.evidence for r in parts]),
-            round=np.repeat(np.arange(1, len(parts) + 1), [len(r.tickets) for r in parts]),
-            admitted=np.concatenate([r.admitted for r in parts]),
-            trained=np.isin(np.arange(len(self.tickets)), self.batch.groups),
-            screenings=[own for r in parts for own in r.screenings],
-            probes=[
-                Probe(
-                    ticket=ticket,
-                    row=find(ticket),
-                    rewards=call.rewards[own],
-                    lengths=call.lengths[own],
-                    texts=call.texts[own],
-                    labels=None if call.labels is None else call.labels[own],
-                )
-                for ticket, call, own in self._probes
-            ],
+            probes=[Probe.of(ticket, find(ticket), call, own) for ticket, call, own in self._probes],
             uncharged=dict(self._uncharged),
             judging=dict(self._judging.costs),
             judged=self._judging.judged(self.tickets),
             padding=(int(self._padding[0]), int(self._padding[1])),
-            gate={**gate, "extra_rollouts": float(more * self.group)} if gated else {},
+            gate={**gate, "extra_rollouts": float(made["sizes"].sum() - self.n_prompts * self.group)} if gated else {},
             curriculum=self.curriculum.metrics(),
             ask_seconds=self.ask_seconds,
             tell_seconds=self.tell_seconds,

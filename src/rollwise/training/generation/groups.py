@@ -10,7 +10,7 @@ import numpy as np
 
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.ticket import Ticket
-from rollwise.training.generation.messages import JudgedPrompt
+from rollwise.training.generation.messages import Call, JudgedPrompt
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +33,12 @@ class Probe:
     texts: list[Any]
     labels: list[str | None] | None
 
+    @classmethod
+    def of(cls, ticket: Ticket, row: dict[str, Any], call: Call, own: slice) -> Probe:
+        """The rollouts `own` of a call."""
+        labels = None if call.labels is None else call.labels[own]
+        return cls(ticket, row, call.rewards[own], call.lengths[own], call.texts[own], labels)
+
 
 @dataclass(frozen=True, slots=True)
 class Screening:
@@ -48,6 +54,7 @@ class Groups:
     """P groups of up to G rollouts, in the order asked. With a gate that refills, P is more than are trained on.
 
     Where an allocator makes groups of different size, a smaller one fills the first of its G places in each array.
+    Rollouts that are not trained on, of groups that are, cost and are told as the others are.
 
     Attributes:
         step: the training step they are for (the first, where several steps train on them).
@@ -61,6 +68,7 @@ class Groups:
         rows: P rows of the data set.
         evidence: what these groups say.
         round: (P,) int, the round of rollouts each came from, 1 for the first.
+        used: (P, G) bool, which rollouts the trainer trains on; the others of a group that trains are for its baseline.
         admitted: (P,) bool, what the gate said; True without a gate.
         trained: (P,) bool, whether the trainer trains on it: if admitted, or as filler.
         screenings: P screenings, whose rollouts are the group's first and were counted when they were made; None for a
@@ -89,6 +97,7 @@ class Groups:
     rows: list[dict[str, Any]]
     evidence: Evidence
     round: np.ndarray
+    used: np.ndarray
     admitted: np.ndarray
     trained: np.ndarray
     screenings: list[Screening | None]
@@ -141,9 +150,11 @@ class Groups:
 
     def _of_sizes(self) -> dict[str, float]:
         """Where groups differ in size, their numbers."""
-        if len(set(self.sizes.tolist())) < 2:
+        unused = float(self.sizes[self.trained].sum() - self.used.sum())
+        if len(set(self.sizes.tolist())) < 2 and not unused:
             return {}
         return {
+            **({"unused_rollouts": unused} if unused else {}),
             "group_size_min": float(self.sizes.min()),
             "group_size_max": float(self.sizes.max()),
             "group_size_sd": float(self.sizes.std()),

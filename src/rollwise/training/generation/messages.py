@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,27 @@ class Order:
     parts: list[tuple[int, list[int]]]
     screened: list[str]
     tickets: list[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """What is trained on.
+
+    Attributes:
+        rows: of all rollouts, counted through the kept ones and the calls of every round, those of the chosen groups.
+        sizes: of these groups.
+        used: for each of the rows, whether it is trained on; the others are for the baselines alone.
+    """
+
+    rows: list[int]
+    sizes: list[int]
+    used: list[bool]
+
+    @property
+    def trained_sizes(self) -> list[int]:
+        """How many rollouts of each group are trained on."""
+        used = iter(self.used)
+        return [sum(itertools.islice(used, size)) for size in self.sizes]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -22,16 +23,68 @@ _TRAINED_ON = ("totals", "advantages")
 ToldAdvantages = Callable[[np.ndarray, list[int]], np.ndarray]
 
 
+@dataclass(slots=True)
+class Made:
+    """The calls for some tickets, in the order made, and the screened rollouts that they go on with.
+
+    Attributes:
+        parts: (rollouts of each, tickets) of each call.
+        calls: one for each part.
+        begun: the screened groups by ticket, in the order in which they were taken.
+    """
+
+    parts: list[tuple[int, list[Ticket]]] = field(default_factory=list)
+    calls: list[Call] = field(default_factory=list)
+    begun: dict[str, Kept] = field(default_factory=dict)
+
+    def add(
+        self, parts: list[tuple[int, list[Ticket]]], calls: list[Call], begun: dict[str, Kept]
+    ) -> dict[str, np.ndarray]:
+        """Add what was rolled out for an order; its rewards (n,) by ticket."""
+        self.parts += parts
+        self.calls += calls
+        self.begun |= begun
+        return {
+            ticket.id: call.rewards[i * n : (i + 1) * n]
+            for (n, tickets), call in zip(parts, calls, strict=True)
+            for i, ticket in enumerate(tickets)
+        }
+
+    @property
+    def every(self) -> list[Call]:
+        """The calls of the screened groups, then the others."""
+        return [*(one.call for one in self.begun.values()), *self.calls]
+
+    @property
+    def tickets(self) -> list[Ticket]:
+        """All tickets, in the order of the calls."""
+        return list({ticket.id: ticket for _, tickets in self.parts for ticket in tickets}.values())
+
+    def screening(self, ticket: Ticket) -> Screening | None:
+        """Where the first rollouts of a group come from, if it was not rolled out at once."""
+        before = self.begun.get(ticket.id)
+        return None if before is None else Screening(before.ticket, before.step, before.call.n)
+
+    def whole_groups(self) -> np.ndarray:
+        """Rows (M, G) of each group's rollouts, screened ones first, among those of `every`; -1 behind."""
+        starts = np.cumsum([0, *(len(call.rewards) for call in self.every)]).tolist()
+        rows: dict[str, list[int]] = {ticket.id: [] for ticket in self.tickets}
+        for id_, start, before in zip(self.begun, starts, self.begun.values(), strict=False):
+            rows[id_] += range(start, start + before.call.n)
+        for (n, tickets), start in zip(self.parts, starts[len(self.begun) :], strict=False):
+            for i, ticket in enumerate(tickets):
+                rows[ticket.id] += range(start + i * n, start + (i + 1) * n)
+        width = max(map(len, rows.values()))
+        return np.array([own + [-1] * (width - len(own)) for own in rows.values()])
+
+
 class Round:
     """M whole groups that were told together, made by several calls, perhaps on top of screened ones.
 
     G is the greatest size of them. In arrays (M, G) a smaller group is filled up, with NaN for rewards.
 
     Args:
-        parts: (rollouts made, tickets) of each call.
-        kept: the screened groups, in the order of the tickets that go on with them.
-        calls: the calls.
-        group: rollouts of a group that goes on from a screening.
+        made: what was rolled out.
         offset: how many rollouts the rounds before had.
         advantages_of: see `Generation`.
         told_advantages: see `Generation`.
@@ -39,25 +92,25 @@ class Round:
 
     evidence: Evidence
     admitted: np.ndarray
+    kept: list[np.ndarray]
+    """The rollouts of each group that are trained on if it is, as indices."""
 
     def __init__(
         self,
-        parts: list[tuple[int, list[Ticket]]],
-        kept: list[Kept],
-        calls: list[Call],
-        group: int,
+        made: Made,
         offset: int,
         advantages_of: Callable[[np.ndarray, np.ndarray, list[int]], Any],
         told_advantages: ToldAdvantages | None,
     ) -> None:
-        every = [*(one.call for one in kept), *calls]
-        starts = np.cumsum([0, *(len(call.rewards) for call in every)])
-        self.size = int(starts[-1])
-        self.tickets = [ticket for _, tickets in parts for ticket in tickets]
-        local = self._whole_groups(parts, kept, starts, group)
+        every = made.every
+        self.size = sum(len(call.rewards) for call in every)
+        self.tickets = made.tickets
+        self.screenings = [made.screening(ticket) for ticket in self.tickets]
+        local = made.whole_groups()
         there = local >= 0
         self.sizes: np.ndarray = there.sum(axis=1)
         sizes = self.sizes.tolist()
+        self.kept = list(map(np.arange, sizes))
         self.index = np.where(there, local + offset, -1)
         self.rewards = np.where(there, np.concatenate([call.rewards for call in every])[local], np.nan)
         self.lengths = np.where(there, np.concatenate([call.lengths for call in every])[local], 0)
@@ -74,26 +127,10 @@ class Round:
         labelled = len(named) == self.size
         self.labels = [[named[i] for i in own[:n]] for own, n in zip(local, sizes, strict=True)] if labelled else []
 
-    def _whole_groups(
-        self, parts: list[tuple[int, list[Ticket]]], kept: list[Kept], starts: np.ndarray, group: int
-    ) -> np.ndarray:
-        """Rows (M, G) of each group's rollouts, screened ones first, among those of `kept` and the calls; -1 behind."""
-        self.screenings: list[Screening | None] = []
-        index, waiting = [], iter(enumerate(kept))
-        going_on = [ticket for n, tickets in parts for ticket in tickets if n < group] if kept else []
-        screened = {ticket.id for ticket in going_on}
-        for (n, tickets), start in zip(parts, starts[len(kept) :], strict=False):
-            for i in range(len(tickets)):
-                own = start + np.arange(i * n, (i + 1) * n)
-                screening = None
-                if tickets[i].id in screened:
-                    number, before = next(waiting)
-                    own = np.concatenate([np.arange(starts[number], starts[number + 1]), own])
-                    screening = Screening(before.ticket, before.step, before.call.n)
-                self.screenings.append(screening)
-                index.append(own)
-        width = max(map(len, index))
-        return np.array([np.pad(own, (0, width - len(own)), constant_values=-1) for own in index])
+    def of_width(self, name: str, width: int, empty: float) -> np.ndarray:
+        """An array (M, G) of this round, filled up with `empty` to (M, width)."""
+        array: np.ndarray = getattr(self, name)
+        return np.pad(array, ((0, 0), (0, width - array.shape[1])), constant_values=empty)
 
     def reorder(self, order: list[int]) -> None:
         """From the order of the calls to the order of the tickets."""
@@ -101,7 +138,7 @@ class Round:
             return
         for name in ("sizes", "index", "rewards", "lengths", "advantages", "told"):
             setattr(self, name, getattr(self, name)[order])
-        for name in ("tickets", "screenings", "texts", "labels"):
+        for name in ("tickets", "screenings", "texts", "labels", "kept"):
             values = getattr(self, name)
             setattr(self, name, [values[i] for i in order] if values else values)
 
@@ -145,8 +182,10 @@ def outcome_of(
     )
 
 
-def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool) -> None:
-    """Refuse the `sizes` (K,) of K tickets that a step of as many groups of `group` can't be made of.
+def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocated: bool, screens: bool) -> None:
+    """Refuse the `sizes` (K,) of K tickets' groups that a step of as many groups of `group` can't be made of.
+
+    Where some rollouts of a screening have no reward, others are made for them, and the sum is greater.
 
     Raises:
         ConfigError: sizes differ and no allocator gave them, or their sum is not that of the step.
@@ -157,7 +196,7 @@ def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocate
             f"ticket {odd.id!r} asks for n_rollouts={odd.n_rollouts}, but every group here has {group} rollouts; give "
             "the curriculum an allocator, or have `ask` give the n_rollouts that it is given"
         )
-    if sum(sizes) != len(tickets) * group:
+    if sum(sizes) < len(tickets) * group or (sum(sizes) > len(tickets) * group and not screens):
         raise ConfigError(
             f"the tickets of a step ask for {sum(sizes)} rollouts, but a step trains on {len(tickets) * group}: an "
             "allocator must give away the budget, all of it and no more"

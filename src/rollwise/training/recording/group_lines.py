@@ -44,6 +44,7 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
 
     `rewards`, `tokens`, `texts` and `failures` are of the ticket's own rollouts. Where a group has screened ones too,
     `screened` names the ticket that made them, with their rewards and the advantages that they are trained on with.
+    `used` says of each rollout of the group whether it is trained on, where only some of them are.
     `category` holds what the data set's columns `grouped_by` say, else its column `category`.
     """
     named = category_columns(grouped_by)
@@ -73,6 +74,8 @@ def group_lines(groups: Groups, grouped_by: Sequence[str] = ()) -> list[dict[str
             "admitted": bool(groups.admitted[i]),
             "advantages": advantages[own],
         }
+        if (used := groups.used[i, : groups.sizes[i]]).sum() not in (0, len(used)):
+            line["used"] = used.tolist()
         if screening is not None:
             line["screened"] = {
                 "ticket": plain_id(screening.ticket),

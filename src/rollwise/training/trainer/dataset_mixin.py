@@ -29,6 +29,7 @@ class DatasetMixin(GainMixin):
     """By slot of rank 0's pool."""
     _screens: bool
     _allocates: bool
+    _in_parts: bool
     _weighs_prompts: bool
     posterior: bool
 
@@ -45,6 +46,7 @@ class DatasetMixin(GainMixin):
             self._check_judging()
         self._screens = curriculum.probe_purpose == "screen"
         self._allocates = curriculum.allocator is not None
+        self._in_parts = curriculum.allocator is not None and (self._screens or curriculum.allocator.in_rounds)
         self._weighs_prompts = curriculum.allocator is not None and curriculum.allocator.weight == "prompt"
         if self._screens:
             check_screening(self)

@@ -14,7 +14,7 @@ from rollwise.gates import DynamicSampling, Everything
 from rollwise.training.generation.generation import Generation
 from rollwise.training.generation.groups import Groups
 from rollwise.training.generation.merging import COUNT, gather_rows, merge
-from rollwise.training.generation.messages import Call, Inquiry, Judgment, Order, Screened
+from rollwise.training.generation.messages import Call, Chosen, Inquiry, Judgment, Order, Screened
 from rollwise.training.judging.judgments import JudgmentMixin
 from rollwise.training.recording.phases import JUDGING
 from rollwise.training.trainer.evaluation_mixin import EvaluationMixin
@@ -74,21 +74,23 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         )
         trainable: list[Call] = []
         judgments: dict[str, Judgment] = {}
-        while order := self._on_main(generation.order):
-            if isinstance(order, Inquiry):
-                judgments |= self._answer(order, generation)
-            else:
-                trainable += self._fulfil(order, generation)
+        made: list[int] = []
+        with self._as_one_call(made):
+            while order := self._on_main(generation.order):
+                if isinstance(order, Inquiry):
+                    judgments |= self._answer(order, generation)
+                else:
+                    trainable += self._fulfil(order, generation, made)
         if self.curriculum.wants_answers:
             self._prepare_lessons(self._on_main(generation.lessons), judgments)
-        chosen, sizes, beliefs = self._on_main(
-            lambda: (*generation.rows(), generation.beliefs() if self.posterior else None)
+        chosen, awaited, beliefs = self._on_main(
+            lambda: (generation.chosen(), generation.awaited(), generation.beliefs() if self.posterior else None)
         )
-        self._screened.retain(self._on_main(generation.awaited))
+        self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
-        output = self._matched(self._merged(trainable, chosen, sizes, beliefs))
+        output = self._matched(self._merged(trainable, chosen, beliefs))
         if self.curriculum.wants_feedback:
-            self._trained = output, self._on_main(generation.trained_tickets), sizes
+            self._trained = output, self._on_main(generation.trained_tickets), chosen.trained_sizes
         return output
 
     def _matched(self, output: dict[str, Any]) -> dict[str, Any]:
@@ -108,12 +110,16 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         self._on_main(lambda: generation.advise(judgments, seconds=seconds))
         return {judgment.question_id: judgment for judgment in judgments}
 
-    def _fulfil(self, order: Order, generation: Generation) -> list[Call]:
-        """Roll out an order and tell what came of it; what of it may be trained on now."""
+    def _fulfil(self, order: Order, generation: Generation, made: list[int]) -> list[Call]:
+        """Roll out an order and tell what came of it; what of it may be trained on now.
+
+        The number of rollouts of each call whose metrics are noted is added to `made`.
+        """
         kept = [self._screened.take(prompt_id) for prompt_id in order.screened]
         started = time.perf_counter()
-        with self._as_one_call([n * len(rows) for n, rows in order.parts]):
-            calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
+        calls = [self._roll_out(rows, n, order.purpose) for n, rows in order.parts]
+        if order.purpose == "train":
+            made += [n * len(rows) for n, rows in order.parts]
         seconds = time.perf_counter() - started
         self._on_main(lambda: generation.tell(kept, calls, first=self._generations == 0, seconds=seconds))
         self._generations += 1
@@ -121,10 +127,9 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
             self._screened.add(order, generation.step, calls)
         return [*(one.call for one in kept), *calls] if order.purpose == "train" else []
 
-    def _merged(
-        self, calls: list[Call], rows: list[int], sizes: list[int], beliefs: np.ndarray | None
-    ) -> dict[str, Any]:
-        """What this rank trains on: its share of the chosen `rows` of all calls and ranks, in groups of `sizes`."""
+    def _merged(self, calls: list[Call], chosen: Chosen, beliefs: np.ndarray | None) -> dict[str, Any]:
+        """What this rank trains on: its share of what is chosen of all calls and ranks."""
+        rows = [row for row, used in zip(chosen.rows, chosen.used, strict=True) if used]
         as_made = len(calls) == 1 and not self._batch_scale and rows == list(range(len(calls[0].rewards)))
         if as_made and beliefs is None:
             return calls[0].output
@@ -144,11 +149,12 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
             counted=any(COUNT in call.output for call in calls),
             multiple_of=getattr(self, "pad_to_multiple_of", None),
         )
-        totals, told, own = (np.concatenate([getattr(c, name) for c in calls])[rows] for name in _PER_ROLLOUT)
+        totals, told, own = (np.concatenate([getattr(c, name) for c in calls])[chosen.rows] for name in _PER_ROLLOUT)
         if beliefs is None:
-            merged["advantages"] = self._advantages(totals, own, sizes)[share]
+            advantages = self._advantages(totals, own, chosen.sizes, chosen.used)
         else:
-            merged["advantages"] = self._posterior_advantages(totals, told, sizes, beliefs)[share]
+            advantages = self._posterior_advantages(totals, told, chosen.sizes, beliefs, chosen.used)
+        merged["advantages"] = advantages[share]
         return merged
 
     def _observe(self, generation: Generation) -> None:

@@ -102,9 +102,8 @@ def gate_of(trainer: Any, gate: DynamicSampling | Gate | None) -> DynamicSamplin
 def check_allocator(trainer: Any, allocator: Allocator) -> None:
     """Groups of different size come of several calls, and can't have every feature of one."""
     allocator.bounds(trainer.num_generations)
-    gated = "a gate refills by groups of one size: train without a gate, or without the allocator"
     what = f"{type(trainer.curriculum).__name__} gives groups different sizes, by {type(allocator).__name__}"
-    _refuse(what, {gated: trainer.gate is not None, **_not_by_several_calls(trainer)})
+    _refuse(what, _not_by_several_calls(trainer))
 
 
 def check_feedback(trainer: Any) -> None:

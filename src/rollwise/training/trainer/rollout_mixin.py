@@ -20,6 +20,7 @@ from rollwise.training.generation.messages import Call, share_of
 from rollwise.training.recording.phases import UNCHARGED, Phases
 from rollwise.training.trainer.environments import generated_lengths
 
+_SPREADS = frozenset({"reward_std", "frac_reward_zero_std"})
 FailureOf = Callable[[Any, Mapping[str, Any]], str | None]
 
 
@@ -97,7 +98,10 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
 
     @contextmanager
     def _as_one_call(self, weights: list[int]) -> Iterator[None]:
-        """Inside, where groups may differ in size, several calls note their metrics as one: means by rollouts."""
+        """Inside, where groups may differ in size, several calls note their metrics as one: means by rollouts.
+
+        A call knows the spread of its own rollouts alone, so that is left out where it may have parts of groups.
+        """
         noted = self._metrics["train"]
         before = {name: len(values) for name, values in noted.items()}
         yield
@@ -105,10 +109,14 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
             return
         for name, values in noted.items():
             first = before.get(name, 0)
-            if len(values) - first == len(weights) > 1:
+            if name in _SPREADS and self._in_parts:
+                del values[first:]
+            elif len(values) - first == len(weights) > 1:
                 extreme = {"min": min, "max": max}.get(name.rsplit("/", 1)[-1].split("_")[0])
                 own = values[first:]
                 values[first:] = [extreme(own) if extreme else float(np.average(own, weights=weights))]
+        for name in [name for name, values in noted.items() if not values]:
+            del noted[name]
 
     def _calculate_rewards(
         self, inputs: list[Any], prompts: list[Any], completions: list[Any], completion_ids_list: list[list[int]]

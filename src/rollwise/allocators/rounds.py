@@ -1,0 +1,136 @@
+"""The loop of a step: the rollouts of its prompts in one round, or in as many as the allocator wants."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Protocol
+
+import numpy as np
+
+from rollwise.allocators.base import Allocator
+from rollwise.allocators.in_rounds import InRounds, Seen
+from rollwise.errors import TicketError
+from rollwise.options import check_whole
+from rollwise.tickets import Evidence, Outcome, RewardSpec, Ticket
+
+
+class Told(Protocol):
+    """What `Rounds` needs of a curriculum."""
+
+    allocator: Allocator | None
+    reward_spec: RewardSpec
+
+    def tell(self, outcomes: Iterable[Outcome]) -> Evidence: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """A prompt's rollouts of all rounds.
+
+    Attributes:
+        ticket: the curriculum's.
+        rewards: (n,) in the order made; NaN where there is none.
+        kept: indices of those that are trained on; the baseline is that of all.
+    """
+
+    ticket: Ticket
+    rewards: np.ndarray
+    kept: np.ndarray
+
+
+class Rounds:
+    """The groups of one `ask`. The curriculum is told each group once, when all of its rounds are there.
+
+    Args:
+        curriculum: that gave the tickets.
+        tickets: what it gave.
+        n_rollouts: as in `ask`.
+
+    >>> import rollwise as rw
+    >>> curriculum = rw.Uniform(rw.PromptPool(ids=["easy", "hard"]), allocator=rw.ReinforceAda(round_rollouts=4))
+    >>> rounds = rw.Rounds(curriculum, curriculum.ask(2, n_rollouts=4), n_rollouts=4)
+    >>> while tickets := rounds.ask():
+    ...     rewards = {"easy": [1, 0, 1, 0], "hard": [0, 0, 0, 0]}
+    ...     rounds.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in tickets])
+    >>> sorted((group.ticket.prompt_id, len(group.rewards), len(group.kept)) for group in rounds.groups)
+    [('easy', 4, 4), ('hard', 16, 4)]
+    """
+
+    def __init__(self, curriculum: Told, tickets: Sequence[Ticket], *, n_rollouts: int) -> None:
+        self.curriculum, self.mean = curriculum, check_whole("n_rollouts", n_rollouts, least=1)
+        self.tickets = list(tickets)
+        self.rounds = 0
+        allocator = curriculum.allocator
+        self._allocator = allocator if isinstance(allocator, InRounds) else None
+        self._rewards: dict[str, list[np.ndarray]] = {t.id: [] for t in self.tickets}
+        self._free = [t for t in self.tickets if self._allocator is not None and t.n_rollouts is None]
+        self._next = self._round()
+
+    def ask(self) -> list[Ticket]:
+        """The tickets of the next round, each with its number of rollouts; none when the groups are there."""
+        return [replace(t, n_rollouts=n) for t in self.tickets if (n := self._next.get(t.id))]
+
+    def tell(self, outcomes: Iterable[Outcome]) -> None:
+        """Take the rewards of the round's tickets; with those of the last round the curriculum is told.
+
+        Raises:
+            TicketError: a ticket of the round is missing, or another one is there.
+            RewardError: as `Curriculum.tell`. Nothing has changed in either case.
+        """
+        spec, rewards = self.curriculum.reward_spec, {}
+        for outcome in outcomes:
+            scored = spec.check(outcome.rewards, outcome.ticket_id)
+            missing = self._next.get(outcome.ticket_id, 0) - len(scored)
+            rewards[outcome.ticket_id] = np.append(scored, np.full(max(0, missing), np.nan))
+        if rewards.keys() != self._next.keys():
+            wrong = sorted(rewards.keys() ^ self._next.keys())[0]
+            raise TicketError(f"tell every ticket of this round and no other, at once; {wrong!r} is not so")
+        self.add(rewards)
+        if not self._next:
+            whole = ((group, ~np.isnan(group.rewards)) for group in self.groups)
+            self.curriculum.tell(
+                Outcome(group.ticket.id, group.rewards[known], failed=int((~known).sum())) for group, known in whole
+            )
+
+    def add(self, rewards: Mapping[str, np.ndarray]) -> bool:
+        """Take the rewards (n,) of the round's tickets by id, NaN for none; whether the groups are there.
+
+        For loops that tell the curriculum themselves.
+        """
+        for ticket_id, own in rewards.items():
+            self._rewards[ticket_id].append(np.asarray(own, dtype=np.float64))
+        self.rounds += 1
+        self._next = self._round()
+        return not self._next
+
+    @property
+    def groups(self) -> list[Group]:
+        """What came of the tickets, in the order asked."""
+        return [Group(t, self._of(t), self.kept(t)) for t in self.tickets]
+
+    def kept(self, ticket: Ticket) -> np.ndarray:
+        """Which rollouts of a ticket's group are trained on: indices."""
+        rewards = self._of(ticket)
+        if self._allocator is None or ticket.n_rollouts is not None:
+            return np.arange(len(rewards))
+        return self._allocator.kept(self._scores(ticket), self.mean)
+
+    def _round(self) -> dict[str, int]:
+        """Rollouts of each ticket in the next round, by id."""
+        fixed: dict[str, Any] = {} if self.rounds else {t.id: t.n_rollouts or self.mean for t in self.tickets}
+        if self._allocator is None or not self._free:
+            return fixed
+        sizes = self._allocator.more(Seen(self.rounds, [self._scores(t) for t in self._free]), self.mean)
+        given = {t.id: n for t, n in zip(self._free, sizes.tolist(), strict=True)}
+        return {id_: n for id_, n in {**fixed, **given}.items() if n}
+
+    def _of(self, ticket: Ticket) -> np.ndarray:
+        return np.concatenate([np.empty(0), *self._rewards[ticket.id]])
+
+    def _scores(self, ticket: Ticket) -> np.ndarray:
+        rewards = self._of(ticket)
+        known = ~np.isnan(rewards)
+        scores = np.full(len(rewards), np.nan)
+        scores[known] = self.curriculum.reward_spec.scores(rewards[known])
+        return scores

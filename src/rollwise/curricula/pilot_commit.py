@@ -1,0 +1,94 @@
+"""Pilot-Commit: a few rollouts of many prompts, then whole groups of those within a window of pass rates."""
+
+from __future__ import annotations
+
+from typing import Unpack
+
+import numpy as np
+
+from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.speed import SPEED
+from rollwise.options import Count, CountFromTwo, Share
+from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
+
+_BEHIND_ALL = 2**24  # turns of a prompt that has left the pool
+
+
+class PilotCommit(
+    SPEED,
+    name="pilot-commit",
+    paper="Pilot-Commit, arXiv 2605.26606 (and its release)",
+    needs="probes",
+):
+    """Makes pilot rollouts of three batches of prompts, and completes the groups of those with a middling pass rate.
+
+    Pilot-Commit, arXiv 2605.26606, as its release has it: `SPEED` with a window, a buffer and eviction. The pilots of a
+    prompt with `low` <= pass rate <= `high` wait in the buffer; `ask` draws from it at random, and gives the rest of
+    the groups (lane `continue`), which are trained on with their pilots. Rounds of pilots go on until a batch waits.
+
+    - A round may come in several calls; ours ends with the call after which a batch waits.
+    - Pilots wait `max_age` steps at most; then their prompt is an ordinary one again.
+    - A prompt that leaves the pool comes behind all others, so that `ask` never fails for want of prompts.
+    - A batch that the rounds don't fill has prompts without a pilot (lane `unscreened`), as with `SPEED`; the release
+      trains on fewer. Its option to train on some of the pilots only (off by default) is left out.
+
+    Args:
+        pool: any prompts.
+        screen_rollouts: rollouts of a pilot (release: 8; its recipes: 32 of 128, 16 of 64).
+        low: a pilot qualifies if its pass rate is at least this (release: 0.25; at 4B 0.125) ...
+        high: ... and at most this (0.75).
+        batches: prompts of a round of pilots, in batches (3).
+        rounds: most rounds of pilots in a step (10).
+        max_age: most steps from a pilot to the rest of its group (4).
+        evict_from: a prompt whose pilot has at least this pass rate leaves the pool; None: nobody does. The release's
+            default is None, its recipes have 1.
+    """
+
+    columns_spec = {**SPEED.columns_spec, "evicted": (np.bool_, False)}
+
+    def __init__(
+        self,
+        pool: PromptPool | None = None,
+        *,
+        screen_rollouts: CountFromTwo = 8,
+        low: Share = 0.25,
+        high: Share = 0.75,
+        batches: Count = 3,
+        rounds: Count = 10,
+        max_age: Count = 4,
+        evict_from: Share | None = 1.0,
+        **core: Unpack[CoreOptions],
+    ) -> None:
+        self.batches, self.max_age, self.evict_from = batches, max_age, evict_from
+        super().__init__(
+            pool, screen_rollouts=screen_rollouts, low=low, high=high, screen_limit=batches * rounds, **core
+        )
+
+    def most_screened(self) -> int:
+        return self.batches * self.needed
+
+    def qualifies(self, judged: Evidence) -> np.ndarray:
+        return np.asarray((judged.mean >= self.low) & (judged.mean <= self.high))
+
+    def first_in_line(self, slots: np.ndarray) -> np.ndarray:
+        return np.ones(len(slots), dtype=np.uint32)
+
+    def observe_probes(self, evidence: Evidence) -> None:
+        super().observe_probes(evidence)
+        if self.evict_from is not None:
+            judged = evidence.where(evidence.judged)
+            self.columns["evicted"][judged.slots] |= judged.mean >= self.evict_from
+
+    def turns_of(self, slots: np.ndarray) -> np.ndarray:
+        return np.asarray(super().turns_of(slots) + _BEHIND_ALL * self.columns["evicted"][slots])
+
+    def end_step(self) -> None:
+        """Drop the pilots that are too old."""
+        super().end_step()
+        since = self.columns["qualified"]
+        old = np.flatnonzero((since >= 0) & (self.step - since > self.max_age) & ~self.ledger.open)
+        self.waiting.set(old, 0)
+        since[old] = -1
+        self.n_waiting -= len(old)
+        self._release(old)

@@ -1,0 +1,102 @@
+"""Allocators that go by rounds, by hand; and the loop that a user's own code runs."""
+
+import numpy as np
+import pytest
+
+import rollwise as rw
+from rollwise.allocators import Rates, Seen
+from rollwise.allocators.greedy import in_proportion
+
+RIGHT, WRONG = 1.0, 0.0
+
+
+def seen(*scores: list[float], rounds: int = 1) -> Seen:
+    return Seen(rounds, [np.array(own) for own in scores])
+
+
+def test_progressive_by_hand() -> None:
+    """Four prompts, 6 rollouts on the average, three rounds of 8: to all, to the two most varied, to one of these."""
+    allocator = rw.Progressive(rounds=3)
+    assert allocator.more(seen([], [], [], [], rounds=0), 6).tolist() == [2, 2, 2, 2]
+    first = [[1, 0], [1, 1], [0, 0], [0, 1]]
+    assert allocator.more(seen(*first), 6).tolist() == [4, 0, 0, 4]
+    second = [[1, 0, 1, 1, 1, 1], [1, 1], [0, 0], [0, 1, 0, 1, 0, 1]]  # 5/36, 0, 0, 1/4
+    assert allocator.more(seen(*second, rounds=2), 6).tolist() == [0, 0, 0, 8]
+    assert allocator.more(seen(*second, rounds=3), 6).tolist() == [0, 0, 0, 0]
+    assert allocator.bounds(6) == (2, 14)  # 2 + 4 + 8
+
+
+def test_progressive_leaves_out_for_good_and_ties_go_by_the_order_asked() -> None:
+    """The first prompt lost its variance, but the second, which has some, was left out a round ago."""
+    allocator = rw.Progressive(rounds=3, fraction=0.5)
+    lost = seen([1, 0, 1, 1, 1, 1, 1, 1], [1, 0], [1, 1], [0, 1, 0, 0, 0, 0, 0, 0], rounds=2)
+    assert allocator.more(lost, 6).tolist() == [8, 0, 0, 0]
+
+
+def test_reinforce_ada_goes_on_until_half_is_right_and_half_wrong() -> None:
+    """n = 4: two right and two wrong ones; or, for hard prompts, one right. Rollouts without reward are neither."""
+    groups = seen([1, 1, 0, 0], [1, 0, 0, 0], [0, 0, 0, 0], [1, 1, 1, 1], [1, 1, 0, np.nan])
+    assert rw.ReinforceAda().more(groups, 4).tolist() == [0, 8, 8, 8, 8]
+    assert rw.ReinforceAda(rule="positive").more(groups, 4).tolist() == [0, 0, 8, 0, 0]
+    assert rw.ReinforceAda().more(Seen(4, groups.scores), 4).tolist() == [0] * 5  # four rounds at most
+    assert rw.ReinforceAda().more(seen([0.8, 0.8, 0.7, 0.7]), 4).tolist() == [0]  # right is more than 0.7
+
+
+def test_reinforce_ada_keeps_half_and_half_where_it_can() -> None:
+    kept = rw.ReinforceAda().kept
+    assert kept(np.array([0, 0, 0, 1, 0, 1, 1]), 4).tolist() == [0, 1, 3, 5]
+    assert kept(np.array([1, 1, 1, 1, 1, 1, 1, 0]), 4).tolist() == [0, 1, 2, 7]
+    assert kept(np.array([np.nan, 0, 0, np.nan, 0]), 4).tolist() == [0, 1, 2, 4]
+
+
+def test_a_screened_group_gets_one_more_at_least() -> None:
+    """Four of 8 are made. The solved prompt gets one more, the half solved what it needs, 4, and one more; the rest is
+    for the hopeless one."""
+    last = np.array([1.0, 0.5, 0.0])
+    rates = Rates(1 + 4 * last, 5 - 4 * last, last, np.full(3, 4))
+    assert rw.Knapsack().allocate(rates, 8).tolist() == [5, 5, 14]
+    assert in_proportion(np.array([8.0, 1.0, 1.0]), np.array([2, 3, 2]), 8, 12).tolist() == [7, 3, 2]
+
+
+def test_the_loop_tells_each_group_once_with_all_of_its_rounds() -> None:
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(8)])
+    curriculum = rw.Uniform(pool, seed=0, allocator=rw.ReinforceAda(round_rollouts=3, rounds=2))
+    rounds = rw.Rounds(curriculum, curriculum.ask(2, n_rollouts=2), n_rollouts=2)
+    first, second = rounds.ask()
+    assert (first.n_rollouts, second.n_rollouts) == (3, 3)
+    with pytest.raises(rw.TicketError, match="tell every ticket of this round and no other, at once"):
+        rounds.tell([rw.Outcome(first.id, [1, 0, 0])])
+    rounds.tell([rw.Outcome(first.id, [1, 0, 0]), rw.Outcome(second.id, [0, 0], failed=1)])
+    assert curriculum.metrics()["told"] == 0
+    assert [t.id for t in rounds.ask()] == [second.id]
+    rounds.tell([rw.Outcome(second.id, [0, 1, 1])])
+    assert rounds.ask() == []
+    one, two = rounds.groups
+    assert one.kept.tolist() == [0, 1]
+    assert two.rewards[:2].tolist() == [0, 0]
+    assert np.isnan(two.rewards[2])
+    assert two.kept.tolist() == [0, 4]
+    numbers = curriculum.metrics()
+    assert (numbers["told"], numbers["rollouts"], numbers["failed"]) == (2, 8, 1)
+
+
+@pytest.mark.parametrize("allocator", [None, "knapsack"])
+def test_without_rounds_the_loop_is_one_round(allocator: str | None) -> None:
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b", "c"]), seed=0, allocator=allocator)
+    rounds = rw.Rounds(curriculum, curriculum.ask(3, n_rollouts=4), n_rollouts=4)
+    tickets = rounds.ask()
+    rounds.tell(rw.Outcome(t.id, [1.0] * t.n_rollouts) for t in tickets)
+    assert sum(t.n_rollouts for t in tickets) == 12
+    assert rounds.ask() == []
+    assert all(len(group.kept) == len(group.rewards) for group in rounds.groups)
+    assert curriculum.metrics()["rollouts"] == 12
+
+
+def test_a_service_and_verl_refuse_what_they_cannot_serve() -> None:
+    from rollwise.engines.service import CurriculumService
+    from rollwise.engines.verl.settings import Settings
+
+    with pytest.raises(rw.ConfigError, match="Progressive makes the rollouts of a step in rounds, but a service gives"):
+        CurriculumService(rw.Uniform(rw.PromptPool(ids=["a"]), allocator="progressive"))
+    with pytest.raises(rw.ConfigError, match="Knapsack gives groups different sizes, and verl's groups have one size"):
+        Settings(curriculum="uniform", curriculum_options={"allocator": "knapsack"}).make()
