@@ -394,3 +394,9 @@ def test_plans_of_the_evidence_are_run_one_after_another_and_their_tables_kept(
     assert commands == ["references.py a.yaml", compare.format("a"), compare.format("b")]
     assert [(tmp_path / f"out/{name}/curves.csv").read_text() for name in "ab"] == ["a", "b"]
     assert f"failed: {tmp_path / 'a.yaml'}" in capsys.readouterr().out
+
+
+def test_the_tables_of_unequal_groups_are_of_their_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    tables = importlib.import_module("allocation").tables(RESULTS / "allocation.csv")
+    assert tables in (RESULTS / "allocation.md").read_text()

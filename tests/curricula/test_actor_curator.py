@@ -9,7 +9,7 @@ import pytest
 import rollwise as rw
 from rollwise.curricula.actor_curator import ActorCurator, clipped, curated_shares, estimated_gain
 from rollwise.simulation import make_world, simulate
-from rollwise.simulation.running import outcome_gains
+from rollwise.simulation.items import outcome_gains
 from rollwise.testing import CurriculumConformance
 
 

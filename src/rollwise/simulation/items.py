@@ -144,3 +144,22 @@ def unlearnt(items: Items, signal: np.ndarray, interference: float) -> np.ndarra
         return np.zeros(items.loadings.shape[1])
     share = signal @ items.loadings / total
     return np.asarray(interference * np.maximum(0.0, 1.0 - len(share) * share))
+
+
+def outcome_gains(
+    before: np.ndarray, after: np.ndarray, rewards: Sequence[np.ndarray], advantages: Sequence[np.ndarray]
+) -> list[float]:
+    """What a step gained on each of K groups, by their success rates (K,) before and after it: a stand-in.
+
+    A rollout stands for its outcome: its ratio is p'/p where it is right, (1-p')/(1-p) where it is wrong.
+
+    >>> gains = outcome_gains(np.array([0.5]), np.array([0.75]), [np.array([1.0, 0.0])], [np.array([0.5, -0.5])])
+    >>> gains                                                        # (1.5 * .5 - .5 * .5) / 2
+    [0.25]
+    """
+    right = np.divide(after, before, out=np.ones_like(after), where=before > 0.0)
+    wrong = np.divide(1.0 - after, 1.0 - before, out=np.ones_like(after), where=before < 1.0)
+    return [
+        float(((r * up + (1.0 - r) * down) * a).mean())
+        for up, down, r, a in zip(right, wrong, rewards, advantages, strict=True)
+    ]

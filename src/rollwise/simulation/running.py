@@ -15,7 +15,7 @@ from rollwise.errors import PoolError, UnboundError
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
-from rollwise.simulation.items import by_size
+from rollwise.simulation.items import by_size, outcome_gains
 from rollwise.simulation.log import Recorder, SimulationLog
 from rollwise.tickets import Evidence, Outcome
 from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
@@ -120,25 +120,6 @@ def simulate(
     return record.log(world.scores()[0])
 
 
-def outcome_gains(
-    before: np.ndarray, after: np.ndarray, rewards: Sequence[np.ndarray], advantages: Sequence[np.ndarray]
-) -> list[float]:
-    """What a step gained on each of K groups, by their success rates (K,) before and after it: a stand-in.
-
-    A rollout stands for its outcome: its ratio is p'/p where it is right, (1-p')/(1-p) where it is wrong.
-
-    >>> gains = outcome_gains(np.array([0.5]), np.array([0.75]), [np.array([1.0, 0.0])], [np.array([0.5, -0.5])])
-    >>> gains                                                        # (1.5 * .5 - .5 * .5) / 2
-    [0.25]
-    """
-    right = np.divide(after, before, out=np.ones_like(after), where=before > 0.0)
-    wrong = np.divide(1.0 - after, 1.0 - before, out=np.ones_like(after), where=before < 1.0)
-    return [
-        float(((r * up + (1.0 - r) * down) * a).mean())
-        for up, down, r, a in zip(right, wrong, rewards, advantages, strict=True)
-    ]
-
-
 @dataclass(frozen=True, slots=True)
 class _Groups:
     """Rollouts on their way from the engine to the trainer.
@@ -146,8 +127,7 @@ class _Groups:
     Attributes:
         tickets: K of them.
         slots: (K,).
-        rewards: K arrays (G,) of whole groups, in which the rollouts of a screening come first.
-        advantages: K arrays (G,).
+        rewards, advantages: K arrays (G,) of whole groups, in which the rollouts of a screening come first.
         used: K arrays of the rollouts that are trained on, if the group is.
     """
 
@@ -257,8 +237,8 @@ class _Trainer(Generic[W]):
             first = sum(len(r.tickets) for r in rounds)
             rounds.append(groups)
             self._tell(groups)
-            numbers = range(first, first + len(tickets))
-            filling.add(numbers, self._evidence(groups), list(map(len, groups.used)) if allocated else None)
+            sizes = [len(used) for used in groups.used] if allocated else None
+            filling.add(range(first, first + len(tickets)), self._evidence(groups), sizes)
         whole = _Groups.join(rounds)
         self.record.came(row, self._evidence(whole), self.world.category[whole.slots], whole.advantages)
         return whole.at(filling.groups, filling.shares if allocated else None)
@@ -269,12 +249,12 @@ class _Trainer(Generic[W]):
             self._tell(groups)
             self.record.came(row, self._evidence(groups), self.world.category[groups.slots], groups.advantages)
         allocator, rewards = self.curriculum.allocator, groups.rewards
-        one_size = len(set(map(len, rewards))) == 1
         weight = () if allocator is None else (allocator.weight,)
         some = any(len(used) < len(own) for used, own in zip(groups.used, rewards, strict=True))
         more: dict[str, Any] = {"used": groups.used} if some else {}
         before = self.world.success_rates(groups.slots)
-        self.world.train(groups.slots, np.stack(rewards) if one_size else rewards, *weight, **more)
+        given = np.stack(rewards) if len(set(map(len, rewards))) == 1 else rewards
+        self.world.train(groups.slots, given, *weight, **more)
         if self.curriculum.wants_feedback:
             gains = outcome_gains(before, self.world.success_rates(groups.slots), rewards, groups.advantages)
             self.curriculum.feedback({t.id: gain for t, gain in zip(groups.tickets, gains, strict=True)})

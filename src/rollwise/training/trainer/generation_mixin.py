@@ -88,7 +88,10 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
         )
         self._screened.retain(awaited)
         self._on_main(lambda: self._observe(generation))
-        output = self._matched(self._merged(trainable, chosen, beliefs))
+        return self._awaiting(self._matched(self._merged(trainable, chosen, beliefs)), generation, chosen)
+
+    def _awaiting(self, output: dict[str, Any], generation: Generation, chosen: Chosen) -> dict[str, Any]:
+        """`output`, of which the feedback after the step is computed, where the curriculum wants it."""
         if self.curriculum.wants_feedback:
             self._trained = output, self._on_main(generation.trained_tickets), chosen.trained_sizes
         return output
