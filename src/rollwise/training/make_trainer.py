@@ -18,7 +18,7 @@ from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import TrainConfig
 from rollwise.training.parts import datasets_of, lora_config
 from rollwise.training.trainer.environments import environment_arguments
-from rollwise.training.warm_start import make_embedded
+from rollwise.training.warm_start import embedded_of
 
 
 def make_trainer(
@@ -35,7 +35,7 @@ def make_trainer(
         ConfigError: a model that can't be loaded, prompts that it can't take, or options that don't fit.
     """
     train, held_out = datasets_of(config, task)
-    source = make_embedded(config.model, task.warm_start, console) if is_embedded(config.model) else config.model
+    source = embedded_of(config, task.warm_start, console) if is_embedded(config.model) else config.model
     model, tokenizer = load_policy(source)
     for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
         check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
