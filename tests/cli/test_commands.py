@@ -183,6 +183,7 @@ OWN = {
     "adcl": {"probe_rollouts": "2"},
     "oracle": {"candidates": "12", "probe_rollouts": "2"},
     "speed": {"screen_rollouts": "2", "screen": "24"},
+    "pilot-commit": {"screen_rollouts": "2", "batches": "2"},
     "metis": {"format": "compact"},
 }
 
@@ -205,7 +206,7 @@ def test_every_curriculum_trains(
     measured = {"lilo": 24, "sfl": 12, "adcl": 75}  # two steps' candidates; one refresh; all 60, then chunks 2 and 3
     assert count["measure"] == measured.get(curriculum, 0)
     continued = [g for g in groups if g["lane"] == "continue"]
-    assert (count["screen"] > 0) == (len(continued) > 0) == (curriculum == "speed")
+    assert (count["screen"] > 0) == (len(continued) > 0) == (curriculum in ("speed", "pilot-commit"))
     assert all(len(g["rewards"]) == len(g["screened"]["rewards"]) == 2 for g in continued)
     assert all(len(g["failures"]) == len(g["rewards"]) for g in groups)
     assert any(any(g["failures"]) for g in groups)

@@ -105,7 +105,10 @@ def test_functions_from_files_and_modules(tmp_path: Path) -> None:
     assert load_reward(f"{file}:good")[1] != digest
     assert load_reward("textwrap:dedent")[0] is textwrap.dedent
     for where, reason in (
-        ("mine.py", "unknown reward 'mine.py'; give math, hendrycks, exact, boxed, regex:PATTERN, file.py:function"),
+        (
+            "mine.py",
+            "unknown reward 'mine.py'; give math, hendrycks, exact, boxed, code, regex:PATTERN, file.py:function",
+        ),
         (f"{tmp_path}/nowhere.py:good", "does not exist"),
         (f"{file}:bad", "has no 'bad'; it has good"),
         ("no.such.module:f", "can't be imported"),

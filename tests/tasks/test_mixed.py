@@ -54,7 +54,7 @@ def test_each_task_scores_its_own(mixed: Mixed) -> None:
 
 
 def test_weights_and_demonstrations() -> None:
-    task = Mixed(tasks=("reversal", "arc-1d"), weights=(3, 1), options={"reversal": {"longest": 4}})
+    task = Mixed(tasks=("reversal", "arc-1d"), weights=(3, 1), parts={"reversal": {"longest": 4}})
     assert Counter(record["task"] for record in task.train_records(40, seed=0)) == {"reversal": 30, "arc-1d": 10}
     demos = task.demonstrations(8, seed=0)
     assert sum(">" in demo["prompt"] for demo in demos) == 2
@@ -69,7 +69,7 @@ def test_a_text_style_gives_each_task_its_own() -> None:
     countdown = task.train_records(1, seed=0)[0]["prompt"]
     assert "Return the final answer in \\boxed{}" in countdown
     assert task.max_completion_length == 512
-    other = Mixed(tasks=("countdown",), style="text", options={"countdown": {"style": "tinyzero", "levels": [1]}})
+    other = Mixed(tasks=("countdown",), style="text", parts={"countdown": {"style": "tinyzero", "levels": [1]}})
     assert "<think>" in other.train_records(1, seed=0)[0]["prompt"]
 
 
@@ -79,8 +79,8 @@ def test_a_text_style_gives_each_task_its_own() -> None:
         ({"tasks": ("countdwn",)}, r"unknown task 'countdwn' \(did you mean 'countdown'\?\)"),
         ({"tasks": ("zebra", "zebra")}, "each once"),
         ({"tasks": ("zebra",), "weights": (1.0, 1.0)}, "one number for each of 1 tasks"),
-        ({"tasks": ("zebra",), "options": {"arc-1d": {}}}, "options has no option 'arc-1d'"),
-        ({"tasks": ("zebra",), "options": {"zebra": {"level": 1}}}, r"task 'zebra' has no option 'level'"),
+        ({"tasks": ("zebra",), "parts": {"arc-1d": {}}}, "parts has no option 'arc-1d'"),
+        ({"tasks": ("zebra",), "parts": {"zebra": {"level": 1}}}, r"task 'zebra' has no option 'level'"),
         ({"tasks": ("boxes",)}, "'boxes' can't be mixed"),
     ],
 )

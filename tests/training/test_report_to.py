@@ -12,7 +12,7 @@ from rollwise.cli import main
 from rollwise.training import Recorder, RunFolder
 
 STEPS = 4
-SPENT = ("rollouts", "tokens", "wall_s")
+SPENT = ("rollouts", "tokens", "flops", "wall_s")
 # In the trackers these are TRL's own: its `reward` (a mean over rounds, where a gate refills), and under
 # `completions/` the mean length and the clipped ratio; the time of an evaluation is `eval_runtime`. The step and the
 # time are a tracker's axes.

@@ -83,7 +83,7 @@ def group_sizes(sizes: ArrayLike, believed: ArrayLike, realised: ArrayLike) -> G
         realised: (M,) shares of successes; NaN where no rollout has a reward.
 
     >>> found = group_sizes([2, 2, 8], [0.95, np.nan, 0.5], [1.0, 0.0, 0.5])
-    >>> found.histogram, found.mean, found.believed.means[5], found.realised.means[[0, 5, 9]].tolist()
+    >>> found.histogram, found.mean, float(found.believed.means[5]), found.realised.means[[0, 5, 9]].tolist()
     (((2, 2), (8, 1)), 4.0, 8.0, [2.0, 8.0, 2.0])
     """
     whole = np.asarray(sizes, dtype=np.int64)

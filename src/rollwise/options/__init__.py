@@ -30,6 +30,7 @@ from rollwise.options.option import (
     CountFromTwo,
     CountOrZero,
     InnerShare,
+    NonEmptyText,
     NotNegative,
     Number,
     Option,
@@ -37,7 +38,6 @@ from rollwise.options.option import (
     PositiveShare,
     Share,
     Temperature,
-    Text,
     Weight,
 )
 from rollwise.options.schedule import Schedule, written
@@ -48,6 +48,7 @@ __all__ = [
     "CountOrZero",
     "Declared",
     "InnerShare",
+    "NonEmptyText",
     "NotNegative",
     "Number",
     "Option",
@@ -57,7 +58,6 @@ __all__ = [
     "Schedule",
     "Share",
     "Temperature",
-    "Text",
     "Weight",
     "check_fields",
     "check_ids",

@@ -26,7 +26,7 @@ Count = Annotated[int, Range(1)]
 CountOrZero = Annotated[int, Range(0)]
 CountFromTwo = Annotated[int, Range(2)]
 Temperature = Annotated[float, Range(0.0, 10.0, open_low=True)]
-Text = Annotated[str, Filled()]
+NonEmptyText = Annotated[str, Filled()]
 
 _PLAIN = (bool, int, float, str, NoneType, Schedule)
 _NAMES = {
@@ -90,7 +90,8 @@ class _Kind:
         if self.base is NoneType:
             return ["None"]
         if item := self.item:
-            several = ", ".join(word.removeprefix("a ").replace("number", "numbers") for word in item.words())
+            words = (word.removeprefix("a ") for word in item.words())
+            several = ", ".join(word.replace("number", "numbers").replace("text", "texts") for word in words)
             return [f"{self.length or 'one or more'} {'' if item.bounds else 'of '}{several}"]
         if len(self.items) == 1 and self.length is None:
             (inner,) = self.items

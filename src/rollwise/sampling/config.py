@@ -13,10 +13,10 @@ from rollwise.models import EMBEDDED
 from rollwise.options import (
     Count,
     CountOrZero,
+    NonEmptyText,
     PositiveShare,
     Range,
     Temperature,
-    Text,
     check_fields,
     check_number,
     check_text,
@@ -73,19 +73,19 @@ class OwnData:
     """
 
     data: list[str] | str = ""
-    prompt_column: Text = "prompt"
-    answer_column: Text | None = None
-    category: Text | None = None
-    id: Text = "id"
+    prompt_column: NonEmptyText = "prompt"
+    answer_column: NonEmptyText | None = None
+    category: NonEmptyText | None = None
+    id: NonEmptyText = "id"
     where: list[str] | str | None = None
     limit: Count | None = None
-    stratify: Text | None = None
+    stratify: NonEmptyText | None = None
     limit_seed: CountOrZero = 0
     system: str | None = None
     template: str | None = None
     reward: list[str] | str | None = None
     reward_weights: list[float] | None = None
-    success: Text | None = None
+    success: NonEmptyText | None = None
     reward_low: float | None = None
     reward_high: float | None = None
     solved_at: float | None = None

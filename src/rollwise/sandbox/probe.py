@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 from functools import lru_cache
+from pathlib import Path
 
 from rollwise.errors import ConfigError
 from rollwise.sandbox.boxes import BWRAP, start
@@ -32,6 +34,8 @@ def check_sandbox() -> None:
 def _reason() -> str:
     if shutil.which(BWRAP) is None:
         return f"bubblewrap (bwrap) is not installed; {_INSTALL}"
+    if Path(sys.prefix).is_relative_to("/tmp"):
+        return f"this Python lies in /tmp ({sys.prefix}), and a sandbox has a /tmp of its own; use one that lies elsewhere"
     with start("probe", limits=Limits(), stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as process:
         try:
             said, errors = process.communicate(timeout=_SECONDS)

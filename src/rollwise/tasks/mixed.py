@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.options import Positive, check_mapping, check_options, check_whole
+from rollwise.options import NonEmptyText, Positive, check_mapping, check_options, check_whole
 from rollwise.plugins import short_name
 from rollwise.tasks.base import TASKS, Task, Text, make_task
 from rollwise.tasks.seeding import in_shares
@@ -32,13 +32,13 @@ class Mixed(Task, name="mixed"):
     Args:
         tasks: Names of tasks: built in, installed, `file.py:Name` or `package.module:Name`.
         weights: How often each is drawn, in proportion; by default all alike.
-        options: Task -> its options.
+        parts: Task -> its options.
         style: `compact`, for the embedded policy; `text`, each task's form for pretrained models.
 
     Raises:
         ConfigError: there is no such task or option, or a task whose rewards have another range or that calls tools.
 
-    >>> task = Mixed(tasks=("reversal", "countdown"), options={"reversal": {"longest": 4}})
+    >>> task = Mixed(tasks=("reversal", "countdown"), parts={"reversal": {"longest": 4}})
     >>> [record["category"] for record in task.train_records(4, seed=0)]
     ['reversal/reverse 03-04', 'countdown/L1', 'reversal/reverse 03-04', 'countdown/L2']
     """
@@ -48,9 +48,9 @@ class Mixed(Task, name="mixed"):
     def __init__(
         self,
         *,
-        tasks: Sequence[str] = ("countdown", "zebra", "arc-1d"),
+        tasks: Sequence[NonEmptyText] = ("countdown", "zebra", "arc-1d"),
         weights: Sequence[Positive] | None = None,
-        options: dict[str, Any] | None = None,
+        parts: dict[str, Any] | None = None,
         style: Literal["compact", "text"] = "compact",
     ) -> None:
         names = [short_name(name) for name in tasks]
@@ -58,10 +58,10 @@ class Mixed(Task, name="mixed"):
             raise ConfigError(f"tasks must name one or more tasks, each once, got {tasks!r}")
         if weights is not None and len(weights) != len(names):
             raise ConfigError(f"weights must have one number for each of {len(names)} tasks, got {weights!r}")
-        given = check_mapping("options", options or {})
-        check_options("options", given, tasks)
+        given = check_mapping("parts", parts or {})
+        check_options("parts", given, tasks)
         self.tasks = {
-            short: _part(name, str(style), check_mapping(f"options.{name}", given.get(name, {})))
+            short: _part(name, str(style), check_mapping(f"parts.{name}", given.get(name, {})))
             for short, name in zip(names, tasks, strict=True)
         }
         self._weights = dict(zip(names, weights or [1.0] * len(names), strict=True))

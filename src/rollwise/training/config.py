@@ -19,10 +19,10 @@ from rollwise.options import (
     Count,
     CountFromTwo,
     CountOrZero,
+    NonEmptyText,
     PositiveShare,
     Range,
     Temperature,
-    Text,
     check_fields,
     check_options,
 )
@@ -112,16 +112,16 @@ class TrainConfig(OwnData):
             them.
     """
 
-    task: Text | None = None
+    task: NonEmptyText | None = None
     eval_data: list[str] | str | dict[str, list[str] | str] | None = None
     task_options: dict[str, Any] = field(default_factory=dict)
-    model: Text = EMBEDDED
-    curriculum: Text = "recommended"
+    model: NonEmptyText = EMBEDDED
+    curriculum: NonEmptyText = "recommended"
     curriculum_options: dict[str, Any] = field(default_factory=dict)
-    gate: Text = NO_GATE
+    gate: NonEmptyText = NO_GATE
     gate_options: dict[str, Any] = field(default_factory=dict)
     match_uniform: bool = False
-    allocator: Text = NO_ALLOCATOR
+    allocator: NonEmptyText = NO_ALLOCATOR
     allocator_options: dict[str, Any] = field(default_factory=dict)
     trainer: Literal["grpo", "rloo"] = "grpo"
     trainer_options: dict[str, Any] = field(default_factory=dict)
@@ -142,21 +142,21 @@ class TrainConfig(OwnData):
     max_judgment_length: Count | None = None
     judgments_per_step: CountOrZero = 8
     num_prompts: Count | None = None
-    profile: Text | None = None
+    profile: NonEmptyText | None = None
     eval_prompts: CountOrZero = 256
     eval_every: Count = 10
     eval_every_tokens: Count | None = None
     num_generations_eval: Count = 4
     eval_prompts_end: CountOrZero = 0
     num_generations_end: Count = 8
-    eval_aggregate: Text = "mean"
+    eval_aggregate: NonEmptyText = "mean"
     save_every: Count = 10
     keep_checkpoints: Count = 2
-    keep_best: Text | None = None
+    keep_best: NonEmptyText | None = None
     seed: CountOrZero = 0
     peft: dict[str, Any] = field(default_factory=dict)
-    out: Text | None = None
-    report_to: Text = "none"
+    out: NonEmptyText | None = None
+    report_to: NonEmptyText = "none"
     log: Literal["main", "all"] = "main"
 
     def __post_init__(self) -> None:

@@ -110,7 +110,7 @@ def test_equal_scores_do_not_come_by_row(
     monkeypatch: pytest.MonkeyPatch, draw: Any, random_scores: bool, ahead: int
 ) -> None:
     """However the pool is laid out: over 300 seeds each of six equal prompts comes first about 50 times."""
-    monkeypatch.setattr(ranked, "_AHEAD", ahead)
+    monkeypatch.setattr(ranked.Ranked, "ranked_at_once", ahead)
     monkeypatch.setattr(Scored, "random_scores", random_scores)
     first = Counter(ids(Scored(pool_of([0.0] * 6), draw=draw, seed=seed).ask(1))[0] for seed in range(300))
     assert len(first) == 6
@@ -143,7 +143,7 @@ def test_one_at_a_time_is_all_at_once(n: int, sizes: list[int], draw: Any, ahead
     """Without rails; also where a round ends in the middle of an ask, and where prompts come back without news."""
     scores = [float(i % 4) for i in range(n)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranked, "_AHEAD", ahead)
+        patch.setattr(ranked.Ranked, "ranked_at_once", ahead)
         together, apart = (Scored(pool_of(scores), draw=draw, seed=5, rails=None) for _ in range(2))
         for step, size in enumerate(sizes, start=1):
             size = min(size, n - int(together.metrics()["open"]))
@@ -221,7 +221,7 @@ def test_how_far_it_ranks_ahead_changes_nothing(moves: Any, kind: dict[str, Any]
     asked = []
     for ahead in (2, 4096):
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr(ranked, "_AHEAD", ahead)
+            patch.setattr(ranked.Ranked, "ranked_at_once", ahead)
             player = Player(rw.Selector(pool, rails=rails, expire_after=3, seed=2, **kind))
             for action, amount in moves:
                 _act(player, action, amount)
@@ -233,7 +233,7 @@ def test_how_far_it_ranks_ahead_changes_nothing(moves: Any, kind: dict[str, Any]
 def test_resumed_in_the_middle_of_a_round(moves: Any, kind: dict[str, Any], rails: str, stop: int) -> None:
     pool = rw.PromptPool(ids=[f"p{i}" for i in range(15)])
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(ranked, "_AHEAD", 3)
+        patch.setattr(ranked.Ranked, "ranked_at_once", 3)
         straight, resumed = (Player(rw.Selector(pool, rails=rails, expire_after=3, seed=2, **kind)) for _ in range(2))
         for i, (action, amount) in enumerate(moves):
             if i == stop:

@@ -147,7 +147,7 @@ def test_the_comparison_s_tables(compared: Comparison) -> None:
     Console(file=out, width=80).print(format_table(compared))
     printed = [line.split() for line in out.getvalue().splitlines()]
     start = printed.index(["judgments"])
-    assert printed[start + 1] == ["method", "correlation", "AUC", "unread", "tokens", "time"]
+    assert printed[start + 1] == ["method", "correlation", "AUC", "unread", "tokens", "FLOPs", "time"]
     assert [row[0] for row in printed[start + 2 :] if row] == ["metis"]
     plain = json.loads(json.dumps(compared.to_dict()))
     assert plain["measures"]["prediction_auc"]["label"] == "prediction AUC"

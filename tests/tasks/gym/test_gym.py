@@ -151,7 +151,7 @@ def test_secs_words_and_levels() -> None:
     ("options", "reason"),
     [
         ({"dataset": "gdc"}, r"unknown data set of reasoning-gym 'gdc' \(did you mean 'gcd'\?\)"),
-        ({"dataset": ()}, "dataset must name one or more"),
+        ({"dataset": ()}, "dataset must be a text or one or more texts"),
         ({"dataset": ("gcd", "gcd")}, "each once"),
         ({"dataset": ("gcd", "lcm"), "weights": (1.0,)}, "one number for each of 2"),
         ({"dataset": "gcd", "levels": (9,)}, "'gcd' has levels 0 to 3, got 9"),

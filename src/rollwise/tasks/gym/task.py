@@ -10,7 +10,16 @@ from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
 from rollwise.errors import ConfigError, TaskError
-from rollwise.options import CountOrZero, Positive, Share, check_mapping, check_number, check_options, check_whole
+from rollwise.options import (
+    CountOrZero,
+    NonEmptyText,
+    Positive,
+    Share,
+    check_mapping,
+    check_number,
+    check_options,
+    check_whole,
+)
 from rollwise.rng import check_seed
 from rollwise.tasks.base import HeldOut, Task, Text, completion_text
 from rollwise.tasks.gym.generators import package_version, parameters_of
@@ -68,7 +77,7 @@ class ReasoningGym(Task, name="reasoning-gym"):
     def __init__(
         self,
         *,
-        dataset: str | Sequence[str] = "letter_counting",
+        dataset: NonEmptyText | Sequence[NonEmptyText] = "letter_counting",
         weights: Sequence[Positive] | None = None,
         levels: Sequence[CountOrZero] | None = None,
         eval_levels: Sequence[CountOrZero] | None = None,

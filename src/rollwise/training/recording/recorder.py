@@ -172,13 +172,16 @@ class Recorder(TrainerCallback):
         tokens = self._trainer.step_tokens()
         self.totals.flops += self._trainer.compute.flops(tokens)
         line = self._open(state.global_step)
-        line |= {f"compute/{use}": n for use, n in tokens.items()}
+        compute = {f"compute/{use}": n for use, n in tokens.items()}
         seconds = self._trainer.phases.take()
         times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
         times |= {column: line[name] for name, column in _TIMES.items() if name in line}
-        line |= times
+        line |= times | compute
         spent = {f"spent/{name}": getattr(self.totals, name) for name in SPENT}
-        for name, value in {**spent, **(times if self._trainer._logs_all else {})}.items():  # for TRL's trackers
+        for name, value in {
+            **spent,
+            **(times | compute if self._trainer._logs_all else {}),
+        }.items():  # for TRL's trackers
             self._trainer._metrics["train"][name].append(float(value))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
