@@ -35,7 +35,7 @@ def _reason() -> str:
     if shutil.which(BWRAP) is None:
         return f"bubblewrap (bwrap) is not installed; {_INSTALL}"
     if Path(sys.prefix).is_relative_to("/tmp"):
-        return f"this Python lies in /tmp ({sys.prefix}), and a sandbox has a /tmp of its own; use one that lies elsewhere"
+        return f"this Python lies in /tmp ({sys.prefix}), and a sandbox has its own /tmp; use a Python elsewhere"
     with start("probe", limits=Limits(), stdin=subprocess.DEVNULL, stdout=-1, stderr=-1) as process:
         try:
             said, errors = process.communicate(timeout=_SECONDS)
