@@ -67,7 +67,7 @@ def test_what_is_printed_and_fed_back_is_the_same(
     words = command.split()
     actions = options_in(parser_of(command))
     skipped = (
-        {"resume", "curriculum", "task", "gate", "gate_options", "allocator", "allocator_options"}
+        {"resume", "curriculum", "task", "gate", "gate_options", "allocator", "allocator_options", "advantages"}
         if command == "train"
         else set()
     )
