@@ -24,12 +24,12 @@ from rich.progress import track
 from uniform_log import write_log
 
 from rollwise.curricula import Curriculum, make_curriculum
+from rollwise.evaluation.comparison.student import t_interval
 from rollwise.simulation import Learner, Population, ReplayWorld, World, make_world, read_log, simulate
 
 RESULTS = Path(__file__).parent / "results/allocation.csv"
 A_STEP, STEPS, PROMPTS = 128, 50, 400  # rollouts a step; steps of arms that train on all they make
 REPORTING, CHOOSING = range(10), range(100, 105)
-T95 = 2.262  # of 9 degrees of freedom
 FIXED = {f"K = {k}": (k, None) for k in (4, 8, 16, 32)}
 ALLOCATED: dict[str, tuple[int, Any]] = {
     "knapsack": (8, "knapsack"),
@@ -129,8 +129,10 @@ def interval(differences: list[float]) -> str:
     >>> interval([0.001, 0.003] * 5)
     '+2.0 [+1.2, +2.8]'
     """
-    mean, half = statistics.mean(differences), T95 * statistics.stdev(differences) / len(differences) ** 0.5
-    return f"{1e3 * mean:+.1f} [{1e3 * (mean - half):+.1f}, {1e3 * (mean + half):+.1f}]"
+    mean = statistics.mean(differences)
+    found = t_interval(mean, statistics.stdev(differences), len(differences))
+    assert found is not None  # ten seeds
+    return f"{1e3 * mean:+.1f} [{1e3 * found.low:+.1f}, {1e3 * found.high:+.1f}]"
 
 
 def minus(one: list[float], other: list[float]) -> list[float]:

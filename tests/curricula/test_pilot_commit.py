@@ -10,7 +10,7 @@ def made(n: int = 40, **options: object) -> rw.PilotCommit:
 
 
 def pilots(curriculum: rw.PilotCommit, solved: list[int], *, wanted: int, at_a_time: int = 64) -> list[list[str]]:
-    """The prompts of each call to `probe`; of each four in turn so many are solved."""
+    """The prompts of each call to `probe`. `solved` gives how many of the pilots of each prompt are right, in turn."""
     calls: list[list[str]] = []
     while tickets := curriculum.probe(at_a_time, n_rollouts=GROUP, wanted=wanted):
         calls.append([t.prompt_id for t in tickets])

@@ -10,8 +10,7 @@ import numpy as np
 from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
-from rollwise.errors import PoolError
-from rollwise.judges.embedding import standardisation
+from rollwise.judges.embedding import standardisation, vectors_of
 from rollwise.options import Count, CountOrZero, Positive, PositiveShare
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
@@ -138,9 +137,7 @@ class ActorCurator(
     def build(self) -> None:
         super().build()
         remedy = "add one vector for each prompt (rollwise.models.add_features)"
-        self.vectors = np.asarray(self.pool.require(self.column, type(self).__name__, remedy))
-        if self.vectors.ndim != 2 or self.vectors.dtype.kind not in "iuf" or not np.isfinite(self.vectors).all():
-            raise PoolError(f"column {self.column!r} must hold one vector of finite numbers for each prompt")
+        self.vectors = vectors_of(self.pool, self.column, type(self).__name__, remedy)
         self.mean, self.inverse_scale = standardisation(self.vectors)
         self._invert()
         self.theta = np.zeros(len(self.mean))

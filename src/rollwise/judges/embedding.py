@@ -61,9 +61,7 @@ class EmbeddingJudge(Judge):
         self.ridge, self.forgetting = ridge, forgetting
 
     def bind(self, pool: PromptPool, seed: int) -> None:
-        vectors = pool.require(self.column, f"{type(self).__name__} (judge 'frozen')", _REMEDY)
-        if vectors.ndim != 2 or vectors.dtype.kind not in "iuf" or not np.isfinite(vectors).all():
-            raise PoolError(f"column {self.column!r} must hold one vector of finite numbers for each prompt")
+        vectors = vectors_of(pool, self.column, f"{type(self).__name__} (judge 'frozen')", _REMEDY)
         self.mean, self.inverse_scale = standardisation(vectors)
         self._set_layer(seed)
         self.gram = np.zeros((self.size, self.size))
@@ -140,6 +138,19 @@ class EmbeddingJudge(Judge):
         upper[np.triu_indices(self.size)] = arrays["gram"]
         self.gram = mirrored(upper)
         self.head = None
+
+
+def vectors_of(pool: PromptPool, column: str, who: str, remedy: str) -> np.ndarray:
+    """A column of vectors, (N, d).
+
+    Raises:
+        PoolError: the pool has no such column (`who` needs it, `remedy` says where it comes from), or it holds
+            something else than one vector of finite numbers for each prompt.
+    """
+    vectors = np.asarray(pool.require(column, who, remedy))
+    if vectors.ndim != 2 or vectors.dtype.kind not in "iuf" or not np.isfinite(vectors).all():
+        raise PoolError(f"column {column!r} must hold one vector of finite numbers for each prompt")
+    return vectors
 
 
 def standardisation(vectors: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

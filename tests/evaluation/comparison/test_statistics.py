@@ -66,7 +66,7 @@ def test_both_intervals_must_leave_out_0() -> None:
         (8, 1, -1, Effect.HURT),
         (7, 1, 1, Effect.FEW),
         (2, 1, 1, Effect.FEW),
-        (8, 10**9, 1, Effect.UNDECIDED),  # Holm's correction over so many methods
+        (8, 10**9, 1, Effect.UNDECIDED),  # no gain survives Holm's correction over that many methods
     ],
 )
 def test_a_verdict_needs_eight_seeds_and_holms_correction(seeds: int, tests: int, sign: int, effect: Effect) -> None:

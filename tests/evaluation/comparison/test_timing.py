@@ -21,7 +21,7 @@ SECONDS = {"wall_s", "step_time", "throughput_ratio"}
 
 
 def timed(folder: Path, uniform: list[dict[str, Any]], bots: list[dict[str, Any]]) -> tuple[Comparison, RunSet]:
-    """Each of the two runs was begun or gone on with once for each of its timings."""
+    """Two runs; each was started or resumed once for each of its timings."""
     methods = {"uniform": [lines((0.1, 0.2, 0.3))], "bots": [lines((0.1, 0.3, 0.4))]}
     runs = write_runs(folder, methods)
     for method, timings in (("uniform", uniform), ("bots", bots)):

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.errors import PoolError
-from rollwise.judges.embedding import standardisation
+from rollwise.judges.embedding import standardisation, vectors_of
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
 
@@ -37,9 +36,7 @@ class Diversity:
         self, pool: PromptPool, who: str, *, column: str = "embedding", weight: float, history: float = 0.5
     ) -> None:
         remedy = "add one (rollwise.models.add_features), or leave diversity out"
-        self.vectors = np.asarray(pool.require(column, f"diversity of {who}", remedy))
-        if self.vectors.ndim != 2 or self.vectors.dtype.kind not in "iuf" or not np.isfinite(self.vectors).all():
-            raise PoolError(f"column {column!r} must hold one vector of finite numbers for each prompt")
+        self.vectors = vectors_of(pool, column, f"diversity of {who}", remedy)
         self.weight, self.history = weight, history
         self.mean, self.inverse_scale = standardisation(self.vectors)
         self.before = np.zeros(len(self.mean))

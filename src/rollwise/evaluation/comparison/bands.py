@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from rollwise.evaluation.bootstrap import FEWEST_SEEDS, FloatArray
+from rollwise.evaluation.bootstrap import FEWEST_SEEDS, LEVEL, FloatArray
 from rollwise.evaluation.comparison.mean_curves import GapBand
-from rollwise.evaluation.comparison.student import LEVEL
 
 # Places of a band, and draws for its width.
 PLACES = 41

@@ -8,7 +8,14 @@ from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
 
-from rollwise.evaluation.bootstrap import FEWEST_SEEDS, FloatArray, Interval, percentile_interval, resample_weights
+from rollwise.evaluation.bootstrap import (
+    FEWEST_SEEDS,
+    LEVEL,
+    FloatArray,
+    Interval,
+    percentile_interval,
+    resample_weights,
+)
 from rollwise.evaluation.comparison.estimates import (
     ENOUGH_SEEDS,
     Difference,
@@ -20,7 +27,7 @@ from rollwise.evaluation.comparison.estimates import (
     Verdict,
 )
 from rollwise.evaluation.comparison.methods import Methods
-from rollwise.evaluation.comparison.student import LEVEL, effect_found, holm, seeds_needed
+from rollwise.evaluation.comparison.student import effect_found, holm, seeds_needed
 
 # Differences in score whose seeds are counted where none is asked for.
 WANTED = (0.02, 0.05, 0.1)

@@ -10,9 +10,8 @@ from statistics import NormalDist
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.evaluation.bootstrap import FloatArray, Interval
+from rollwise.evaluation.bootstrap import LEVEL, FloatArray, Interval
 
-LEVEL = 0.95
 # The power that a number of seeds is asked for.
 POWER = 0.8
 # More seeds than this are not counted.

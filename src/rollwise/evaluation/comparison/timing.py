@@ -49,7 +49,7 @@ class Timing:
 
 
 def read_timings(folder: Path) -> list[Timing]:
-    """How the run of this folder was timed, each time that it was begun or gone on with.
+    """How the run of this folder was timed: one entry for its start and one for each resume.
 
     Empty where that was not noted, or the file can't be read.
     """
