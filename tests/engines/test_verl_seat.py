@@ -64,6 +64,25 @@ def test_resumed_asks_as_the_uninterrupted_run(tmp_path: Path) -> None:
     assert lines(tmp_path / "killed", "metrics")[-1]["rollouts"] == 6 * 3 * 4
 
 
+def test_schedules_by_tokens_and_coefficients_by_score_are_served() -> None:
+    schedule = {"points": [[0, 0.5], [72, 0.1]], "by": "tokens"}
+    one = seat()
+    pool = rw.PromptPool(ids=one.curriculum.pool.ids)
+    one.curriculum = rw.BOTS(pool, forgetting=schedule, implicit="none")
+    train(one, range(1, 3))
+    assert (one.curriculum.tokens, one.curriculum.scheduled()["forgetting"]) == (
+        2 * 3 * 4 * 3,
+        0.1,
+    )  # 3 tokens a rollout
+    one.curriculum = rw.BOTS(pool, adaptive="score", forgetting=0.4)
+    for step, passed in ((1, 1), (2, 3), (3, 3)):  # 2 prompts x 2 rollouts
+        one.evaluated(step, {"a": [1.0, float(passed > 1)]})
+        one.evaluated(step, {"b": [float(passed > 2), 0.0]})
+        assert one.curriculum.adaptation.averages.get("score", 0.25) == (0.25 if step < 3 else 0.75)
+        one.start(step)
+        assert one.curriculum.adaptation.averages["score"] == passed / 4
+
+
 def test_open_tickets_come_back(tmp_path: Path) -> None:
     one = seat(keeps_in_flight=True)
     early, now = one.ask(2), one.ask(2)

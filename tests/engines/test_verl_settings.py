@@ -6,7 +6,14 @@ from typing import Any
 import pytest
 
 import rollwise as rw
-from rollwise.engines.verl.settings import Settings, check_config, check_judging, context_window, run_facts
+from rollwise.engines.verl.settings import (
+    Settings,
+    check_allocator,
+    check_config,
+    check_judging,
+    context_window,
+    run_facts,
+)
 
 GOOD: dict[str, Any] = {
     "data": {
@@ -111,6 +118,24 @@ def test_metis_needs_its_manager() -> None:
         check_judging(config(), rw.METIS())
     check_judging(config(**{key: "rollwise.engines.verl.JudgingManager"}), rw.METIS())
     check_judging(config(), rw.BOTS())
+
+
+@pytest.mark.parametrize(
+    ("allocator", "changes", "key"),
+    [
+        ("progressive", {}, "allocator=Progressive makes the rollouts of a step in rounds"),
+        ({"name": "variance-informed", "rule": "gvm"}, {}, "allocator=VarianceInformed weighs each prompt the same"),
+        ("knapsack", {"trainer__v1__trainer_mode": "colocate_async"}, "set trainer.v1.trainer_mode=sync"),
+        ("knapsack", {"algorithm__filter_groups__enable": True}, "set algorithm.filter_groups.enable=False"),
+        ("knapsack", {"data__rollwise__n_rollouts": 6}, "data.rollwise.n_rollouts=6 rollouts on the average"),
+    ],
+)
+def test_an_allocator_that_verl_cannot_serve_is_refused(allocator: Any, changes: dict[str, Any], key: str) -> None:
+    with pytest.raises(rw.ConfigError) as caught:
+        check_allocator(config(**changes), rw.Recommended(allocator=allocator))
+    assert key in str(caught.value)
+    check_allocator(config(**changes), rw.Recommended())
+    check_allocator(config(), rw.Recommended(allocator="knapsack"))
 
 
 def test_defaults_come_from_verls_own_keys() -> None:

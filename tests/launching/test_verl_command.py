@@ -103,6 +103,8 @@ def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
         ({"trainer": "rloo", "advantages": "std"}, "advantages 'std'"),
         ({"peft": {"r": 4, "lora_dropout": 0.1}}, "'lora_dropout'"),
         ({"log": "all"}, "log"),
+        ({"allocator": "reinforce-ada"}, "allocator=ReinforceAda makes the rollouts of a step in rounds"),
+        ({"allocator": "knapsack", "gate": "mixed"}, "algorithm.filter_groups.enable=False"),
         ({"stop": ["END"]}, r"not with \['END'\]; give --stop \[\]"),
     ],
 )
@@ -119,6 +121,11 @@ def test_a_gate_and_lora_have_verls_names(data: Path) -> None:
     assert made["actor_rollout_ref.model.lora_rank"] == 8
     assert made["actor_rollout_ref.model.target_modules"] == ["q_proj"]
     assert made["trainer.logger"] == ["console", "wandb"]
+
+
+def test_an_allocator_is_an_option_of_the_method(data: Path) -> None:
+    made = keys(command(config(data, allocator="knapsack", allocator_options={"max_rollouts": 12})))
+    assert made["+data.rollwise.curriculum_options"] == "{seed:0,allocator:{name:knapsack,max_rollouts:12}}"
 
 
 def test_a_method_that_asks_the_policy_gets_the_manager(data: Path) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from rollwise.curricula import make_curriculum
+from rollwise.engines.verl.settings import check_allocator
 from rollwise.errors import ConfigError
 from rollwise.training.config import NO_GATE, TrainConfig
 
@@ -68,6 +69,12 @@ def _method(config: TrainConfig) -> dict[str, Any]:
     }
 
 
+def _allocator(config: TrainConfig) -> dict[str, Any]:
+    verl = {"algorithm": {"filter_groups": {"enable": config.gate != NO_GATE}}}
+    check_allocator(verl, make_curriculum(config.curriculum, **config.method_options()))
+    return {}
+
+
 def _peft(config: TrainConfig) -> dict[str, Any]:
     if wrong := sorted(config.peft.keys() - _LORA.keys()):
         raise ConfigError(f"verl takes {', '.join(_LORA)} of peft's options, not {wrong[0]!r}; leave it out")
@@ -111,6 +118,7 @@ def _reports(config: TrainConfig) -> dict[str, Any]:
 
 _MINI_BATCH = "actor_rollout_ref.actor.ppo_mini_batch_size"
 _DATA = "read by rollwise, and written to the run's folder as verl's parquet"
+_ALLOCATOR = "data.rollwise.curriculum_options; not in rounds, not with a gate"
 _REWARD = "called by rollwise's reward function, which verl calls"
 VERL: Mapping[str, Option] = {
     **dict.fromkeys(
@@ -128,8 +136,7 @@ VERL: Mapping[str, Option] = {
     "gate": Option(by="`mixed` is algorithm.filter_groups; others are refused", make=_gate),
     "gate_options": Option(refused="verl's filter has no such options"),
     "match_uniform": Option(refused="verl computes its advantages itself"),
-    "allocator": Option(refused="verl's groups have one size here"),
-    "allocator_options": Option(refused="verl's groups have one size here"),
+    **dict.fromkeys(("allocator", "allocator_options"), Option(by=_ALLOCATOR, make=_allocator)),
     "trainer": Option(("algorithm.adv_estimator",)),
     "trainer_options": Option(refused="they are TRL's; verl's own keys go under engine_options"),
     "steps": _counted("steps", "trainer.total_training_steps"),

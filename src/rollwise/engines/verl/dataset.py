@@ -13,7 +13,14 @@ from rollwise.engines.run_log import RunLog
 from rollwise.engines.verl.judging import judge
 from rollwise.engines.verl.prompts import make_pool
 from rollwise.engines.verl.seat import Seat
-from rollwise.engines.verl.settings import Settings, check_config, check_judging, context_window, run_facts
+from rollwise.engines.verl.settings import (
+    Settings,
+    check_allocator,
+    check_config,
+    check_judging,
+    context_window,
+    run_facts,
+)
 from rollwise.engines.verl.shared import SHARED
 
 logger = logging.getLogger(__name__)
@@ -42,6 +49,7 @@ class CurriculumDataset(RLHFDataset):
         check_config(config, has_buffer=SHARED.buffer is not None, n_prompts=len(self.dataframe))
         settings = Settings.read(config)
         curriculum = settings.make()
+        check_allocator(config, curriculum)
         check_judging(config, curriculum)
         if curriculum.wants_probes:
             logger.warning(

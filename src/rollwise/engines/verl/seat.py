@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import statistics
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -70,6 +71,7 @@ class Seat:
         self._begun = False
         self._seconds = {"ask_s": 0.0, "tell_s": 0.0}
         self._scores: tuple[int, dict[str, list[float]]] = (-1, {})  # of held-out prompts: the step, rewards by uid
+        self._score: float | None = None  # pass@1 of an evaluation that the curriculum has not been told of
 
     def catch_up(self) -> None:
         """Move the curriculum's clock to the trainer's step, and begin the log with the first call."""
@@ -110,6 +112,9 @@ class Seat:
         """The trainer begins to sample the batch of `step`; refills meanwhile are for that step."""
         self.step = step
         self.catch_up()
+        if (score := self._score) is not None:  # the evaluation is over
+            self.curriculum.note_score(score)
+            self._score = None
 
     def tell(self, groups: Iterable[Heard]) -> None:
         """Tell groups: the good ones, whatever is wrong with others; those are counted and logged."""
@@ -136,6 +141,7 @@ class Seat:
         left = {refused.outcome.ticket_id for refused in report.refused}
         taken = [one for one in logged if one.ticket.id not in left]
         self.told.update(f"groups_{one.fate}" for one in taken)
+        self.curriculum.count_tokens(self.curriculum.tokens + sum(sum(one.tokens) for one in taken))
         if self.log is not None:
             self.log.add(self.step, taken, report.evidence)
         self._seconds["tell_s"] += time.perf_counter() - started
@@ -166,14 +172,20 @@ class Seat:
         What comes before the first ask is written with it: the loader restores a saved state no earlier.
         """
         self._scores = (step, {**(self._scores[1] if self._scores[0] == step else {}), **scores})
+        if groups := self._evaluated_groups():
+            threshold = self.curriculum.reward_spec.threshold
+            self._score = statistics.mean(statistics.mean(r >= threshold for r in group) for group in groups)
         if self._begun:
             self._write_scores()
 
+    def _evaluated_groups(self) -> list[list[float]]:
+        """Rewards of the last evaluation, by prompt."""
+        scores = self._scores[1].values()
+        return [found for rewards in scores if (found := [r for r in rewards if not math.isnan(r)])]
+
     def _write_scores(self) -> None:
-        step, scores = self._scores
-        groups = [found for rewards in scores.values() if (found := [r for r in rewards if not math.isnan(r)])]
-        if self.log is not None and groups:
-            self.log.evaluated(step, groups)
+        if self.log is not None and (groups := self._evaluated_groups()):
+            self.log.evaluated(self._scores[0], groups)
 
     def state_dict(self) -> dict[str, Any]:
         """The curriculum with its open tickets, the trainer's next step, and what was spent."""

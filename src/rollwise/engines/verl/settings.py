@@ -69,16 +69,50 @@ class Settings:
         """The curriculum, without prompts.
 
         Raises:
-            ConfigError: an unknown name or option, or an allocator.
+            ConfigError: an unknown name or option.
         """
         spec = {} if self.reward_spec is None else {"reward_spec": RewardSpec(**self.reward_spec)}
-        curriculum = make_curriculum(self.curriculum, **self.curriculum_options, **spec)
-        if curriculum.allocator is not None:
-            raise ConfigError(
-                f"data.rollwise.curriculum_options.allocator: {type(curriculum.allocator).__name__} gives groups "
-                "different sizes, and verl's groups have one size here; leave the allocator out"
-            )
-        return curriculum
+        return make_curriculum(self.curriculum, **self.curriculum_options, **spec)
+
+
+def check_allocator(config: Mapping[str, Any], curriculum: Curriculum) -> None:
+    """Refuse an allocator whose groups verl can't make, or would not train on as it asks.
+
+    verl takes a number of rollouts from each row, divides advantages by their uid, and pads a batch that is no multiple
+    of its mini-batch. So a whole batch must be asked for at once, and trained on whole.
+
+    Raises:
+        ConfigError: names the key and the value to give it.
+    """
+    if (allocator := curriculum.allocator) is None:
+        return
+    kind = f"data.rollwise.curriculum_options.allocator={type(allocator).__name__}"
+    if allocator.in_rounds:
+        raise ConfigError(
+            f"{kind} makes the rollouts of a step in rounds, and verl makes them at once; use one that divides them at "
+            "once, such as knapsack"
+        )
+    if allocator.weight == "prompt":
+        raise ConfigError(
+            f"{kind} weighs each prompt the same, and verl weighs rollouts; use one with weight 'rollout', such as "
+            "knapsack"
+        )
+    if (mode := _at(config, "trainer.v1.trainer_mode") or "sync") != "sync":
+        raise ConfigError(
+            f"{kind} divides the rollouts of a batch, and trainer.v1.trainer_mode={mode} asks for one prompt at a "
+            "time; set trainer.v1.trainer_mode=sync, or leave the allocator out"
+        )
+    if _at(config, "algorithm.filter_groups.enable"):
+        raise ConfigError(
+            f"{kind} divides the rollouts of a batch, and algorithm.filter_groups.enable=True trains on a part of "
+            "them; set algorithm.filter_groups.enable=False, or leave the allocator out"
+        )
+    rollouts = _at(config, "actor_rollout_ref.rollout.n")
+    if (asked := _at(config, "data.rollwise.n_rollouts") or rollouts) != rollouts:
+        raise ConfigError(
+            f"{kind} gives each prompt data.rollwise.n_rollouts={asked} rollouts on the average, and steps keep their "
+            f"size with actor_rollout_ref.rollout.n={rollouts}; give both the same number"
+        )
 
 
 def check_config(config: Mapping[str, Any], *, has_buffer: bool, n_prompts: int) -> None:
