@@ -48,6 +48,29 @@ def test_a_step_is_clipped() -> None:
     assert clipped(np.array([0.1]), np.array([[1.0]]), 0.4).tolist() == [0.1]
 
 
+def test_a_hidden_layer_learns_what_is_not_linear() -> None:
+    """The prompts in the middle gain, those at both ends lose: no direction says so."""
+    places = np.linspace(-1.0, 1.0, 64)
+    gain = 1.0 - 2.0 * np.abs(places)
+    learnt = {}
+    for hidden in (0, 64):
+        pool = rw.PromptPool(ids=[f"p{i}" for i in range(64)], columns={"embedding": places[:, None].tolist()})
+        curator = made(pool, hidden=hidden, seed=0)
+        for _ in range(20):
+            tickets = curator.ask(16)
+            curator.tell([rw.Outcome(t.id, [1, 0]) for t in tickets])
+            curator.feedback({t.id: float(gain[int(t.prompt_id[1:])]) for t in tickets})
+        curator.ask(1)
+        learnt[hidden] = np.corrcoef(curator.logits(), gain)[0, 1]
+        other = made(pool, hidden=hidden, seed=5)
+        other.load_state_dict(json.loads(json.dumps(curator.state_dict())))
+        np.testing.assert_array_equal(other.logits(), curator.logits())
+    assert abs(learnt[0]) < 0.2
+    assert learnt[64] > 0.8
+    with pytest.raises(rw.ConfigError, match="hidden must be even"):
+        made(hidden=3)
+
+
 def test_two_steps_by_hand() -> None:
     """x = -1 and 1 with gains 0 and .01, each drawn for sure: rms .01 / sqrt(2), so 0 and sqrt(2); coefficient .7071.
 

@@ -63,7 +63,7 @@ def test_variances_are_centred_on_an_eighth_and_need_two_rollouts() -> None:
 def test_the_hidden_layer_splits_each_direction_by_its_sign() -> None:
     """z = -1 and 1 with u = 2 and c = -1 give a = -3 and 1; each pair is scaled by sqrt(2 / hidden) = 1."""
     judge = bound(hidden=2)
-    judge.directions, judge.offsets = np.array([[2.0]]), np.array([-1.0])
+    judge.layer.directions, judge.layer.offsets = np.array([[2.0]]), np.array([-1.0])
     assert judge.features(rw.Prompts(TWO, np.array([0, 1]))).tolist() == [[1.0, 0.0, 3.0], [1.0, 1.0, 0.0]]
 
 

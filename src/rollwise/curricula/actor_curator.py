@@ -11,6 +11,7 @@ from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.picks import Picks
 from rollwise.judges.embedding import standardisation, vectors_of
+from rollwise.judges.random_layer import RandomLayer, check_hidden
 from rollwise.options import Count, CountOrZero, Positive, PositiveShare
 from rollwise.pool import PromptPool
 from rollwise.state import decode_array, encode_array
@@ -59,7 +60,7 @@ def clipped(step: np.ndarray, x: np.ndarray, clip: float) -> np.ndarray:
 class ActorCurator(
     Ranked,
     name="actor-curator",
-    paper="*Actor-Curator*, Gu et al., arXiv 2602.20532; its network by linear features of ours",
+    paper="*Actor-Curator*, Gu et al., arXiv 2602.20532; its network by features of ours",
     needs="an `embedding` column (`rollwise.models.add_features` makes one); `feedback` after each step",
 ):
     """Draws prompts by a learned policy, whose reward is what the optimiser step gained on each prompt.
@@ -72,8 +73,9 @@ class ActorCurator(
 
     The source was read in abstract and summaries; equations 5 to 7 were not. What is ours:
 
-    - The curator is linear in the standardised vectors, not a language model of 0.6 billion parameters. Mirror descent
-      then adds `learning_rate` times the gain's estimated coefficients to those of the logits; see `estimated_gain`.
+    - The curator is linear in the standardised vectors, not a language model of 0.6 billion parameters. With `hidden`
+      it is a network of two layers, whose first has fixed random weights (`RandomLayer`). Mirror descent then adds
+      `learning_rate` times the gain's estimated coefficients to those of the logits; see `estimated_gain`.
     - Gains are divided by their root mean square, as they are small. A step is shortened so that no logit of its
       prompts moves by more than `clip`, in place of the paper's clip of the policy's ratio.
     - A share `explore` of the draws is uniform, so that importance weights are at most candidate_multiplier / explore.
@@ -86,6 +88,7 @@ class ActorCurator(
     Args:
         pool: with a column of vectors, (N, d).
         column: the pool's column with the vectors.
+        hidden: features of the hidden layer, an even number; 0 for none.
         learning_rate: of the logits' coefficients.
         clip: most that one step changes a logit.
         ridge: added to the second moment of the features, of which the largest is 1 at most.
@@ -106,6 +109,7 @@ class ActorCurator(
     """
 
     lane = "curated"
+    saved_if_set = frozenset({"hidden"})
     columns_spec = {
         "weight": (np.float64, np.nan),  # importance weight of the last draw; NaN where another chose it
         "gain": (np.float64, np.nan),  # told since the last step
@@ -116,6 +120,7 @@ class ActorCurator(
         pool: PromptPool | None = None,
         *,
         column: str = "embedding",
+        hidden: CountOrZero = 0,
         learning_rate: Positive = 1.0,
         clip: Positive = 0.2,
         ridge: Positive = 0.01,
@@ -125,7 +130,9 @@ class ActorCurator(
         candidate_multiplier: Count = 8,
         **core: Unpack[CoreOptions],
     ) -> None:
-        self.column, self.learning_rate, self.clip, self.ridge = column, learning_rate, clip, ridge
+        check_hidden(hidden)
+        self.column, self.hidden, self.learning_rate = column, hidden, learning_rate
+        self.clip, self.ridge = clip, ridge
         self.explore, self.dormant, self.warmup = explore, dormant, warmup
         self.draw_by("proportional", candidate_multiplier=candidate_multiplier)
         super().__init__(pool, **core)
@@ -139,18 +146,25 @@ class ActorCurator(
         remedy = "add one vector for each prompt (rollwise.models.add_features)"
         self.vectors = vectors_of(self.pool, self.column, type(self).__name__, remedy)
         self.mean, self.inverse_scale = standardisation(self.vectors)
-        self._invert()
-        self.theta = np.zeros(len(self.mean))
+        self._set_features()
+        self.theta = np.zeros(len(self.inverse))
         self.square = 0.0  # mean squared gain
         self.steps_told = 0
 
-    def _invert(self) -> None:
+    def _set_features(self) -> None:
+        """The hidden layer, and the inverse of the features' second moment."""
+        self.layer = RandomLayer(len(self.mean), self.hidden, self.rng.seed) if self.hidden else None
+        self.centre: np.ndarray | float = 0.0
         x = self.features(np.linspace(0, len(self.pool) - 1, min(len(self.pool), _ROWS)).astype(np.int64))
+        if self.layer is not None:
+            self.centre = x.mean(axis=0)
+            x = x - self.centre
         self.inverse = np.linalg.inv(x.T @ x / len(x) + self.ridge * np.eye(x.shape[1]))
 
     def features(self, slots: np.ndarray | slice) -> np.ndarray:
-        """Standardised vectors over the root of their length, (K, d)."""
-        return np.asarray((self.vectors[slots] - self.mean) * self.inverse_scale / np.sqrt(len(self.mean)))
+        """(K, d), the standardised vectors over the root of their length, or (K, hidden); their mean is about 0."""
+        z = (self.vectors[slots] - self.mean) * self.inverse_scale
+        return np.asarray(z / np.sqrt(len(self.mean)) if self.layer is None else self.layer(z) - self.centre)
 
     # ---- ask ----
 
@@ -209,5 +223,5 @@ class ActorCurator(
         if decode_array(state["theta"]).shape == self.theta.shape:  # else of vectors of another length: it begins anew
             for name in ("theta", "mean", "inverse_scale"):
                 setattr(self, name, decode_array(state[name]))
-            self._invert()
+            self._set_features()
         super().load_own_state(state, added)

@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError, PoolError, StateError
+from rollwise.errors import PoolError, StateError
 from rollwise.judges.base import Judge, Predicts, Prompts, middle_of, told_values
+from rollwise.judges.random_layer import RandomLayer, check_hidden
 from rollwise.options import CountOrZero, Range, Share
 from rollwise.pool import PromptPool
-from rollwise.rng import stream_generator
 from rollwise.state import decode_array, encode_array
 
 _REMEDY = (
@@ -55,8 +55,7 @@ class EmbeddingJudge(Judge):
         ridge: Annotated[float, Range(0.0, 1e9, open_low=True)] = 1.0,
         forgetting: Share = 0.02,
     ) -> None:
-        if hidden % 2:
-            raise ConfigError(f"hidden must be even, as its features come in pairs, got {hidden!r}")
+        check_hidden(hidden)
         self.predicts, self.column, self.hidden = predicts, column, hidden
         self.ridge, self.forgetting = ridge, forgetting
 
@@ -72,20 +71,14 @@ class EmbeddingJudge(Judge):
     def _set_layer(self, seed: int) -> None:
         self.seed = seed
         d = len(self.mean)
-        rng = stream_generator(seed, "hidden layer")
-        self.directions = rng.standard_normal((d, self.hidden // 2)) / np.sqrt(d)
-        self.offsets = rng.standard_normal(self.hidden // 2)
+        self.layer = RandomLayer(d, self.hidden, seed) if self.hidden else None
         self.size = 1 + (self.hidden or d)
 
     def features(self, prompts: Prompts) -> np.ndarray:
         """(K, 1 + hidden), or (K, 1 + d) without a hidden layer; of the order of 1 in length."""
         vectors = prompts.column(self.column, type(self).__name__, _REMEDY)
         z = (vectors - self.mean) * self.inverse_scale
-        if self.hidden:
-            at = z @ self.directions + self.offsets
-            rest = np.concatenate([np.maximum(at, 0.0), np.maximum(-at, 0.0)], axis=1) * np.sqrt(2.0 / self.hidden)
-        else:
-            rest = z / np.sqrt(z.shape[1])
+        rest = z / np.sqrt(z.shape[1]) if self.layer is None else self.layer(z)
         return np.concatenate([np.ones((len(z), 1)), rest], axis=1)
 
     def predict(self, candidates: Prompts) -> np.ndarray:
