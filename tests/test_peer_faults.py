@@ -28,7 +28,9 @@ def make(name: str, n: int = 24, *, pool: rw.PromptPool | None = None, **core: A
         "uniform": {"weight": 0.5, "curriculum": "uniform"},
     }
     parts = {"categories": {"curriculum": "sec"}, "prompts": {"curriculum": "bots"}}
-    own = {"mixture": {"lanes": lanes}, "nested": parts, "pcl": {"judge": "frozen"}}.get(name, {})
+    measured = {"judge": "rollwise.testing.prompt_lengths:PromptLengths"}
+    judged = {"pcl": {"judge": "frozen"}, "hive": measured, "prepo": measured}
+    own = {"mixture": {"lanes": lanes}, "nested": parts, **judged}.get(name, {})
     curriculum = make_curriculum(name, **own, **core)
     curriculum.bind(make_pool(n) if pool is None else pool)
     return curriculum

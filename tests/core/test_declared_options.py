@@ -16,11 +16,12 @@ from rollwise.inference.judge import SuccessHeadJudge
 from rollwise.inference.policies import POLICIES, make_policy
 from rollwise.inference.policies.agreement import RULES, make_rule
 from rollwise.judges import EmbeddingJudge, InContextJudge, Judge, TextJudge, make_judge
+from rollwise.models.reading.prompt_judge import PromptJudge
 from rollwise.models.value_model import ValueModelJudge
 from rollwise.options import Count, Share, constructor_names, make, options_of
 from rollwise.tasks import TASKS, make_task
 
-JUDGES = (EmbeddingJudge, InContextJudge, TextJudge, ValueModelJudge, SuccessHeadJudge)
+JUDGES = (EmbeddingJudge, InContextJudge, PromptJudge, TextJudge, ValueModelJudge, SuccessHeadJudge)
 KINDS: dict[str, Any] = {
     kind.__name__: kind
     for kind in (

@@ -24,7 +24,7 @@ MANY_IMPORTS = {
     "training/run.py": 25,
 }
 # A method is one file of curricula: this number rises with each new one.
-FULL_FOLDERS = {"cli": 25, "curricula": 30}
+FULL_FOLDERS = {"cli": 25, "curricula": 31}
 
 
 def lines_of(function: ast.FunctionDef | ast.AsyncFunctionDef) -> int:

@@ -171,7 +171,9 @@ def own_loop(curriculum: rw.Curriculum, sampling: DynamicSampling, steps: int, n
 
 @pytest.mark.parametrize("name", sorted(set(CURRICULA) - {"mixture", "nested"}))
 def test_a_refill_never_asks_for_a_prompt_twice_and_stays_in_its_step(name: str) -> None:
-    own = {"judge": "frozen"} if name == "pcl" else {}  # its own begins with a policy, and here is none
+    measured = "rollwise.testing.prompt_lengths:PromptLengths"
+    judges = {"pcl": "frozen", "hive": measured, "prepo": measured}  # their own read a policy, and here is none
+    own = {"judge": judges[name]} if name in judges else {}
     curriculum = make_curriculum(name, seed=0, **own)
     curriculum.bind(make_pool(60))
     asked: list[Any] = []

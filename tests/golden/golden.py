@@ -118,6 +118,8 @@ def curricula() -> Iterable[tuple[str, Any]]:
         "frontier": {"replay_ratio": 0.4, "memory_size": 4, "least_memory": 1, "candidates": 3},
         "pcl": {"judge": "frozen", "judge_options": {"hidden": 8}},
         "embedding-judge": {"hidden": 8},
+        "hive": {"judge": "rollwise.testing.prompt_lengths:PromptLengths"},
+        "prepo": {"judge": "rollwise.testing.prompt_lengths:PromptLengths"},
     }
     for name in rw.CURRICULA:
         yield name, extra.get(name, {})
@@ -150,7 +152,10 @@ def methods(work: Path) -> Hashes:
 @case
 def simulate(work: Path) -> Hashes:
     """Methods on a simulated learner for 50 steps, by the command."""
-    left_out = ("mixture", "nested", "metis", "frontier", "pcl", "embedding-judge", "gps", "actor-curator", "oracle")
+    left_out = (
+        "mixture", "nested", "metis", "frontier", "pcl", "hive", "prepo", "embedding-judge", "gps", "actor-curator",
+        "oracle",
+    )  # fmt: skip
     methods = {name: {"curriculum": name} for name, _ in curricula() if name not in left_out}
     methods |= {
         "gated": {"curriculum": "uniform", "gate": "mixed"},

@@ -128,7 +128,7 @@ def test_the_shipped_configs_can_be_run(path: Path) -> None:
 
 def test_the_shipped_methods_are_all_there_are() -> None:
     named = {method.curriculum for method in SimulateConfig.from_file(EXAMPLES / "revisit.yaml").methods.values()}
-    assert set(rw.CURRICULA) - named <= {"oracle", "metis", "pcl"}  # those three need a model, or know the truth
+    assert set(rw.CURRICULA) - named <= {"oracle", "metis", "pcl", "hive", "prepo"}  # need a model, or know the truth
     replayed = SimulateConfig.from_file(EXAMPLES / "replay.yaml", replay=RUN)
     check(replayed)
 

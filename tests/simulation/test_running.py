@@ -1,6 +1,7 @@
 """Simulated training: the log, lags, and that every curriculum can be played."""
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 import pytest
@@ -84,11 +85,20 @@ def test_pcl_can_not_be_simulated_and_says_what_can() -> None:
         simulate(rw.make_curriculum("pcl"), world, 1, 8, 4)
 
 
+@pytest.mark.parametrize("name", ["hive", "prepo"])
+def test_what_reads_prompts_can_not_be_simulated_without_a_judge_of_ones_own(name: str) -> None:
+    pytest.importorskip("torch")
+    world, _ = make_world(40, seed=0)
+    with pytest.raises(rw.ConfigError, match="no policy, as in a simulation, give a judge of your own"):
+        simulate(rw.make_curriculum(name), world, 1, 8, 4)
+
+
 @pytest.mark.parametrize("rewards", ["binary", "graded", "continuous"])
 @pytest.mark.parametrize("name", [name for name in rw.CURRICULA if name not in ("mixture", "nested", "pcl")])
 def test_every_curriculum_can_be_simulated(name: str, rewards: str) -> None:
     world, _ = make_world(120, learner=Learner(rewards=rewards), seed=0)  # type: ignore[arg-type]
-    options = {"screen_rollouts": 2} if name == "speed" else {}
+    measured = {"judge": "rollwise.testing.prompt_lengths:PromptLengths"}
+    options: Any = {"speed": {"screen_rollouts": 2}, "hive": measured, "prepo": measured}.get(name, {})
     curriculum = rw.make_curriculum(name, **options)
     log = simulate(curriculum, world, 6, 8, 4, lag=2)
     counted = curriculum.metrics()

@@ -19,6 +19,7 @@ from rollwise.curricula.dps import DPS
 from rollwise.curricula.dump import DUMP
 from rollwise.curricula.embedding_judged import EmbeddingJudged
 from rollwise.curricula.empirical_bayes import EmpiricalBayes, Recommended
+from rollwise.curricula.families.composite import Composite
 from rollwise.curricula.families.judged import Judged
 from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.rotation import Ordered, Uniform
@@ -26,6 +27,7 @@ from rollwise.curricula.frontier import FrontierReplay
 from rollwise.curricula.gaussian_target import GaussianTarget
 from rollwise.curricula.gps import GPS
 from rollwise.curricula.greso import GRESO
+from rollwise.curricula.hive import HIVE
 from rollwise.curricula.mapp import MaPP
 from rollwise.curricula.metis import METIS
 from rollwise.curricula.mixture import Mixture
@@ -35,6 +37,7 @@ from rollwise.curricula.oracle import Oracle
 from rollwise.curricula.pac import PAC
 from rollwise.curricula.pcl import PCL
 from rollwise.curricula.pilot_commit import PilotCommit
+from rollwise.curricula.prepo import PREPO
 from rollwise.curricula.prioritized import PrioritizedReplay
 from rollwise.curricula.seam.base import CURRICULA, CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import JoinReport, Picks
@@ -66,7 +69,8 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
     """An unbound curriculum by its name: built in, installed, or `file.py:Name` or `package.module:Name`.
 
     For "mixture", `lanes` maps a lane's name to `{"weight": 0.8, "curriculum": "prioritized", "options": {...}}`; for
-    "nested", `categories` and `prompts` are each `{"curriculum": "sec", "options": {...}}`.
+    "nested", `categories` and `prompts` are each `{"curriculum": "sec", "options": {...}}`; so is `history` for "hive"
+    and "prepo".
 
     Raises:
         ConfigError: an unknown name, or an option that the method does not have.
@@ -83,8 +87,8 @@ def make_curriculum(name: str, **options: Any) -> Curriculum:
         options = kind.with_preset(preset, options)
     if kind is Mixture and isinstance(options.get("lanes"), dict):
         options["lanes"] = {lane: _make_lane(lane, value) for lane, value in options["lanes"].items()}
-    if kind is Nested:
-        options |= {part: _make_part(part, options[part]) for part in ("categories", "prompts") if part in options}
+    if issubclass(kind, Composite):
+        options |= {part: _make_part(part, options[part]) for part in kind.parts if part in options}
     try:
         return kind(**options)
     except TypeError as error:
@@ -120,10 +124,12 @@ __all__ = [
     "DUMP",
     "GPS",
     "GRESO",
+    "HIVE",
     "LILO",
     "METIS",
     "PAC",
     "PCL",
+    "PREPO",
     "SEC",
     "SFL",
     "SPEED",

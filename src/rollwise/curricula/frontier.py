@@ -17,7 +17,7 @@ from rollwise.curricula.families.frontier_memory import (
     memory_priority,
     taxonomy_weights_of,
 )
-from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, described, rate_judge
+from rollwise.curricula.families.judged.holder import TOLD_COLUMNS, JudgeHolder, described, rate_judge
 from rollwise.curricula.families.replay_ratio import AdaptiveRatio
 from rollwise.curricula.families.rotation import Uniform
 from rollwise.curricula.seam.base import CoreOptions

@@ -9,6 +9,7 @@ import numpy as np
 
 from rollwise.curricula.families.arms import ArmBandit
 from rollwise.curricula.families.members import ArmMembers, ArmRounds
+from rollwise.curricula.families.progress import progress
 from rollwise.curricula.families.strata import check_columns
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.errors import ConfigError, PoolError
@@ -22,7 +23,7 @@ def target_mean(step: int, steps: int, start: float, end: float) -> float:
     >>> [round(target_mean(step, 5, 0.75, 0.25), 3) for step in (1, 2, 5, 9)]
     [0.75, 0.625, 0.25, 0.25]
     """
-    return start + (end - start) * min(max((step - 1) / max(steps - 1, 1), 0.0), 1.0)
+    return start + (end - start) * progress(step, steps)
 
 
 def level_shares(levels: np.ndarray, mean: float, width: float) -> np.ndarray:

@@ -40,6 +40,7 @@ class Nested(
     """
 
     default_rails = Rails()
+    parts = ("categories", "prompts")
 
     def __init__(
         self,

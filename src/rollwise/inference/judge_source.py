@@ -2,32 +2,25 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from rollwise.inference.head.head import SuccessHead
-from rollwise.models.loading import load_policy
+from rollwise.models.reading.policy_source import PolicySource
 
 if TYPE_CHECKING:
     from rollwise.inference.beliefs import Beliefs
 
-logger = logging.getLogger(__name__)
-
 
 @dataclass
-class JudgeSource:
-    """Where the model is; shared by a judge's copies, so that one that is loaded is loaded once.
+class JudgeSource(PolicySource):
+    """A source of the model with the head on it.
 
     Attributes:
-        folder: A folder or hub id.
-        live: The model and tokenizer of a trainer.
         beliefs: The head on the model, once it was needed.
     """
 
-    folder: str | None = None
-    live: tuple[Any, Any] | None = None
     beliefs: Beliefs | None = None
 
     def following(self, head: SuccessHead, model: Any, tokenizer: Any, *, sharded: bool) -> JudgeSource:
@@ -36,17 +29,11 @@ class JudgeSource:
         Raises:
             ConfigError: the head belongs to another model or tokenizer.
         """
-        if sharded:
-            logger.warning(
-                "the policy's weights are sharded: the success head reads a copy of the policy as training began, from "
-                "%s, not the live one",
-                self.folder,
-            )
-            return self
-        base = getattr(model, "get_base_model", None)  # of PEFT: the model with its adapters in place
-        live = model if base is None else base()
-        head.check(live, tokenizer)
-        return JudgeSource(folder=self.folder, live=(live, tokenizer))
+        source = self.lent(model, tokenizer, sharded=sharded, reader="the success head")
+        if source is not self and source.live is not None:
+            head.check(*source.live)
+            source.beliefs = None
+        return source
 
     def beliefs_of(
         self,
@@ -70,17 +57,7 @@ class JudgeSource:
             from rollwise.inference.beliefs import Beliefs
             from rollwise.inference.decoding.decoder import DecodingOptions
 
-            model, tokenizer = self.live or _load(str(self.folder), **loading)
+            model, tokenizer = self.load(dtype=loading["dtype"], device=loading["device"])
             options = DecodingOptions(**probing)
             self.beliefs = Beliefs(model, tokenizer, head, probes=probes, batch_size=batch_size, probing=options)
         return self.beliefs
-
-
-def _load(folder: str, *, dtype: str | None, device: str | None) -> tuple[Any, Any]:
-    import torch
-
-    model, tokenizer = load_policy(folder, dtype=dtype)
-    accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-    place: Any = device or accelerator or "cpu"
-    loaded: Any = model
-    return loaded.to(place).requires_grad_(False).eval(), tokenizer

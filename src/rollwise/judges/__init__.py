@@ -1,7 +1,7 @@
 """Judges: what predicts how a prompt will fare before any rollout. The policy itself, a value model, or your own."""
 
 from rollwise.judges.asking import ExemplarChoice, InContextJudge, spread_out
-from rollwise.judges.base import MAX_VARIANCE, Judge, Predicts, Prompts
+from rollwise.judges.base import MAX_VARIANCE, Judge, Measure, Predicts, Prompts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.formats import (
     FORMATS,
@@ -34,6 +34,7 @@ __all__ = [
     "JudgmentFormat",
     "Lesson",
     "ListingFormat",
+    "Measure",
     "Predicts",
     "Prompts",
     "Question",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, Self
 
@@ -12,22 +12,24 @@ from rollwise.options import Declared
 from rollwise.pool import PromptPool
 
 Predicts = Literal["pass-rate", "variance"]
+Measure = Literal["entropy", "perplexity"]
+"""What is measured of a prompt's own tokens under the policy, whatever its rollouts earn."""
 MAX_VARIANCE = 0.25
 """The greatest variance that scores in [0, 1] can have (METIS, section 3, footnote 1)."""
 
 
-def highest(predicts: Predicts) -> float:
-    """The greatest value of what is predicted: 1 of a pass rate, 1/4 of a variance."""
-    return MAX_VARIANCE if predicts == "variance" else 1.0
+def highest(predicts: Predicts | Measure) -> float:
+    """The greatest value of what is predicted: 1 of a pass rate, 1/4 of a variance, infinity of a measure."""
+    return {"pass-rate": 1.0, "variance": MAX_VARIANCE}.get(predicts, np.inf)
 
 
-def middle_of(predicts: Predicts) -> float:
+def middle_of(predicts: Predicts | Measure) -> float:
     """The middle of the range of what is predicted: 1/2 of a pass rate, 1/8 of a variance."""
     return highest(predicts) / 2.0
 
 
 def told_values(
-    predicts: Predicts, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
+    predicts: Predicts | Measure, mean: np.ndarray, variance: np.ndarray, count: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """The rows (R,) with a target this judge can learn from, and the values (M,).
 
@@ -103,8 +105,9 @@ class Judge(Declared):
     ['a']
     """
 
-    predicts: Predicts = "pass-rate"
-    """What the numbers are: pass rates in [0, 1] (mean scores), or variances of the scores in [0, 1/4]."""
+    predicts: Predicts | Measure = "pass-rate"
+    """What the numbers are: pass rates in [0, 1] (mean scores), or variances of the scores in [0, 1/4]. Or they measure
+    the prompt itself, for `HIVE` and `PREPO`: the mean entropy of its tokens in nats, or its perplexity."""
 
     @property
     def options(self) -> Mapping[str, Any]:
@@ -175,6 +178,19 @@ class Judge(Declared):
 
     def load_files(self, folder: Path) -> None:
         """Take back what `save_files` wrote, once `load_state_dict` has taken the state of the same moment."""
+
+
+def summed(costs: Iterable[Mapping[str, float]]) -> dict[str, float]:
+    """Costs by name, those of several judges added.
+
+    >>> summed([{"flops": 2.0}, {}, {"flops": 3.0, "s": 1.0}])
+    {'flops': 5.0, 's': 1.0}
+    """
+    total: dict[str, float] = {}
+    for one in costs:
+        for name, more in one.items():
+            total[name] = total.get(name, 0.0) + more
+    return total
 
 
 def prompt_text(prompt: Any) -> str:

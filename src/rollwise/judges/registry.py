@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from rollwise.errors import ConfigError
-from rollwise.judges.base import Judge, Predicts
+from rollwise.judges.base import Judge, Measure, Predicts
 from rollwise.judges.embedding import EmbeddingJudge
 from rollwise.judges.text import TextJudge
 from rollwise.options import make
@@ -17,6 +17,7 @@ JUDGES: Registry[Callable[..., Judge] | str] = Registry(
     "judges",
     {
         "frozen": EmbeddingJudge,
+        "prompt": "rollwise.models.reading.prompt_judge:PromptJudge",
         "success-head": "rollwise.inference.judge:SuccessHeadJudge",
         "text": TextJudge,
         "value-model": "rollwise.models.value_model:ValueModelJudge",
@@ -29,7 +30,7 @@ it. Put makers of your own in, as either.
 """
 
 
-def make_judge(name: str, *, predicts: Predicts = "pass-rate", **options: Any) -> Judge:
+def make_judge(name: str, *, predicts: Predicts | Measure = "pass-rate", **options: Any) -> Judge:
     """A judge by its name: built in, installed, or `file.py:Name` or `package.module:Name`.
 
     Raises:

@@ -12,6 +12,7 @@ import rollwise as rw
 from rollwise.curricula import CURRICULA
 from rollwise.options import Count, Option, Share, options_of
 from rollwise.testing.play import make_pool
+from rollwise.testing.prompt_lengths import PromptLengths
 
 METHODS = {name: kind for name, kind in CURRICULA.items() if name not in ("mixture", "nested")}
 
@@ -66,7 +67,18 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("metis", "judge_column"): {"judge_column": "kind"},
     ("pcl", "judge_column"): {"judge_column": "kind"},
 }
-BASE: dict[str, dict[str, Any]] = {"pcl": {"judge": "frozen", "judge_options": {"hidden": 64}}}
+LENGTHS = "rollwise.testing.prompt_lengths:PromptLengths"
+BASE: dict[str, dict[str, Any]] = {
+    "pcl": {"judge": "frozen", "judge_options": {"hidden": 64}},
+    "hive": {"judge": LENGTHS},
+    "prepo": {"judge": LENGTHS},
+}
+for _name, _measure in (("hive", "entropy"), ("prepo", "perplexity")):
+    OTHERS |= {
+        (_name, "history"): {"history": rw.BOTS()},
+        (_name, "judge"): {"judge": PromptLengths(predicts=_measure, characters=2.0)},  # type: ignore[arg-type]
+        (_name, "judge_options"): {"judge_options": {"characters": 2.0}},
+    }
 CASES = [(name, option) for name, kind in METHODS.items() for option in options_of(kind)]
 
 
@@ -99,7 +111,7 @@ def another(option: Option) -> Any:
 def test_a_strict_load_refuses_another_value(name: str, option: str) -> None:
     base = BASE.get(name, {})
     given = OTHERS.get((name, option)) or {option: another(options_of(METHODS[name])[option])}
-    if option == "judge":
+    if (name, option) == ("pcl", "judge"):
         base, given = {"judge": "frozen", "judge_options": {}}, {"judge": "text"}
         pytest.importorskip("sklearn")
     saved = rw.make_curriculum(name, **{**base, **given})

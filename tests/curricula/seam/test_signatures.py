@@ -13,12 +13,17 @@ import rollwise as rw
 from rollwise.curricula import CURRICULA
 from rollwise.curricula.seam.saving import header
 from rollwise.judges import EmbeddingJudge
+from rollwise.testing.prompt_lengths import PromptLengths
+
+LENGTHS = "rollwise.testing.prompt_lengths:PromptLengths"
 
 # What every instance of a method is made with: what it must be given, or what needs nothing that is not installed.
 GIVEN: dict[str, dict[str, Any]] = {
     "mixture": {"lanes": {"a": (1.0, rw.SPEED()), "b": (1.0, rw.Uniform())}},
     "nested": {"categories": rw.SEC(), "prompts": rw.BOTS()},
     "pcl": {"judge": "frozen"},
+    "hive": {"judge": PromptLengths()},
+    "prepo": {"judge": PromptLengths(predicts="perplexity")},
 }
 
 # Another valid value of each option; of one method's, where it does not fit all that have an option of this name.
@@ -68,6 +73,12 @@ OF_METHOD: dict[tuple[str, str], Any] = {
     ("frontier", "belief"): "frozen",
     ("frontier", "memory"): "goldilocks",
     ("gaussian-target", "levels"): 8,
+    ("hive", "history"): rw.BOTS(),
+    ("hive", "judge"): PromptLengths(characters=2.0),
+    ("hive", "judge_options"): {"characters": 2.0},
+    ("prepo", "history"): rw.BOTS(),
+    ("prepo", "judge"): PromptLengths(predicts="perplexity", characters=2.0),
+    ("prepo", "judge_options"): {"characters": 2.0},
     ("selector", "sampling"): "thompson",
     ("speed", "screen_limit"): 100,
 }
@@ -79,7 +90,9 @@ WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("bots", "reward_sd"): {"belief": "gaussian"},
     ("frontier", "belief_options"): {"belief": "frozen"},
     ("frontier", "taxonomy_weights"): {"key_column": "topic"},
+    ("hive", "judge_options"): {"judge": LENGTHS},
     ("metis", "answers"): {"format": "digit"},
+    ("prepo", "judge_options"): {"judge": LENGTHS},
     ("selector", "estimator_options"): {"estimator": "beta"},
     ("selector", "sampling"): {"estimator": "beta"},
 }

@@ -11,6 +11,7 @@ import rollwise as rw
 from rollwise.curricula import CURRICULA, make_curriculum
 from rollwise.curricula.seam.unscored import LANE
 from rollwise.testing import untagged
+from rollwise.testing.prompt_lengths import PromptLengths
 
 N = 2000
 CATEGORIES = ["c0", "c1", "c2", "c3", "bad"]
@@ -25,6 +26,8 @@ class Length(rw.Judge):
 SPECIAL: dict[str, Any] = {
     "mixture": lambda: rw.Mixture(lanes={"replay": (0.7, rw.PrioritizedReplay()), "uniform": (0.3, rw.Uniform())}),
     "nested": lambda: rw.Nested(categories=rw.SEC(), prompts=rw.BOTS()),
+    "hive": lambda: rw.HIVE(judge=PromptLengths()),
+    "prepo": lambda: rw.PREPO(judge=PromptLengths(predicts="perplexity")),
     "pcl": lambda: rw.Judged(judge=Length()),  # PCL's value model is a network: what chooses is `Judged`
 }
 

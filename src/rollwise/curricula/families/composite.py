@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Unpack
+from typing import Any, ClassVar, Unpack
 from urllib.parse import quote
 
 import numpy as np
@@ -14,6 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError, PoolError, StateError
 from rollwise.judges import Answer, Lesson, Question
+from rollwise.judges.base import summed
 from rollwise.pool import PromptPool
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import RewardSpec
@@ -32,6 +33,9 @@ class Composite(Curriculum):
         options: of the composite, to be saved with those of the children.
         **core: see `CoreOptions`.
     """
+
+    parts: ClassVar[tuple[str, ...]] = ()
+    """Options that are curricula, which a configuration file gives as `{curriculum: NAME, options: {...}}`."""
 
     def __init__(
         self,
@@ -241,11 +245,7 @@ class Composite(Curriculum):
         return [*self.makers.values(), *(self.children.values() if self._pool is not None else ())]
 
     def take_costs(self) -> dict[str, float]:
-        total: dict[str, float] = {}
-        for child in self.children.values():
-            for name, more in child.take_costs().items():
-                total[name] = total.get(name, 0.0) + more
-        return total
+        return summed(child.take_costs() for child in self.children.values())
 
     def save_files(self, folder: Path) -> None:
         for name, child in self.children.items():

@@ -71,6 +71,18 @@ class Picks:
             railed=np.concatenate([p.railed for p in parts]),
         )
 
+    def take(self, rows: np.ndarray) -> Picks:
+        """Those of these rows (R,), in this order."""
+        return Picks(
+            slots=self.slots[rows],
+            lanes=[self.lanes[row] for row in rows.tolist()],
+            predicted=self.predicted[rows],
+            propensity=self.propensity[rows],
+            have=self.have[rows],
+            variance=self.variance[rows],
+            railed=self.railed[rows],
+        )
+
     def __len__(self) -> int:
         return len(self.slots)
 

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateError
-from rollwise.judges import Judge, make_judge
+from rollwise.judges import Judge, Measure, Predicts, make_judge
+from rollwise.judges.base import summed
 from rollwise.tickets.evidence import Evidence
 
 if TYPE_CHECKING:
@@ -21,6 +22,14 @@ TOLD_COLUMNS: Mapping[str, tuple[type, Any]] = {
     "told_count": (np.int64, 0),  # rollouts told in this step, their scores' sum and that of their squares
     "told_sum": (np.float64, 0.0),
     "told_square": (np.float64, 0.0),
+}
+
+
+_WORDS: Mapping[str, str] = {
+    "pass-rate": "pass rates",
+    "variance": "variances",
+    "entropy": "prompts' entropies",
+    "perplexity": "prompts' perplexities",
 }
 
 
@@ -76,25 +85,29 @@ class JudgeHolder(Method):
         self.judge.load_state_dict(state["judge"])
 
     def start_from(self, source: str) -> None:
+        super().start_from(source)
         if self.maker is not None:
             self.maker = self.maker.starting_from(source)
             if self._pool is not None:
                 self.judge = self.judge.starting_from(source)
 
     def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> None:
+        super().follow(model, tokenizer, sharded=sharded)
         if self.maker is not None:
             self.maker = self.maker.follow(model, tokenizer, sharded=sharded)
             if self._pool is not None:
                 self.judge = self.judge.follow(model, tokenizer, sharded=sharded)
 
     def take_costs(self) -> dict[str, float]:
-        return {} if self.maker is None else self.judge.take_costs()
+        return summed([{} if self.maker is None else self.judge.take_costs(), super().take_costs()])
 
     def save_files(self, folder: Path) -> None:
+        super().save_files(folder)
         if self.maker is not None:
             self.judge.save_files(Path(folder))
 
     def load_files(self, folder: Path) -> None:
+        super().load_files(folder)
         if self.maker is not None:
             self.judge.load_files(Path(folder))
 
@@ -105,22 +118,32 @@ def described(judge: Judge | None) -> dict[str, Any] | None:
 
 
 def rate_judge(judge: str | Judge | None, options: Mapping[str, Any] | None, name: str) -> Judge | None:
-    """A judge of pass rates: itself, or by its name; None for None.
+    """A judge of pass rates, as `judge_of` gives it; None for None."""
+    return None if judge is None and not options else judge_of("pass-rate", judge, options, name)
+
+
+def judge_of(
+    predicts: Predicts | Measure, judge: str | Judge | None, options: Mapping[str, Any] | None, name: str
+) -> Judge:
+    """A judge that predicts this: itself, or by its name.
 
     Args:
+        predicts: what it must predict.
         judge: a judge, or its name.
         options: of a judge by name.
         name: of the option, for messages.
 
     Raises:
-        ConfigError: options of a judge that is made already, or a judge of variances.
+        ConfigError: no judge, options of one that is made already, or a judge that predicts something else.
         MissingExtraError: what the judge needs is not installed.
     """
-    if judge is None or isinstance(judge, Judge):
-        if options:
-            raise ConfigError(f"{name}_options are of a {name} given by name; leave them out")
-    else:
-        judge = make_judge(judge, **(options or {}))
-    if judge is not None and judge.predicts != "pass-rate":
-        raise ConfigError(f"{name} must predict pass rates, and {type(judge).__name__} predicts a {judge.predicts}")
+    if isinstance(judge, str):
+        judge = make_judge(judge, **{"predicts": predicts, **(options or {})})
+    elif options:
+        raise ConfigError(f"{name}_options are of a {name} given by name; leave them out")
+    if not isinstance(judge, Judge):
+        raise ConfigError(f"{name} must be a rollwise Judge or the name of one, got {judge!r}")
+    if judge.predicts != predicts:
+        said = f"{type(judge).__name__} predicts {_WORDS[judge.predicts]}"
+        raise ConfigError(f"{name} must predict {_WORDS[predicts]}, and {said}")
     return judge

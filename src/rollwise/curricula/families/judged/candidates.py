@@ -9,7 +9,7 @@ from typing import Any, Unpack
 import numpy as np
 
 from rollwise.acquisition import nearness
-from rollwise.curricula.families.judge_holder import TOLD_COLUMNS, JudgeHolder, described
+from rollwise.curricula.families.judged.holder import TOLD_COLUMNS, JudgeHolder, described
 from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
@@ -70,6 +70,10 @@ class Judged(JudgeHolder, Curriculum):
             raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
         self.maker, self.judge_column = judge, judge_column
         self.high = highest(judge.predicts)
+        if self.high == np.inf:
+            raise ConfigError(
+                f"judge must predict pass rates or variances, and {type(judge).__name__} predicts {judge.predicts}"
+            )
         self.candidate_multiplier, self.target, self.explore = candidate_multiplier, target, explore
         if default is None and judge.predicts == "variance":
             default = middle_of(judge.predicts)

@@ -1,0 +1,1 @@
+"""Reading prompts with a policy, without generating anything."""

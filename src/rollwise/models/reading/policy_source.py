@@ -1,0 +1,55 @@
+"""Where a judge that reads a model finds it: in a folder, or live in a trainer."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+from rollwise.models.loading import load_policy
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass
+class PolicySource:
+    """Where the model is; shared by a judge's copies, so that one that is loaded is loaded once.
+
+    Attributes:
+        folder: A folder or hub id.
+        live: The model and tokenizer of a trainer.
+    """
+
+    folder: str | None = None
+    live: tuple[Any, Any] | None = None
+
+    def lent(self, model: Any, tokenizer: Any, *, sharded: bool, reader: str) -> Self:
+        """A source of the live policy; this one, with a warning, if its weights are sharded.
+
+        Args:
+            model: The policy, unwrapped.
+            tokenizer: Its own.
+            sharded: Its weights lie in parts on several devices.
+            reader: Who reads it, for the warning.
+        """
+        if sharded:
+            logger.warning(
+                "the policy's weights are sharded: %s reads a copy of the policy as training began, from %s, not the "
+                "live one",
+                *(reader, self.folder),
+            )
+            return self
+        base = getattr(model, "get_base_model", None)  # of PEFT: the model with its adapters in place
+        return replace(self, live=(model if base is None else base(), tokenizer))
+
+    def load(self, *, dtype: str | None, device: str | None) -> tuple[Any, Any]:
+        """The live model and its tokenizer; else those of the folder, on the accelerator if there is one."""
+        if self.live is not None:
+            return self.live
+        import torch
+
+        model, tokenizer = load_policy(str(self.folder), dtype=dtype)
+        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+        place: Any = device or accelerator or "cpu"
+        loaded: Any = model
+        return loaded.to(place).requires_grad_(False).eval(), tokenizer
