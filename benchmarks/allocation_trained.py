@@ -94,40 +94,52 @@ def choice(path: Path) -> str:
     return "\n".join(lines)
 
 
-def comparisons(values: Values) -> Iterator[tuple[str, str, str]]:
-    """Selection, arm, and the method with the best fixed number, of every comparison that was run."""
-    for selection in SELECTIONS:
-        (best,) = fixed_of(values, selection)
+def best_of(chosen: Path) -> dict[str, str]:
+    """The method with the best fixed number, by the way to choose prompts."""
+    values = read(chosen, PRIMARY)
+    return {
+        s: max(fixed_of(values, s), key=lambda method: statistics.mean(values[method].values())) for s in SELECTIONS
+    }
+
+
+def comparisons(values: Values, bests: dict[str, str]) -> Iterator[tuple[str, str]]:
+    """The method, and the one with the best fixed number, of every comparison that was run."""
+    for selection, best in bests.items():
         for arm in (*ALLOCATORS, *([ALONE] if selection == "uniform" else [])):
             if (method := arm if arm == ALONE else f"{selection}, {arm}") in values:
-                yield selection, method, best
+                yield method, best
 
 
-def result(path: Path) -> str:
+def result(chosen: Path, path: Path) -> str:
     """The primary table, the secondary measures, and the interactions."""
-    values = read(path, PRIMARY)
-    found = list(comparisons(values))
-    primary = [gaps(values, method, best).values() for _, method, best in found]
+    values, bests = read(path, PRIMARY), best_of(chosen)
+    found = list(comparisons(values, bests))
+    primary = [gaps(values, method, best).values() for method, best in found]
     p = [float(paired_p(statistics.mean(own), statistics.stdev(own), len(own))) for own in primary]
     adjusted = holm(np.array(p), COMPARISONS)
-    bests = {selection: fixed_of(values, selection)[0] for selection in SELECTIONS}
-    means = "; ".join(f"`{best}`: {statistics.mean(values[best].values()):.3f}" for best in bests.values())
+    means = "; ".join(f"`{best}` {statistics.mean(values[best].values()):.3f}" for best in bests.values())
     lines = [
         f"The best fixed numbers, mean pass@1 over the budget: {means}. {len(primary[0])} seeds.",
         "",
         "| | mean pass@1 over the budget | p after Holm | |",
         "|---|--:|--:|---|",
     ]
-    for (_, method, best), own, one in zip(found, primary, adjusted, strict=True):
+    for (method, best), own, one in zip(found, primary, adjusted, strict=True):
         lines.append(f"| `{method}`, less `{best}` | {text(own)} | {one:.3f} | {verdict(own, one)} |")
-    lines += ["", f"| secondary | {' | '.join(SECONDARY)} | {STEPS} (the papers' accounting) |", "|---" * 6 + "|---|"]
-    other = {measure: read(path, measure) for measure in (*SECONDARY, STEPS)}
-    for _, method, best in found:
-        cells = [text(gaps(other[measure], method, best).values()) for measure in other]
+    for selection, best in bests.items():
+        for other in fixed_of(values, selection):
+            if other != best:
+                lines.append(
+                    f"| `{other}`, less `{best}` | {text(gaps(values, other, best).values())} | | not tested |"
+                )
+    lines += ["", f"| secondary | {' | '.join(SECONDARY)} | {STEPS} (the papers' accounting) |", "|---" * 6 + "|"]
+    other_measures = {measure: read(path, measure) for measure in (*SECONDARY, STEPS)}
+    for method, best in found:
+        cells = [text(gaps(own, method, best).values()) for own in other_measures.values()]
         lines.append(f"| `{method}` | {' | '.join(cells)} |")
     lines += ["", "| interaction: gain with `recommended` less gain with `uniform` | |", "|---|--:|"]
     for arm in ALLOCATORS:
-        one, two = (gaps(values, f"{selection}, {arm}", bests[selection]) for selection in SELECTIONS)
+        one, two = (gaps(values, f"{selection}, {arm}", best) for selection, best in bests.items())
         lines.append(f"| {arm} | {text([two[seed] - one[seed] for seed in one if seed in two])} |")
     return "\n".join(lines)
 
@@ -140,7 +152,7 @@ def tables(folder: Path = RESULTS) -> str:
         if chosen.exists():
             parts += [f"### {setting}, trained", choice(chosen)]
         if reported.exists():
-            parts.append(result(reported))
+            parts.append(result(chosen, reported))
     return "\n\n".join(parts)
 
 
