@@ -411,3 +411,14 @@ def test_the_tables_of_unequal_groups_are_of_their_runs(monkeypatch: pytest.Monk
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
     tables = importlib.import_module("allocation").tables(RESULTS / "allocation.csv")
     assert tables in (RESULTS / "allocation.md").read_text()
+
+
+def test_the_tables_of_the_methods_of_2026_are_of_their_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    assert importlib.import_module("methods_2026").tables() in (RESULTS / "methods-2026.md").read_text()
+
+
+def test_the_tables_of_trained_unequal_groups_are_of_their_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
+    tables = importlib.import_module("allocation_trained").tables()
+    assert tables in (RESULTS / "allocation.md").read_text()
