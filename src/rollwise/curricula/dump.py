@@ -28,7 +28,7 @@ def learnability(groups: Groups, window: int) -> tuple[float, Groups]:
     """
     count, pay = groups[:, 0], groups[:, 1]
     after = np.cumsum(count[::-1])[::-1] - count  # rollouts later than each group
-    inside = np.clip(window - after, 0.0, count)
+    inside = np.minimum(np.maximum(window - after, 0.0), count)
     return float(inside @ pay / inside.sum()), groups[inside > 0]
 
 

@@ -104,6 +104,7 @@ class GRESO(
         self.explore = {EASY: self.explore_at_first, HARD: self.explore_at_first}
         self.told = {EASY: 0, HARD: 0, 0: 0}  # groups of this step: all solved, without contrast else, all
         self.skipped = 0
+        self.without_turn: int | None = 0  # a prompt that may not have had its turn yet; None: all have
 
     def select(self, k: int) -> Picks:
         kept: list[np.ndarray] = []
@@ -121,13 +122,19 @@ class GRESO(
             skipped.append(slots[:last][~stays[:last]])
             self.release(slots[last:])  # not reached: they are as they were
             missing -= len(enough)
-        passed_over = np.concatenate([*skipped, np.empty(0, dtype=np.int64)])
-        most_kept = np.lexsort((self.ties(passed_over), -self._keep(passed_over)))
-        filler, rest = passed_over[most_kept[:missing]], passed_over[most_kept[missing:]]
+        picks = [Picks.of(slots, self.lane) for slots in kept]
+        if any(map(len, skipped)):
+            picks.append(self._fill(missing, np.concatenate(skipped)))
+        return Picks.join(picks)
+
+    def _fill(self, missing: int, skipped: np.ndarray) -> Picks:
+        """Of the slots skipped (K,) those that are `missing`, the likeliest to be kept first; the others go back."""
+        most_kept = skipped[np.lexsort((self.ties(skipped), -self._keep(skipped)))]
+        filler, rest = most_kept[:missing], most_kept[missing:]
         self.columns["turns"][rest] += 1  # being skipped is a turn
         self.skipped += len(rest)
         self.release(rest)
-        return Picks.join([*(Picks.of(slots, self.lane) for slots in kept), Picks.of(filler, "skipped")])
+        return Picks.of(filler, "skipped")
 
     def _keep(self, slots: np.ndarray) -> np.ndarray:
         return keep_probability(self.columns["run"][slots], self.explore[EASY], self.explore[HARD], self.floor)
@@ -140,11 +147,18 @@ class GRESO(
         self.told[0] += len(judged)
 
     def end_step(self) -> None:
-        if self.columns["turns"].min() > 0:  # the first epoch has no history to skip by
+        if not self._in_first_epoch():  # it has no history to skip by
             for kind, target in ((EASY, self.target / 3.0), (HARD, 2.0 * self.target / 3.0)):
                 share = self.told[kind] / max(1, self.told[0])
                 self.explore[kind] = adjusted(self.explore[kind], share, target, self.step_size)
         self.told = {EASY: 0, HARD: 0, 0: 0}
+
+    def _in_first_epoch(self) -> bool:
+        turns = self.columns["turns"]
+        if self.without_turn is not None and turns[self.without_turn]:
+            first = int(turns.argmin())
+            self.without_turn = None if turns[first] else first
+        return self.without_turn is not None
 
     def own_metrics(self) -> dict[str, float]:
         explore = {"explore_easy": self.explore[EASY], "explore_hard": self.explore[HARD]}

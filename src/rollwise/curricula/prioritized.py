@@ -170,6 +170,8 @@ class PrioritizedReplay(
         return picks
 
     def _longest_untested(self, pool: int, k: int, lane: str) -> Picks:
+        if not k:
+            return Picks.join([])
         slots = self.untested[pool].pop(k)
         return Picks.of(slots, lane, predicted=self.columns["mean"][slots])
 

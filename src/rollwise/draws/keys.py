@@ -6,6 +6,8 @@ pool is laid out, nor on the order in which outcomes come in.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 
 _HALF = np.uint64(32)
@@ -36,6 +38,17 @@ def rank_of_scores(scores: np.ndarray) -> np.ndarray:
 def rank_of_fewest(counts: np.ndarray) -> np.ndarray:
     """uint32 ranks (K,) that put the smallest of `counts` >= 0 first."""
     return (_LOW - np.minimum(counts.astype(np.uint64), _LOW)).astype(np.uint32)
+
+
+def order_of(keys: np.ndarray, ties: Callable[[], np.ndarray]) -> np.ndarray:
+    """Indices (K,) that sort `keys` (K,), the least first; equal ones by `ties()` (K,), called if there are any.
+
+    >>> order_of(np.array([2, 1, 2]), lambda: np.array([5, 9, 3])).tolist()
+    [1, 2, 0]
+    """
+    order = keys.argsort()
+    ranked = keys[order]
+    return order if (ranked[1:] != ranked[:-1]).all() else np.lexsort((ties(), keys))
 
 
 def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
-_BELOW = np.arange(16)
+from rollwise.draws.keys import order_of
+
 _FEW = 16
+_LEVELS = 3
 
 
 class _Tree:
@@ -23,42 +25,76 @@ class _Tree:
         self.size = 1 << self._depth  # leaves; slot i is node size + i
         self._reduce = reduce
         self._reduce_two = reduce_two
-        self._nodes: np.ndarray = np.zeros(2 * self.size, dtype=dtype)
-        self._left, self._right = self._nodes[0::2], self._nodes[1::2]  # views: the children of each node
+        self._array: np.ndarray = np.zeros(2 * self.size, dtype=dtype)
+        self._left, self._right = self._array[0::2], self._array[1::2]  # views: the children of each node
+        self._changed: list[np.ndarray] = []  # leaves that the nodes above them do not know of yet
+        self._n_changed = 0
+
+    @property
+    def _nodes(self) -> np.ndarray:
+        """The nodes, up to date."""
+        if self._changed:
+            self._update()
+        return self._array
 
     def fill(self, values: np.ndarray) -> None:
         """Set every slot at once: `values` (N,), 0 for an absent slot. O(N)."""
-        self._nodes[self.size : self.size + len(values)] = values
-        self._rebuild()
-
-    def _rebuild(self) -> None:
-        for level in range(self._depth - 1, -1, -1):
-            children = self._nodes[2 << level : 4 << level]
-            self._nodes[1 << level : 2 << level] = self._reduce(children[0::2], children[1::2])
+        self._array[self.size : self.size + len(values)] = values
+        self._rebuild(self._depth)
 
     def set(self, slots: np.ndarray, values: np.ndarray | float) -> None:
-        """Set the values of K slots; 0 removes one. O(K log N), or O(N) if that is less."""
-        if len(slots) < 2:
-            if len(slots):
-                self._set_one(int(slots[0]) + self.size, np.ravel(values)[0])
+        """Set the values of K slots; 0 removes one. O(K), and the next look at the tree O(K log N), or O(N) if less.
+
+        What is set several times before that, as a prompt that is taken out and comes back, costs once.
+        """
+        if not len(slots):
             return
-        node = slots + self.size
-        self._nodes[node] = values
-        if len(node) * self._depth > 2 * self.size:
-            self._rebuild()
-            return
+        leaves = slots + self.size
+        self._array[leaves] = values
+        self._changed.append(leaves)
+        self._n_changed += len(leaves)
+        if self._n_changed * self._depth > 2 * self.size:
+            self._rebuild(self._depth)
+
+    def get(self, slots: np.ndarray) -> np.ndarray:
+        """The values of K slots, (K,)."""
+        values: np.ndarray = self._array[slots + self.size]
+        return values
+
+    def _update(self) -> None:
+        leaves = np.sort(np.concatenate(self._changed))
+        leaves = leaves[np.append(True, leaves[1:] != leaves[:-1])]  # each once
+        if len(leaves) > 1:
+            self._update_some(leaves)
+        else:
+            self._update_one(leaves.item())
+        self._known()
+
+    def _known(self) -> None:
+        self._changed, self._n_changed = [], 0
+
+    def _rebuild(self, level: int) -> None:
+        """Make all nodes above a level anew; the leaves are at level `_depth`."""
+        self._known()
+        for above in range(level - 1, -1, -1):
+            children = self._array[2 << above : 4 << above]
+            self._array[1 << above : 2 << above] = self._reduce(children[0::2], children[1::2])
+
+    def _update_some(self, node: np.ndarray) -> None:
+        """Make the nodes above these K leaves anew, and where a level has no more than K nodes, all of it."""
         few = len(node) <= _FEW  # then they often change nothing from some level on
-        for _ in range(self._depth):
+        whole = len(node).bit_length()
+        for _ in range(self._depth - whole):
             node = node >> 1
             now = self._reduce(self._left[node], self._right[node])
-            if few and (now == self._nodes[node]).all():
+            if few and (now == self._array[node]).all():
                 return
-            self._nodes[node] = now
+            self._array[node] = now
+        self._rebuild(min(whole, self._depth))
 
-    def _set_one(self, node: int, value: Any) -> None:
+    def _update_one(self, node: int) -> None:
         """The same for one leaf, without arrays, and no further up than something changes."""
-        nodes, reduce = self._nodes, self._reduce_two
-        nodes[node] = value
+        nodes, reduce = self._array, self._reduce_two
         while node > 1:
             node >>= 1
             now = reduce(nodes.item(2 * node), nodes.item(2 * node + 1))
@@ -71,12 +107,7 @@ class _Tree:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
-        self._left, self._right = self._nodes[0::2], self._nodes[1::2]  # a copy has views of its own
-
-    def get(self, slots: np.ndarray) -> np.ndarray:
-        """The values of K slots, (K,)."""
-        values: np.ndarray = self._nodes[slots + self.size]
-        return values
+        self._left, self._right = self._array[0::2], self._array[1::2]  # a copy has views of its own
 
 
 class MaxTree(_Tree):
@@ -95,26 +126,29 @@ class MaxTree(_Tree):
         """The up to k slots with the greatest keys, greatest first, of those under a node; all are under 1. O(k log N).
 
         Equal keys come in slot order. Going down a level, the k best leaves can only lie below the k nodes with the
-        greatest maxima. Four levels are one step, in which no more than 16k nodes are looked at.
+        greatest maxima. Three levels are one step, in which no more than 8k nodes are looked at; the first step goes
+        down to as many nodes as there may be slots.
         """
         if k == 1:
             return self._top_one(under)
-        if k < 1 or not self._nodes[under]:
+        all_nodes = self._nodes
+        if k < 1 or not all_nodes[under]:
             return np.empty(0, dtype=np.int64)
         nodes = np.full(1, under, dtype=np.int64)
-        keys = self._nodes[nodes]
-        left = self._depth + 1 - under.bit_length()
+        keys = all_nodes[nodes]
+        left, levels = self._depth + 1 - under.bit_length(), max(_LEVELS, k.bit_length())
         while left:
-            levels = min(left, 4)
-            left -= levels
-            nodes = ((nodes << levels)[:, None] + _BELOW[: 1 << levels]).reshape(-1)
-            keys = self._nodes[nodes]
+            levels = min(left, levels)
+            nodes = ((nodes << levels)[:, None] + np.arange(1 << levels)).reshape(-1)
+            keys = all_nodes[nodes]
             if len(nodes) > k:
-                best = np.argpartition(keys, len(nodes) - k)[len(nodes) - k :]
+                best = keys.argpartition(len(nodes) - k)[len(nodes) - k :]
                 nodes, keys = nodes[best], keys[best]
+            left, levels = left - levels, _LEVELS
         some = keys > 0
         nodes, keys = nodes[some], keys[some]
-        return nodes[np.lexsort((nodes, ~keys))] - self.size  # ~ reverses the order of unsigned keys
+        order = order_of(~keys, lambda: nodes)  # ~ reverses the order of unsigned keys
+        return np.asarray(nodes[order] - self.size)
 
     def _top_one(self, node: int) -> np.ndarray:
         nodes = self._nodes
@@ -219,10 +253,10 @@ class SumTree(_Tree):
         """The leaf under each point of [0, total); never one of weight 0, whatever rounding does."""
         if len(points) == 1:
             return self._descend_one(points.item())
-        node = np.ones(len(points), dtype=np.int64)
+        nodes, node = self._nodes, np.ones(len(points), dtype=np.int64)
         for _ in range(self._depth):
-            left = self._nodes[2 * node]
-            right = ((points >= left) & (self._nodes[2 * node + 1] > 0)) | (left == 0)
+            left = nodes[2 * node]
+            right = ((points >= left) & (nodes[2 * node + 1] > 0)) | (left == 0)
             points = np.where(right, points - left, points)
             node = 2 * node + right
         return node - self.size

@@ -19,6 +19,7 @@ import numpy as np
 from rollwise.errors import ConfigError
 from rollwise.estimators.belief import Belief
 from rollwise.options import Positive
+from rollwise.tickets.evidence import by_size
 
 _MANY = 65_536  # From this many prompts on, draws of uniform beliefs are made apart
 
@@ -63,6 +64,7 @@ class Conjugate(Belief):
         self.parameters: list[np.ndarray] = [columns[name] for name in self.names]
         self.told: list[np.ndarray] = [columns[f"told_{name}"] for name in self.names]
         self.priors: list[float | np.ndarray] = list(self.prior)
+        self._added: list[np.ndarray] | None = None  # slots added to since the last `settle`; None: not known
 
     def begin_with(self, priors: Sequence[np.ndarray], slots: np.ndarray | slice = slice(None)) -> None:
         """A prior for each prompt, P arrays (N,), from now on; the beliefs of `slots` are their priors alone."""
@@ -85,13 +87,18 @@ class Conjugate(Belief):
     def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
         for told, statistic in zip(self.told, self.statistics(scores), strict=True):
             told[slots] += statistic
+        if self._added is not None:
+            self._added.append(slots)
 
     def heard(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Prompts with outcomes since the last `settle`: slots (B,), rollout counts (B,), mean scores (B,)."""
-        everyone = self.size(self.told)
-        slots = np.flatnonzero(everyone != 0.0)
+        if self._added is None:
+            slots = np.arange(len(self.told[0]))
+        else:
+            slots = np.unique(np.concatenate([np.empty(0, dtype=np.int64), *self._added]))
+        slots = slots[self.size([t[slots] for t in self.told]) != 0.0]
         told = [t[slots] for t in self.told]
-        return slots, everyone[slots], self.mean_of(told, empty=0.0)
+        return slots, self.size(told), self.mean_of(told, empty=0.0)
 
     def updated(
         self, *, forgetting: float, implicit_weight: float, implied: np.ndarray | None, n: float, told_only: bool
@@ -131,6 +138,7 @@ class Conjugate(Belief):
         for old, new, told in zip(self.parameters, parameters, self.told, strict=True):
             old[:] = new
             told[:] = 0.0
+        self._added = []
 
     def learn(self, slots: np.ndarray, *, forgetting: float, told_only: bool) -> None:
         """`updated` without implicit evidence, and `settle`, in place.
@@ -149,6 +157,7 @@ class Conjugate(Belief):
                 parameter *= 1.0 - forgetting
                 parameter += forgetting * prior
             parameter[slots], told[slots] = moved, 0.0
+        self._added = []
 
     def forget_and_learn(self, forgetting: float) -> None:
         """Equations 1 and 2 without implicit evidence."""
@@ -229,8 +238,9 @@ class BetaBelief(Conjugate):
 
 def count_and_sum(scores: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
     """Length and sum of each group, (M,) each."""
-    count = np.array([len(s) for s in scores], dtype=np.float64)
-    total = np.array([float(s.sum()) for s in scores], dtype=np.float64)
+    count, total = np.empty(len(scores)), np.empty(len(scores))
+    for rows, of_size in by_size(scores):
+        count[rows], total[rows] = of_size.shape[1], of_size.sum(axis=1)
     return count, total
 
 

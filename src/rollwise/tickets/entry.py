@@ -11,7 +11,7 @@ from rollwise.tickets.ticket import Ticket
 SAVED = tuple(field.name for field in fields(Ticket) if field.name != "prompt")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Entry:
     """A ticket in the book.
 

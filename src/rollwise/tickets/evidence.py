@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator, Sequence, Sized
+from dataclasses import dataclass, fields
+from functools import cached_property
 from itertools import accumulate
 
 import numpy as np
@@ -14,7 +15,7 @@ MIXED_TOLERANCE = 1e-6
 """Scores of a group that differ by no more than this are all equal: such a group has no advantage."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Evidence:
     """M groups, in the order in which their tickets were issued; scores are rewards mapped to [0, 1].
 
@@ -81,7 +82,7 @@ class Evidence:
             count=[len(s) for s in scores],
             scores=np.concatenate([np.empty(0), *scores]),
             solved=np.concatenate([np.empty(0), *solved]),
-            advantages=advantages,
+            advantages=flat_advantages(advantages, scores),
             failed=failed,
             step=step,
             late=late,
@@ -98,71 +99,69 @@ class Evidence:
         count: Sequence[int],
         scores: np.ndarray,
         solved: np.ndarray,
-        advantages: Sequence[np.ndarray | None],
         failed: Sequence[int],
         step: Sequence[int],
         late: Sequence[bool],
         probe: Sequence[bool],
+        advantages: np.ndarray | None = None,
         labels: Sequence[tuple[str, ...] | None] | None = None,
         known: Sequence[bool] | None = None,
         at_random: Sequence[bool] | None = None,
     ) -> Evidence:
-        """The same with `scores` and `solved` of all groups one after another, (sum of `count`,)."""
-        reduce = _Groups(sizes := np.array(count, dtype=np.int64))
-        mean = reduce.means(scores)
-        told = np.array([a is not None for a in advantages], dtype=bool)
+        """The same with `scores`, `solved` and `advantages` of all groups one after another, (sum of `count`,).
+
+        `advantages` are NaN for a group that was told without, and None where none were told.
+        """
+        groups = _Groups(sizes := np.array(count, dtype=np.int64))
+        mean, each = groups.means(scores), _flags(known, len(sizes), default=True)
+        if not each.all():
+            scores, solved = (np.where(np.repeat(each, sizes), flat, np.nan) for flat in (scores, solved))
         absolute = np.abs(scores - np.repeat(mean, sizes))
-        if told.any():
-            absolute[np.repeat(told, sizes)] = np.abs(np.concatenate([a for a in advantages if a is not None]))
-        whole = cls(
+        if advantages is not None:
+            absolute = np.where(np.isnan(advantages), absolute, np.abs(advantages))
+        return cls(
             slots=np.array(slots, dtype=np.int64),
             count=sizes,
             failed=np.array(failed, dtype=np.int64),
             mean=mean,
-            square=reduce.means(scores * scores),
-            solved=reduce.means(solved.astype(np.float64)),
-            mixed=reduce(np.maximum, scores) - reduce(np.minimum, scores) > MIXED_TOLERANCE,  # not so where NaN
-            abs_advantage=reduce.means(absolute),
+            square=groups.means(scores * scores),
+            solved=groups.means(solved.astype(np.float64)),
+            mixed=groups(np.maximum, scores) - groups(np.minimum, scores) > MIXED_TOLERANCE,  # not so where NaN
+            abs_advantage=groups.means(absolute),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
             scores=tuple(scores[end - k : end] for end, k in zip(accumulate(count), count, strict=True)),
             labels=(None,) * len(sizes) if labels is None else tuple(labels),
-            known=np.ones(len(sizes), dtype=bool) if known is None else np.array(known, dtype=bool),
-            at_random=np.zeros(len(sizes), bool) if at_random is None else np.array(at_random, dtype=bool),
-        )
-        return whole if whole.known.all() else whole._with_unknown(told)
-
-    def _with_unknown(self, told: np.ndarray) -> Evidence:
-        """The same without what is not known; `told` (M,) says where advantages were given."""
-        nan = np.float64(np.nan)
-        return replace(
-            self,
-            square=np.where(self.known, self.square, nan),
-            solved=np.where(self.known, self.solved, nan),
-            abs_advantage=np.where(self.known | told, self.abs_advantage, nan),
-            scores=tuple(s if k else np.full(len(s), nan) for s, k in zip(self.scores, self.known, strict=True)),
+            known=each,
+            at_random=_flags(at_random, len(sizes), default=False),
         )
 
     def __len__(self) -> int:
         return len(self.slots)
 
-    @property
+    @cached_property
+    def prompts(self) -> np.ndarray:
+        """The distinct slots, sorted, (P,)."""
+        slots = np.sort(self.slots)
+        return slots if (slots[1:] > slots[:-1]).all() else np.unique(slots)
+
+    @cached_property
     def judged(self) -> np.ndarray:
         """(M,) bool, whether any rollout has a reward; such a group is mixed, all good, all bad or unknown."""
         return np.asarray(self.count > 0)
 
-    @property
+    @cached_property
     def all_good(self) -> np.ndarray:
         """(M,) bool, whether the group has no contrast because all is solved."""
         return np.asarray(self.judged & ~self.mixed & (self.solved >= 1.0))
 
-    @property
+    @cached_property
     def all_bad(self) -> np.ndarray:
         """(M,) bool, whether the group has no contrast though not all is solved."""
         return np.asarray(self.judged & self.known & ~self.mixed & ~self.all_good)
 
-    @property
+    @cached_property
     def unknown(self) -> np.ndarray:
         """(M,) bool, whether the group was told by a mean that does not say if it has contrast."""
         return np.asarray(self.judged & ~self.known)
@@ -170,6 +169,8 @@ class Evidence:
     @property
     def filled_scores(self) -> list[np.ndarray]:
         """`scores`, with the mean in place of each score of an unknown group: right for sums, not for squares."""
+        if self.known.all():
+            return list(self.scores)
         groups = zip(self.scores, self.mean, self.known, strict=True)
         return [scores if known else np.full(len(scores), mean) for scores, mean, known in groups]
 
@@ -181,7 +182,7 @@ class Evidence:
                 "a mean alone: tell Outcome(ticket_id, rewards=[...])"
             )
 
-    @property
+    @cached_property
     def variance(self) -> np.ndarray:
         """(M,) variance of the scores; NaN where count is 0 or the group is unknown."""
         return np.asarray(np.maximum(self.square - self.mean**2, 0.0))
@@ -221,7 +222,7 @@ class Evidence:
 
         Only late tickets make a second round: a prompt's expired ticket and its present one told together.
         """
-        if len(self) < 2 or len(np.unique(self.slots)) == len(self):
+        if len(self.prompts) == len(self):
             yield self
             return
         times: dict[int, int] = {}
@@ -231,6 +232,30 @@ class Evidence:
             times[slot] = int(turn[row]) + 1
         for t in range(int(turn.max()) + 1):
             yield self.where(turn == t)
+
+
+def by_size(groups: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """Those of M groups of numbers that have the same size K, for each K: their rows (R,), and the numbers (R, K).
+
+    >>> [numbers.tolist() for _, numbers in by_size([np.array([1, 0]), np.array([0, 0])])]
+    [[[1, 0], [0, 0]]]
+    """
+    sizes = list(map(len, groups))
+    for size in sorted(set(sizes)):
+        rows = [row for row, own in enumerate(sizes) if own == size]
+        yield np.array(rows), np.concatenate([groups[row] for row in rows]).reshape(len(rows), size)
+
+
+def flat_advantages(advantages: Sequence[np.ndarray | None], groups: Sequence[Sized]) -> np.ndarray | None:
+    """Those of M groups one after another, NaN for a group without; None where none have any."""
+    if all(own is None for own in advantages):
+        return None
+    parts = zip(advantages, groups, strict=True)
+    return np.concatenate([np.full(len(group), np.nan) if own is None else own for own, group in parts])
+
+
+def _flags(given: Sequence[bool] | None, n: int, *, default: bool) -> np.ndarray:
+    return np.full(n, default) if given is None else np.array(given, dtype=bool)
 
 
 class _Groups:

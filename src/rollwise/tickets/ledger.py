@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import fields, replace
+from itertools import repeat
 from typing import Any
 
 import numpy as np
@@ -16,14 +17,14 @@ from rollwise.tickets.entry import Entry, pack, unpack
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, shown
 from rollwise.tickets.plain import read_plain
-from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, parse
-from rollwise.tickets.told import Learner, Refused, Told, read_outcome
+from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, make_tickets, parse
+from rollwise.tickets.told import Checked, Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536
 """How many expired tickets are remembered, so that late evidence can still be taken."""
 
-Checked = dict[str, tuple[Entry, Told]]
-"""Ticket id -> its entry, and what it was told."""
+Rows = dict[str, tuple[Entry, Outcome, Told]]
+"""Ticket id -> its entry, its outcome, and what this says."""
 
 
 class Ledger:
@@ -80,24 +81,28 @@ class Ledger:
         purpose: Purpose = "train",
     ) -> list[Ticket]:
         """Open a ticket for each of the K slots; NaN in `predicted`, `propensity`, `variance` (K,) stands for None."""
-        tickets = []
-        numbers = (array.tolist() for array in (predicted, propensity, variance))
-        rows = zip(self.incarnations.issue(len(slots)), slots.tolist(), lanes, n_rollouts, *numbers, strict=True)
-        for (number, id_), slot, lane, wanted, belief, chance, spread in rows:
-            ticket = Ticket(
-                id=id_,
-                prompt_id=self._pool.ids[slot],
-                prompt=self._pool.prompts[slot],
-                lane=lane,
-                step=step,
-                n_rollouts=wanted,
-                predicted=None if belief != belief else belief,
-                propensity=None if chance != chance else chance,
-                purpose=purpose,
-                predicted_variance=None if spread != spread else spread,
-            )
-            self._open[id_] = self._open_of[slot] = Entry(slot, number, clock, ticket)
-            tickets.append(ticket)
+        lengths = set(map(len, (slots, lanes, predicted, propensity, n_rollouts, variance)))
+        if len(lengths) > 1:
+            raise ValueError(f"the columns of the tickets have different lengths: {sorted(lengths)}")
+        rows = slots.tolist()
+        issued = self.incarnations.issue(len(rows))
+        ids = [id_ for _, id_ in issued]
+        tickets = make_tickets(
+            len(rows),
+            id=ids,
+            prompt_id=map(self._pool.ids.__getitem__, rows),
+            prompt=map(self._pool.prompts.__getitem__, rows),
+            lane=lanes,
+            step=repeat(step),
+            n_rollouts=n_rollouts,
+            predicted=_with_none(predicted),
+            propensity=_with_none(propensity),
+            purpose=repeat(purpose),
+            predicted_variance=_with_none(variance),
+        )
+        entries = list(map(Entry, rows, [number for number, _ in issued], repeat(clock), tickets))
+        self._open.update(zip(ids, entries, strict=True))
+        self._open_of.update(zip(rows, entries, strict=True))
         self.open[slots] = True
         return tickets
 
@@ -139,76 +144,83 @@ class Ledger:
             TicketError: a ticket is unknown, of another incarnation, told already, or named twice.
             RewardError: see `read_outcome`.
         """
-        rows = list(_rows(outcomes))
-        checked = self._check_plain(rows, learner)
-        if checked is None:
-            checked = {}
-            for outcome in rows:
-                self._check_one(outcome, learner, checked)
-        return checked
+        listed = list(_rows(outcomes))
+        checked = self._check_plain(listed, learner)
+        if checked is not None:
+            return checked
+        rows: Rows = {}
+        for outcome in listed:
+            self._check_one(outcome, learner, rows)
+        return Checked.of(rows.values())
 
     def sift(self, outcomes: Iterable[Outcome], learner: Learner) -> tuple[Checked, list[Refused]]:
         """The valid outcomes, and the others with their reasons; nothing changes."""
-        rows = list(_rows(outcomes))
-        if (plain := self._check_plain(rows, learner)) is not None:
+        listed = list(_rows(outcomes))
+        if (plain := self._check_plain(listed, learner)) is not None:
             return plain, []
-        checked: Checked = {}
+        rows: Rows = {}
         refused: list[Refused] = []
-        for outcome in rows:
+        for outcome in listed:
             id_ = getattr(outcome, "ticket_id", None)
             try:
-                self._check_one(outcome, learner, checked)
+                self._check_one(outcome, learner, rows)
             except RewardError as error:
                 refused.append(Refused(outcome, "invalid", str(error)))
             except TicketError as error:
-                twice = isinstance(id_, str) and id_ in checked
+                twice = isinstance(id_, str) and id_ in rows
                 status = self.status(id_) if isinstance(outcome, Outcome) else "invalid"
                 refused.append(Refused(outcome, "told" if twice else status, str(error)))
-        return checked, refused
+        return Checked.of(rows.values()), refused
 
     def _check_plain(self, outcomes: list[Any], learner: Learner) -> Checked | None:
         """All of them at once; None where one is wrong, or of another form than `read_plain` takes."""
-        if not all(type(outcome) is Outcome and type(outcome.ticket_id) is str for outcome in outcomes):
+        if set(map(type, outcomes)) != {Outcome}:
             return None
         ids = [outcome.ticket_id for outcome in outcomes]
-        entries = [self._open.get(id_) or self._expired.get(id_) for id_ in ids]
-        known = [entry for entry in entries if entry is not None]
-        if len(known) < len(ids) or len(set(ids)) < len(ids):
+        if set(map(type, ids)) != {str} or len(set(ids)) < len(ids):
             return None
-        told = read_plain(outcomes, [entry.ticket for entry in known], learner.spec)
-        return None if told is None else dict(zip(ids, zip(known, told, strict=True), strict=True))
+        entries = [entry for id_ in ids if (entry := self._open.get(id_) or self._expired.get(id_))]
+        if len(entries) < len(ids):
+            return None
+        numbers = [entry.number for entry in entries]
+        if numbers != sorted(numbers):
+            order = sorted(range(len(numbers)), key=numbers.__getitem__)
+            entries, outcomes = [entries[i] for i in order], [outcomes[i] for i in order]
+        return read_plain(entries, outcomes, learner.spec)
 
-    def _check_one(self, outcome: Any, learner: Learner, checked: Checked) -> None:
+    def _check_one(self, outcome: Any, learner: Learner, rows: Rows) -> None:
         if not isinstance(outcome, Outcome):
             raise TicketError(f"tell takes Outcome objects, got {type(outcome).__name__}: {shown(outcome)}")
         entry = self._find(outcome.ticket_id)
-        if outcome.ticket_id in checked:
+        if outcome.ticket_id in rows:
             raise TicketError(f"ticket {outcome.ticket_id!r} is named twice in one tell")
-        checked[outcome.ticket_id] = entry, read_outcome(outcome, entry.ticket, learner)
+        rows[outcome.ticket_id] = entry, outcome, read_outcome(outcome, entry.ticket, learner)
 
     def close(self, checked: Checked, learner: Learner) -> Evidence:
         """Take checked outcomes off the book and return what they say, in the order their tickets were issued."""
-        rows = sorted(checked.values(), key=lambda row: row[0].number)
-        spec = learner.spec
-        rewards = np.concatenate([np.empty(0), *(told.rewards for _, told in rows)])
+        slots = [entry.slot for entry in checked.entries]
+        tickets = [entry.ticket for entry in checked.entries]
+        late = [ticket.id in self._expired for ticket in tickets]
         evidence = Evidence.from_flat(
-            slots=[entry.slot for entry, _ in rows],
-            count=[len(told.rewards) for _, told in rows],
-            scores=spec.scores(rewards),
-            solved=rewards >= spec.threshold,
-            advantages=[told.advantages for _, told in rows],
-            failed=[told.outcome.failed for _, told in rows],
-            step=[entry.ticket.step if told.outcome.step is None else told.outcome.step for entry, told in rows],
-            late=[entry.ticket.id in self._expired for entry, _ in rows],
-            probe=[entry.ticket.purpose != "train" for entry, _ in rows],
-            labels=[told.labels for _, told in rows],
-            known=[told.known for _, told in rows],
-            at_random=[entry.ticket.lane in RANDOM_LANES for entry, _ in rows],
+            slots=slots,
+            count=checked.count,
+            scores=learner.spec.scores(checked.rewards),
+            solved=checked.rewards >= learner.spec.threshold,
+            failed=checked.failed,
+            step=checked.step,
+            late=late,
+            probe=[ticket.purpose != "train" for ticket in tickets],
+            advantages=checked.advantages,
+            labels=checked.labels,
+            known=checked.known,
+            at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
         )
-        for entry, _ in rows:
-            if self._expired.pop(entry.ticket.id, None) is None:
-                del self._open[entry.ticket.id], self._open_of[entry.slot]
-                self.open[entry.slot] = False
+        for ticket, slot, expired in zip(tickets, slots, late, strict=True):
+            if expired:
+                del self._expired[ticket.id]
+            else:
+                del self._open[ticket.id], self._open_of[slot]
+        self.open[evidence.slots[~evidence.late]] = False
         return evidence
 
     def _find(self, ticket_id: Any) -> Entry:
@@ -267,6 +279,10 @@ class Ledger:
     def _whole(self, entry: Entry) -> Ticket:
         """Its ticket with the prompt: a load reads none, as there may be very many on disk."""
         return replace(entry.ticket, prompt=self._pool.prompts[entry.slot])
+
+
+def _with_none(numbers: np.ndarray) -> list[float | None]:
+    return [None if number != number else number for number in numbers.tolist()]
 
 
 def _rows(outcomes: Any) -> Iterable[Any]:

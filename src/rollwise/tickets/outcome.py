@@ -27,7 +27,7 @@ LearnsFrom = Literal["means", "advantages", "rewards"]
 """What a method needs of a group: the mean reward, the mean |advantage|, or each rollout's reward."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: a frozen one takes three times as long to make
 class Outcome:
     """The rewards of one ticket's rollouts, or their mean.
 

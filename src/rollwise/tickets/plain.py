@@ -3,51 +3,51 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import accumulate, chain
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from rollwise.tickets.entry import Entry
 from rollwise.tickets.outcome import LARGEST_ADVANTAGE, MOST, Outcome, RewardSpec
-from rollwise.tickets.ticket import Ticket
-from rollwise.tickets.told import Told
+from rollwise.tickets.told import Checked
 
 _NUMBERS = frozenset({bool, int, float, np.bool_, np.float32, np.float64, np.int32, np.int64})
 
 
-def read_plain(outcomes: Sequence[Outcome], tickets: Sequence[Ticket], spec: RewardSpec) -> list[Told] | None:
-    """The same as `read_outcome` of each of M outcomes, or None: then one is wrong, or of another form."""
-    if not all(map(_is_plain, outcomes)):
+def read_plain(entries: Sequence[Entry], outcomes: Sequence[Outcome], spec: RewardSpec) -> Checked | None:
+    """M outcomes of these tickets, or None: then `read_outcome` says of each if it is right, or which one is wrong."""
+    if any(o.mean is not None or o.count is not None or o.labels is not None for o in outcomes):
         return None
-    rewards = _flat([outcome.rewards for outcome in outcomes])
-    if rewards is None:
+    failed, steps = [o.failed for o in outcomes], [o.step for o in outcomes]
+    rewards = _flat([o.rewards for o in outcomes])
+    if rewards is None or not _whole(failed) or not _whole([step for step in steps if step is not None]):
         return None
-    flat, sizes = rewards
+    flat, count = rewards
     if flat.size and not (flat.min() >= spec.low - spec.slack and flat.max() <= spec.high + spec.slack):  # or NaN
         return None
-    for outcome, ticket, k in zip(outcomes, tickets, sizes, strict=True):
-        if ticket.n_rollouts is not None and k + outcome.failed > ticket.n_rollouts:
+    tickets = [entry.ticket for entry in entries]
+    asked = [ticket.n_rollouts for ticket in tickets]
+    if any(n is not None and k + lost > n for n, k, lost in zip(asked, count, failed, strict=True)):
+        return None
+    advantages = None
+    if any(o.advantages is not None for o in outcomes):
+        told = _flat([o.advantages for o in outcomes])
+        if told is None or told[1] != count or not (np.abs(told[0]) <= LARGEST_ADVANTAGE).all():
             return None
-    parts = _parts(np.minimum(np.maximum(flat, spec.low), spec.high), sizes)
-    advantages: Sequence[np.ndarray | None] = [None] * len(parts)
-    if any(outcome.advantages is not None for outcome in outcomes):
-        told = _flat([outcome.advantages for outcome in outcomes])
-        if told is None or told[1] != sizes or not (np.abs(told[0]) <= LARGEST_ADVANTAGE).all():
-            return None
-        advantages = _parts(told[0], sizes)
-    rows = zip(outcomes, parts, advantages, strict=True)
-    return [Told(outcome, group, True, told_of, None) for outcome, group, told_of in rows]
-
-
-def _is_plain(outcome: Outcome) -> bool:
-    return (
-        outcome.mean is None
-        and outcome.count is None
-        and outcome.labels is None
-        and type(outcome.failed) is int
-        and 0 <= outcome.failed <= MOST
-        and (outcome.step is None or (type(outcome.step) is int and 0 <= outcome.step <= MOST))
+        advantages = told[0]
+    return Checked(
+        entries=entries,
+        count=count,
+        rewards=np.minimum(np.maximum(flat, spec.low), spec.high),
+        failed=failed,
+        step=[ticket.step if step is None else step for ticket, step in zip(tickets, steps, strict=True)],
+        advantages=advantages,
     )
+
+
+def _whole(values: list[Any]) -> bool:
+    return not values or (set(map(type, values)) == {int} and min(values) >= 0 and max(values) <= MOST)
 
 
 def _flat(rows: list[Any]) -> tuple[np.ndarray, list[int]] | None:
@@ -60,10 +60,12 @@ def _flat(rows: list[Any]) -> tuple[np.ndarray, list[int]] | None:
             return np.array(list(chain.from_iterable(rows)), dtype=np.float64), list(map(len, rows))
         except OverflowError:  # an int of hundreds of digits
             return None
-    if kinds == {np.ndarray} and all(a.ndim == 1 and a.dtype.kind in "biuf" and a.itemsize <= 8 for a in rows):
-        return np.concatenate(rows, dtype=np.float64), list(map(len, rows))
-    return None
-
-
-def _parts(flat: np.ndarray, sizes: list[int]) -> list[np.ndarray]:
-    return [flat[end - k : end] for end, k in zip(accumulate(sizes), sizes, strict=True)]
+    if kinds != {np.ndarray}:
+        return None
+    try:
+        flat = np.concatenate(rows)
+    except (TypeError, ValueError):  # of types or dimensions that don't go together
+        return None
+    if flat.ndim != 1 or flat.dtype.kind not in "biuf" or flat.itemsize > 8:
+        return None
+    return flat.astype(np.float64), list(map(len, rows))

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
 from rollwise.errors import RewardError
-from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.entry import Entry
+from rollwise.tickets.evidence import Evidence, flat_advantages
 from rollwise.tickets.outcome import LARGEST_ADVANTAGE, MOST, LearnsFrom, Outcome, RewardSpec, read_numbers, shown
 from rollwise.tickets.ticket import Ticket, TicketStatus
 
@@ -34,8 +35,7 @@ class Learner:
     learns_from: LearnsFrom
 
 
-@dataclass(frozen=True, slots=True)
-class Told:
+class Told(NamedTuple):
     """A checked outcome.
 
     Attributes:
@@ -45,11 +45,59 @@ class Told:
         labels: k texts, None without.
     """
 
-    outcome: Outcome
     rewards: np.ndarray
     known: bool
     advantages: np.ndarray | None
     labels: tuple[str, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Checked:
+    """M valid outcomes of different tickets, in the order in which these were issued; iterates over the tickets' ids.
+
+    Attributes:
+        entries: M tickets in the book.
+        count: M numbers of rewards.
+        rewards: (sum of `count`,) those of all groups, one after another, clipped to the range; where they are not
+            known, the mean as many times.
+        failed: M numbers of rollouts without a reward.
+        step: M steps of the policies that generated them.
+        advantages: (sum of `count`,) NaN for those of a group without; None where no group has any.
+        known: M times whether each rollout's reward is known; None: of all.
+        labels: M times k texts, or None for a group without; None where no group has any.
+    """
+
+    entries: Sequence[Entry]
+    count: Sequence[int]
+    rewards: np.ndarray
+    failed: Sequence[int]
+    step: Sequence[int]
+    advantages: np.ndarray | None = None
+    known: Sequence[bool] | None = None
+    labels: Sequence[tuple[str, ...] | None] | None = None
+
+    @classmethod
+    def of(cls, rows: Iterable[tuple[Entry, Outcome, Told]]) -> Checked:
+        """Outcomes that were read one by one, of different tickets."""
+        rows = sorted(rows, key=lambda row: row[0].number)
+        told = [row[2] for row in rows]
+        rewards = [one.rewards for one in told]
+        return cls(
+            entries=[entry for entry, _, _ in rows],
+            count=list(map(len, rewards)),
+            rewards=np.concatenate([np.empty(0), *rewards]),
+            failed=[outcome.failed for _, outcome, _ in rows],
+            step=[entry.ticket.step if outcome.step is None else outcome.step for entry, outcome, _ in rows],
+            advantages=flat_advantages([one.advantages for one in told], rewards),
+            known=[one.known for one in told],
+            labels=[one.labels for one in told],
+        )
+
+    def __len__(self) -> int:
+        return len(self.entries)
+
+    def __iter__(self) -> Iterator[str]:
+        return (entry.ticket.id for entry in self.entries)
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +148,7 @@ def read_outcome(outcome: Outcome, ticket: Ticket, learner: Learner) -> Told:
             f"rewards unknown, but {learner.name} learns from each rollout's reward: tell Outcome(id, rewards=[...])"
             + (", or its advantages" if learner.learns_from == "advantages" else "")
         )
-    return Told(outcome, rewards, known, advantages, labels)
+    return Told(rewards, known, advantages, labels)
 
 
 def _rewards_of_mean(outcome: Outcome, ticket: Ticket, spec: RewardSpec) -> tuple[np.ndarray, bool]:

@@ -100,6 +100,20 @@ def test_nearest_keys_hold_ties_across_the_window() -> None:
     assert sorted(keys.leading(2, can).tolist()) == [0, 7]
 
 
+@pytest.mark.parametrize("least", [0, 30, 3000])
+def test_of_very_many_equal_keys_only_the_likely_ones_are_looked_at(least: int) -> None:
+    rng = np.random.default_rng(0)
+    keys, can = np.full(50_000, 5), rng.random(50_000) < 0.9
+    keys[rng.permutation(50_000)[:least]] = 3
+    numbers = rng.integers(0, 2**32, 50_000, dtype=np.uint32)
+    best = [slot for slot in np.lexsort((numbers, keys)).tolist() if can[slot]][:100]
+    found = RoundKeys(keys).leading(100, can, lambda slots: numbers[slots])
+    assert set(best) <= set(found.tolist()) <= set(np.flatnonzero(can).tolist())
+    assert len(found) < 1000 + least
+    same = RoundKeys(keys).leading(100, can, lambda slots: np.full(50_000, 2**32 - 1, dtype=np.uint32))
+    assert set(best) <= set(same.tolist())  # no number is small: all are looked at
+
+
 def test_the_kth_least_and_a_key_that_reaches() -> None:
     rng = np.random.default_rng(0)
     for keys in (rng.random(7000), rng.integers(0, 3, 7000), np.zeros(7000), np.sort(rng.random(7000))):
@@ -152,9 +166,11 @@ def test_draws_of_all_arms_at_once_are_those_arm_by_arm(arms: int) -> None:
     for k in (1, 2, 3):
         named = np.arange(arms)[:: 4 - k]
         counts = np.full(len(named), k)
-        found = one.draw_each(rng, named, counts)
+        slots, chances, given = one.draw_each(rng, named, counts)
         expected = [two.draw(other, arm, k) for arm in named.tolist()]
-        for mine, its in zip(found, expected, strict=True):
+        assert given.tolist() == [len(own) for own, _ in expected]
+        ends = np.cumsum(given)[:-1]
+        for *mine, its in zip(np.split(slots, ends), np.split(chances, ends), expected, strict=True):
             assert [part.tolist() for part in mine] == [part.tolist() for part in its]
         assert rng.random() == other.random()
         assert one.left.tolist() == two.left.tolist()

@@ -13,7 +13,7 @@ from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.saving import rows_by_name
 from rollwise.errors import ConfigError
-from rollwise.tickets.evidence import Evidence
+from rollwise.tickets.evidence import Evidence, by_size
 
 ARMS_SHOWN = 50
 """How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""
@@ -114,13 +114,12 @@ def absolute_advantage(scores: np.ndarray, *, normalised: bool) -> float:
 
 def _absolute_advantages(scores: Sequence[np.ndarray], normalised: bool) -> np.ndarray:
     """The same of M groups, (M,)."""
-    sizes, pay = np.array([len(s) for s in scores]), np.empty(len(scores))
-    for size in np.unique(sizes).tolist():
-        rows = np.flatnonzero(sizes == size)
-        group = np.stack([scores[row] for row in rows.tolist()])
-        mean_size = np.abs(group - group.mean(axis=1, keepdims=True)).mean(axis=1)
-        std = group.std(axis=1)
-        pay[rows] = mean_size / np.where(std > 0, std, 1.0) if normalised else mean_size
+    pay = np.empty(len(scores))
+    for rows, group in by_size(scores):
+        pay[rows] = np.abs(group - group.mean(axis=1, keepdims=True)).mean(axis=1)
+        if normalised:
+            std = group.std(axis=1)
+            pay[rows] /= np.where(std > 0, std, 1.0)
     return pay
 
 
@@ -214,14 +213,16 @@ class ArmBandit(Curriculum):
         while k > 0:
             arms, chances = self.choose(k, members.left, flying)
             order = np.argsort(arms, kind="stable")
-            named, starts, counts = np.unique(arms[order], return_index=True, return_counts=True)
-            drawn = members.draw_each(self.rng["prompt"], named, counts)
-            rows = zip(named.tolist(), np.split(chances[order], starts[1:]), drawn, strict=True)
-            for arm, its, (slots, within) in rows:
-                propensity = its[: len(slots)] * within
-                parts.append(Picks.of(slots, f"{self.lane}:{self.arms[arm]}", propensity=propensity))
-                flying[arm] += len(slots)
-                k -= len(slots)
+            wanted = np.bincount(arms)
+            named = np.flatnonzero(wanted)
+            wanted = wanted[named]
+            slots, within, given = members.draw_each(self.rng["prompt"], named, wanted)
+            turn = np.arange(len(arms)) - np.repeat(np.cumsum(wanted) - wanted, wanted)  # each one's within its arm
+            its = chances[order][turn < np.repeat(given, wanted)]
+            lanes = [f"{self.lane}:{self.arms[arm]}" for arm in np.repeat(named, given).tolist()]
+            parts.append(replace(Picks.of(slots, "", propensity=its * within), lanes=lanes))
+            flying[named] += given
+            k -= len(slots)
         return Picks.join(parts)
 
     def hold(self, slots: np.ndarray) -> None:

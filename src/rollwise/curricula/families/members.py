@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-_BLOCK = 1024
+_BLOCK = 64
 
 
 class ArmMembers:
@@ -66,20 +66,34 @@ class ArmMembers:
 
     def draw_each(
         self, rng: np.random.Generator, arms: np.ndarray, counts: np.ndarray
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        """What `draw` gives for A distinct arms and counts, one after another; at once where no slot comes twice."""
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """What `draw` gives for A distinct arms and counts, one after another; at once where no slot comes twice.
+
+        Returns:
+            slots: (K,).
+            chances: (K,).
+            given: (A,) how many of them are each arm's.
+        """
         left, state = self.left[arms], rng.bit_generator.state
         if (counts <= left).all():
             arm = np.repeat(np.arange(len(arms)), counts)
             ranks = np.minimum((rng.random(len(arm)) * left[arm]).astype(np.int64), left[arm] - 1)
             places = self._find((np.cumsum(self.left) - self.left)[arms][arm] + ranks)
-            if len(np.unique(places)) == len(places):
+            if len(set(places.tolist())) == len(places):
                 slots = self._slot_at[places]
                 self.set(slots, False)
-                parts = np.split(slots, np.cumsum(counts)[:-1])
-                return [(own, 1.0 / (n - np.arange(len(own)))) for own, n in zip(parts, left.tolist(), strict=True)]
+                before = np.arange(len(slots)) - np.repeat(np.cumsum(counts) - counts, counts)
+                return slots, 1.0 / (left[arm] - before), counts
             rng.bit_generator.state = state
-        return [self.draw(rng, arm, k) for arm, k in zip(arms.tolist(), counts.tolist(), strict=True)]
+        return self.draw_in_turn(rng, arms, counts)
+
+    def draw_in_turn(
+        self, rng: np.random.Generator, arms: np.ndarray, counts: np.ndarray
+    ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The same, arm by arm."""
+        drawn = [self.draw(rng, arm, k) for arm, k in zip(arms.tolist(), counts.tolist(), strict=True)]
+        slots, chances = (np.concatenate(part) for part in zip(*drawn, strict=True))
+        return slots, chances, np.array([len(own) for own, _ in drawn])
 
     def draw_any(self, rng: np.random.Generator, k: int) -> np.ndarray:
         """Take out up to k distinct free slots of all arms, uniformly, (K,)."""
@@ -109,7 +123,7 @@ class ArmMembers:
         block = np.searchsorted(ends, ranks, side="right")
         within = ranks - (ends[block] - self._in_block[block])
         counts = np.cumsum(self._free[block], axis=1, dtype=np.int16)
-        return np.asarray(block * _BLOCK + (counts <= within[:, None]).sum(axis=1))
+        return np.asarray(block * _BLOCK + (counts > within[:, None]).argmax(axis=1))
 
 
 class ArmRounds(ArmMembers):
@@ -158,10 +172,7 @@ class ArmRounds(ArmMembers):
             more = super().draw(rng, arm, k - len(slots))
         return np.concatenate([slots, more[0]]), np.concatenate([chances, more[1]])
 
-    def draw_each(
-        self, rng: np.random.Generator, arms: np.ndarray, counts: np.ndarray
-    ) -> list[tuple[np.ndarray, np.ndarray]]:
-        return [self.draw(rng, arm, k) for arm, k in zip(arms.tolist(), counts.tolist(), strict=True)]
+    draw_each = ArmMembers.draw_in_turn
 
     def _draw_fresh(self, rng: np.random.Generator, arm: int, k: int) -> tuple[np.ndarray, np.ndarray]:
         slots, chances = self._fresh.draw(rng, arm, k)

@@ -17,7 +17,7 @@ import numpy as np
 from rollwise.curricula.families.round_keys import LEAST_SCORE, GumbelKeys, RoundKeys, foremost
 from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
-from rollwise.draws import MaxTree, pack, rank_of_fewest, rank_of_scores, ties
+from rollwise.draws import MaxTree, order_of, pack, rank_of_fewest, rank_of_scores, ties
 from rollwise.estimators import Belief
 from rollwise.options import Schedule
 from rollwise.tickets.evidence import Evidence
@@ -114,7 +114,7 @@ class Ranked(Curriculum):
             can, most = self.free & (self.columns["round"] != self.round), max(k, self.ranked_at_once)
             if without is not None:
                 can[without] = False
-            best = self._best(self.keys.leading(most, can), most)
+            best = self._best(self.keys.leading(most, can, self._chance), most)
             chosen, self.ahead = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         return chosen
@@ -208,14 +208,15 @@ class Ranked(Curriculum):
         return self._sorted(slots, keys)
 
     def _sorted(self, slots: np.ndarray, keys: np.ndarray) -> np.ndarray:
-        return np.asarray(slots[np.lexsort((self._chance(slots), keys))])
+        return np.asarray(slots[order_of(keys, lambda: self._chance(slots))])
 
-    def _chance(self, slots: np.ndarray) -> np.ndarray:
+    def _chance(self, slots: np.ndarray | slice) -> np.ndarray:
         """uint32 tie-breakers (K,): new ones each round, independent of a prompt's visits.
 
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.
         """
-        return ties(self.rng.seed, self.id_hashes[slots], np.broadcast_to(np.int64(self.round), len(slots)))
+        hashes = self.id_hashes[slots]
+        return ties(self.rng.seed, hashes, np.broadcast_to(np.int64(self.round), len(hashes)))
 
     def _requeue(self, slots: np.ndarray) -> None:
         assert self.queue is not None

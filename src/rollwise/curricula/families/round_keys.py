@@ -10,6 +10,10 @@ import numpy as np
 LEAST_SCORE = np.finfo(np.float64).tiny
 _STRIDE = 64
 _MARGIN = 1.0 + 1e-9  # over the rounding of logarithms
+_SPARE = 4
+"""Where many keys are equal, about this many times as many are looked at as are wanted."""
+Chance = Callable[[Any], np.ndarray]
+"""uint32 numbers (K,) of rows (K,), by which equal keys are sorted, the least first."""
 
 
 class RoundKeys:
@@ -30,15 +34,24 @@ class RoundKeys:
         """The keys of slots (K,)."""
         return np.asarray(self.keys[slots])
 
-    def leading(self, n: int, can: np.ndarray) -> np.ndarray:
+    def leading(self, n: int, can: np.ndarray, chance: Chance | None = None) -> np.ndarray:
         """Of the slots that `can` (N,) be chosen, those with the `n` least keys and with keys equal to one of these.
 
-        Perhaps others too.
+        Perhaps others too. If `chance` is given, not all of the equal keys: those with the least chances, and no fewer
+        than `n` slots in all.
         """
-        n += len(can) - int(np.count_nonzero(can))
-        if n >= len(can):
+        among = n + len(can) - int(np.count_nonzero(can))
+        if among >= len(can):
             return np.flatnonzero(can)
-        return np.flatnonzero((self.keys <= reaching(self.keys, n)) & can)
+        last = reaching(self.keys, among)
+        some = (self.keys <= last) & can
+        crowd = np.count_nonzero(some)
+        if chance is not None and crowd > 2 * _SPARE * n:
+            likely = chance(slice(None)) <= np.uint32(2**32 * _SPARE * n / crowd)
+            found = np.flatnonzero(some & (likely | (self.keys < last)))
+            if len(found) >= n:
+                return found
+        return np.flatnonzero(some)
 
     def put(self, slots: np.ndarray, keys: np.ndarray) -> None:
         """Change the keys of slots (K,)."""
@@ -64,7 +77,7 @@ class GumbelKeys(RoundKeys):
             noise = -np.log(-np.log(1.0 - self.short[slots]))
         return np.asarray(-(np.log(self.scores[slots]) + noise))
 
-    def leading(self, n: int, can: np.ndarray) -> np.ndarray:
+    def leading(self, n: int, can: np.ndarray, chance: Chance | None = None) -> np.ndarray:
         n += len(can) - int(np.count_nonzero(can))
         if n >= len(can):
             return np.flatnonzero(can)
@@ -95,7 +108,7 @@ class NearestKeys(RoundKeys):
     def of(self, slots: np.ndarray) -> np.ndarray:
         return np.asarray(self.keys_of(slots))
 
-    def leading(self, n: int, can: np.ndarray) -> np.ndarray:
+    def leading(self, n: int, can: np.ndarray, chance: Chance | None = None) -> np.ndarray:
         width = n
         while True:
             low, high = max(0, self.at - width), min(len(self.order), self.at + width)
@@ -130,7 +143,7 @@ def kth_least(keys: np.ndarray, k: int) -> Any:
     return np.partition(keys, k - 1)[k - 1]
 
 
-def foremost(keys: np.ndarray, n: int, chance: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+def foremost(keys: np.ndarray, n: int, chance: Chance) -> np.ndarray:
     """The rows (n,) of the least of more than `n` keys, in any order.
 
     Args:

@@ -58,7 +58,7 @@ class Picks:
         """Several picks, one after another."""
         parts = [part for part in parts if len(part)]
         if not parts:
-            return cls.of(np.empty(0, dtype=np.int64), "")
+            return _NOBODY
         if len(parts) == 1:
             return parts[0]
         return cls(
@@ -85,6 +85,9 @@ class Picks:
 
     def __len__(self) -> int:
         return len(self.slots)
+
+
+_NOBODY = Picks.of(np.empty(0, dtype=np.int64), "")
 
 
 @dataclass(frozen=True, slots=True)

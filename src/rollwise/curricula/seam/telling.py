@@ -11,10 +11,9 @@ from rollwise.curricula.seam.asking import Asking
 from rollwise.curricula.seam.exclusive import exclusive
 from rollwise.errors import TicketError
 from rollwise.tickets.evidence import Evidence
-from rollwise.tickets.ledger import Checked
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket, TicketStatus
-from rollwise.tickets.told import Learner, TellReport
+from rollwise.tickets.told import Checked, Learner, TellReport
 
 _AWAITED = 1
 """Feedback on a ticket may come until outcomes are told this many steps after its own, and no later."""
@@ -73,7 +72,7 @@ class Telling(Asking):
             self._settle()
             self.count(evidence)
             self.contrast.note(evidence)
-            slots = np.unique(evidence.slots) if len(evidence) > 1 else evidence.slots
+            slots = evidence.prompts
             if self.unscored is not None:
                 self.unscored.observe(evidence, self.step)
             self._hold(slots)  # a late ticket's prompt is not in flight: take it out before its rank changes
@@ -121,8 +120,8 @@ class Telling(Asking):
     def _await_feedback(self, checked: Checked) -> None:
         """Remember the tickets told, of which feedback may come; forget those told two steps ago or more."""
         self.awaiting = {id_: kept for id_, kept in self.awaiting.items() if kept[1] >= self.step - _AWAITED}
-        new = {id_: entry.slot for id_, (entry, _) in checked.items() if entry.ticket.purpose == "train"}
-        self.awaiting |= {id_: (slot, self.step) for id_, slot in new.items()}
+        trained = [entry for entry in checked.entries if entry.ticket.purpose == "train"]
+        self.awaiting |= {entry.ticket.id: (entry.slot, self.step) for entry in trained}
 
     def ticket_status(self, ticket_id: str) -> TicketStatus:
         """What has become of a ticket.

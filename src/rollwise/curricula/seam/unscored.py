@@ -72,7 +72,7 @@ class Unscored:
         self.free = np.zeros(n, dtype=bool)
         self.owed = 0.0  # prompts to be tried again that did not make a whole one yet
         self._step = -1
-        self._groups: list[tuple[int, bool]] = []  # of the step: slot, whether any rollout got a reward
+        self._groups: list[tuple[np.ndarray, np.ndarray]] = []  # of the step: slots (K,), whether any got a reward (K,)
         self._named: set[str] = set() if before is None else before._named
         self._next_warning: int = min(_FIRST_WARNING, max(1, n // 10)) if before is None else before._next_warning
 
@@ -93,6 +93,9 @@ class Unscored:
 
     def choose(self, k: int) -> Picks:
         """Of `k` prompts, those to be tried again: the longest untried first."""
+        if not self.n_aside:
+            self.owed = min(self.owed, 1.0)
+            return Picks.join([])
         self.owed = min(self.owed, 1.0) + RETRY_SHARE * k * self.n_aside / len(self.aside)
         picks = self.fill(min(k, int(self.owed + 1e-9)))
         self.owed -= len(picks)
@@ -112,14 +115,15 @@ class Unscored:
         """Note groups that were told in a step; a group without rollouts says nothing."""
         known = evidence.where(evidence.judged | (evidence.failed > 0))
         self._step = step
-        self._groups += zip(known.slots.tolist(), known.judged.tolist(), strict=True)
+        if len(known):
+            self._groups.append((known.slots, known.judged))
 
     def settle(self, step: int) -> tuple[np.ndarray, np.ndarray]:
         """Decide on what was told before `step`: slots (K,) that are set aside now, and slots (L,) that come back."""
         none = np.empty(0, dtype=np.int64)
         if not self._groups or self._step >= step:
             return none, none
-        slots, scored = (np.array(part) for part in zip(*self._groups, strict=True))
+        slots, scored = self._told()
         self._groups = []
         if scored.all() and not self.n_aside and not self.columns["without"][slots].any():
             self.in_a_row[self.codes[slots]] = 0
@@ -128,6 +132,12 @@ class Unscored:
         before = self.aside.copy()
         self._decide(slots[scored])
         return np.flatnonzero(self.aside & ~before), np.flatnonzero(before & ~self.aside)
+
+    def _told(self) -> tuple[np.ndarray, np.ndarray]:
+        """The step's groups: slots (K,), and whether any rollout got a reward (K,)."""
+        slots = [np.empty(0, dtype=np.int64), *(slots for slots, _ in self._groups)]
+        scored = [np.empty(0, dtype=bool), *(scored for _, scored in self._groups)]
+        return np.concatenate(slots), np.concatenate(scored)
 
     def _count(self, slots: np.ndarray, scored: np.ndarray) -> None:
         without = self.columns["without"]
@@ -183,6 +193,7 @@ class Unscored:
 
     def state_dict(self) -> dict[str, Any]:
         """All that changes, JSON-safe; categories by name."""
+        slots, told = (part.tolist() for part in self._told())
         return {
             "columns": self.columns.state_dict(),
             "names": list(self.names),
@@ -190,7 +201,7 @@ class Unscored:
             "failing": encode_array(self.failing),
             "owed": self.owed,
             "step": self._step,
-            "groups": sorted([self._pool.ids[slot], scored] for slot, scored in self._groups),
+            "groups": sorted([self._pool.ids[slot], scored] for slot, scored in zip(slots, told, strict=True)),
         }
 
     def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray) -> None:
@@ -199,6 +210,7 @@ class Unscored:
         pairs = [(decode_array(state[name]), getattr(self, name)) for name in ("in_a_row", "failing")]
         restore_by_name(state["names"], self.names, *pairs)
         self.owed, self._step = float(state["owed"]), int(state["step"])
-        ids = [(id_, bool(scored)) for id_, scored in state["groups"] if id_ in self._pool]
-        self._groups = [(self._pool.slot(id_), scored) for id_, scored in ids]
+        known = [(self._pool.slot(id_), bool(scored)) for id_, scored in state["groups"] if id_ in self._pool]
+        slots, scored = [slot for slot, _ in known], [scored for _, scored in known]
+        self._groups = [(np.array(slots, dtype=np.int64), np.array(scored, dtype=bool))] if known else []
         self._set_aside()
