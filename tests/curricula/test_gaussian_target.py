@@ -132,6 +132,98 @@ def test_a_new_profile_is_taken_by_loading_the_state() -> None:
     assert {rate_of(t) for t in second.ask(8)} == {0.25}  # .75 by the new profile
 
 
+# ---- profiling again ----
+
+
+def probed(curriculum: GaussianTarget, rate: Any, step: int, batch: int = 5) -> list[str]:
+    """Play all probes of a step; `rate` gives each prompt's pass rate. The ids measured."""
+    ids: list[str] = []
+    while tickets := curriculum.probe(batch, step=step):
+        outcomes = [(t, int(rate(t) * (t.n_rollouts or 0))) for t in tickets]
+        curriculum.tell([rw.Outcome(t.id, [1] * n + [0] * ((t.n_rollouts or 0) - n)) for t, n in outcomes])
+        ids += [t.prompt_id for t in tickets]
+    return ids
+
+
+def stopped(**options: Any) -> GaussianTarget:
+    """Twelve steps in, at the end of its schedule, with two evaluations in a row that were no better."""
+    pool = pool_of(6, [0.25, 0.75], ("a", "b"))
+    curriculum = GaussianTarget(pool, patience=2, profile_rollouts=4, steps=10, width=0.05, seed=1, **options)
+    curriculum.ask(1, step=12)
+    for score in (0.5, 0.6, 0.6, 0.55):
+        assert not curriculum.profiling
+        curriculum.note_score(score)
+    return curriculum
+
+
+def other_rate(ticket: rw.Ticket) -> float:
+    return 1.0 - rate_of(ticket)
+
+
+def test_when_progress_stops_it_profiles_the_pool_and_begins_again() -> None:
+    """The rates turn round: .25 has become .75. The target goes back from .25 to .75, and takes those."""
+    curriculum = stopped()
+    curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.open_tickets()])
+    assert curriculum.metrics()["target_pass_rate"] == 0.25
+    assert sorted(probed(curriculum, other_rate, 13)) == sorted(curriculum.pool.ids)
+    owed = dict(zip(curriculum.domains, curriculum.owed.tolist(), strict=True))
+    tickets = curriculum.ask(4, step=13, n_rollouts=2)
+    assert {rate_of(t) for t in tickets} == {0.25}
+    assert curriculum.metrics()["target_pass_rate"] == 0.75
+    assert curriculum.metrics()["profiles"] == 1
+    assert curriculum.metrics()["probe_rollouts"] == 24 * 4
+    assert owed == {"a": 0.5, "b": -0.5} or owed == {"a": -0.5, "b": 0.5}  # one of 13 places: the domains' due goes on
+    curriculum.ask(1, step=22)
+    assert curriculum.metrics()["target_pass_rate"] == 0.25
+    assert not curriculum.probe(5)
+
+
+def test_it_waits_for_prompts_in_flight() -> None:
+    """One is being trained on: it is measured when it is back, and the old rates hold until then."""
+    curriculum = stopped()
+    assert len(probed(curriculum, other_rate, 13)) == 23
+    assert {rate_of(t) for t in curriculum.ask(2, step=13)} == {0.25}  # by the old rates, at the end
+    assert curriculum.metrics()["profiles"] == 0
+    curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.open_tickets()])
+    assert len(probed(curriculum, other_rate, 14)) == 1
+    curriculum.ask(1, step=14)
+    assert curriculum.metrics()["profiles"] == 1
+
+
+def test_without_patience_or_probes_nothing_changes() -> None:
+    never = GaussianTarget(pool_of(3, [0.25, 0.75]))
+    for _ in range(9):
+        never.note_score(0.5)
+    assert not never.wants_probes
+    assert never.metrics().get("profiles") is None
+    assert "patience" not in never.options
+    unprobed = stopped()
+    assert {rate_of(t) for t in unprobed.ask(4, step=13)} == {0.25}
+
+
+@pytest.mark.parametrize("at", ["stopped", "half", "whole", "anew"])
+def test_a_profile_resumes(at: str) -> None:
+    def later(curriculum: GaussianTarget, *, resume: bool) -> list[list[str]]:
+        seen = []
+        for place in ("stopped", "half", "whole", "anew"):
+            if place == "half":
+                tickets = curriculum.probe(7, step=13)
+                curriculum.tell([rw.Outcome(t.id, [1, 1, 1, 0] if rate_of(t) < 0.5 else [1, 0, 0, 0]) for t in tickets])
+            elif place == "whole":
+                probed(curriculum, other_rate, 13)
+            elif place == "anew":
+                seen.append([t.prompt_id for t in curriculum.ask(3, step=13)])
+            if resume and place == at:
+                fresh = GaussianTarget(
+                    pool_of(6, [0.25, 0.75], ("a", "b")), patience=2, profile_rollouts=4, steps=10, width=0.05, seed=1
+                )
+                fresh.load_state_dict(json.loads(json.dumps(curriculum.state_dict())), new_incarnation=False)
+                curriculum = fresh
+        return [*seen, [t.prompt_id for t in curriculum.ask(5, step=14)]]
+
+    assert later(stopped(), resume=True) == later(stopped(), resume=False)
+
+
 def test_of_difficulties_on_another_scale_the_quantiles_count() -> None:
     """Lengths 3, 9, 9, 12: the middles of their ranks are .5, 2, 2, 3.5 of 4."""
     assert rates_of(np.array([3, 9, 9, 12])).tolist() == [0.875, 0.5, 0.5, 0.125]
@@ -165,3 +257,8 @@ def test_wrong_pools_are_refused() -> None:
 class TestGaussianTarget(CurriculumConformance):
     def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
         return rw.GaussianTarget(pool, steps=5, **core)
+
+
+class TestGaussianTargetThatProfilesAgain(CurriculumConformance):
+    def make(self, pool: rw.PromptPool | None = None, **core: Any) -> rw.Curriculum:
+        return rw.GaussianTarget(pool, steps=5, patience=1, **core)

@@ -123,6 +123,9 @@ def test_a_model_of_its_own_stays_as_it_is(
     judge.bind(pool(PROMPTS), 0)
     assert judge.predict(rw.Prompts(pool(PROMPTS), np.arange(5))) == pytest.approx(live, rel=1e-5)
     assert PromptJudge(tmp_path).options["model"] == str(tmp_path)
+    needing = [rw.HIVE(judge=judge).reads_policy for judge in (PromptJudge(), PromptJudge(tmp_path))]
+    assert needing == [True, False]
+    assert rw.Mixture(lanes={"a": (1.0, rw.HIVE()), "b": (1.0, rw.Uniform())}).reads_policy
 
 
 def test_what_it_is_made_of_is_checked() -> None:

@@ -33,6 +33,13 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "outside [2, 3]" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("method", ["hive", "prepo", "pcl"])
+def test_a_method_whose_judge_begins_with_the_policy(method: str, capsys: pytest.CaptureFixture[str]) -> None:
+    """No policy is made or loaded; where the choice needs one, the first prompts of the data are shown."""
+    assert main(["train", "--task", "countdown", "--curriculum", method, "--dry_run", "true"]) == 0
+    assert "nothing was written" in capsys.readouterr().out
+
+
 def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     methods = "{uniform: {curriculum: uniform}, recommended: {curriculum: recommended}}"

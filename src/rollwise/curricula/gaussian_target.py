@@ -12,9 +12,11 @@ from rollwise.curricula.families.members import ArmMembers, ArmRounds
 from rollwise.curricula.families.progress import progress
 from rollwise.curricula.families.strata import check_columns
 from rollwise.curricula.seam.base import CoreOptions
+from rollwise.curricula.seam.picks import Picks
 from rollwise.errors import ConfigError, PoolError
 from rollwise.options import Count, Positive, PositiveShare, Share, check_mapping, check_number
 from rollwise.pool import PromptPool
+from rollwise.tickets.evidence import Evidence
 
 
 def target_mean(step: int, steps: int, start: float, end: float) -> float:
@@ -49,6 +51,14 @@ def rates_of(difficulty: np.ndarray) -> np.ndarray:
     return np.asarray(1.0 - (np.cumsum(counts) - counts / 2.0)[at] / len(difficulty))
 
 
+_PROFILE_COLUMNS: Mapping[str, tuple[type, Any]] = {
+    "rate": (np.float64, np.nan),  # by the last profile of its own
+    "found": (np.float64, np.nan),  # by the one under way
+    "awaits": (np.bool_, False),  # a place in it
+}
+_PROGRESS = ("begun", "profiles", "best", "stale", "profiling")
+
+
 class GaussianTarget(
     ArmBandit,
     name="gaussian-target",
@@ -57,15 +67,20 @@ class GaussianTarget(
 ):
     """Fixed domain shares in every batch; in each domain, pass rates around a target that falls with the steps.
 
-    Nemotron 3 Nano (arXiv 2512.20848, section 3.2.2). The pass rates are those of a profile before training and are not
-    updated. The target of a domain is a Gaussian over pass rates, whose mean falls linearly over the training steps.
-    Prompts that the profile solved always are left out while there are others.
+    Nemotron 3 Nano (arXiv 2512.20848, section 3.2.2). The pass rates are those of a profile before training; the
+    rollouts of training do not change them. The target of a domain is a Gaussian over pass rates, whose mean falls
+    linearly over the training steps. Prompts that the profile solved always are left out while there are others.
 
     The report says neither the Gaussian's mean nor its width. The defaults are ours, and so is how a batch follows
     it: pass rates are rounded to levels; the level of each place is drawn with a probability in proportion to the
     Gaussian there, among those that have a prompt left; then a prompt of the level uniformly, each once before any
-    comes again. The report profiles again when progress stops: write the new pass rates into the data, and load the
-    state; set `start` anew with `strict=False`.
+    comes again.
+
+    The report profiles again when progress stops. With `patience=5` that is after five evaluations without a better
+    score, which a trainer gives by `note_score`. Probes then measure the whole pool with the present policy, where the
+    report takes the best checkpoint; they are charged. The new pass rates hold from the next `ask` on, and the target
+    goes from `start` to `end` anew. A prompt whose probe gave no outcome keeps its old rate; a loop that makes no
+    probes keeps them all. A profile made by hand is put into the data, and the state loaded.
 
     Args:
         pool: needs `pass_rate`, or `difficulty`: one minus the pass rate, or any numbers, whose quantiles count then.
@@ -78,6 +93,8 @@ class GaussianTarget(
         width: its standard deviation.
         levels: pass rates are rounded to multiples of one over this.
         solved_at: prompts of this pass rate or more are left out.
+        patience: evaluations without a better score until it profiles again; None: never.
+        profile_rollouts: rollouts of each prompt then.
 
     >>> columns = {"category": ["code", "math", "math", "math"], "pass_rate": [0.5, 0.0, 0.75, 1.0]}
     >>> curriculum = GaussianTarget(PromptPool(ids=["c", "hard", "easy", "solved"], columns=columns), width=0.1)
@@ -87,6 +104,7 @@ class GaussianTarget(
 
     lane = "target"
     learns_from = "means"
+    saved_if_set = frozenset({"patience", "profile_rollouts"})
 
     def __init__(
         self,
@@ -101,14 +119,19 @@ class GaussianTarget(
         width: Positive = 0.15,
         levels: Count = 16,
         solved_at: PositiveShare = 1.0,
+        patience: Count | None = None,
+        profile_rollouts: Count = 8,
         **core: Unpack[CoreOptions],
     ) -> None:
         named = check_columns(category)
         self.category, self.column = named, column
         self.start, self.end, self.steps, self.width, self.n_levels = start, end, steps, width, levels
-        self.solved_at = solved_at
+        self.solved_at, self.patience = solved_at, patience
         self.given_shares = None if shares is None else _checked(shares)
         self.columns_spec = {**self.columns_spec, "drawn": (np.int8, 0)}
+        if patience is not None:
+            self.probe_rollouts = profile_rollouts
+            self.columns_spec |= _PROFILE_COLUMNS
         kept = {"category": None if named is None else list(named), "shares": self.given_shares}
         super().__init__(pool, options=kept, **core)
 
@@ -118,10 +141,18 @@ class GaussianTarget(
             return self.category
         return ("category",) if "category" in self.pool.columns else ()
 
+    def build(self) -> None:
+        self.begun = self.profiles = 0  # the step before the schedule's first, and how often it profiled
+        self.best, self.stale = -1.0, 0  # the best score, and evaluations since
+        self.profiling = False
+        super().build()
+
     # ---- the arms: a level of a domain each ----
 
     def divide(self) -> tuple[list[str], np.ndarray]:
         rates = self._pass_rates()
+        if self.patience is not None:
+            rates = np.where(np.isnan(self.columns["rate"]), rates, self.columns["rate"])
         names, domain_of = self._domains()
         level_of = np.round(rates * self.n_levels).astype(np.int64)
         solved = rates >= self.solved_at
@@ -160,10 +191,56 @@ class GaussianTarget(
             raise PoolError(f"shares has {unknown[0]!r}, which is no domain of the pool; it has {', '.join(names)}")
         return np.array([self.given_shares.get(name, 0.0) for name in names])
 
+    # ---- profiling again ----
+
+    @property
+    def wants_probes(self) -> bool:
+        return self.patience is not None
+
+    def note_score(self, score: float) -> None:
+        self.best, self.stale = (score, 0) if score > self.best else (self.best, self.stale + 1)
+        if self.patience is not None and self.stale >= self.patience and not self.profiling:
+            self.profiling = True
+            self.columns["awaits"][:] = True
+
+    def select_probes(self, k: int) -> Picks:
+        if self.patience is None:
+            return Picks.join([])
+        waiting = np.flatnonzero(self.columns["awaits"])
+        slots = waiting[self.members.is_free(waiting)][:k]
+        self.columns["awaits"][slots] = False
+        return Picks.of(slots, "profile")
+
+    def observe_probes(self, evidence: Evidence) -> None:
+        judged = evidence.where(evidence.judged)
+        self.columns["found"][judged.slots] = judged.solved
+
+    def _end_profile(self) -> None:
+        """Take the pass rates that were found, and begin the schedule again."""
+        found, owed = self.columns["found"], dict(zip(self.domains, self.owed.tolist(), strict=True))
+        free = np.flatnonzero(self.members.is_free(np.arange(len(self.pool))))
+        told = ~np.isnan(found)
+        self.columns["rate"][told] = found[told]
+        found[:] = np.nan
+        self.divide_into(*self.divide())
+        self.owed = np.array([owed[name] for name in self.domains])
+        self.members.set(free, True)
+        self.begun, self.profiles, self.profiling, self.stale = self.step - 1, self.profiles + 1, False, 0
+
     # ---- ask ----
 
+    @property
+    def target(self) -> float:
+        """The mean of the Gaussian at this step."""
+        return target_mean(self.step - self.begun, self.steps, self.start, self.end)
+
+    def select(self, k: int) -> Picks:
+        if self.profiling and not self.columns["awaits"].any():
+            self._end_profile()
+        return super().select(k)
+
     def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        left, mean = left.copy(), target_mean(self.step, self.steps, self.start, self.end)
+        left, mean = left.copy(), self.target
         arms, chances = np.empty(k, dtype=np.int64), np.empty(k)
         for i, at in enumerate(self.rng["level"].random(k)):
             inside = np.flatnonzero((left > 0) & (self.domain_of_arm == self._next_domain(left)))
@@ -191,12 +268,17 @@ class GaussianTarget(
     # ---- looking inside, saving ----
 
     def own_metrics(self) -> dict[str, float]:
-        return {"target_pass_rate": target_mean(self.step, self.steps, self.start, self.end)}
+        again = {} if self.patience is None else {"profiles": float(self.profiles)}
+        return {"target_pass_rate": self.target, **again}
 
     def own_state(self) -> dict[str, Any]:
-        return {"owed": dict(zip(self.domains, self.owed.tolist(), strict=True))}
+        again = {} if self.patience is None else {"again": {name: getattr(self, name) for name in _PROGRESS}}
+        return {"owed": dict(zip(self.domains, self.owed.tolist(), strict=True)), **again}
 
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
+        if self.patience is not None and "again" in state:
+            self.__dict__ |= {name: state["again"][name] for name in _PROGRESS}
+            self.divide_into(*self.divide())
         self.owed = np.array([float(state["owed"].get(name, 0.0)) for name in self.domains])
 
 

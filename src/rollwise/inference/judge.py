@@ -105,6 +105,10 @@ class SuccessHeadJudge(Judge):
 
     # ---- which model ----
 
+    @property
+    def reads_policy(self) -> bool:
+        return self.model is None
+
     def starting_from(self, source: str) -> SuccessHeadJudge:
         return self if self.model is not None else self._reading(JudgeSource(folder=source))
 

@@ -150,6 +150,11 @@ class Judge(Declared):
 
     # ---- a judge that is itself a model ----
 
+    @property
+    def reads_policy(self) -> bool:
+        """Whether it can't predict without the policy."""
+        return False
+
     def starting_from(self, source: str) -> Self:
         """This judge with all it has learnt, and the folder or hub id that the policy's weights came from."""
         return self

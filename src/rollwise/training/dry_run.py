@@ -14,7 +14,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
 from rollwise.training.cost import Estimate
 from rollwise.training.dry_run_display import show_data, show_prompt, show_sets, show_tokens
-from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, lora_config
+from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, first_rows, lora_config
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.refusals import check_enough
@@ -46,9 +46,9 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     if config.profile is not None:
         train = add_pass_rates(train, config.profile)
     check_enough(config.prompts_per_step, len(train))
+    curriculum.start_from(config.model)  # a name only: no policy is loaded
     curriculum.bind(pool_from_dataset(train))
-    asked = curriculum.ask(min(SHOWN, len(train)), step=1, n_rollouts=config.num_generations)
-    rows = [train[int(slot)] for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
+    rows = [train[slot] for slot in first_rows(curriculum, SHOWN, group=config.num_generations)]
     say_stop(config, task, console)
     prompts = sum(map(len, held_out.values()))
     show_data(task, len(train), prompts, console)

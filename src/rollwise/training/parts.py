@@ -48,6 +48,15 @@ def judge_notes(curriculum: Curriculum) -> list[str]:
     return [curriculum.judge_reads] if isinstance(curriculum, Judged) and curriculum.judge_reads else []
 
 
+def first_rows(curriculum: Curriculum, n: int, *, group: int) -> list[int]:
+    """Up to `n` rows of the data: what the method asks for first, or where its choice needs the policy, the first."""
+    n = min(n, len(curriculum.pool))
+    if curriculum.reads_policy:
+        return list(range(n))
+    asked = curriculum.ask(n, step=1, n_rollouts=group)
+    return [int(slot) for slot in curriculum.pool.slots_of([ticket.prompt_id for ticket in asked])]
+
+
 def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:
     """The parts of the method's paper that the run's options leave out, in words."""
     name, parts = config.curriculum, []

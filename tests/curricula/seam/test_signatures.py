@@ -97,6 +97,7 @@ WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("selector", "sampling"): {"estimator": "beta"},
 }
 OTHER |= {
+    "patience": 3,
     "batches": 2,
     "evict_from": None,
     "max_age": 9,

@@ -10,7 +10,7 @@ import pytest
 import torch
 from gated import NotingGRPO, NotingRLOO
 from probing import CANDIDATES, MEASURING, assert_batch, lilo, probing
-from toys import GROUP, PROMPTS, flat_parameters, toy_model
+from toys import GROUP, PROMPTS, flat_parameters, make_trainer, toy_dataset, toy_model
 from transformers import Qwen2ForCausalLM
 
 import rollwise as rw
@@ -253,3 +253,28 @@ def test_more_rollouts_in_a_probing_call_are_the_same_rollouts_in_fewer_calls(tm
             assert calls == expected
     with pytest.raises(rw.ConfigError, match="probe_batch"):
         probing(tmp_path / "none", extra={"probe_batch": 0})
+
+
+def test_a_gaussian_target_profiles_the_data_when_the_score_stands_still(tmp_path: Path) -> None:
+    """The reward is the same for all, so the second evaluation, after step 2, is no better than the first.
+
+    Step 3 measures the 24 prompts, twice each, which are charged. The third is no better either: step 4 does so again.
+    """
+    curriculum = rw.GaussianTarget(patience=1, profile_rollouts=2, steps=4, seed=1)
+    trainer = make_trainer(
+        tmp_path / "trainer",
+        curriculum=curriculum,
+        reward=lambda prompts, **_: [1.0] * len(prompts),
+        eval_dataset=toy_dataset(4),
+        **{"eval_strategy": "steps", "eval_steps": 1, "max_steps": 4, "learning_rate": 0.0},
+    )
+    Recorder(RunFolder(tmp_path / "run")).attach(trainer)
+    trainer.train()
+    groups = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
+    measured = Counter(group["step"] for group in groups if group["purpose"] == "measure")
+    assert measured == {3: 24, 4: 24}
+    assert {len(group["rewards"]) for group in groups if group["purpose"] == "measure"} == {2}
+    metrics = [json.loads(line) for line in (tmp_path / "run/metrics.jsonl").read_text().splitlines()]
+    assert [line["curriculum/profiles"] for line in metrics] == [0, 0, 1, 2]
+    assert metrics[-1]["rollouts"] == 4 * PROMPTS * GROUP + 2 * 24 * 2
+    assert metrics[-1]["tokens"] == sum(sum(group["tokens"]) for group in groups)

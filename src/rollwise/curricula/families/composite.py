@@ -232,6 +232,10 @@ class Composite(Curriculum):
             child.load_body(body["own"]["children"][name], old_rows, new_rows, strict=strict)
         super().load_body(body, old_rows, new_rows, strict=strict)
 
+    @property
+    def reads_policy(self) -> bool:
+        return any(maker.reads_policy for maker in self.makers.values())
+
     def start_from(self, source: str) -> None:
         for child in self._own_makers_and_children():
             child.start_from(source)

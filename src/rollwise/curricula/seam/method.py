@@ -153,6 +153,11 @@ class Method(ABC):
 
     # ---- models of the method's own ----
 
+    @property
+    def reads_policy(self) -> bool:
+        """Whether it can't choose without the policy, which its judge reads."""
+        return False
+
     def start_from(self, source: str) -> None:  # noqa: B027 - optional
         """Know the folder or hub id that the policy's weights come from; a trainer says it before it binds."""
 

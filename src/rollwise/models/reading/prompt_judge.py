@@ -67,6 +67,10 @@ class PromptJudge(Judge):
     def options(self) -> Mapping[str, Any]:
         return {"model": self.model, **super().options}
 
+    @property
+    def reads_policy(self) -> bool:
+        return self.model is None
+
     def starting_from(self, source: str) -> Self:
         return self if self.model is not None else self._reading(PolicySource(folder=source))
 

@@ -74,6 +74,10 @@ class JudgeHolder(Method):
 
     # ---- its life ----
 
+    @property
+    def reads_policy(self) -> bool:
+        return super().reads_policy or (self.maker is not None and self.maker.reads_policy)
+
     def judge_state(self) -> dict[str, Any]:
         """All that the judge has learnt, for `own_state`."""
         return {"judge": self.judge.state_dict()}
