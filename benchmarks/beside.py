@@ -1,6 +1,6 @@
 """CPU time of one step, ask(64) and tell(64 groups of 8), beside a plain loop of each method as its authors wrote it.
 
-    python benchmarks/beside.py [--sizes 10000 100000 1000000] [--methods mopps ...] [--steps 30] [--repeats 5]
+    python benchmarks/beside.py [--sizes 10000 100000 1000000] [--methods mopps ...] [--steps 10] [--repeats 20]
         [--markdown out.md]
     python benchmarks/beside.py --allocators
 
@@ -367,8 +367,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--sizes", type=int, nargs="+", default=[10_000, 100_000, 1_000_000])
     parser.add_argument("--methods", nargs="+", default=list(OURS), choices=list(OURS))
-    parser.add_argument("--steps", type=int, default=30)
-    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--steps", type=int, default=10)
+    parser.add_argument("--repeats", type=int, default=20)
     parser.add_argument("--markdown", type=Path, help="also write the table here")
     parser.add_argument("--allocators", action="store_true")
     parser.add_argument("--one", nargs=2, help=argparse.SUPPRESS)

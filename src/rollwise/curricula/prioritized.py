@@ -197,7 +197,7 @@ class PrioritizedReplay(
         self.columns["square"][slots] = ema(self.columns["square"][slots], judged.square, self.ema_weight)
         solved = judged.solved >= 1.0 - self.tolerance
         unsolved = ~solved & ((judged.mean <= self.tolerance) | ~judged.mixed)
-        before, now = self.columns["pool"][slots], np.select([solved, unsolved], [SOLVED, UNSOLVED], HEAP)
+        before, now = self.columns["pool"][slots], np.where(solved, SOLVED, np.where(unsolved, UNSOLVED, HEAP))
         for pool in self.flips:
             self.flips[pool] += int(np.count_nonzero((before == pool) & (now != pool)))
         self.columns["pool"][slots] = now
