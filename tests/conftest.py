@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read at import: without a network each look-up is tried for 23 s
@@ -11,7 +12,10 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from lighter import lighten, without_figures
 from plugin_package import as_before, installed, own_file  # noqa: F401  # fixtures
+
+gc.disable()  # until all tests are collected: imports and thousands of tests leave next to no garbage
 
 # The same examples each time, so that a change fails by what it changed; `thorough` looks for new ones.
 settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
@@ -43,6 +47,12 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     return folder
 
 
+@pytest.fixture
+def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Reports have no figures; for tests of runs, in whose time the figures would be most."""
+    without_figures(monkeypatch.setattr)
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Files with slow tests first, in either half of the list: each of two workers takes a half.
 
@@ -60,3 +70,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for tests in quick:
         (first if len(first) <= len(second) else second).extend(tests)
     items[:] = first + second
+
+
+def pytest_collection_finish() -> None:
+    """Garbage is collected from here on, but never among what is imported and collected by now."""
+    lighten()
+    gc.enable()

@@ -20,7 +20,12 @@ _CONTEXT.set_forkserver_preload(["rollwise.training.run", "rollwise.cli.train", 
 
 
 def _run(
-    arguments: tuple[str, ...], folder: Path, environment: Mapping[str, str], site: Path | None, log: Path
+    arguments: tuple[str, ...],
+    code: str | None,
+    folder: Path,
+    environment: Mapping[str, str],
+    site: Path | None,
+    log: Path,
 ) -> None:
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background inherits that it is ignored
     os.chdir(folder)
@@ -29,10 +34,14 @@ def _run(
         sys.path.insert(0, str(site))
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
+    import lightened  # noqa: F401
+
     from rollwise.cli import main
 
     sys.argv = ["rollwise", *arguments]
-    sys.exit(main(arguments))
+    if code is None:
+        sys.exit(main(arguments))
+    exec(code, {"__name__": "__main__"})
 
 
 class Command:
@@ -40,6 +49,7 @@ class Command:
 
     Args:
         arguments: the command line.
+        code: a script to run in place of the command.
         folder: its working directory; by default the present one.
         environment: what is added to the environment.
         site: a folder of installed packages.
@@ -48,12 +58,13 @@ class Command:
     def __init__(
         self,
         *arguments: str,
+        code: str | None = None,
         folder: Path | None = None,
         environment: Mapping[str, str] | None = None,
         site: Path | None = None,
     ) -> None:
         self._log = Path(tempfile.mkdtemp(prefix="rollwise-command-"))
-        given = (arguments, folder or Path.cwd(), environment or {}, site, self._log)
+        given = (arguments, code, folder or Path.cwd(), environment or {}, site, self._log)
         self._process = _CONTEXT.Process(target=_run, args=given)
         self._process.start()
 

@@ -1,11 +1,8 @@
 """The command as a user types it."""
 
 import json
-import os
 import shutil
 import socket
-import subprocess
-import sys
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
@@ -122,6 +119,7 @@ def test_a_wrong_option_is_a_wrong_command_line(capsys: pytest.CaptureFixture[st
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_yaml_and_the_command_line_make_one_run(
     options: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -214,23 +212,17 @@ def test_every_curriculum_trains(
 
 @pytest.mark.slow
 def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m", "rollwise"]
-    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
-    begun = [*command, *options, "--steps", "4", "--out", str(tmp_path)]
-    done = subprocess.run(begun, env=environment, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 0, done.stderr[-3000:]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port)}
-    ranks = [
-        Command(
-            *("train", "--resume", str(tmp_path), "--steps", "6"),
-            environment={**group, "RANK": str(rank), "LOCAL_RANK": str(rank), "LOCAL_WORLD_SIZE": "2"},
-        )
-        for rank in range(2)
-    ]
-    assert [rank.wait() for rank in ranks] == [0, 0], ranks[0].said[-3000:]
+    begun = [*options, "--steps", "4", "--out", str(tmp_path)]
+    resumed = ["train", "--resume", str(tmp_path), "--steps", "6"]
+    for words in (begun, resumed):
+        with socket.socket() as free:
+            free.bind(("127.0.0.1", 0))
+            port = free.getsockname()[1]
+        group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "LOCAL_WORLD_SIZE": "2"}
+        ranks = [
+            Command(*words, environment={**group, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)
+        ]
+        assert [rank.wait() for rank in ranks] == [0, 0], ranks[0].said[-3000:]
     metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == list(range(7))
     groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]

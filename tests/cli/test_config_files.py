@@ -23,6 +23,8 @@ from rollwise.sampling.config import OwnData
 from rollwise.simulation.config import SimulateConfig
 from rollwise.training.config import TrainConfig
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 EXAMPLES = Path(__file__).parents[2] / "examples"
 PLANS = sorted(EXAMPLES.glob("compare/*.yaml")) + sorted(EXAMPLES.glob("compare/judging/*.yaml"))
 LAUNCHES = sorted(EXAMPLES.glob("launch/*.yaml")) + sorted(EXAMPLES.glob("engines/trl/train*.yaml"))

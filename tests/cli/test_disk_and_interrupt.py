@@ -12,6 +12,7 @@ from processes import Command
 from rollwise.cli.main import main
 
 resource = pytest.importorskip("resource")
+pytestmark = pytest.mark.usefixtures("no_figures")
 
 LIMITED = """
 import resource, sys

@@ -15,6 +15,8 @@ from rollwise.runs.evaluations import read_evaluations, read_sets, scores_by_cat
 from rollwise.tasks import make_task
 from rollwise.training.trainer.checkpoint import latest_complete
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 CATEGORIES = {"even", "odd", "large"}
 
 

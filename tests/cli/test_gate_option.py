@@ -11,6 +11,8 @@ from rollwise.runs.folder import RunFolder
 from rollwise.training.config import TrainConfig
 from rollwise.training.run import left_out
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 
 @pytest.mark.slow
 def test_a_gated_run_resumes_with_its_gate(options: list[str], tmp_path: Path) -> None:

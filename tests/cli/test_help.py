@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
+import contextlib
+import io
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
+from rollwise.cli import main
 from rollwise.cli.commands import COMMANDS, SUBCOMMANDS
 
 FOLDER = Path(__file__).parent / "help"
@@ -17,9 +18,11 @@ NAMES = ["", *COMMANDS, *(f"head {name}" for name in SUBCOMMANDS)]
 
 def help_of(command: str) -> str:
     """As on a terminal of 120 columns."""
-    environment = {**os.environ, "COLUMNS": "120", "NO_COLOR": "1"}
-    arguments = [sys.executable, "-m", "rollwise", *command.split(), "--help"]
-    return subprocess.run(arguments, env=environment, capture_output=True, text=True, check=True).stdout
+    said = io.StringIO()
+    environment = {"COLUMNS": "120", "NO_COLOR": "1"}
+    with patch.dict("os.environ", environment), contextlib.redirect_stdout(said), contextlib.suppress(SystemExit):
+        main([*command.split(), "--help"])
+    return said.getvalue()
 
 
 def path_of(command: str) -> Path:

@@ -12,6 +12,8 @@ from processes import Command
 from rollwise.cli import main
 from rollwise.training.trainer.checkpoint import SEAL, latest_complete
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 PHASES = ("generation", "reward", "logprobs", "update", "evaluation", "ask", "tell")
 TIMED = {"time", "wall_s", "ask_s", "tell_s", *(f"time/{phase}" for phase in PHASES)}
 

@@ -1,14 +1,11 @@
 """`rollwise profile` as a user types it, killed at any moment too."""
 
 import json
-import os
 import signal
-import subprocess
-import sys
-import time
 from pathlib import Path
 
 import pytest
+from processes import Command
 
 from rollwise.cli import main
 
@@ -45,17 +42,9 @@ def test_killed_and_gone_on_with_it_is_the_same(command: list[str], tmp_path: Pa
     straight, killed = tmp_path / "straight", tmp_path / "killed"
     assert main([*command, "--out", str(straight)]) == 0
     groups = killed / "groups.jsonl"
-    process = subprocess.Popen(
-        [sys.executable, "-m", "rollwise", *command, "--out", str(killed)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-    )
-    deadline = time.monotonic() + 120
-    while not groups.exists() or groups.stat().st_size == 0:
-        assert process.poll() is None, process.communicate()[1][-3000:]
-        assert time.monotonic() < deadline
-        time.sleep(0.001)
-    os.kill(process.pid, signal.SIGKILL)
+    process = Command(*command, "--out", str(killed))
+    process.wait_until(lambda: groups.exists() and groups.stat().st_size > 0)
+    process.send(signal.SIGKILL)
     process.wait()
     kept = groups.read_bytes()
     with open(groups, "ab") as file:

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from fake_openai import FakeOpenAI
+from lighter import without_figures
 
 from rollwise.cli import main
 from rollwise.terminal import make_console, printable, say
@@ -112,12 +113,14 @@ def test_consistency(command: Run, toy: Path, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_train_watch_and_report(command: Run, toy: Path, tmp_path: Path) -> None:
     out = tmp_path / HOSTILE
-    command(
-        "train", "--model", toy / "policy", "--task_options.style", "compact", "--task_options.levels", "[1]",
-        "--steps", 1, "--eval_prompts", 4, "--num_generations_eval", 2, "--prompts_per_step", 2, "--num_generations", 2,
-        "--num_prompts", 20, "--out", out,
-    )  # fmt: skip
-    assert "is complete: 1 steps" in " ".join(command("train", "--resume", out).split())
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch.setattr)  # `report` draws them
+        command(
+            "train", "--model", toy / "policy", "--task_options.style", "compact", "--task_options.levels", "[1]",
+            "--steps", 1, "--eval_prompts", 4, "--num_generations_eval", 2, "--prompts_per_step", 2,
+            "--num_generations", 2, "--num_prompts", 20, "--out", out,
+        )  # fmt: skip
+        assert "is complete: 1 steps" in " ".join(command("train", "--resume", out).split())
     group = {"step": 1, "lane": HOSTILE, "category": f"k{HOSTILE}", "purpose": "train", "rewards": [1.0, 0.0]}
     with (out / "rollouts.jsonl").open("a") as file:
         file.write(json.dumps({**group, "prompt": HOSTILE, "prompt_id": HOSTILE, "texts": [HOSTILE]}) + "\n")

@@ -9,6 +9,9 @@ from pathlib import Path
 import pytest
 
 from rollwise.cli import main
+from rollwise.models import EmbeddedConfig
+from rollwise.models.embedded import build_policy
+from rollwise.models.loading import save_policy
 from rollwise.yaml_file import read_yaml
 
 BASE = "task: countdown\nprompts_per_step: 4\neval_prompts: 0\nsave_every: 1\nsteps: 1\n"
@@ -76,17 +79,18 @@ def test_a_wrong_option_is_named_by_its_line(tmp_path: Path, capsys: pytest.Capt
     assert "my.yaml" in said
 
 
-def test_two_ranks_train_and_go_on(tmp_path: Path) -> None:
-    path = _file(tmp_path)
+def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    small = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32)
+    save_policy(*build_policy(small), tmp_path / "policy")  # the command's own would have to be warm-started
+    path = _file(tmp_path, f"model: {tmp_path / 'policy'}\n")
     rollwise = [sys.executable, "-m", "rollwise", "launch"]
     first = subprocess.run(
         [*rollwise, path, "--engine", "trl", "--nproc", "2"], capture_output=True, text=True, check=False
     )
     assert first.returncode == 0, first.stderr[-2000:]
     assert read_yaml(tmp_path / "run/launch.yaml")["nproc"] == 2
-    again = subprocess.run([*rollwise, path, "--engine", "trl"], capture_output=True, text=True, check=False)
-    assert again.returncode == 1
-    assert "holds a run already" in again.stderr
+    assert main(["launch", path, "--engine", "trl"]) == 1
+    assert "holds a run already" in capsys.readouterr().err
     more = [*rollwise, "--resume", str(tmp_path / "run"), "--", "--steps", "2"]
     second = subprocess.run(more, capture_output=True, text=True, check=False, env={**os.environ})
     assert second.returncode == 0, second.stderr[-2000:]

@@ -7,12 +7,11 @@ import io
 import os
 import re
 import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from processes import Command
 from rich.console import Console
 
 from rollwise.models import EmbeddedConfig, embedded_policy, warm_start
@@ -38,23 +37,13 @@ embedded_policy(Countdown(levels=(1,)), config={CONFIG!r}, cache_dir=sys.argv[1]
 """
 
 
-def start(cache: Path) -> subprocess.Popen[str]:
-    return subprocess.Popen(
-        [sys.executable, "-c", SCRIPT, str(cache)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-
-
 def killed_at(cache: Path, step: int) -> int:
     """Killed as it comes to `step`; the step that it began with."""
-    process = start(cache)
-    assert process.stdout is not None
-    first = int(process.stdout.readline())
-    for line in process.stdout:
-        if int(line) == step:
-            break
-    os.kill(process.pid, signal.SIGKILL)
-    process.communicate()
-    return first
+    process = Command(str(cache), code=SCRIPT)
+    process.wait_until(lambda: str(step) in process.said.split())
+    process.send(signal.SIGKILL)
+    process.wait()
+    return int(process.said.split()[0])
 
 
 def made_here(cache: Path) -> tuple[Path, list[int], list[str]]:

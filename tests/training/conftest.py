@@ -15,7 +15,8 @@ HERE = Path(__file__).parent
 
 def launch(out: Path) -> None:
     """Run all scenarios on gloo ranks; the log of all, and the exit status, stay beside their files."""
-    path = os.pathsep.join([*map(str, (HERE, HERE / "generation", HERE / "trainer")), os.environ.get("PYTHONPATH", "")])
+    folders = (HERE.parent, HERE, HERE / "generation", HERE / "trainer")
+    path = os.pathsep.join([*map(str, folders), os.environ.get("PYTHONPATH", "")])
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": path, "ACCELERATE_USE_CPU": "true"}
     with open(out / "log", "w") as log:
         done = subprocess.run(

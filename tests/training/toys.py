@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import functools
 import os
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")
@@ -35,6 +37,11 @@ def toy_tokenizer() -> PreTrainedTokenizerFast:
 
 def toy_model(seed: int = 0) -> Qwen2ForCausalLM:
     torch.manual_seed(seed)
+    return copy.deepcopy(_toy_model(seed))
+
+
+@functools.cache
+def _toy_model(seed: int) -> Qwen2ForCausalLM:
     tokenizer = toy_tokenizer()
     config = Qwen2Config(
         vocab_size=len(tokenizer),
@@ -52,6 +59,7 @@ def toy_model(seed: int = 0) -> Qwen2ForCausalLM:
     return Qwen2ForCausalLM(config)
 
 
+@functools.cache
 def toy_dataset(n: int = 24) -> Dataset:
     rows = [{"prompt": f"task {i}=", "threshold": i % 6, "difficulty": float(i % 6)} for i in range(n)]
     return Dataset.from_list(rows)
@@ -118,7 +126,7 @@ def make_trainer(
         "beta": 0.0,
         "seed": 7,
     }
-    return kind(
+    trainer = kind(
         model=model or toy_model(),
         reward_funcs=reward,
         args=CONFIGS[kind](**{**defaults, **options}),
@@ -128,6 +136,8 @@ def make_trainer(
         curriculum=curriculum or Traced(seed=3, retest_every=2),
         **(extra or {}),
     )
+    trainer.create_model_card = lambda *_, **__: None  # a page for the Hub, a tenth of a toy's time
+    return trainer
 
 
 def flat_parameters(trainer: Any) -> torch.Tensor:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import lightened  # noqa: F401
 import other_ranks
 import ranks_of_command
 import two_ranks

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
@@ -140,7 +141,7 @@ class Option:
     default: Any
     help: str
 
-    @property
+    @cached_property
     def plain(self) -> bool:
         """Whether its values are numbers, texts, None, or lists of them: these are saved as they are."""
         return all(kind.plain for kind in self._kinds)
@@ -150,10 +151,10 @@ class Option:
         """The bounds of its number, where it takes one number with bounds."""
         return next((kind.bounds for kind in self._kinds if isinstance(kind.bounds, Range)), None)
 
-    @property
-    def _kinds(self) -> list[_Kind]:
+    @cached_property
+    def _kinds(self) -> tuple[_Kind, ...]:
         members = get_args(self.type) if get_origin(self.type) in (Union, UnionType) else (self.type,)
-        return [_Kind.of(member) for member in members]
+        return tuple(_Kind.of(member) for member in members)
 
     @property
     def _number(self) -> Any:
