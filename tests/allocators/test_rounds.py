@@ -92,11 +92,8 @@ def test_without_rounds_the_loop_is_one_round(allocator: str | None) -> None:
     assert curriculum.metrics()["rollouts"] == 12
 
 
-def test_a_service_and_verl_refuse_what_they_cannot_serve() -> None:
+def test_a_service_refuses_rounds() -> None:  # and verl: tests/engines/test_verl_settings.py
     from rollwise.engines.service import CurriculumService
-    from rollwise.engines.verl.settings import Settings
 
     with pytest.raises(rw.ConfigError, match="Progressive makes the rollouts of a step in rounds, but a service gives"):
         CurriculumService(rw.Uniform(rw.PromptPool(ids=["a"]), allocator="progressive"))
-    with pytest.raises(rw.ConfigError, match="Knapsack gives groups different sizes, and verl's groups have one size"):
-        Settings(curriculum="uniform", curriculum_options={"allocator": "knapsack"}).make()
