@@ -17,6 +17,8 @@ from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
 from rollwise.tasks import make_task
 
+pytestmark = pytest.mark.usefixtures("no_figures")
+
 TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
 
 
