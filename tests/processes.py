@@ -15,6 +15,8 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+from lighter import lighten, without_figures
+
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["rollwise.training.run", "rollwise.cli.train", "rollwise.reports.run.report"])
 
@@ -34,9 +36,10 @@ def _run(
         sys.path.insert(0, str(site))
     for number, name in ((1, "out"), (2, "err")):
         os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
-    import lightened  # noqa: F401
-
     from rollwise.cli import main
+
+    lighten()
+    without_figures()
 
     sys.argv = ["rollwise", *arguments]
     if code is None:

@@ -8,12 +8,23 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
+import rollwise as rw
+
 _SPECIAL = ("<|endoftext|>", "<|im_start|>", "<|im_end|>")
 _TEMPLATE = (
     "{% for m in messages %}{{ '<|im_start|>' + m['role'] + '\n' + m['content'] + '<|im_end|>' + '\n' }}{% endfor %}"
     "{% if add_generation_prompt %}{{ '<|im_start|>assistant\n' }}{% endif %}"
 )
 _MADE: Counter[str] = Counter()
+
+
+class FirstFirst(rw.Allocator):
+    """Gives the first prompt of a batch all that the others need not have."""
+
+    def values(self, rates: Any, sizes: np.ndarray) -> np.ndarray:
+        return np.repeat(-np.arange(len(rates.alpha), dtype=np.float64)[:, None], len(sizes), axis=1)
 
 
 def compute_score(data_source: str, solution_str: str, ground_truth: str, extra_info: Any = None, **kw: Any) -> Any:

@@ -6,7 +6,6 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-import lightened  # noqa: F401
 import other_ranks
 import ranks_of_command
 import two_ranks
@@ -18,6 +17,7 @@ import two_ranks_judging
 import two_ranks_probing
 import two_ranks_sharded
 from forked import on_ranks
+from lighter import lighten, without_figures
 from ranks import end
 
 RESUMED = {
@@ -77,4 +77,6 @@ def main(out: Path) -> None:
 
 
 if __name__ == "__main__":
+    lighten()
+    without_figures()
     main(Path(sys.argv[1]))
