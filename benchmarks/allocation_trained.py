@@ -25,7 +25,7 @@ ALONE = "pilot-commit"  # chooses prompts itself: it stands against uniform
 PRIMARY, SECONDARY = "area/tokens", ("score/tokens", "final_pass@4", "area/flops", "score/flops")
 STEPS = "score/steps"  # the papers' own accounting
 COMPARISONS = len(SELECTIONS) * len(ALLOCATORS) + 1
-MATTERS, LEVEL = 0.02, 0.05
+MATTERS, LEVEL, SEEDS = 0.02, 0.05, 10
 Values = dict[str, dict[int, float]]  # method -> seed -> measure
 
 
@@ -71,12 +71,14 @@ def text(differences: Collection[float]) -> str:
 def verdict(differences: Collection[float], adjusted: float) -> str:
     """What the protocol concludes of one comparison.
 
-    >>> verdict([0.01, 0.0, -0.01], 1.0)
-    "can't tell"
-    >>> verdict([0.1, 0.2, 0.3], 0.01), verdict([0.001, 0.0, -0.001], 1.0)
+    >>> verdict([0.1, 0.2, 0.3], 0.01), verdict([0.06, 0.0] * 5, 1.0)
+    ('none before 10 seeds', "can't tell")
+    >>> verdict([0.1, 0.2] * 5, 0.01), verdict([0.001, 0.0] * 5, 1.0)
     ('helps', 'no effect that matters')
     """
     mean, low, high = interval(differences)
+    if len(differences) < SEEDS:
+        return f"none before {SEEDS} seeds"
     if adjusted < LEVEL:
         return "helps" if mean > 0 else "hurts"
     return "no effect that matters" if low >= -MATTERS and high <= MATTERS else "can't tell"
@@ -121,7 +123,7 @@ def result(chosen: Path, path: Path) -> str:
     lines = [
         f"The best fixed numbers, mean pass@1 over the budget: {means}. {len(primary[0])} seeds.",
         "",
-        "| | mean pass@1 over the budget | p after Holm | |",
+        "| | mean pass@1 over the budget | p after Holm | verdict |",
         "|---|--:|--:|---|",
     ]
     for (method, best), own, one in zip(found, primary, adjusted, strict=True):
