@@ -54,6 +54,7 @@ OTHERS: dict[tuple[str, str], dict[str, Any]] = {
     ("actor-curator", "column"): {"column": "vectors"},
     ("gps", "column"): {"column": "vectors"},
     ("gps", "hidden"): {"hidden": 64},
+    ("actor-curator", "hidden"): {"hidden": 64},
     ("embedding-judge", "default"): {"default": 0.25},
     ("embedding-judge", "hidden"): {"hidden": 128},
     ("embedding-judge", "predicts"): {"predicts": "variance"},
