@@ -122,6 +122,8 @@ def test_a_model_of_its_own_stays_as_it_is(
     assert "sharded: the prompt judge reads a copy of the policy" in caplog.text
     judge.bind(pool(PROMPTS), 0)
     assert judge.predict(rw.Prompts(pool(PROMPTS), np.arange(5))) == pytest.approx(live, rel=1e-5)
+    (tmp_path / "model.safetensors").unlink()  # it was loaded once, for all predictions
+    assert judge.fresh().predict(rw.Prompts(pool(PROMPTS), np.arange(5))) == pytest.approx(live, rel=1e-5)
     assert PromptJudge(tmp_path).options["model"] == str(tmp_path)
     needing = [rw.HIVE(judge=judge).reads_policy for judge in (PromptJudge(), PromptJudge(tmp_path))]
     assert needing == [True, False]

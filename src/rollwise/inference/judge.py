@@ -13,7 +13,7 @@ from rollwise.errors import ConfigError, StateError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
 from rollwise.inference.judge_source import JudgeSource
-from rollwise.judges.base import Judge, Predicts, Prompts
+from rollwise.judges.base import Judge, Predicts, Prompts, summed
 from rollwise.options import Count, CountOrZero, Range, Share
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
@@ -157,8 +157,7 @@ class SuccessHeadJudge(Judge):
             loading={"dtype": self.dtype, "device": self.device},
         )
         chances, costs = beliefs.chances([f"{self.steps}/{id_}" for id_ in ids], candidates.prompts, self.seed)
-        for name, more in vars(costs).items():
-            self.costs[name] = self.costs.get(name, 0.0) + more
+        self.costs = summed([self.costs, vars(costs)])
         mean, variance = moments(chances, self.head.states)
         self.too_long += int(np.isnan(mean).sum())
         self._remember(ids, mean)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from rollwise.inference.head.head import SuccessHead
@@ -21,7 +21,7 @@ class JudgeSource(PolicySource):
         beliefs: The head on the model, once it was needed.
     """
 
-    beliefs: Beliefs | None = None
+    beliefs: Beliefs | None = field(default=None, init=False)
 
     def following(self, head: SuccessHead, model: Any, tokenizer: Any, *, sharded: bool) -> JudgeSource:
         """The live policy as a source; this one, with a warning, if its weights are sharded.
@@ -32,7 +32,6 @@ class JudgeSource(PolicySource):
         source = self.lent(model, tokenizer, sharded=sharded, reader="the success head")
         if source is not self and source.live is not None:
             head.check(*source.live)
-            source.beliefs = None
         return source
 
     def beliefs_of(

@@ -61,18 +61,13 @@ def _gate(config: TrainConfig) -> dict[str, Any]:
 
 def _method(config: TrainConfig) -> dict[str, Any]:
     options = {"seed": config.seed, **config.method_options()}
-    asks = make_curriculum(config.curriculum, **options).wants_answers
+    curriculum = make_curriculum(config.curriculum, **options)
+    check_allocator({"algorithm": {"filter_groups": {"enable": config.gate != NO_GATE}}}, curriculum)
     manager = "+actor_rollout_ref.rollout.agent.agent_loop_manager_class"
     return {
         "+data.rollwise.curriculum_options": options,
-        **({manager: "rollwise.engines.verl.JudgingManager"} if asks else {}),
+        **({manager: "rollwise.engines.verl.JudgingManager"} if curriculum.wants_answers else {}),
     }
-
-
-def _allocator(config: TrainConfig) -> dict[str, Any]:
-    verl = {"algorithm": {"filter_groups": {"enable": config.gate != NO_GATE}}}
-    check_allocator(verl, make_curriculum(config.curriculum, **config.method_options()))
-    return {}
 
 
 def _peft(config: TrainConfig) -> dict[str, Any]:
@@ -136,7 +131,7 @@ VERL: Mapping[str, Option] = {
     "gate": Option(by="`mixed` is algorithm.filter_groups; others are refused", make=_gate),
     "gate_options": Option(refused="verl's filter has no such options"),
     "match_uniform": Option(refused="verl computes its advantages itself"),
-    **dict.fromkeys(("allocator", "allocator_options"), Option(by=_ALLOCATOR, make=_allocator)),
+    **dict.fromkeys(("allocator", "allocator_options"), Option(by=_ALLOCATOR)),
     "trainer": Option(("algorithm.adv_estimator",)),
     "trainer_options": Option(refused="they are TRL's; verl's own keys go under engine_options"),
     "steps": _counted("steps", "trainer.total_training_steps"),

@@ -6,7 +6,7 @@ w (D,) with probability sigmoid(c (a.w - d) + m); m is what it has memorised of 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -72,18 +72,6 @@ def advantages(rewards_KG: np.ndarray, *, advantage: Advantage) -> np.ndarray:
     if advantage == "std":
         centred /= np.where(contrast, rewards_KG.std(axis=1, keepdims=True), 1.0)
     return np.asarray(centred)
-
-
-def by_size(groups: Sequence[np.ndarray] | np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The rows (M,) of the groups of each size, and these groups as an array (M, G); sizes in the order of their first.
-
-    >>> [(rows.tolist(), part.tolist()) for rows, part in by_size([np.ones(1), np.zeros(2), np.ones(1)])]
-    [([0, 2], [[1.0], [1.0]]), ([1], [[0.0, 0.0]])]
-    """
-    sizes = np.array([len(group) for group in groups], dtype=np.int64)
-    for size in dict.fromkeys(sizes.tolist()):
-        rows = np.flatnonzero(sizes == size)
-        yield rows, np.stack([groups[row] for row in rows.tolist()])
 
 
 def group_signal(advantages_KG: np.ndarray, success_KG: np.ndarray, used_KG: np.ndarray | None = None) -> np.ndarray:

@@ -15,9 +15,9 @@ from rollwise.errors import PoolError, UnboundError
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
-from rollwise.simulation.items import by_size, outcome_gains
+from rollwise.simulation.items import outcome_gains
 from rollwise.simulation.log import Recorder, SimulationLog
-from rollwise.tickets import Evidence, Outcome
+from rollwise.tickets import Evidence, Outcome, by_size
 from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
 
 

@@ -17,12 +17,12 @@ from rollwise.simulation.items import (
     Items,
     ability_gain,
     advantages,
-    by_size,
     generality,
     group_signal,
     sigmoid,
     unlearnt,
 )
+from rollwise.tickets import by_size
 
 Size = Annotated[float, Range(0.0, 1e6)]
 Weight = Literal["rollout", "prompt"]

@@ -1,7 +1,7 @@
 """Tickets, the outcomes of their rollouts, and what these say."""
 
 from rollwise.tickets.contrast import Contrast
-from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence
+from rollwise.tickets.evidence import MIXED_TOLERANCE, Evidence, by_size
 from rollwise.tickets.ledger import Ledger
 from rollwise.tickets.outcome import LearnsFrom, Outcome, RewardSpec
 from rollwise.tickets.ticket import Purpose, Ticket, TicketStatus
@@ -21,4 +21,5 @@ __all__ = [
     "TellReport",
     "Ticket",
     "TicketStatus",
+    "by_size",
 ]

@@ -234,11 +234,11 @@ class Evidence:
             yield self.where(turn == t)
 
 
-def by_size(groups: Sequence[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+def by_size(groups: Sequence[np.ndarray] | np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Those of M groups of numbers that have the same size K, for each K: their rows (R,), and the numbers (R, K).
 
-    >>> [numbers.tolist() for _, numbers in by_size([np.array([1, 0]), np.array([0, 0])])]
-    [[[1, 0], [0, 0]]]
+    >>> [(rows.tolist(), part.tolist()) for rows, part in by_size([np.ones(1), np.zeros(2), np.ones(1)])]
+    [([0, 2], [[1.0], [1.0]]), ([1], [[0.0, 0.0]])]
     """
     sizes = list(map(len, groups))
     for size in sorted(set(sizes)):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any, Self
 
 from rollwise.models.loading import load_policy
@@ -18,10 +18,12 @@ class PolicySource:
     Attributes:
         folder: A folder or hub id.
         live: The model and tokenizer of a trainer.
+        loaded: The folder's, once they were needed.
     """
 
     folder: str | None = None
     live: tuple[Any, Any] | None = None
+    loaded: tuple[Any, Any] | None = field(default=None, init=False)
 
     def lent(self, model: Any, tokenizer: Any, *, sharded: bool, reader: str) -> Self:
         """A source of the live policy; this one, with a warning, if its weights are sharded.
@@ -46,10 +48,11 @@ class PolicySource:
         """The live model and its tokenizer; else those of the folder, on the accelerator if there is one."""
         if self.live is not None:
             return self.live
-        import torch
+        if self.loaded is None:
+            import torch
 
-        model, tokenizer = load_policy(str(self.folder), dtype=dtype)
-        accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
-        place: Any = device or accelerator or "cpu"
-        loaded: Any = model
-        return loaded.to(place).requires_grad_(False).eval(), tokenizer
+            model: Any
+            model, tokenizer = load_policy(str(self.folder), dtype=dtype)
+            accelerator = torch.accelerator.current_accelerator() if torch.accelerator.is_available() else None
+            self.loaded = model.to(device or accelerator or "cpu").requires_grad_(False).eval(), tokenizer
+        return self.loaded

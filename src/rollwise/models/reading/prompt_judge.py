@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.judges.base import Judge, Measure, Prompts
+from rollwise.judges.base import Judge, Measure, Prompts, summed
 from rollwise.models.flops import FlopsPerToken
 from rollwise.models.loading import need
 from rollwise.models.reading.policy_source import PolicySource
@@ -106,8 +106,7 @@ class PromptJudge(Judge):
         tokens = sum(len(encoded[row]) for row in fits)
         flops = FlopsPerToken.of(model).read * tokens
         spent = {"questions": len(fits), "context_tokens": tokens, "flops": flops, "s": time.perf_counter() - started}
-        for name, more in spent.items():
-            self.costs[name] = self.costs.get(name, 0.0) + more
+        self.costs = summed([self.costs, spent])
         return found
 
     def take_costs(self) -> dict[str, float]:

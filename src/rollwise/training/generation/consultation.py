@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 
 from rollwise.curricula import Curriculum
 from rollwise.judges import Lesson, Question
+from rollwise.judges.base import summed
 from rollwise.tickets.ticket import Ticket
 from rollwise.training.generation.messages import Inquiry, JudgedPrompt, Judgment
 
@@ -30,8 +31,7 @@ class Consultation:
         if spent and "flops" not in spent:
             tokens = spent.get("tokens", 0.0) + spent.get("context_tokens", 0.0)
             spent = {**spent, "flops": self.flops_per_token * tokens}
-        for name, more in spent.items():
-            self.costs[name] = self.costs.get(name, 0.0) + more
+        self.costs = summed([self.costs, spent])
 
     def ask(self, n: int, *, step: int) -> Inquiry | None:
         """The questions about the candidates of the next `ask` for `n` prompts; None where there are none."""
