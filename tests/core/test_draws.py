@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rollwise.draws import GroupedMaxTree, MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores, ties
+from rollwise.draws import GroupedMaxTree, MaxTree, SumTree, pack, rank_of_fewest, rank_of_scores, ties, ties_below
 
 steps = st.lists(
     st.one_of(
@@ -198,3 +198,12 @@ def test_a_copied_tree_is_apart() -> None:
     twin.set(np.array([1, 2, 7]), 0)
     assert (tree.top(1).tolist(), twin.top(1).tolist()) == ([7], [6])
     assert pickle.loads(pickle.dumps(twin)).top(2).tolist() == [6, 5]
+
+
+@given(st.integers(0, 2**64), st.integers(0, 2**31), st.integers(0, 2**32 - 1), st.sampled_from([1, 7, 40_000]))
+def test_ties_below_a_bound_are_found_without_the_ties(seed: int, visit: int, bound: int, n: int) -> None:
+    hashes = np.random.default_rng(seed).integers(0, 2**32, n, dtype=np.uint32)
+    exact = ties(seed, hashes, np.full(n, visit, dtype=np.int64)).astype(np.int64)
+    found = ties_below(seed, hashes, visit, bound)
+    assert found[exact <= bound].all()
+    assert not found[exact > bound + 1].any()

@@ -1,6 +1,6 @@
 """From scores to distinct prompts."""
 
-from rollwise.draws.keys import order_of, pack, rank_of_fewest, rank_of_scores, ties
+from rollwise.draws.keys import order_of, pack, rank_of_fewest, rank_of_scores, ties, ties_below
 from rollwise.draws.tree import GroupedMaxTree, MaxTree, SumTree
 from rollwise.prompt_ids import hash_ids
 
@@ -14,4 +14,5 @@ __all__ = [
     "rank_of_fewest",
     "rank_of_scores",
     "ties",
+    "ties_below",
 ]

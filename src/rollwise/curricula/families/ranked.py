@@ -10,6 +10,7 @@ from __future__ import annotations
 import copy
 from abc import abstractmethod
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -17,7 +18,7 @@ import numpy as np
 from rollwise.curricula.families.round_keys import LEAST_SCORE, GumbelKeys, RoundKeys, foremost
 from rollwise.curricula.seam.base import Curriculum
 from rollwise.curricula.seam.picks import Picks
-from rollwise.draws import MaxTree, order_of, pack, rank_of_fewest, rank_of_scores, ties
+from rollwise.draws import MaxTree, order_of, pack, rank_of_fewest, rank_of_scores, ties, ties_below
 from rollwise.estimators import Belief
 from rollwise.options import Schedule
 from rollwise.tickets.evidence import Evidence
@@ -114,7 +115,8 @@ class Ranked(Curriculum):
             can, most = self.free & (self.columns["round"] != self.round), max(k, self.ranked_at_once)
             if without is not None:
                 can[without] = False
-            best = self._best(self.keys.leading(most, can, self._chance), most)
+            below = partial(ties_below, self.rng.seed, self.id_hashes, self.round)
+            best = self._best(self.keys.leading(most, can, below), most)
             chosen, self.ahead = best[:k], best[k:]
         self.columns["round"][chosen] = self.round
         return chosen
@@ -210,7 +212,7 @@ class Ranked(Curriculum):
     def _sorted(self, slots: np.ndarray, keys: np.ndarray) -> np.ndarray:
         return np.asarray(slots[order_of(keys, lambda: self._chance(slots))])
 
-    def _chance(self, slots: np.ndarray | slice) -> np.ndarray:
+    def _chance(self, slots: np.ndarray) -> np.ndarray:
         """uint32 tie-breakers (K,): new ones each round, independent of a prompt's visits.
 
         Broken by a prompt's own visits, those just asked for would draw again among equals, and overtake the rest.

@@ -12,8 +12,10 @@ _STRIDE = 64
 _MARGIN = 1.0 + 1e-9  # over the rounding of logarithms
 _SPARE = 4
 """Where many keys are equal, about this many times as many are looked at as are wanted."""
-Chance = Callable[[Any], np.ndarray]
+Chance = Callable[[np.ndarray], np.ndarray]
 """uint32 numbers (K,) of rows (K,), by which equal keys are sorted, the least first."""
+ChanceBelow = Callable[[int], np.ndarray]
+"""Of a bound, which of the N slots have a chance of at most that, bool (N,); perhaps others too."""
 
 
 class RoundKeys:
@@ -34,10 +36,10 @@ class RoundKeys:
         """The keys of slots (K,)."""
         return np.asarray(self.keys[slots])
 
-    def leading(self, n: int, can: np.ndarray, chance: Chance | None = None) -> np.ndarray:
+    def leading(self, n: int, can: np.ndarray, below: ChanceBelow | None = None) -> np.ndarray:
         """Of the slots that `can` (N,) be chosen, those with the `n` least keys and with keys equal to one of these.
 
-        Perhaps others too. If `chance` is given, not all of the equal keys: those with the least chances, and no fewer
+        Perhaps others too. If `below` is given, not all of the equal keys: those with the least chances, and no fewer
         than `n` slots in all.
         """
         among = n + len(can) - int(np.count_nonzero(can))
@@ -46,9 +48,8 @@ class RoundKeys:
         last = reaching(self.keys, among)
         some = (self.keys <= last) & can
         crowd = np.count_nonzero(some)
-        if chance is not None and crowd > 2 * _SPARE * n:
-            likely = chance(slice(None)) <= np.uint32(2**32 * _SPARE * n / crowd)
-            found = np.flatnonzero(some & (likely | (self.keys < last)))
+        if below is not None and crowd > 2 * _SPARE * n:
+            found = np.flatnonzero(some & (below(int(2**32 * _SPARE * n / crowd)) | (self.keys < last)))
             if len(found) >= n:
                 return found
         return np.flatnonzero(some)
@@ -77,7 +78,7 @@ class GumbelKeys(RoundKeys):
             noise = -np.log(-np.log(1.0 - self.short[slots]))
         return np.asarray(-(np.log(self.scores[slots]) + noise))
 
-    def leading(self, n: int, can: np.ndarray, chance: Chance | None = None) -> np.ndarray:
+    def leading(self, n: int, can: np.ndarray, below: ChanceBelow | None = None) -> np.ndarray:
         n += len(can) - int(np.count_nonzero(can))
         if n >= len(can):
             return np.flatnonzero(can)
@@ -108,7 +109,7 @@ class NearestKeys(RoundKeys):
     def of(self, slots: np.ndarray) -> np.ndarray:
         return np.asarray(self.keys_of(slots))
 
-    def leading(self, n: int, can: np.ndarray, chance: Chance | None = None) -> np.ndarray:
+    def leading(self, n: int, can: np.ndarray, below: ChanceBelow | None = None) -> np.ndarray:
         width = n
         while True:
             low, high = max(0, self.at - width), min(len(self.order), self.at + width)
