@@ -182,9 +182,14 @@ class Ranked(Curriculum):
             self.ahead_within.clear()
         self.ahead = self.ahead[self._open(self.ahead)]
         if len(back) and len(self.ahead):
-            last = self.ahead[-1]
-            both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
-            self.ahead = both[: int(np.flatnonzero(both == last)[0]) + 1]  # what is behind will be ranked when needed
+            last = self.ahead[-1:]
+            keys, limit = self.keys.of(back), self.keys.of(last)
+            if (even := keys == limit).any():
+                even[even] = self._chance(back[even]) <= self._chance(last)
+            back = back[(keys < limit) | even]  # what is behind `last` will be ranked when needed
+            if len(back):
+                both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
+                self.ahead = both[: int(np.flatnonzero(both == last)[0]) + 1]
 
     @property
     def _redrawn(self) -> bool:
