@@ -62,8 +62,7 @@ class Ranked(Curriculum):
     def build(self) -> None:
         self.free = np.zeros(len(self.pool), dtype=bool)
         self.queue = MaxTree(len(self.pool)) if self.candidate_multiplier is not None else None
-        self.round = 0
-        self.scored = False
+        self.round, self.scored = 0, False
         self.ahead: np.ndarray = np.empty(0, dtype=np.int64)  # the best of those open, best first
         self.ahead_within: dict[int, np.ndarray] = {}  # the same for groups of prompts
         self.keys = RoundKeys(np.empty(0))
@@ -152,12 +151,9 @@ class Ranked(Curriculum):
         return RoundKeys(self._ascending(self._keys(np.arange(len(self.pool)), scores)))
 
     def select_within(self, group: int, members: np.ndarray, k: int) -> np.ndarray:
-        """The best `k` free slots of a group of prompts, best first: (K,), fewer only if no more are free.
+        """The best `k` free slots of `members`, best first: (K,), fewer only if no more are free.
 
-        Args:
-            group: a number by which this round's ranking of the group is remembered.
-            members: the group's slots.
-            k: how many.
+        By the number `group` this round's ranking of `members` is remembered.
         """
         self._score()
         chosen, self.ahead_within[group] = self._front(self.ahead_within.get(group, self.ahead[:0]), k)
@@ -181,15 +177,11 @@ class Ranked(Curriculum):
         if len(back):
             self.ahead_within.clear()
         self.ahead = self.ahead[self._open(self.ahead)]
-        if len(back) and len(self.ahead):
-            last = self.ahead[-1:]
-            keys, limit = self.keys.of(back), self.keys.of(last)
-            if (even := keys == limit).any():
-                even[even] = self._chance(back[even]) <= self._chance(last)
-            back = back[(keys < limit) | even]  # what is behind `last` will be ranked when needed
-            if len(back):
-                both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
-                self.ahead = both[: int(np.flatnonzero(both == last)[0]) + 1]
+        last = self.ahead[-1:]
+        back = back[self.keys.up_to(last, back, self._chance)]  # what is behind `last` will be ranked when needed
+        if len(back):
+            both = self._best(np.unique(np.concatenate([self.ahead, back])), len(self.ahead) + len(back))
+            self.ahead = both[: int(np.flatnonzero(both == last)[0]) + 1]
 
     @property
     def _redrawn(self) -> bool:

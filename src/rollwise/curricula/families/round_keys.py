@@ -54,6 +54,15 @@ class RoundKeys:
                 return found
         return np.flatnonzero(some)
 
+    def up_to(self, last: np.ndarray, slots: np.ndarray, chance: Chance) -> np.ndarray:
+        """Which of slots (K,) are sorted no later than the slot `last` (1,), (K,); none if `last` is empty."""
+        if not len(last):
+            return np.zeros(len(slots), dtype=bool)
+        keys, limit = self.of(slots), self.of(last)
+        if (even := keys == limit).any():
+            even[even] = chance(slots[even]) <= chance(last)
+        return np.asarray((keys < limit) | even)
+
     def put(self, slots: np.ndarray, keys: np.ndarray) -> None:
         """Change the keys of slots (K,)."""
         self.keys[slots] = keys
