@@ -14,7 +14,6 @@ _HALF = np.uint64(32)
 _LOW = np.uint64(0xFFFFFFFF)
 _ALL = 2**64 - 1
 _BLOCK = 16_384
-_GOLDEN, _OFFSET = 0x9E3779B97F4A7C15, 0x1234567
 _SHIFTS = np.uint64(30), np.uint64(27), np.uint64(31)
 _FACTORS = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 
@@ -63,41 +62,38 @@ def ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
     return found
 
 
+def ties_below(seed: int, id_hashes: np.ndarray, visit: int, bound: int) -> np.ndarray:
+    """Which `ties` of one visit are at most `bound`, bool (K,), in half the time; True for some of `bound + 1` too."""
+    found = np.empty(len(id_hashes), dtype=bool)
+    most = np.uint64(min((bound + 2) * 2**32 - 1, _ALL))  # the last step of a tie changes its lowest bit alone
+    for start in range(0, len(id_hashes), _BLOCK):
+        part = slice(start, start + _BLOCK)
+        found[part] = _mixed(seed, id_hashes[part], np.uint64(visit)) <= most
+    return found
+
+
 def _ties(seed: int, id_hashes: np.ndarray, visits: np.ndarray) -> np.ndarray:
-    z = id_hashes.astype(np.uint64)
-    z <<= _HALF
-    z ^= visits.astype(np.uint64)
-    z += np.uint64((seed * _GOLDEN + _OFFSET) % 2**64)
-    z ^= z >> _SHIFTS[0]
-    z *= _FACTORS[0]
-    z ^= z >> _SHIFTS[1]
-    z *= _FACTORS[1]
+    z = _mixed(seed, id_hashes, visits.astype(np.uint64))
     z ^= z >> _SHIFTS[2]
     return (z >> _HALF).astype(np.uint32)
 
 
-def ties_below(seed: int, id_hashes: np.ndarray, visit: int, bound: int) -> np.ndarray:
-    """Which `ties` of one visit are at most `bound`, bool (K,), in half the time; True for some of `bound + 1` too."""
-    found, start_at = np.empty(len(id_hashes), dtype=bool), np.uint64((seed * _GOLDEN + _OFFSET) % 2**64)
-    most = np.uint64(min((bound + 2) * 2**32 - 1, _ALL))  # the last step of `_ties` changes the lowest bit of a tie
-    z, shifted = np.empty((2, min(_BLOCK, len(id_hashes))), dtype=np.uint64)
-    for start in range(0, len(id_hashes), _BLOCK):
-        part = id_hashes[start : start + _BLOCK]
-        z, shifted = z[: len(part)], shifted[: len(part)]
-        np.left_shift(part, _HALF, out=z, dtype=np.uint64)
-        z ^= np.uint64(visit)
-        z += start_at
-        for shift, factor in zip(_SHIFTS[:2], _FACTORS, strict=True):
-            np.right_shift(z, shift, out=shifted)
-            z ^= shifted
-            z *= factor
-        np.less_equal(z, most, out=found[start : start + _BLOCK])
-    return found
+def _mixed(seed: int, id_hashes: np.ndarray, visits: np.ndarray | np.uint64) -> np.ndarray:
+    """All steps of splitmix64 but the last, uint64 (K,)."""
+    z = id_hashes.astype(np.uint64)
+    z <<= _HALF
+    z ^= visits
+    z += np.uint64((seed * 0x9E3779B97F4A7C15 + 0x1234567) % 2**64)
+    z ^= z >> _SHIFTS[0]
+    z *= _FACTORS[0]
+    z ^= z >> _SHIFTS[1]
+    z *= _FACTORS[1]
+    return z
 
 
 def _tie(seed: int, id_hash: int, visit: int) -> int:
     """The same of one prompt, without arrays: a fifth of the time."""
-    z = (id_hash << 32 ^ visit) + (seed * _GOLDEN + _OFFSET) & _ALL
+    z = (id_hash << 32 ^ visit) + (seed * 0x9E3779B97F4A7C15 + 0x1234567) & _ALL
     z = (z ^ z >> 30) * 0xBF58476D1CE4E5B9 & _ALL
     z = (z ^ z >> 27) * 0x94D049BB133111EB & _ALL
     return (z ^ z >> 31) >> 32

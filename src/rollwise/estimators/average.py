@@ -9,8 +9,6 @@ import numpy as np
 
 from rollwise.estimators.belief import Belief
 
-_NOBODY = np.empty(0, dtype=np.int64)
-
 
 def ema(old: np.ndarray, new: np.ndarray, weight: float) -> np.ndarray:
     """`weight * new + (1 - weight) * old`; where `old` is NaN (never observed), `new` itself.
@@ -41,19 +39,15 @@ class AverageBelief(Belief):
 
     def use(self, columns: Any) -> None:
         self.columns: dict[str, np.ndarray] = {name: columns[name] for name in self.columns_spec}
-        self._added: list[np.ndarray] | None = None  # slots added to since the last step; None: not known
 
     def add(self, slots: np.ndarray, scores: Sequence[np.ndarray]) -> None:
         self.columns["told_count"][slots] += [len(s) for s in scores]
         self.columns["told_sum"][slots] += [s.sum() for s in scores]
         self.columns["told_square"][slots] += [(s * s).sum() for s in scores]
-        if self._added is not None:
-            self._added.append(slots)
 
     def forget_and_learn(self, forgetting: float) -> np.ndarray:
         c = self.columns
-        added = np.arange(len(c["told_count"])) if self._added is None else np.concatenate([_NOBODY, *self._added])
-        told, self._added = np.unique(added[c["told_count"][added] != 0.0]), []
+        told = np.flatnonzero(c["told_count"] != 0.0)
         for name, total in (("mean", "told_sum"), ("square", "told_square")):
             c[name][told] = ema(c[name][told], c[total][told] / c["told_count"][told], forgetting)
         c["groups"][told] += 1.0

@@ -62,7 +62,8 @@ class Ranked(Curriculum):
     def build(self) -> None:
         self.free = np.zeros(len(self.pool), dtype=bool)
         self.queue = MaxTree(len(self.pool)) if self.candidate_multiplier is not None else None
-        self.round, self.scored = 0, False
+        self.round = 0
+        self.scored = False
         self.ahead: np.ndarray = np.empty(0, dtype=np.int64)  # the best of those open, best first
         self.ahead_within: dict[int, np.ndarray] = {}  # the same for groups of prompts
         self.keys = RoundKeys(np.empty(0))
