@@ -23,8 +23,7 @@ from ranks import end
 RESUMED = {
     "plain": two_ranks.train,
     "allocated": two_ranks_allocated.train,
-    "feedback": partial(two_ranks_feedback.train, name="feedback"),
-    "posterior": partial(two_ranks_feedback.train, name="posterior"),
+    **{name: partial(two_ranks_feedback.train, name=name) for name in two_ranks_feedback.CURRICULA},
     **{f"allocated-{way}": partial(two_ranks_allocated.train, way=way) for way in ("gate", "screening", "rounds")},
     "gate-4": partial(two_ranks_gated.train, group=4),
     "gate-3": partial(two_ranks_gated.train, group=3),
