@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import rollwise as rw
 from rollwise.allocators import ALLOCATORS, Rates, make_allocator
 from rollwise.allocators.greedy import in_proportion, most_valuable
-from rollwise.allocators.knapsack import beta_moment, needed
+from rollwise.allocators.knapsack import beta_moment, usable
 
 ALL: list[tuple[str, dict[str, Any]]] = [
     ("knapsack", {}),
@@ -20,6 +20,7 @@ ALL: list[tuple[str, dict[str, Any]]] = [
     ("hit-utility", {}),
     ("hit-utility", {"belief": "last"}),
     ("variance-informed", {}),
+    ("variance-informed", {"rule": "vip-rloo"}),
     ("variance-informed", {"rule": "gvm"}),
 ]
 
@@ -39,13 +40,21 @@ def test_the_increment_of_knapsack_is_that_of_its_value_by_hand() -> None:
     """p = 1/2: value (1 - 2 / 2^N) / 8, so from N = 2 to 3 it rises from 1/16 to 3/32: by 1/32."""
     knapsack = rw.Knapsack()
     assert knapsack.values(rates([0.5]), np.array([2, 3])).tolist() == [[1 / 32, 1 / 64]]
-    assert needed(np.array([0.5, 0.25]), 0.9).tolist() == [4, 9]  # ln 0.1 / ln 0.75 = 8.004
+    assert usable(np.array([0.5, 0.25]), 0.9).tolist() == [3, 8]  # ln 0.1 / ln 0.75 = 8.004
 
 
 def test_knapsack_divides_as_the_paper_says() -> None:
-    """Never visited: the mean. p = 1: the least. Half: 4, all that it needs. What is left goes to p = 0."""
-    sizes = rw.Knapsack().allocate(rates([np.nan, 1.0, 0.5, 0.0]), 8)
-    assert sizes.tolist() == [8, 2, 4, 18]
+    """Never visited: the mean. p = 1: the least. Half: 3 beside the least, all that it can use. The rest goes to p = 0."""
+    assert rw.Knapsack().allocate(rates([np.nan, 1.0, 0.5, 0.0]), 8).tolist() == [8, 2, 5, 17]
+    assert rw.Knapsack().allocate(rates([np.nan, 1.0, 0.5]), 8).tolist() == [13, 6, 5]  # nobody at 0: to the others
+    assert rw.Knapsack().allocate(rates([np.nan, 1.0, 1.0]), 8).tolist() == [8, 8, 8]
+    assert rw.Knapsack(max_rollouts=9).allocate(rates([np.nan, 1.0, 0.5, 0.0]), 8).tolist() == [9, 5, 9, 9]
+
+
+def test_no_prompt_with_contrast_is_held_back() -> None:
+    """37.5 % and 93.75 %: together they can use 2 (4 + 35) > 24, so the division is the best of all, [13, 13, 3, 3]."""
+    last = [0.375, 0.375, 0.9375, 0.9375]
+    assert rw.Knapsack().allocate(rates(last, 16), 8).tolist() == [13, 13, 3, 3]
 
 
 def test_the_expectation_of_the_increment_by_hand() -> None:
@@ -71,7 +80,31 @@ def test_variance_informed_by_hand() -> None:
     gvm = rw.VarianceInformed(rule="gvm", smoothing=0.01, min_rollouts=1)
     shares = np.array([0.1 + 0.1, 0.4 + 0.025]) ** -0.5
     assert gvm.allocate(two, 8).tolist() == np.round(16 * shares / shares.sum()).tolist() == [9, 7]
-    assert (gvm.weight, rw.VarianceInformed().weight) == ("prompt", "rollout")
+    assert (gvm.weight, rw.VarianceInformed().weight) == ("prompt", "prompt")
+    rloo = rw.VarianceInformed(rule="vip-rloo", min_rollouts=2)
+    assert rloo.values(half, np.array([2, 3]))[0] == pytest.approx([1 / 1 - 1 / 2, 1 / 2 - 1 / 3])
+    with pytest.raises(rw.ConfigError, match="at least 2 with rule='vip-rloo', got 1"):
+        rw.VarianceInformed(rule="vip-rloo", min_rollouts=1)
+
+
+@pytest.mark.parametrize("rule", ["vip", "vip-rloo"])
+def test_variance_informed_lowers_the_variance_that_its_weight_gives(rule: str) -> None:
+    """The sum of (sum of A h over n)^2 of prompts that weigh the same, drawn 4,000 times, h = +-1 with equal chance."""
+    p, rng = np.array([0.5] * 4 + [0.05] * 6 + [0.95] * 6), np.random.default_rng(0)
+    allocator = rw.VarianceInformed(rule=rule)  # type: ignore[arg-type]
+    assert allocator.weight == "prompt"
+
+    def variance(sizes: np.ndarray) -> float:
+        total = 0.0
+        for chance, n in zip(p, sizes.tolist(), strict=True):
+            rewards = (rng.random((4000, n)) < chance).astype(float)
+            advantages = rewards - rewards.mean(axis=1, keepdims=True)
+            advantages *= n / (n - 1) if rule == "vip-rloo" else 1.0
+            total += float((advantages * rng.choice([-1.0, 1.0], size=(4000, n))).mean(axis=1).var())
+        return total
+
+    sizes = allocator.allocate(Rates(100 * p, 100 * (1 - p), p), 8)
+    assert variance(sizes) < 0.95 * variance(np.full(16, 8))
 
 
 @given(
@@ -82,8 +115,8 @@ def test_variance_informed_by_hand() -> None:
 def test_the_division_is_the_best_of_all(shares: list[float], case: tuple[str, dict[str, Any]], mean: int) -> None:
     allocator = make_allocator(case[0], **case[1], min_rollouts=3, max_rollouts=7)
     believed = rates(shares)
-    if case == ("knapsack", {}):
-        allocator.sureness = 1 - 1e-12  # type: ignore[attr-defined]  # nobody has enough
+    if case == ("knapsack", {}) and np.minimum(usable(np.array(shares), 0.9), 7).sum() < (mean - 3) * len(shares):
+        return  # they can't use the budget; see above
     total = mean * len(shares)
     steps = allocator.values(believed, np.arange(3, 7))
     assert (np.diff(steps, axis=1) <= 1e-12).all()

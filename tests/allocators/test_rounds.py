@@ -50,11 +50,10 @@ def test_reinforce_ada_keeps_half_and_half_where_it_can() -> None:
 
 
 def test_a_screened_group_gets_one_more_at_least() -> None:
-    """Four of 8 are made. The solved prompt gets one more, the half solved what it needs, 4, and one more; the rest is
-    for the hopeless one."""
+    """Four of 8 are made. Each gets one more; the half solved can use 3 beside, and the rest is for the hopeless one."""
     last = np.array([1.0, 0.5, 0.0])
     rates = Rates(1 + 4 * last, 5 - 4 * last, last, np.full(3, 4))
-    assert rw.Knapsack().allocate(rates, 8).tolist() == [5, 5, 14]
+    assert rw.Knapsack().allocate(rates, 8).tolist() == [5, 8, 11]
     assert in_proportion(np.array([8.0, 1.0, 1.0]), np.array([2, 3, 2]), 8, 12).tolist() == [7, 3, 2]
 
 

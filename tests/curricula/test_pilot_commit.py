@@ -52,6 +52,14 @@ def test_rounds_go_on_until_a_batch_waits_or_ten_are_made() -> None:
     assert before < 4 <= curriculum.metrics()["qualified"]
 
 
+def test_every_step_makes_a_whole_round_of_pilots_whatever_waits() -> None:
+    curriculum = made(200)
+    for step in range(1, 5):
+        assert [len(call) for call in pilots(curriculum, [2], wanted=4, at_a_time=5)] == [5, 5, 2]
+        assert curriculum.metrics()["qualified"] == 12 * step - 4 * (step - 1)
+        train(curriculum, 4)
+
+
 def test_pilots_that_are_too_old_are_dropped_and_their_prompts_come_again() -> None:
     curriculum = made(12, max_age=2)
     pilots(curriculum, [2], wanted=3)  # nine wait

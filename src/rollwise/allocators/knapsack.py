@@ -18,11 +18,13 @@ class Knapsack(Allocator):
     in N, so that the greatest increments are the paper's best division; it finds the same by dynamic programming.
 
     - Prompts never visited get the mean, those with p = 0 or p = 1 `min_rollouts`.
-    - Nobody needs more than ln(1 - `sureness`) / ln max(p, 1-p) rollouts, with which a group is mixed for all but sure.
-      What is left then goes to the prompts with p = 0, equally; what still is left, to all others.
+    - The prompts with 0 < p < 1 can use ln(1 - `sureness`) / ln max(p, 1-p) rollouts each beside their `min_rollouts`.
+      If that is less than what is left, all together, the rest goes to the prompts with p = 0, equally; without any, to
+      those never visited or with p = 1. What does not fit below `max_rollouts` there goes to the first, then to all. A batch without
+      any p < 1 gets the mean.
 
     Args:
-        sureness: how sure a mixed group must be for a prompt to need no more rollouts (the paper's alpha, 0.9).
+        sureness: how sure a mixed group must be for a prompt to use no more rollouts (the paper's alpha, 0.9).
         estimate: "last": p is the share solved when the prompt was last visited, as in the paper; "posterior": the
             expectation of each increment over the belief, by Beta functions, for which nobody has p = 0 or p = 1. Ours.
         **bounds: see `Allocator`; the paper's `max_rollouts` is 128.
@@ -45,29 +47,28 @@ class Knapsack(Allocator):
         if self.estimate == "posterior":
             return super().allocate(rates, mean)
         low, high = self.bounds(mean)
-        last, unseen = rates.last, rates.unseen
-        least = rates.least(low)
-        sizes = np.where(unseen, mean, least)
-        mixed = ~unseen & (last > 0.0) & (last < 1.0)
-        enough = least.copy()
-        enough[mixed] = needed(last[mixed], self.sureness)
-        room = np.where(mixed, np.clip(enough, least, high) - least, 0)
-        left = len(sizes) * mean - int(sizes.sum())
-        sizes += most_valuable(self.values_from(rates, least, high), room, left)
-        for rows in (last == 0.0, np.ones(len(sizes), dtype=bool)):
-            left = len(sizes) * mean - int(sizes.sum())
-            sizes += equally(np.where(rows, high - sizes, 0), left)
-        return sizes
+        last, total = rates.last, len(rates.last) * mean
+        mixed, solved_by_none = (last > 0.0) & (last < 1.0), last == 0.0
+        if not (mixed | solved_by_none).any():
+            return np.full(len(last), mean, dtype=np.int64)
+        sizes = np.where(rates.unseen, mean, rates.least(low))
+        left = total - int(sizes.sum())
+        surplus = max(0, left - int(np.minimum(usable(last[mixed], self.sureness), high).sum()))
+        others = solved_by_none if solved_by_none.any() else ~mixed
+        sizes += equally(np.where(others, high - sizes, 0), surplus)
+        room, left = np.where(mixed, high - sizes, 0), total - int(sizes.sum())
+        sizes += most_valuable(self.values_from(rates, sizes, high), room, left)
+        return sizes + equally(high - sizes, total - int(sizes.sum()))
 
 
-def needed(p: np.ndarray, sureness: float) -> np.ndarray:
-    """ln(1 - sureness) / ln max(p, 1-p), rounded up, (K,) int64: rollouts after which a mixed group is that sure.
+def usable(p: np.ndarray, sureness: float) -> np.ndarray:
+    """ln(1 - sureness) / ln max(p, 1-p), rounded down, (K,) int64: about when a mixed group is that sure.
 
-    >>> needed(np.array([0.5, 0.9]), 0.9).tolist()  # 2^-4 < 0.1; 0.9^22 < 0.1
-    [4, 22]
+    >>> usable(np.array([0.5, 0.9]), 0.9).tolist()  # 2^-3 > 0.1 > 2^-4; 0.9^21 > 0.1 > 0.9^22
+    [3, 21]
     """
     alike = np.minimum(np.maximum(p, 1.0 - p), 1.0 - 1e-12)
-    return np.asarray(np.ceil(np.log(1.0 - sureness) / np.log(alike)).astype(np.int64))
+    return np.asarray((np.log(1.0 - sureness) / np.log(alike)).astype(np.int64))
 
 
 def beta_moment(alpha: np.ndarray, beta: np.ndarray, i: np.ndarray | int, j: np.ndarray | int) -> np.ndarray:

@@ -27,8 +27,9 @@ class PilotCommit(
     prompt with `low` <= pass rate <= `high` wait in the buffer; `ask` draws from it at random, and gives the rest of
     the groups (lane `continue`), which are trained on with their pilots. Rounds of pilots go on until a batch waits.
 
-    - A round may come in several calls; ours ends with the call after which a batch waits.
-    - Pilots wait `max_age` steps at most; then their prompt is an ordinary one again.
+    - Every step makes one round of pilots, also where a batch waits already. A round may come in several calls.
+    - Pilots wait `max_age` steps at most; then their prompt is an ordinary one again. Those of a step's own rounds may
+      be drawn in it; the release draws before it adds them. It also empties the buffer after each epoch, ours does not.
     - A prompt that leaves the pool comes behind all others, so that `ask` never fails for want of prompts.
     - A batch that the rounds don't fill has prompts without a pilot (lane `unscreened`), as with `SPEED`; the release
       trains on fewer. Its option to train on some of the pilots only (off by default) is left out.
@@ -65,8 +66,16 @@ class PilotCommit(
             pool, screen_rollouts=screen_rollouts, low=low, high=high, screen_limit=batches * rounds, **core
         )
 
+    @property
+    def begun(self) -> int:
+        """Pilots of the round that is being made; 0 between rounds."""
+        return self.screened % (self.batches * self.needed)
+
+    def enough(self) -> bool:
+        return self.screened > 0 and not self.begun and super().enough()
+
     def most_screened(self) -> int:
-        return self.batches * self.needed
+        return self.batches * self.needed - self.begun
 
     def qualifies(self, judged: Evidence) -> np.ndarray:
         return np.asarray((judged.mean >= self.low) & (judged.mean <= self.high))

@@ -98,7 +98,7 @@ class SPEED(
     def select_probes(self, k: int) -> Picks:
         if self.screened_at != self.step:
             self.screened_at, self.screened = self.step, 0
-        if self.n_waiting >= self.needed:
+        if self.enough():
             return Picks.join([])
         slots = self._not_yet_screened(min(k, self.most_screened(), self.screen_limit * self.needed - self.screened))
         self.columns["turns"][slots] += 1
@@ -106,8 +106,12 @@ class SPEED(
         self.screened += len(slots)
         return Picks.of(slots, "screen")
 
+    def enough(self) -> bool:
+        """Whether this step needs no further screening."""
+        return self.n_waiting >= self.needed
+
     def most_screened(self) -> int:
-        """Prompts of one round of screening."""
+        """Prompts of one round of screening, or what is left of it."""
         return self.screen
 
     def qualifies(self, judged: Evidence) -> np.ndarray:
