@@ -44,7 +44,7 @@ def test_the_increment_of_knapsack_is_that_of_its_value_by_hand() -> None:
 
 
 def test_knapsack_divides_as_the_paper_says() -> None:
-    """Never visited: the mean. p = 1: the least. Half: 3 beside the least, all that it can use. The rest goes to p = 0."""
+    """Never visited: the mean. p = 1: the least. Half: 3 beside the least, all that it can use. The rest: to p = 0."""
     assert rw.Knapsack().allocate(rates([np.nan, 1.0, 0.5, 0.0]), 8).tolist() == [8, 2, 5, 17]
     assert rw.Knapsack().allocate(rates([np.nan, 1.0, 0.5]), 8).tolist() == [13, 6, 5]  # nobody at 0: to the others
     assert rw.Knapsack().allocate(rates([np.nan, 1.0, 1.0]), 8).tolist() == [8, 8, 8]

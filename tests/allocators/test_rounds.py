@@ -50,7 +50,7 @@ def test_reinforce_ada_keeps_half_and_half_where_it_can() -> None:
 
 
 def test_a_screened_group_gets_one_more_at_least() -> None:
-    """Four of 8 are made. Each gets one more; the half solved can use 3 beside, and the rest is for the hopeless one."""
+    """Four of 8 are made. Each gets one more; the half solved can use 3 beside, and the hopeless one has the rest."""
     last = np.array([1.0, 0.5, 0.0])
     rates = Rates(1 + 4 * last, 5 - 4 * last, last, np.full(3, 4))
     assert rw.Knapsack().allocate(rates, 8).tolist() == [5, 8, 11]
@@ -63,7 +63,7 @@ def test_the_loop_tells_each_group_once_with_all_of_its_rounds() -> None:
     rounds = rw.Rounds(curriculum, curriculum.ask(2, n_rollouts=2), n_rollouts=2)
     first, second = rounds.ask()
     assert (first.n_rollouts, second.n_rollouts) == (3, 3)
-    with pytest.raises(rw.TicketError, match="tell every ticket of this round and no other, at once"):
+    with pytest.raises(rw.TicketError, match="tell every ticket of this round and no other, once and together"):
         rounds.tell([rw.Outcome(first.id, [1, 0, 0])])
     rounds.tell([rw.Outcome(first.id, [1, 0, 0]), rw.Outcome(second.id, [0, 0], failed=1)])
     assert curriculum.metrics()["told"] == 0
@@ -96,3 +96,47 @@ def test_a_service_refuses_rounds() -> None:  # and verl: tests/engines/test_ver
 
     with pytest.raises(rw.ConfigError, match="Progressive makes the rollouts of a step in rounds, but a service gives"):
         CurriculumService(rw.Uniform(rw.PromptPool(ids=["a"]), allocator="progressive"))
+
+
+def test_a_round_that_is_refused_can_be_told_again() -> None:
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a", "b"]), seed=0, allocator="knapsack")
+    rounds = rw.Rounds(curriculum, curriculum.ask(2, n_rollouts=4), n_rollouts=4)
+    tickets = rounds.ask()
+    right = [rw.Outcome(t.id, [1.0] * t.n_rollouts) for t in tickets]
+    for wrong, error in (
+        ([*right, right[0]], rw.TicketError),
+        ([rw.Outcome(t.id, [1.0] * (t.n_rollouts + 1)) for t in tickets], rw.RewardError),
+        ([rw.Outcome(t.id, [1.0] * t.n_rollouts, failed=1) for t in tickets], rw.RewardError),
+        ([rw.Outcome(t.id, [1.0], advantages=[np.inf]) for t in tickets], rw.RewardError),  # by the curriculum
+    ):
+        with pytest.raises(error):
+            rounds.tell(wrong)
+        assert rounds.ask() == tickets
+    rounds.tell(right)
+    assert (rounds.ask(), curriculum.metrics()["rollouts"]) == ([], 8)
+
+
+def test_what_is_told_beside_rewards_reaches_the_curriculum() -> None:
+    pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["x", "y"]})
+    by_rounds, at_once = (rw.SEC(pool, seed=0, advantage="told") for _ in range(2))
+    tickets = by_rounds.ask(2, n_rollouts=4)
+    at_once.ask(2, n_rollouts=4)
+    told = [rw.Outcome(t.id, [1, 0, 0, 0], advantages=[3.0, -1, -1, -1]) for t in tickets]
+    rw.Rounds(by_rounds, tickets, n_rollouts=4).tell(told)
+    at_once.tell(told)
+    assert by_rounds.values() == at_once.values()
+
+
+def test_rounds_are_joined() -> None:
+    """Two rounds of two: advantages and labels in the order made, the earliest step, a partial round stays partial."""
+    curriculum = rw.Uniform(rw.PromptPool(ids=["a"]), allocator=rw.ReinforceAda(round_rollouts=2, rounds=2))
+    told: list[rw.Outcome] = []
+    tell, curriculum.tell = curriculum.tell, lambda outcomes: told.extend(outcomes) or tell(told)  # type: ignore
+    rounds = rw.Rounds(curriculum, curriculum.ask(1, n_rollouts=2), n_rollouts=2)
+    (ticket,) = rounds.ask()
+    rounds.tell([rw.Outcome(ticket.id, [0, 0], advantages=[-1, -2], labels=["late", "odd"], step=1)])
+    rounds.tell([rw.Outcome(ticket.id, [1], advantages=[3], step=0)])
+    (outcome,) = told
+    assert outcome.rewards.tolist() == [0, 0, 1]
+    assert (outcome.advantages, outcome.labels) == ([-1, -2, 3], ["late", "odd", None])
+    assert (outcome.step, outcome.failed) == (0, 0)

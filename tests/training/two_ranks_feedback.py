@@ -1,4 +1,4 @@
-"""Gains told after the step, posterior advantages and prompts read, on two processes, straight and from a checkpoint."""
+"""Gains told after the step, posterior advantages, prompts read: on two processes, straight and from a checkpoint."""
 
 from pathlib import Path
 from typing import Any

@@ -20,8 +20,8 @@ class Knapsack(Allocator):
     - Prompts never visited get the mean, those with p = 0 or p = 1 `min_rollouts`.
     - The prompts with 0 < p < 1 can use ln(1 - `sureness`) / ln max(p, 1-p) rollouts each beside their `min_rollouts`.
       If that is less than what is left, all together, the rest goes to the prompts with p = 0, equally; without any, to
-      those never visited or with p = 1. What does not fit below `max_rollouts` there goes to the first, then to all. A batch without
-      any p < 1 gets the mean.
+      those never visited or with p = 1. What does not fit below `max_rollouts` there goes to the first, then to all.
+    - A batch without any 0 <= p < 1 gets the mean.
 
     Args:
         sureness: how sure a mixed group must be for a prompt to use no more rollouts (the paper's alpha, 0.9).

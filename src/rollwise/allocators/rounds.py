@@ -10,7 +10,7 @@ import numpy as np
 
 from rollwise.allocators.base import Allocator
 from rollwise.allocators.in_rounds import InRounds, Seen
-from rollwise.errors import TicketError
+from rollwise.errors import RewardError, TicketError
 from rollwise.options import check_whole
 from rollwise.tickets import Evidence, Outcome, RewardSpec, Ticket
 
@@ -64,6 +64,7 @@ class Rounds:
         allocator = curriculum.allocator
         self._allocator = allocator if isinstance(allocator, InRounds) else None
         self._rewards: dict[str, list[np.ndarray]] = {t.id: [] for t in self.tickets}
+        self._told: dict[str, list[Outcome]] = {t.id: [] for t in self.tickets}
         self._free = [t for t in self.tickets if self._allocator is not None and t.n_rollouts is None]
         self._next = self._round()
 
@@ -74,24 +75,39 @@ class Rounds:
     def tell(self, outcomes: Iterable[Outcome]) -> None:
         """Take the rewards of the round's tickets; with those of the last round the curriculum is told.
 
+        Advantages, labels and steps are passed on; of a group of several rounds, advantages if each round has some, and
+        the earliest step. An outcome by its mean is refused: the next round depends on single rewards.
+
         Raises:
-            TicketError: a ticket of the round is missing, or another one is there.
-            RewardError: as `Curriculum.tell`. Nothing has changed in either case.
+            TicketError: a ticket of the round is missing or named twice, or another one is there.
+            RewardError: as `Curriculum.tell`; or more rewards than the round has rollouts. In either case nothing has
+                changed, and the round can be told again.
         """
-        spec, rewards = self.curriculum.reward_spec, {}
-        for outcome in outcomes:
-            scored = spec.check(outcome.rewards, outcome.ticket_id)
-            missing = self._next.get(outcome.ticket_id, 0) - len(scored)
-            rewards[outcome.ticket_id] = np.append(scored, np.full(max(0, missing), np.nan))
-        if rewards.keys() != self._next.keys():
-            wrong = sorted(rewards.keys() ^ self._next.keys())[0]
-            raise TicketError(f"tell every ticket of this round and no other, at once; {wrong!r} is not so")
-        self.add(rewards)
-        if not self._next:
-            whole = ((group, ~np.isnan(group.rewards)) for group in self.groups)
-            self.curriculum.tell(
-                Outcome(group.ticket.id, group.rewards[known], failed=int((~known).sum())) for group, known in whole
-            )
+        spec, told, rewards = self.curriculum.reward_spec, list(outcomes), {}
+        named = [outcome.ticket_id for outcome in told]
+        if sorted(named) != sorted(self._next):
+            wrong = next(id_ for id_ in (*self._next, *named) if named.count(id_) != (id_ in self._next))
+            raise TicketError(f"tell every ticket of this round and no other, once and together; {wrong!r} is not so")
+        for outcome in told:
+            scored, n = spec.check(outcome.rewards, outcome.ticket_id), self._next[outcome.ticket_id]
+            if len(scored) + outcome.failed > n:
+                raise RewardError(
+                    f"ticket {outcome.ticket_id!r} has {n} rollouts in this round, got {len(scored)} rewards and "
+                    f"failed={outcome.failed}"
+                )
+            rewards[outcome.ticket_id] = np.append(scored, np.full(n - len(scored), np.nan))
+        before = self._next
+        for outcome in told:
+            self._told[outcome.ticket_id].append(outcome)
+        if self.add(rewards):
+            try:
+                self.curriculum.tell([_joined(parts) for parts in self._told.values() if parts])
+            except Exception:
+                for id_ in named:
+                    self._told[id_].pop()
+                    self._rewards[id_].pop()
+                self.rounds, self._next = self.rounds - 1, before
+                raise
 
     def add(self, rewards: Mapping[str, np.ndarray]) -> bool:
         """Take the rewards (n,) of the round's tickets by id, NaN for none; whether the groups are there.
@@ -134,3 +150,20 @@ class Rounds:
         scores = np.full(len(rewards), np.nan)
         scores[known] = self.curriculum.reward_spec.scores(rewards[known])
         return scores
+
+
+def _joined(parts: list[Outcome]) -> Outcome:
+    """What was told of a ticket round by round, as one outcome."""
+    if len(parts) == 1:
+        return parts[0]
+    rewards = [np.asarray(part.rewards, dtype=np.float64) for part in parts]
+    advantages = [each for part in parts if part.advantages is not None for each in part.advantages]
+    labels = [part.labels or [None] * len(own) for part, own in zip(parts, rewards, strict=True)]
+    return Outcome(
+        parts[0].ticket_id,
+        np.concatenate(rewards),
+        advantages=advantages if all(part.advantages is not None for part in parts) else None,
+        failed=sum(part.failed for part in parts),
+        step=min((part.step for part in parts if part.step is not None), default=None),
+        labels=[each for own in labels for each in own] if any(part.labels for part in parts) else None,
+    )

@@ -17,7 +17,7 @@ class VarianceInformed(Allocator):
 
     VIP, arXiv 2602.01601; its formulas are taken from reviews of the paper. With RLOO a prompt adds 4 p(1-p) / (n-1).
     Each rollout lowers the variance by less than the one before (Dr. GRPO: from n = 3 on), so that the greatest gains
-    are the best division. Both are the variance of a prompt's mean over its own rollouts, so every prompt weighs the same.
+    are the best division. Either is the variance of a mean over a prompt's own rollouts, so prompts weigh the same.
 
     Args:
         min_rollouts: at least 3 for "vip", at least 2 for "vip-rloo".

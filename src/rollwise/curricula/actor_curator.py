@@ -188,6 +188,13 @@ class ActorCurator(
         weight[picks.slots] = 1.0 / np.minimum(k * share, 1.0) / len(self.shares)
         return Picks.of(picks.slots, self.lane, propensity=share)
 
+    def mark(self, picks: Picks) -> None:
+        super().mark(picks)
+        self.chosen_elsewhere(picks.slots[[lane != self.lane for lane in picks.lanes]])
+
+    def chosen_elsewhere(self, slots: np.ndarray) -> None:
+        self.columns["weight"][slots] = np.nan
+
     # ---- learning ----
 
     def learn_gains(self, slots: np.ndarray, gains: np.ndarray) -> None:

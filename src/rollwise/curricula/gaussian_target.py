@@ -207,8 +207,11 @@ class GaussianTarget(
         if self.patience is None:
             return Picks.join([])
         waiting = np.flatnonzero(self.columns["awaits"])
-        slots = waiting[self.members.is_free(waiting)][:k]
+        free = self.members.is_free(waiting)
+        slots = waiting[free][:k]
         self.columns["awaits"][slots] = False
+        if not (free | self.ledger.open[waiting]).any():  # they are set aside for want of rewards, and keep their rates
+            self.columns["awaits"][waiting] = False
         return Picks.of(slots, "profile")
 
     def observe_probes(self, evidence: Evidence) -> None:

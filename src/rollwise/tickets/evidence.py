@@ -40,6 +40,7 @@ class Evidence:
             without.
         known: (M,) bool, whether each rollout's reward is known.
         at_random: (M,) bool, whether the prompt was drawn at random, whatever was believed of it.
+        continued: (M,) bool, whether these are the rest of a group that a screening began, which was told before.
     """
 
     slots: np.ndarray
@@ -57,6 +58,7 @@ class Evidence:
     labels: tuple[tuple[str, ...] | None, ...]
     known: np.ndarray
     at_random: np.ndarray
+    continued: np.ndarray
 
     @classmethod
     def from_groups(
@@ -107,6 +109,7 @@ class Evidence:
         labels: Sequence[tuple[str, ...] | None] | None = None,
         known: Sequence[bool] | None = None,
         at_random: Sequence[bool] | None = None,
+        continued: Sequence[bool] | None = None,
     ) -> Evidence:
         """The same with `scores`, `solved` and `advantages` of all groups one after another, (sum of `count`,).
 
@@ -135,6 +138,7 @@ class Evidence:
             labels=(None,) * len(sizes) if labels is None else tuple(labels),
             known=each,
             at_random=_flags(at_random, len(sizes), default=False),
+            continued=_flags(continued, len(sizes), default=False),
         )
 
     def __len__(self) -> int:

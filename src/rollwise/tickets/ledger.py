@@ -17,7 +17,7 @@ from rollwise.tickets.entry import Entry, pack, unpack
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, shown
 from rollwise.tickets.plain import read_plain
-from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, make_tickets, parse
+from rollwise.tickets.ticket import Incarnations, Purpose, Ticket, TicketStatus, is_continued, make_tickets, parse
 from rollwise.tickets.told import Checked, Learner, Refused, Told, read_outcome
 
 EXPIRED_KEPT = 65_536
@@ -214,6 +214,7 @@ class Ledger:
             labels=checked.labels,
             known=checked.known,
             at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
+            continued=[is_continued(ticket) for ticket in tickets],
         )
         for ticket, slot, expired in zip(tickets, slots, late, strict=True):
             if expired:

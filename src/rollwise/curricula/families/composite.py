@@ -207,6 +207,10 @@ class Composite(Curriculum):
             found = np.where(np.isnan(found), child.expected(slots), found)
         return found
 
+    def believed(self, slots: np.ndarray) -> tuple[np.ndarray, np.ndarray] | None:
+        beliefs = (child.believed(slots) for child in self.children.values())
+        return next((belief for belief in beliefs if belief is not None), None)
+
     def own_metrics(self) -> dict[str, float]:
         return {
             f"{name}/{key}": value

@@ -44,9 +44,12 @@ def describe_allocator(allocator: Allocator) -> dict[str, Any]:
 
 
 def note(columns: Columns, judged: Evidence) -> None:
-    """Remember the groups, each of which has a reward."""
-    columns["last_solved"][judged.slots] = np.where(judged.known, judged.solved, judged.mean)
-    columns["last_count"][judged.slots] = judged.count
+    """Remember the groups, each of which has a reward; the rest of a screened group together with its screening."""
+    solved, count = np.where(judged.known, judged.solved, judged.mean), judged.count
+    before = np.where(judged.continued, columns["last_count"][judged.slots], 0)
+    total = solved * count + np.where(before > 0, columns["last_solved"][judged.slots], 0.0) * before
+    columns["last_solved"][judged.slots] = np.where(before > 0, total / (before + count), solved)
+    columns["last_count"][judged.slots] = before + count
 
 
 def rates_of(columns: Columns, slots: np.ndarray, belief: tuple[np.ndarray, np.ndarray] | None) -> Rates:
@@ -68,8 +71,7 @@ def allot(
     What the rails chose has `mean`, so that guarantees hold for rollouts as they do for prompts.
     """
     sizes = np.full(len(picks), mean, dtype=np.int64)
-    have = np.where(picks.have < mean, picks.have, 0)  # a screening of a whole group is made again
-    free = np.flatnonzero(~picks.railed)
+    have, free = picks.have, np.flatnonzero(~picks.railed)
     if len(free):
         rates = rates_of(columns, picks.slots, belief if allocator.belief == "method" else None)
         own = Rates(rates.alpha[free], rates.beta[free], rates.last[free], have[free] if have.any() else None)

@@ -50,15 +50,18 @@ def posterior_advantages(rewards: torch.Tensor, alpha: torch.Tensor, beta: torch
     one right and wrong change places, and the sign. A group of one has nothing to be compared with, and gets 0.
 
     Args:
-        rewards: (N,), each 0 or 1; NaN where unscorable, which gets 0.
+        rewards: (N,), each 0 or 1; NaN where unscorable, which gets 0, and is no part of its group.
         alpha: (P,) of each prompt's belief, this group included.
         beta: (P,) likewise.
         sizes: of the groups.
     """
     advantages = torch.zeros(len(rewards), dtype=torch.float64, device=rewards.device)
-    groups = torch.full((len(alpha),), sizes) if isinstance(sizes, int) else torch.tensor(sizes)
-    for size, rows in _by_size(sizes, len(rewards), rewards.device):
-        own = (groups == size).to(rewards.device)
+    of_rollout = np.repeat(np.arange(len(alpha)), sizes)
+    scored = ~np.isnan(rewards.cpu().numpy())
+    counts = np.bincount(of_rollout[scored], minlength=len(alpha))
+    for size in np.unique(counts[counts > 0]).tolist():
+        rows = torch.tensor(np.flatnonzero(scored & (counts[of_rollout] == size)), device=rewards.device)
+        own = torch.tensor(counts == size, device=rewards.device)
         advantages[rows] = _posterior_of_one_size(rewards[rows], alpha[own], beta[own], size)
     return advantages
 

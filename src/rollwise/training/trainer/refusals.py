@@ -103,7 +103,11 @@ def check_allocator(trainer: Any, allocator: Allocator) -> None:
     """Groups of different size come of several calls, and can't have every feature of one."""
     allocator.bounds(trainer.num_generations)
     what = f"{type(trainer.curriculum).__name__} gives groups different sizes, by {type(allocator).__name__}"
-    _refuse(what, _not_by_several_calls(trainer))
+    reasons = {
+        "match_uniform compares groups of one size: train without it": trainer.match_uniform,
+        **_not_by_several_calls(trainer),
+    }
+    _refuse(what, reasons)
 
 
 def check_feedback(trainer: Any) -> None:
@@ -120,12 +124,15 @@ def check_feedback(trainer: Any) -> None:
 def check_posterior(trainer: Any) -> None:
     """Posterior advantages need a Beta belief about each prompt, and nothing that scales them afterwards."""
     trainer.curriculum.need_beta_belief()
+    spec = trainer.curriculum.reward_spec
     reasons = {
         'scale_rewards="batch" scales them again: use scale_rewards="group"': getattr(trainer, "scale_rewards", "")
         == "batch",
         "normalize_advantages scales them again: use normalize_advantages=False": bool(
             getattr(trainer, "normalize_advantages", False)
         ),
+        "the rewards are in another range than 0 to 1: rescale them in the reward function": (spec.low, spec.high)
+        != (0.0, 1.0),
         **_not_by_several_calls(trainer),
     }
     _refuse("posterior advantages are computed by group, of rewards of 0 and 1", reasons)
