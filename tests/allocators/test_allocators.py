@@ -143,6 +143,7 @@ def test_the_sum_is_the_budget_always(
 def test_shares_within_bounds() -> None:
     assert in_proportion(np.array([1.0, 1.0, 1.0]), 1, 9, 10).tolist() == [4, 3, 3]
     assert in_proportion(np.array([100.0, 1.0]), 2, 6, 8).tolist() == [6, 2]
+    assert in_proportion(np.array([1e-200, 1.0, 1.0]), 1, 32, 25).tolist() == [1, 12, 12]
     assert most_valuable(np.ones((2, 3)), np.array([1, 3]), 9).tolist() == [1, 3]
 
 
@@ -221,3 +222,39 @@ def test_an_allocator_of_ones_own() -> None:
     tickets = rw.Uniform(pool(), allocator=Steep(max_rollouts=20)).ask(4, n_rollouts=8)
     assert [t.n_rollouts for t in tickets] == [20, 8, 2, 2]
     assert sorted(ALLOCATORS) == ["hit-utility", "knapsack", "progressive", "reinforce-ada", "variance-informed"]
+
+
+@pytest.mark.parametrize("power", [2.0, 8.0, 40.0])
+def test_gvm_divides_also_where_the_belief_is_all_but_zero(power: float) -> None:
+    p = np.array([1e-9, 0.5, 0.5, 0.5])
+    allocator = rw.VarianceInformed(rule="gvm", power=power, min_rollouts=1)
+    assert allocator.allocate(Rates(100 * p, 100 * (1 - p), p), 8).sum() == 32
+
+
+def test_a_mixture_has_the_belief_of_its_lanes() -> None:
+    lanes = {"a": (1.0, rw.MoPPS(candidate_multiplier=None))}
+    curriculum = rw.Mixture(pool(), seed=0, rails=None, lanes=lanes, allocator="hit-utility")
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        step(curriculum, rng)
+    slots = np.arange(60)
+    mean, _ = curriculum.believed(slots)
+    assert mean.tolist() == curriculum.expected(slots).tolist()
+
+
+def test_a_screened_group_is_remembered_whole() -> None:
+    """3 of 4 at the screening, 0 of the other 4: 3 of 8."""
+    curriculum = rw.SPEED(rw.PromptPool(ids=["a", "b"]), seed=0, allocator="knapsack")
+    curriculum.tell([rw.Outcome(t.id, [1, 1, 1, 0]) for t in curriculum.probe(8, n_rollouts=8, wanted=2)])
+    curriculum.tell([rw.Outcome(t.id, [0] * t.n_rollouts) for t in curriculum.ask(2, n_rollouts=8)])
+    assert curriculum.columns["last_solved"].tolist() == [0.375, 0.375]
+    assert curriculum.columns["last_count"].tolist() == [8, 8]
+
+
+def test_a_screening_that_leaves_nothing_to_divide_is_refused() -> None:
+    curriculum = rw.PilotCommit(pool(), seed=0, allocator="knapsack")
+    with pytest.raises(
+        rw.ConfigError, match="8 screening rollouts leave none of a group of 8 to be divided: lower scr"
+    ):
+        curriculum.ask(4, n_rollouts=8)
+    assert len(curriculum.ask(4, n_rollouts=9)) == 4

@@ -185,6 +185,18 @@ def test_a_lane_of_a_mixture_is_told() -> None:
     assert mixture.children["curated"].theta.any()  # type: ignore[attr-defined]
 
 
+def test_a_prompt_of_another_lane_has_no_weight() -> None:
+    """It was not drawn by the curator's shares, so its old weight does not hold."""
+    mixture = rw.Mixture(pool_of(40), rails=None, lanes={"curated": (1, made()), "uniform": (1, rw.Uniform())})
+    weight, seen = mixture.children["curated"].columns["weight"], set()
+    for _ in range(20):
+        for ticket in step(mixture, 8):
+            known = not np.isnan(weight[mixture.pool.slot(ticket.prompt_id)])
+            assert known == ticket.lane.startswith("curated")
+            seen.add(ticket.lane)
+    assert len(seen) == 2
+
+
 # ---- in a simulation ----
 
 

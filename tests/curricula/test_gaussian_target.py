@@ -190,6 +190,26 @@ def test_it_waits_for_prompts_in_flight() -> None:
     assert curriculum.metrics()["profiles"] == 1
 
 
+def test_a_prompt_that_never_gets_a_reward_keeps_its_rate_and_does_not_hold_up_the_profile() -> None:
+    curriculum = stopped()
+    curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.open_tickets()])
+    never, step = curriculum.pool.ids[0], 13
+    probed(curriculum, other_rate, step)
+    while not curriculum.metrics()["set_aside"]:
+        tickets = curriculum.ask(24, step=step)
+        answers = [[] if t.prompt_id == never else [1, 0] for t in tickets]
+        curriculum.tell([rw.Outcome(t.id, r, failed=2 - len(r)) for t, r in zip(tickets, answers, strict=True)])
+        curriculum.ask(1, step=step + 1)
+        curriculum.tell([rw.Outcome(t.id, [1, 0]) for t in curriculum.open_tickets()])
+        step += 2
+    before = curriculum.metrics()["profiles"]
+    for _ in range(9):
+        curriculum.note_score(0.0)
+    assert len(probed(curriculum, other_rate, step)) == 23
+    curriculum.ask(1, step=step)
+    assert curriculum.metrics()["profiles"] == before + 1
+
+
 def test_without_patience_or_probes_nothing_changes() -> None:
     never = GaussianTarget(pool_of(3, [0.25, 0.75]))
     for _ in range(9):

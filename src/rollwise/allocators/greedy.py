@@ -43,13 +43,15 @@ def in_proportion(shares: np.ndarray, low: np.ndarray | int, high: int, total: i
     >>> in_proportion(np.array([8.0, 1.0, 1.0]), 2, 8, 12).tolist()
     [8, 2, 2]
     """
-    lowest, highest = 0.0, max(total, 1) * high / float(shares.min())
-    for _ in range(100):  # the factor by which the clipped shares have this sum
+    logs = np.log(shares)
+    lowest, highest = -float(logs.max()), np.log(high) - float(logs.min())
+    for _ in range(100):  # the log of the factor by which the clipped shares have this sum
         factor = (lowest + highest) / 2.0
-        lowest, highest = (factor, highest) if np.clip(shares * factor, low, high).sum() < total else (lowest, factor)
-    exact = np.clip(shares * highest, low, high)
+        enough = np.exp(np.clip(logs + factor, np.log(low), np.log(high))).sum() >= total
+        lowest, highest = (lowest, factor) if enough else (factor, highest)
+    exact = np.exp(np.clip(logs + highest, np.log(low), np.log(high)))
     sizes = np.floor(exact + 1e-9).astype(np.int64)
     left = total - int(sizes.sum())
     remainder = np.where(sizes < high, exact - sizes, -1.0)
     sizes[np.argsort(-remainder, kind="stable")[:left]] += 1
-    return sizes
+    return np.asarray(sizes)

@@ -58,7 +58,7 @@ class Knapsack(Allocator):
         sizes += equally(np.where(others, high - sizes, 0), surplus)
         room, left = np.where(mixed, high - sizes, 0), total - int(sizes.sum())
         sizes += most_valuable(self.values_from(rates, sizes, high), room, left)
-        return sizes + equally(high - sizes, total - int(sizes.sum()))
+        return np.asarray(sizes + equally(high - sizes, total - int(sizes.sum())))
 
 
 def usable(p: np.ndarray, sureness: float) -> np.ndarray:

@@ -157,7 +157,7 @@ def _joined(parts: list[Outcome]) -> Outcome:
     if len(parts) == 1:
         return parts[0]
     rewards = [np.asarray(part.rewards, dtype=np.float64) for part in parts]
-    advantages = [each for part in parts if part.advantages is not None for each in part.advantages]
+    advantages: list[Any] = [each for part in parts if part.advantages is not None for each in part.advantages]
     labels = [part.labels or [None] * len(own) for part, own in zip(parts, rewards, strict=True)]
     return Outcome(
         parts[0].ticket_id,

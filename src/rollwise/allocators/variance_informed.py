@@ -11,6 +11,8 @@ from rollwise.allocators.greedy import in_proportion
 from rollwise.errors import ConfigError
 from rollwise.options import Count, Positive
 
+_LEAST = 1e-300  # of a power of p
+
 
 class VarianceInformed(Allocator):
     """Minimises the variance of the gradient, a sum over prompts: 4 p(1-p) (n-1) / n^2 for each, of Dr. GRPO.
@@ -57,5 +59,5 @@ class VarianceInformed(Allocator):
             return super().allocate(rates, mean)
         low, high = self.bounds(mean)
         p = rates.mean
-        shares = 1.0 / np.sqrt(p + self.smoothing / p ** (self.power - 1.0))
+        shares = 1.0 / np.sqrt(p + self.smoothing / np.maximum(p ** (self.power - 1.0), _LEAST))
         return in_proportion(shares, rates.least(low), high, len(p) * mean)

@@ -433,3 +433,22 @@ def test_the_page_says_which_start_each_seed_had(tmp_path: Path) -> None:
     one = compare_runs({m: {0: seeds[0]} for m, seeds in runs.items()}, baseline="uniform")
     assert starts_text(one) == ""
     assert ">start<" not in runs_section(one, tmp_path)
+
+
+def test_methods_without_a_run_have_no_score_at_the_end(tmp_path: Path) -> None:
+    """`compare --methods bots` of a plan with more, whose runs end with a larger evaluation: the page is written."""
+    write_plan(tmp_path, METHODS, 2, base={"eval_prompts_end": 1024})
+    for seed in range(2):
+        write_method(tmp_path / f"runs/bots/seed{seed}", "bots", seed, 0.3)
+        last = tmp_path / f"runs/bots/seed{seed}/metrics.jsonl"
+        rows = last.read_text().splitlines()
+        rows[-1] = json.dumps({**json.loads(rows[-1]), "end/pass@1": 0.4})
+        last.write_text("\n".join(rows) + "\n")
+    assert write_comparison(tmp_path).exists()
+    rows = [line.strip("| ").split(" | ") for line in (tmp_path / "table.md").read_text().splitlines() if "|" in line]
+    at = rows[0].index("pass@1 at the end")
+    assert {row[0]: row[at] for row in rows[2:5]} == {
+        "bots": "0.400 ± 0.000",
+        "uniform<br>baseline": "-",
+        "oracle": "-",
+    }

@@ -37,6 +37,15 @@ def test_a_group_without_contrast_has_advantages_by_its_belief() -> None:
 
 
 def test_groups_are_apart_and_what_has_no_reward_gets_nothing() -> None:
-    rewards = torch.tensor([1.0, 0.0, 1.0, torch.nan])
-    found = posterior_advantages(rewards, torch.tensor([2.0, 2.0]), torch.tensor([2.0, 1.0]), 2)
-    assert found.tolist() == pytest.approx([2 / 3, -2 / 3, 0.5, 0.0])  # Beta(2, 1) without one right: Beta(1, 1)
+    rewards = torch.tensor([1.0, 0.0, 1.0, 1.0, torch.nan, torch.nan])
+    beliefs = torch.tensor([2.0, 3.0, 1.0]), torch.tensor([2.0, 1.0, 1.0])
+    found = posterior_advantages(rewards, *beliefs, 2)
+    assert found.tolist() == pytest.approx([2 / 3, -2 / 3, 1 / 3, 1 / 3, 0.0, 0.0])
+
+
+def test_a_rollout_without_reward_is_no_part_of_its_group() -> None:
+    """(1, 0, none, none) of a group of four is a group of two; of (1, none) there is nothing to compare with."""
+    nan, beliefs = float("nan"), (torch.tensor([3.0, 2.0]), torch.tensor([3.0, 1.0]))
+    found = posterior_advantages(torch.tensor([1.0, nan, 0.0, nan, 1.0, nan]), *beliefs, [4, 2])
+    whole = posterior_advantages(torch.tensor([1.0, 0.0, 1.0]), *beliefs, [2, 1])
+    assert found.tolist() == [whole[0], 0.0, whole[1], 0.0, 0.0, 0.0]

@@ -54,3 +54,8 @@ def test_it_is_off_by_default(tmp_path: Path) -> None:
     trainer, seen = train(tmp_path)
     assert np.array_equal(trainer.noted, seen[-1].advantages.ravel())
     assert "curriculum/advantage_scale" not in trainer.state.log_history[-2]
+
+
+def test_an_allocator_beside_it_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(rw.ConfigError, match="by Knapsack.*match_uniform compares groups of one size"):
+        make_trainer(tmp_path, curriculum=rw.Uniform(seed=0, allocator="knapsack"), extra={"match_uniform": True})

@@ -71,6 +71,9 @@ def test_a_method_without_a_beta_belief_is_refused(tmp_path: Path) -> None:
         TrainConfig(curriculum="uniform", advantages="posterior").check_parts()
     with pytest.raises(rw.ConfigError, match="scales them again"):
         make_trainer(tmp_path, curriculum=rw.MaPP(seed=0), scale_rewards="batch", extra=POSTERIOR)
+    spec = rw.RewardSpec(high=2, solved_at=1)
+    with pytest.raises(rw.ConfigError, match="the rewards are in another range than 0 to 1"):
+        make_trainer(tmp_path, curriculum=rw.MaPP(seed=0, reward_spec=spec), extra=POSTERIOR)
 
 
 def test_the_beliefs_include_the_outcomes_of_this_step() -> None:

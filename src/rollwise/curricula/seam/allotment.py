@@ -76,4 +76,4 @@ def allot(
         rates = rates_of(columns, picks.slots, belief if allocator.belief == "method" else None)
         own = Rates(rates.alpha[free], rates.beta[free], rates.last[free], have[free] if have.any() else None)
         sizes[free] = allocator.allocate(own, mean)
-    return sizes - have
+    return np.asarray(sizes - have)

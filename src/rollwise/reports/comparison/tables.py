@@ -101,7 +101,8 @@ def _result_row(comparison: Comparison, method: MethodResult) -> tuple[Cell, ...
             share = method.shares.get("score")
             cells.append(share_cell(share))
     if end := _end_measure(comparison):
-        cells.append(measure_cell(method.measures[f"end_{_score_name(comparison)}"], end))
+        summary = method.measures.get(f"end_{_score_name(comparison)}")  # none of a method without a run
+        cells.append(Cell(NOTHING) if summary is None else measure_cell(summary, end))
     if measure := comparison.measures.get(_RATIO):
         cells.append(measure_cell(found.effective_task_ratio, measure) if found is not None else Cell(NOTHING))
     return tuple(cells)
