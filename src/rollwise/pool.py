@@ -92,7 +92,7 @@ class PromptPool:
         """
         if hasattr(records, "column_names") and hasattr(records, "__len__"):
             return cls._from_columns(records, id_field, prompt_field, on_duplicate)
-        rows = list(records)
+        rows = _mappings(records, id_field, prompt_field)
         ids, keep = assign_ids(
             [row.get(id_field) for row in rows],
             [row.get(prompt_field) for row in rows],
@@ -248,3 +248,19 @@ def warn_left_out(left_out: Mapping[str, str]) -> None:
     """Say which columns with a meaning are left out."""
     for name in sorted(KNOWN & left_out.keys()):
         logger.warning("column %r is left out: %s", name, left_out[name])
+
+
+def _mappings(records: Any, id_field: str, prompt_field: str) -> list[Mapping[str, Any]]:
+    """The records, each a mapping with an id or a prompt; `PoolError` names the first that is not."""
+    if isinstance(records, Mapping | str):
+        raise PoolError(f"records must be a list of mappings, got one {type(records).__name__}; put it into a list")
+    rows = list(records)
+    for row, record in enumerate(rows):
+        if not isinstance(record, Mapping):
+            raise PoolError(f"record {row} must be a mapping such as {{'prompt': ...}}, got {record!r:.80}")
+        if record.get(id_field) is None and record.get(prompt_field) is None:
+            raise PoolError(
+                f"record {row} has neither an id ({id_field!r}) nor a prompt ({prompt_field!r}); it has "
+                f"{', '.join(map(str, record)) or 'nothing'}: name its field by prompt_field=... or id_field=..."
+            )
+    return rows

@@ -67,7 +67,12 @@ def assign_ids(
         ids.append(id_)
         keep.append(row)
     if repeated:
-        logger.warning("%d prompts repeat the content of an earlier one (on_duplicate=%r)", repeated, on_duplicate)
+        kept = (
+            "are left out"
+            if on_duplicate == "drop"
+            else "are kept, as prompts of their own with ids that end in #2, #3, ..."
+        )
+        logger.warning("%d of %d prompts have the text of an earlier one; they %s", repeated, len(given), kept)
     return ids, keep
 
 

@@ -37,7 +37,7 @@ def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str],
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stderr[-3000:]
     line = last_line(done.stderr)
-    assert re.search(r"^rollwise: '.*run/.*' can't be written .*rollwise train --resume RUN goes on$", line), line
+    assert re.search(r"^rollwise: '.*run/.*' can't be written .*rollwise train --resume .*/run goes on$", line), line
     assert main(["train", "--resume", str(run)]) == 0
 
 
@@ -49,7 +49,7 @@ def test_after_ctrl_c_the_line_names_what_goes_on(options: list[str], tmp_path: 
     command.send(signal.SIGINT)
     assert command.wait() == 130, command.said[-3000:]
     said = command.said
-    assert last_line(said) == "rollwise: interrupted; what was saved is kept: rollwise train --resume RUN goes on"
+    assert last_line(said) == f"rollwise: interrupted; what was saved is kept: rollwise train --resume {run} goes on"
 
 
 def test_other_commands_go_on_by_the_same_command(

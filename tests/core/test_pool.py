@@ -43,7 +43,12 @@ def test_columns_are_typed() -> None:
         ([{"prompt": "x"}, {"prompt": "x"}], "record 1 repeats"),
         ([{"id": "", "prompt": "x"}], "non-empty"),
         ([{"id": 1.5, "prompt": "x"}], "non-empty strings"),
-        ([{"answer": 4}], "neither an id nor a prompt"),
+        (
+            [{"answer": 4}],
+            r"neither an id \('id'\) nor a prompt \('prompt'\); it has answer: name its field by prompt_f",
+        ),
+        (["a"], r"record 0 must be a mapping such as \{'prompt': ...\}, got 'a'"),
+        ({"prompt": "a"}, "records must be a list of mappings, got one dict"),
         ([{"prompt": "x", "difficulty": float("nan")}], "difficulty"),
         ([{"prompt": "x", "difficulty": "hard"}], "difficulty"),
         ([{"prompt": "x", "reference_pass_rates": [0.1, 1.2]}], "reference_pass_rates"),

@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -194,6 +195,8 @@ def test_functions_that_fail_are_named(name: str, reason: str, tmp_path: Path) -
     with pytest.raises(RewardError) as caught:
         found.functions[0](completions=["a", "b"])
     assert reason in str(caught.value)
+    if name == "broken":
+        assert re.search(r" in .*r\.py, line \d+; mend it$", str(caught.value))
 
 
 # ---- as a task ----

@@ -67,7 +67,10 @@ def test_a_tasks_range_is_its_own() -> None:
 
 
 def test_a_function_that_fails_is_named() -> None:
-    with pytest.raises(RewardError, match=r"reward 'mine' raised KeyError\('gold'\) for the prompt '1\+1='"):
+    with pytest.raises(
+        RewardError,
+        match=r"reward 'mine' raised KeyError\('gold'\) in .*test_scoring.py, line \d+ for the prompt '1\+1='",
+    ):
         scorer(lambda **columns: columns["gold"])(ROW, ["2"], [[5]])
 
 

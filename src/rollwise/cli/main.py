@@ -120,4 +120,7 @@ def _refuse(reason: str) -> NoReturn:
 
 def _how_to_go_on(given: Sequence[str]) -> str:
     """A new run can't be begun by the same command a second time; every other command goes on by it."""
-    return "rollwise train --resume RUN goes on" if given[:1] == ["train"] else "the same command goes on"
+    if given[:1] != ["train"]:
+        return "the same command goes on"
+    folders = [word for option, word in zip(given, given[1:], strict=False) if option in ("--resume", "--out")]
+    return f"rollwise train --resume {folders[0] if folders else 'RUN'} goes on"

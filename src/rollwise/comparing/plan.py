@@ -22,6 +22,7 @@ from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
 logger = logging.getLogger(__name__)
 
 _OURS = frozenset({"seed", "out", "token_budget"})  # set for each run by the comparison itself
+_REMEDY = "mend it, or give another file"
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,10 @@ class Plan:
     def __post_init__(self) -> None:
         if not self.methods:
             raise ConfigError("a comparison needs methods; for example methods: {uniform: {curriculum: uniform}}")
-        for name in (self.baseline, *([self.oracle] if self.oracle else [])):
-            if name not in self.methods:
-                raise ConfigError(f"{name!r} is not one of the methods: {', '.join(self.methods)}")
+        for key, name in (("baseline", self.baseline), ("oracle", self.oracle)):
+            if name not in self.methods and (name or key == "baseline"):
+                hint = did_you_mean(name, self.methods)
+                raise ConfigError(f"{key}: {name!r} is not one of the methods{hint}: {', '.join(self.methods)}")
         split_seeds(self._plain_seeds())
         if self.tokens is not None:
             check_whole("budget: tokens", self.tokens, least=1)
@@ -215,7 +217,7 @@ def read_plan(path: str | Path) -> Plan:
         StateFileError: the file can't be read.
         ConfigError: a key is unknown or missing, or an option does not fit; every run's options are checked.
     """
-    values = read_yaml(path)
+    values = read_yaml(path, remedy=_REMEDY)
     methods = values.get("methods") if isinstance(values, dict) else None
     files = [Path(path).parent / methods] if isinstance(methods, str) else []
     with ExitStack() as lines:
@@ -233,7 +235,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
             hint = did_you_mean(key, known)
             raise ConfigError(f"{path.name} has an unknown key {key!r}{hint}; known are {', '.join(known)}")
     if isinstance(values.get("methods"), str):
-        values["methods"] = read_yaml(path.parent / values["methods"])
+        values["methods"] = read_yaml(path.parent / values["methods"], remedy=_REMEDY)
     methods = _mapping(values, "methods")
     budget = _mapping(values, "budget")
     if not set(budget) <= {"tokens"}:

@@ -103,7 +103,7 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
     except (OSError, ValueError, KeyError, safetensors.SafetensorError) as error:
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
         raise ConfigError(
-            f"no causal language model can be loaded from {str(path_or_id)!r}: {error}; {remedy}"
+            f"no causal language model can be loaded from {str(path_or_id)!r}: {' '.join(str(error).split())}; {remedy}"
         ) from error
 
 

@@ -102,9 +102,10 @@ class RunFolder:
         except OSError:
             raise
         except Exception:
-            if not self.metrics.exists() and not self.rollouts.exists():
-                made = (self.config, self.model, self.rewards, self.pool, self.evaluation_sets, self.path / DATA_FILE)
-                for path in made:
+            if not self.rollouts.exists():
+                begun = (self.config, self.model, self.rewards, self.pool, self.path / DATA_FILE)
+                evaluated = (self.metrics, self.prompts, self.evaluations, self.evaluation_sets)
+                for path in (*begun, *evaluated):
                     path.unlink(missing_ok=True)
                 with suppress(OSError):  # not empty: another run's
                     self.checkpoints.rmdir()

@@ -58,7 +58,8 @@ class OwnData:
             `package.module:accuracy`, or a name of `trl.rewards`. Several are summed. A function has TRL's signature
             and may be asynchronous. A preset has its own.
         reward_weights: A weight for each reward; by default 1.
-        success: The reward that says which rollouts are solved, by its name; needed where there are several.
+        success: The reward that says which rollouts are solved, by its name. By default, of several, the one that is
+            told by its name or its weight, else the sum of all, which a warning says.
         reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
         reward_high: The greatest.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.

@@ -106,7 +106,8 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
 def _split(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:
     kept = [i for i, prompt in enumerate(data.prompts) if _is_held_out(prompt) == (split == "eval")]
     if not kept:
-        raise PoolError(f"{source} has {len(data)} prompts, none of them in the split {split!r}; give more")
+        part = "held out; give --eval_data FILE" if split == "eval" else "trained on; give more"
+        raise PoolError(f"{source} has {len(data)} prompts, and the split by their texts leaves none to be {part}")
     return data.taken(kept)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
 from rollwise.sampling.rewards import check_columns
-from rollwise.sampling.scorers.calling import awaited, numbers
+from rollwise.sampling.scorers.calling import awaited, numbers, place_of
 from rollwise.tasks import Task
 from rollwise.tickets.outcome import RewardSpec
 
@@ -69,7 +69,7 @@ class Scorer:
         except RollwiseError:
             raise
         except Exception as error:
-            raise RewardError(f"{self.name} raised {error!r} {about}; mend it") from error
+            raise RewardError(f"{self.name} raised {error!r}{place_of(error)} {about}; mend it") from error
         if self.failure is None:
             return rewards, None
         return rewards, [self.failure(completion, row) for completion in _completions(row, texts)]

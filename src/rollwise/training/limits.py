@@ -16,7 +16,7 @@ def limits_of(config: TrainConfig, folder: RunFolder, step: int) -> str:
     """The options that ended a run, with what they are now."""
     spent = folder.spent_by(step)
     ends = {
-        "--steps": step >= config.steps,
+        f"--steps (now {config.steps})": step >= config.steps,
         f"--token_budget (now {config.token_budget or 0:,})": is_spent(spent, tokens=config.token_budget, hours=None),
         f"--max_hours (now {config.max_hours or 0:g})": is_spent(spent, tokens=None, hours=config.max_hours),
     }

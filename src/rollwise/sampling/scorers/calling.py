@@ -6,11 +6,17 @@ import asyncio
 import functools
 import inspect
 import math
+import sysconfig
+import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from rollwise.errors import RewardError, RollwiseError
+
+_LIBRARIES = (sysconfig.get_path(name) for name in ("stdlib", "purelib", "platlib"))
+_NOT_OWN = (*_LIBRARIES, str(Path(__file__).parents[2]), "<")
 
 
 def checked(
@@ -53,7 +59,13 @@ def _named(name: str) -> Iterator[None]:
     except RollwiseError:
         raise
     except Exception as error:
-        raise RewardError(f"{name} raised {error!r:.300}; mend it") from error
+        raise RewardError(f"{name} raised {error!r:.300}{place_of(error)}; mend it") from error
+
+
+def place_of(error: BaseException) -> str:
+    """Where in a user's own code an error was raised, " in FILE, line N"; "" where no frame is the user's."""
+    own = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(_NOT_OWN)]
+    return f" in {own[-1].filename}, line {own[-1].lineno}" if own else ""
 
 
 def numbers(given: Any, name: str, n: int) -> list[float | None]:

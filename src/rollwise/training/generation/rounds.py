@@ -215,5 +215,5 @@ def widen_rewards(curriculum: Curriculum, calls: list[Call], step: int) -> None:
         "step %d: a reward lies outside [%g, %g], the range that holds where none is declared; from now on it is "
         "[%g, %g], and %g or more counts as solved. Declare the range to have it right from the start: "
         "RewardSpec(low, high, solved_at) for the curriculum, or --reward_low, --reward_high, --solved_at",
-        *(step, before.low, before.high, now.low, now.high, now.threshold),
+        *(step, before.low, before.high, now.low, now.high, now.high if now.solved_at is None else now.solved_at),
     )

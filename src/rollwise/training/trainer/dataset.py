@@ -56,7 +56,10 @@ def say_groups(curriculum: Curriculum) -> None:
     ]
     if could:
         some = next(iter({**texts, **levels}))
-        logger.warning("grouped by: nothing; %s (category=%r, an option of the method)", "; ".join(could), some)
+        logger.warning(
+            "grouped by: nothing; %s. To learn and report by kind of prompt: --category %s, or in Python category=%r",
+            *("; ".join(could), some, some),
+        )
     else:
         logger.info("grouped by: nothing")
 
