@@ -215,6 +215,19 @@ def test_exploring_from_all_prompts_finds_what_has_become_solvable() -> None:
     assert seen["all"] > 50
 
 
+@pytest.mark.parametrize("retests", ["batch", "extra"])
+def test_a_prompt_that_is_retested_is_not_explored_as_well(retests: Any) -> None:
+    """12 prompts, 6 of them unsolved: step 2 retests 3 of these and explores 3 of all others, whoever they are."""
+    for seed in range(20):
+        replay = rw.PrioritizedReplay(
+            pool_of(12), seed=seed, explore_from="all", exploration=1.0, retest_every=2, retests=retests
+        )
+        for _ in range(6):
+            tickets = replay.ask(6)
+            assert len({t.prompt_id for t in tickets}) == 6
+            replay.tell([rw.Outcome(t.id, [0, 0]) for t in tickets])
+
+
 def test_120_steps_with_exploration_choose_what_the_text_says() -> None:
     """Section 3 by dictionaries: who is explored is chance, whoever else is asked for follows. No deviation."""
     rng = np.random.default_rng(4)

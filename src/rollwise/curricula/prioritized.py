@@ -172,7 +172,8 @@ class PrioritizedReplay(
     def _longest_untested(self, pool: int, k: int, lane: str) -> Picks:
         if not k:
             return Picks.join([])
-        slots = self.untested[pool].pop(k)
+        slots = self.untested[pool].top(k)
+        self.hold(slots)
         return Picks.of(slots, lane, predicted=self.columns["mean"][slots])
 
     def _explore(self, k: int) -> Picks:
