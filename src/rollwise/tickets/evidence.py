@@ -41,6 +41,7 @@ class Evidence:
         known: (M,) bool, whether each rollout's reward is known.
         at_random: (M,) bool, whether the prompt was drawn at random, whatever was believed of it.
         continued: (M,) bool, whether these are the rest of a group that a screening began, which was told before.
+        with_advantages: (M,) bool, whether the trainer told advantages.
     """
 
     slots: np.ndarray
@@ -59,6 +60,7 @@ class Evidence:
     known: np.ndarray
     at_random: np.ndarray
     continued: np.ndarray
+    with_advantages: np.ndarray
 
     @classmethod
     def from_groups(
@@ -119,9 +121,10 @@ class Evidence:
         mean, each = groups.means(scores), _flags(known, len(sizes), default=True)
         if not each.all():
             scores, solved = (np.where(np.repeat(each, sizes), flat, np.nan) for flat in (scores, solved))
-        absolute = np.abs(scores - np.repeat(mean, sizes))
+        absolute, told = np.abs(scores - np.repeat(mean, sizes)), np.zeros(len(sizes), dtype=bool)
         if advantages is not None:
-            absolute = np.where(np.isnan(advantages), absolute, np.abs(advantages))
+            absent = np.isnan(advantages)
+            absolute, told = np.where(absent, absolute, np.abs(advantages)), groups(np.maximum, 1.0 * absent) == 0.0
         return cls(
             slots=np.array(slots, dtype=np.int64),
             count=sizes,
@@ -139,6 +142,7 @@ class Evidence:
             known=each,
             at_random=_flags(at_random, len(sizes), default=False),
             continued=_flags(continued, len(sizes), default=False),
+            with_advantages=told,
         )
 
     def __len__(self) -> int:
