@@ -121,10 +121,6 @@ class Evidence:
         mean, each = groups.means(scores), _flags(known, len(sizes), default=True)
         if not each.all():
             scores, solved = (np.where(np.repeat(each, sizes), flat, np.nan) for flat in (scores, solved))
-        absolute, told = np.abs(scores - np.repeat(mean, sizes)), np.zeros(len(sizes), dtype=bool)
-        if advantages is not None:
-            absent = np.isnan(advantages)
-            absolute, told = np.where(absent, absolute, np.abs(advantages)), groups(np.maximum, 1.0 * absent) == 0.0
         return cls(
             slots=np.array(slots, dtype=np.int64),
             count=sizes,
@@ -133,7 +129,6 @@ class Evidence:
             square=groups.means(scores * scores),
             solved=groups.means(solved.astype(np.float64)),
             mixed=groups(np.maximum, scores) - groups(np.minimum, scores) > MIXED_TOLERANCE,  # not so where NaN
-            abs_advantage=groups.means(absolute),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
@@ -142,7 +137,7 @@ class Evidence:
             known=each,
             at_random=_flags(at_random, len(sizes), default=False),
             continued=_flags(continued, len(sizes), default=False),
-            with_advantages=told,
+            **groups.advantages(scores, mean, advantages),
         )
 
     def __len__(self) -> int:
@@ -270,7 +265,7 @@ class _Groups:
     """Reduces flat arrays of M groups, one after another; `count` (M,) are their sizes."""
 
     def __init__(self, count: np.ndarray) -> None:
-        self.count = np.maximum(count, 1)
+        self.sizes, self.count = count, np.maximum(count, 1)
         self.some = None if count.all() else np.flatnonzero(count)
         self.starts = count.cumsum() - count
 
@@ -282,6 +277,18 @@ class _Groups:
         if len(self.some):
             out[self.some] = ufunc.reduceat(flat, self.starts[self.some])
         return out
+
+    def advantages(self, scores: np.ndarray, mean: np.ndarray, told: np.ndarray | None) -> dict[str, np.ndarray]:
+        """`abs_advantage` and `with_advantages`, (M,) each."""
+        absolute = np.abs(scores - np.repeat(mean, self.sizes))
+        if told is None:
+            return {"abs_advantage": self.means(absolute), "with_advantages": np.zeros(len(self.sizes), dtype=bool)}
+        absent = np.isnan(told)
+        absolute = np.where(absent, absolute, np.abs(told))
+        return {
+            "abs_advantage": self.means(absolute),
+            "with_advantages": self(np.maximum, absent.astype(np.float64)) == 0.0,
+        }
 
     def means(self, flat: np.ndarray) -> np.ndarray:
         return np.asarray(self(np.add, flat) / self.count)
