@@ -70,6 +70,9 @@ def test_equations_1_to_5_for_a_prompt_that_was_not() -> None:
 
 def test_capability_extrapolates_and_interpolation_clips() -> None:
     assert capability(0.9, 0.2, 0.6, least_gap=0.01) == pytest.approx(1.75)
+    assert capability(0.5, 0.6, 0.3, least_gap=0.01) == pytest.approx(
+        1 / 3
+    )  # (.5 - .6) / (.3 - .6), the order reversed
     assert interpolate(1.75, np.array([[0.2, 0.6], [0.1, 0.9]])).tolist() == pytest.approx([0.9, 1.0])
     assert interpolate(-1.0, np.array([[0.2, 0.6]])).tolist() == [0.0]
 

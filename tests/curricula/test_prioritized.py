@@ -215,6 +215,19 @@ def test_exploring_from_all_prompts_finds_what_has_become_solvable() -> None:
     assert seen["all"] > 50
 
 
+@pytest.mark.parametrize("retests", ["batch", "extra"])
+def test_a_prompt_that_is_retested_is_not_explored_as_well(retests: Any) -> None:
+    """12 prompts, 6 of them unsolved: step 2 retests 3 of these and explores 3 of all others, whoever they are."""
+    for seed in range(20):
+        replay = rw.PrioritizedReplay(
+            pool_of(12), seed=seed, explore_from="all", exploration=1.0, retest_every=2, retests=retests
+        )
+        for _ in range(6):
+            tickets = replay.ask(6)
+            assert len({t.prompt_id for t in tickets}) == 6
+            replay.tell([rw.Outcome(t.id, [0, 0]) for t in tickets])
+
+
 def test_120_steps_with_exploration_choose_what_the_text_says() -> None:
     """Section 3 by dictionaries: who is explored is chance, whoever else is asked for follows. No deviation."""
     rng = np.random.default_rng(4)
@@ -272,9 +285,26 @@ def test_continuous_rewards_rank_by_their_variance() -> None:
     assert priorities(replay) == pytest.approx([0.01, 0.0625, 0.16])
 
 
+def test_the_band_is_symmetric() -> None:
+    """tolerance 1/3: p = 1/3 is unsolved and p = 2/3 solved, though 1.0 - 1/3 is a little more than 2/3."""
+    replay = rw.PrioritizedReplay(pool_of(4), exploration=0.0, tolerance=1 / 3)
+    rewards = {"p0": [1, 0, 0], "p1": [1, 1, 0], "p2": [1, 1, 0, 0], "p3": [1, 0.9, 0.2]}
+    replay.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in replay.ask(4)])
+    assert replay.pools() == {"heap": ["p2"], "solved": ["p1", "p3"], "unsolved": ["p0"]}
+
+
+def test_what_has_a_priority_stays_in_the_heap() -> None:
+    """Every rollout is solved from 0.5 on, yet the scores differ: omega = 10/16 - 9/16 = 1/16, not 0 (section 4.1)."""
+    replay = rw.PrioritizedReplay(pool_of(2), exploration=0.0, bias=0.0, reward_spec=rw.RewardSpec(solved_at=0.5))
+    rewards = {"p0": [0.5, 1.0, 0.5, 1.0], "p1": [0.75] * 4}
+    replay.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in replay.ask(2)])
+    assert replay.pools() == {"heap": ["p0"], "solved": ["p1"], "unsolved": []}
+    assert priorities(replay)[0] == pytest.approx(1 / 16)
+
+
 def test_graded_groups_without_contrast_are_unsolved_and_full_marks_are_solved() -> None:
     replay = rw.PrioritizedReplay(pool_of(3), exploration=0.0, reward_spec=rw.RewardSpec(solved_at=0.9))
-    rewards = {"p0": [0.1] * 4, "p1": [0.95, 0.9, 1.0, 1.0], "p2": [0.1, 0.0, 0.1, 0.1]}
+    rewards = {"p0": [0.1] * 4, "p1": [0.95] * 4, "p2": [0.1, 0.0, 0.1, 0.1]}
     replay.tell([rw.Outcome(t.id, rewards[t.prompt_id]) for t in replay.ask(3)])
     assert replay.pools() == {"heap": ["p2"], "solved": ["p1"], "unsolved": ["p0"]}
 
@@ -401,6 +431,40 @@ def test_exponent_by_hand() -> None:
         firsts[ticket.prompt_id] += 1
         assert ticket.propensity == pytest.approx({"p0": 16 / 25, "p1": 9 / 25}[ticket.prompt_id])
     assert firsts["p0"] / 2000 == pytest.approx(16 / 25, abs=0.035)
+
+
+def test_a_great_exponent_is_near_the_heap() -> None:
+    """Priorities 1/4 and 3/16: by the 20th power (4/3)^20 = 315 to 1, where both are below 1e-11 by themselves."""
+    options: dict[str, Any] = {"draw": "proportional", "exponent": 20.0, "exploration": 0.0, "bias": 0.0}
+    replay = rw.PrioritizedReplay(pool_of(2), **options)
+    tell_all(replay, {"p0": 2, "p1": 1}, n=4)
+    (ticket,) = replay.ask(1)
+    assert ticket.propensity == pytest.approx({"p0": 315.34, "p1": 1.0}[ticket.prompt_id] / 316.34, rel=1e-3)
+
+
+def test_a_prompt_that_joins_has_waited_since_it_joined() -> None:
+    """p0, of 1/4, was told at step 6. p1 joins at step 6: both are as old, 0.2 + 0 steps, not 0.2 + 6 * 0.1."""
+    replay = rw.PrioritizedReplay(pool_of(1), exploration=0.0, staleness=0.1, bias=0.0)
+    tickets = replay.ask(1, step=6)
+    replay.tell([rw.Outcome(t.id, group(4)) for t in tickets])
+    replay.rebind(pool_of(2))
+    assert priorities(replay) == pytest.approx([0.25, 0.2])
+    assert replay.ask(1, step=7)[0].prompt_id == "p0"
+
+
+def test_a_longer_time_between_retests_holds_from_the_load_on() -> None:
+    """Saved at step 50 after 50 rounds of retests; of every 10 steps, the next is the sixth, at step 60."""
+    every, later = (rw.PrioritizedReplay(pool_of(6), exploration=0.0, retest_every=n) for n in (1, 10))
+    tell_all(every, {f"p{i}": 0 if i < 3 else 4 for i in range(6)})
+    for step in range(2, 51):
+        every.tell([rw.Outcome(t.id, group(0 if t.lane == "retest-unsolved" else 4)) for t in every.ask(6, step=step)])
+    later.load_state_dict(every.state_dict(), strict=False)
+    retested = []
+    for step in range(51, 75):
+        tickets = later.ask(3, step=step)
+        retested += [step] if any(t.lane == "retest-unsolved" for t in tickets) else []
+        later.tell([rw.Outcome(t.id, group(0 if t.lane == "retest-unsolved" else 4)) for t in tickets])
+    assert retested == [60, 70]
 
 
 @pytest.mark.parametrize("draw", ["heap", "proportional"])

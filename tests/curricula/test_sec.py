@@ -573,6 +573,31 @@ def test_table_s1_by_name(preset: str, alpha: float, tau: float) -> None:
     assert (sec.options["learning_rate"], sec.options["temperature"]) == (alpha, tau)
 
 
+@pytest.mark.parametrize(("preset", "tau"), [("rloo", 0.25), ("ppo", 1.0)])
+def test_other_algorithms_pay_with_their_own_advantages(preset: str, tau: float) -> None:
+    """Equation 3 with RLOO's advantages of 1, 0, 0, 0: r less the others' mean, 1 and three times -1/3.
+
+    Their mean |A| is (1 + 3/3) / 4 = 1/2, and Q = alpha / 2 = 1/4. Over the std it would be sqrt(3) / 2.
+    """
+    sec = rw.make_curriculum("sec", preset=preset)
+    assert (sec.options["learning_rate"], sec.options["temperature"]) == (0.5, tau)
+    assert sec.options["advantage"] == "told"
+    sec.bind(rw.PromptPool(ids=["a"], columns={"category": ["x"]}))
+    (ticket,) = sec.ask(1)
+    sec.tell([rw.Outcome(ticket.id, [1, 0, 0, 0], advantages=[1.0, -1 / 3, -1 / 3, -1 / 3])])
+    assert sec.values()["x"] == pytest.approx(0.25)
+
+
+def test_without_advantages_told_the_pay_is_centred_and_said_once(caplog: pytest.LogCaptureFixture) -> None:
+    """Centred advantages of 1, 0, 0, 0 have the mean |A| 2 * 1/4 * 3/4 = 3/8; Q = 3/16."""
+    sec = rw.SEC(rw.PromptPool(ids=["a"], columns={"category": ["x"]}), advantage="told")
+    for turn in range(2):
+        (ticket,) = sec.ask(1)
+        sec.tell([rw.Outcome(ticket.id, [1, 0, 0, 0])])
+        assert turn or sec.values()["x"] == pytest.approx(3 / 16)
+    assert caplog.text.count("1 of 1 groups were told without") == 1
+
+
 def test_token_means_of_advantages() -> None:
     """Algorithm 1, line 13: rollouts of mean |A| (1 + 3) / 2 = 2 and 4 give (2 + 4) / 2 = 3; Q = 0.5 * 3."""
     sec = rw.SEC(rw.PromptPool(ids=["a"], columns={"category": ["x"]}), advantage="told")

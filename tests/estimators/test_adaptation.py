@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import rollwise as rw
-from rollwise.estimators import Adaptation, drift_share
+from rollwise.estimators import Adaptation, ImplicitEvidence, drift_share
 
 
 def learn(adaptation: Adaptation, rate: float, mean: float, sd: float, count: float, implied: float | None) -> None:
@@ -116,6 +116,35 @@ def test_a_good_implicit_estimator_raises_rho_and_a_bad_one_lowers_it() -> None:
     good = world(reference, lambda step: weak + 0.2, steps=20, forgetting=0.5)
     bad = world(reference, lambda step: weak[::-1] + 0.2, steps=20, forgetting=0.5)
     assert bad.metrics()["implicit_weight"] < 0.1 < good.metrics()["implicit_weight"] <= 1.0
+
+
+@pytest.mark.parametrize(("solved", "rho"), [([8, 8, 0, 0], 0.2), ([8, 0, 8, 0], 0.04)])
+def test_rho_follows_the_kernel(solved: list[int], rho: float) -> None:
+    """Two pairs of twins, each predicted by the other. Beliefs say .5 of all: E = .25.
+
+    Alike, E~ = 0 and rho = .1 * 2 * .25 / .25; opposite, E~ = 1 and rho = .1 * 2 * .25 / 1.25.
+    """
+    pool = rw.PromptPool(ids=["p0", "p1", "p2", "p3"], columns={"embedding": [[1.0, 0.0]] * 2 + [[0.0, 1.0]] * 2})
+    for implicit in ("kernel", ["kernel", "kernel"]):
+        bots = rw.BOTS(pool, implicit=implicit, adaptive=True, kernel_temperature=0.01)
+        groups = {f"p{i}": [1.0] * k + [0.0] * (8 - k) for i, k in enumerate(solved)}
+        bots.tell([rw.Outcome(t.id, groups[t.prompt_id]) for t in bots.ask(4)])
+        bots.ask(1)
+        assert bots.metrics()["implicit_weight"] == pytest.approx(rho)
+
+
+def test_a_source_without_predictions_is_refused_where_they_are_compared() -> None:
+    class Mean(ImplicitEvidence):
+        def bind(self, pool: rw.PromptPool, seed: int) -> None:
+            self.n = len(pool)
+
+        def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray:
+            return np.full(self.n, rates.mean())
+
+    pool = rw.PromptPool(ids=["a"])
+    with pytest.raises(rw.ConfigError, match=r"Mean makes none: implement its `before` or `held_out`"):
+        rw.BOTS(pool, implicit=Mean(), adaptive=True)
+    assert len(rw.BOTS(pool, implicit=Mean(), adaptive="score").ask(1)) == 1
 
 
 def test_the_coefficients_go_on_after_a_resume() -> None:

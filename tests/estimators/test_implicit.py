@@ -105,7 +105,23 @@ def test_the_kernel_does_not_overflow_and_does_not_mind_its_chunks() -> None:
     assert kernel_of(embedding, temperature=1.0).before(batch) is None
 
 
-def test_a_kernel_over_many_prompts_takes_fewer_references() -> None:
+def test_equation_8_sums_over_the_whole_batch_however_large_the_pool() -> None:
+    """100 references and 250,000 prompts, all alike: the mean of all rates, one of them 1, is .01, not that of 80."""
+    rates = np.zeros(100)
+    rates[7] = 1.0
+    found = kernel_of(np.zeros((250_000, 1)), temperature=1.0).rates(np.arange(100), rates)
+    assert found is not None
+    assert np.ptp(found) == 0.0
+    assert found[0] == pytest.approx(0.01)
+
+
+def test_a_kernel_without_a_limit_is_saved_as_states_of_before_have_it() -> None:
+    """Its default was 20 million evaluations."""
+    assert Kernel().saved_options()["most"] == 20_000_000
+    assert Kernel(most=5).saved_options()["most"] == 5
+
+
+def test_a_kernel_with_a_limit_takes_fewer_references() -> None:
     """1000 evaluations over 100 prompts leave 10 of the 100 references: every tenth in the order of rates."""
     embedding = np.zeros((100, 2))
     rates = np.arange(100) / 100.0

@@ -47,6 +47,7 @@ SHORT = {"learning_rate": 1e-6, "max_completion_length": 4096}
         ("bots-1.5b-math", {"prompts_per_step": 256, "mini_batch_prompts": 32, "num_generations": 16, "updates": 8}),
         ("bots-7b-math", {"prompts_per_step": 512, "mini_batch_prompts": 64, "num_generations": 16, "updates": 8}),
         ("prioritized-7b-math", {"prompts_per_step": 4, "num_generations": 8, "temperature": 0.7, "steps": 250}),
+        ("prioritized-7b-math", {"max_completion_length": 8192}),
         ("frontier-0.5b-countdown", {"prompts_per_step": 64, "num_generations": 8, "learning_rate": 1e-5, "steps": 80}),
     ],
 )  # fmt: skip

@@ -122,5 +122,5 @@ def _how_to_go_on(given: Sequence[str]) -> str:
     """A new run can't be begun by the same command a second time; every other command goes on by it."""
     if given[:1] != ["train"]:
         return "the same command goes on"
-    folders = [word for option, word in zip(given, given[1:], strict=False) if option in ("--resume", "--out")]
-    return f"rollwise train --resume {folders[0] if folders else 'RUN'} goes on"
+    option = next((option for option in ("--resume", "--out") if option in given[:-1]), None)
+    return f"rollwise train --resume {given[given.index(option) + 1] if option else 'RUN'} goes on"

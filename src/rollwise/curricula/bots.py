@@ -161,6 +161,11 @@ class BOTS(
             weight=_greatest(self.implicit_weight),
             seed=lambda: int(self.rng["implicit"].integers(2**63)),
         )
+        if self.adaptation.adaptive is True and self.evidence_source is not None and not self.evidence_source.predicts:
+            raise ConfigError(
+                f"adaptive=True compares implicit predictions with outcomes, and {type(self.evidence_source).__name__} "
+                "makes none: implement its `before` or `held_out`, or leave adaptive out"
+            )
 
     def _begin_priors(self, slots: np.ndarray) -> None:
         """Each prompt's own prior, if it has one; the beliefs of `slots` are that alone."""
@@ -208,7 +213,7 @@ class BOTS(
         slots, count, rates = self.belief.heard()
         source, (lambda_, rho) = self.evidence_source, self._coefficients()
         updated = self._updated() if source is not None and rho else None
-        implied = None if source is None else source.before(slots)
+        implied = None if source is None or not len(slots) else source.held_out(slots, rates)
         implied = None if implied is None or np.isnan(implied).any() else implied
         if len(slots):  # else every outcome is of a prompt that has left the pool since
             self.adaptation.learn(

@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_category, draw_arms, pay_of
+from rollwise.curricula.families.arms import ArmBandit, boltzmann, boltzmann_among, check_category, draw_arms
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.options import Count, Positive, Weight
 from rollwise.pool import PromptPool
@@ -112,7 +112,7 @@ class DUMP(
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        pay = pay_of(judged, self.advantage)
+        pay = self.pay(judged, self.advantage)
         arrays = (judged.step, self.id_hashes[judged.slots], self.arm_of[judged.slots], judged.count, pay)
         self.pending += zip(*(array.tolist() for array in arrays), strict=True)
 

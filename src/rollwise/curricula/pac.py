@@ -7,7 +7,7 @@ from typing import Any, Literal, Unpack
 
 import numpy as np
 
-from rollwise.curricula.families.arms import ArmBandit, check_category, draw_arms, draw_greatest, exact, pay_of
+from rollwise.curricula.families.arms import ArmBandit, check_category, draw_arms, draw_greatest, exact
 from rollwise.curricula.seam.base import CoreOptions
 from rollwise.options import CountFromTwo, CountOrZero, NotNegative, Number, Positive
 from rollwise.pool import PromptPool
@@ -130,7 +130,7 @@ class PAC(
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)
-        pay, arms = pay_of(judged, self.advantage), self.arm_of[judged.slots]
+        pay, arms = self.pay(judged, self.advantage), self.arm_of[judged.slots]
         for row, numbers in zip(self.new, (np.ones(len(pay)), exact(pay), exact(judged.mean)), strict=True):
             np.add.at(row, arms, numbers)
 

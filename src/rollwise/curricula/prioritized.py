@@ -23,6 +23,7 @@ logger = logging.getLogger(__name__)
 HEAP, SOLVED, UNSOLVED = 0, 1, 2
 _POOL_NAMES = ("heap", "solved", "unsolved")
 _WEIGHTS = (1e-12, 2.0**40)  # of the proportional draw: every prompt in the heap can be drawn, and `inf` can be summed
+_ROUNDING = 1e-9  # of a mean score
 
 
 class PrioritizedReplay(
@@ -33,15 +34,15 @@ class PrioritizedReplay(
 ):
     """Rolls out the prompts of highest priority omega = p(1-p), p an exponential average of the success rate.
 
-    Prompts whose last group was all solved (p = 1) or all unsolved (p = 0) leave the heap for two pools and are tested
-    again now and then. What was decided where the paper is silent is in docs/curricula.md.
+    Prompts whose last group was all solved or all unsolved leave the heap for two pools and are tested again now and
+    then. What was decided where the paper is silent is in docs/curricula.md.
 
     Args:
-        pool: any prompts; no column is needed.
+        pool: any prompts.
         ema_weight: weight of the new observation in the average (section 5: alpha = 0.8).
         initial_priority: priority of a prompt never seen (section 5: 0.2; `inf` visits every prompt once first).
         bias: added to the priority where p >= 0.5 (sections 4.4 and 5: 1e-4).
-        tolerance: p >= 1 - tolerance is solved, p <= tolerance unsolved (section 4.1; 0 as in section 5).
+        tolerance: of a group's mean p: p >= 1 - tolerance is solved, p <= tolerance unsolved (section 4.1; 0).
         retest_every: steps between retests (section 5: 10).
         retest_solved: prompts retested from the solved pool each time (section 5: 1).
         retest_unsolved: prompts retested from the unsolved pool each time (section 5: 3).
@@ -49,7 +50,7 @@ class PrioritizedReplay(
             probes that are not trained on (section 4.1). A loop that never calls `probe` has them in the batch.
         exploration: share of the steps whose batches are drawn uniformly (section 5: 12.5 %).
         explore_unit: what is drawn uniformly: a whole "batch" (section 5), or each "prompt" of its own (section 4.2).
-        explore_from: "heap", as in section 5; "all" includes both pools, as the authors' fork is said to.
+        explore_from: "heap", as in section 5; "all" includes both pools, as in the authors' fork.
         draw: "heap" takes the highest priorities; "proportional" draws by priority from a sum tree (section 4.2).
         exponent: of the priority in a proportional draw: 0 is uniform, more than 1 nearer the heap (section 4.2). It
             has no effect on the heap, which uses the order of the priorities alone.
@@ -107,10 +108,9 @@ class PrioritizedReplay(
         self.exploring, self.decided_at = False, -1  # whether this step explores, and the step that decided it
         self.untested = {SOLVED: MaxTree(n), UNSOLVED: MaxTree(n)}
         self.due = {SOLVED: 0, UNSOLVED: 0}
-        self.last_round = 0
         self.free = np.zeros(n, dtype=bool)
         self.aged_at = self.probed_at = -1  # the steps of the present ages, and of the last call of `probe`
-        self.warned = False
+        self.last_round, self.warned = 0, False
         self.flips = {SOLVED: 0, UNSOLVED: 0}  # how often a prompt has left each pool
 
     # ---- ask: section 3, step 1, with sections 4.1 and 4.2 ----
@@ -132,8 +132,7 @@ class PrioritizedReplay(
                 left,
             )
         for pool in (UNSOLVED, SOLVED):
-            left = k - sum(map(len, parts))
-            parts.append(self._longest_untested(pool, left, f"refill-{_POOL_NAMES[pool]}"))
+            parts.append(self._longest_untested(pool, k - sum(map(len, parts)), f"refill-{_POOL_NAMES[pool]}"))
         return Picks.join(parts)
 
     def _to_explore(self, left: int) -> int:
@@ -172,7 +171,8 @@ class PrioritizedReplay(
     def _longest_untested(self, pool: int, k: int, lane: str) -> Picks:
         if not k:
             return Picks.join([])
-        slots = self.untested[pool].pop(k)
+        slots = self.untested[pool].top(k)
+        self.hold(slots)
         return Picks.of(slots, lane, predicted=self.columns["mean"][slots])
 
     def _explore(self, k: int) -> Picks:
@@ -181,10 +181,8 @@ class PrioritizedReplay(
         return Picks.of(slots, "explore", predicted=self.columns["mean"][slots], propensity=propensity)
 
     def _highest(self, k: int) -> Picks:
-        if isinstance(self.by_priority, SumTree):
-            slots, propensity = self.by_priority.draw(self.rng["draw"], k)
-        else:
-            slots, propensity = self.by_priority.pop(k), None
+        tree = self.by_priority
+        slots, propensity = tree.draw(self.rng["draw"], k) if isinstance(tree, SumTree) else (tree.pop(k), None)
         return Picks.of(slots, "priority", predicted=self.columns["mean"][slots], propensity=propensity)
 
     # ---- tell: section 3, steps 3 and 4 ----
@@ -195,8 +193,9 @@ class PrioritizedReplay(
         slots = judged.slots
         self.columns["mean"][slots] = ema(self.columns["mean"][slots], judged.mean, self.ema_weight)
         self.columns["square"][slots] = ema(self.columns["square"][slots], judged.square, self.ema_weight)
-        solved = judged.solved >= 1.0 - self.tolerance
-        unsolved = ~solved & ((judged.mean <= self.tolerance) | ~judged.mixed)
+        band = self.tolerance + _ROUNDING
+        solved = judged.all_good | (1.0 - judged.mean <= band)
+        unsolved = ~solved & (~judged.mixed | (judged.mean <= band))
         before, now = self.columns["pool"][slots], np.where(solved, SOLVED, np.where(unsolved, UNSOLVED, HEAP))
         for pool in self.flips:
             self.flips[pool] += int(np.count_nonzero((before == pool) & (now != pool)))
@@ -250,7 +249,10 @@ class PrioritizedReplay(
     def _keys(self, slots: np.ndarray) -> np.ndarray:
         omega = self.priority(slots)
         if isinstance(self.by_priority, SumTree):
-            weights = omega if self.exponent == 1.0 else omega**self.exponent
+            with np.errstate(
+                over="ignore"
+            ):  # over the greatest p(1-p), else a great exponent brings all below the clip
+                weights = omega if self.exponent == 1.0 else (omega / (0.25 + self.bias)) ** self.exponent
             return np.asarray(np.clip(weights, *_WEIGHTS))
         return pack(rank_of_scores(omega), self.ties(slots))
 
@@ -294,6 +296,7 @@ class PrioritizedReplay(
     def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
         self.due = {SOLVED: int(state["due_solved"]), UNSOLVED: int(state["due_unsolved"])}
         self.flips = {SOLVED: int(state.get("flips_solved", 0)), UNSOLVED: int(state.get("flips_unsolved", 0))}
-        self.last_round = int(state["last_round"])
+        self.last_round = min(int(state["last_round"]), self.step // self.retest_every)  # it may have been another then
+        self.columns["tested"][added] = self.step  # new prompts have waited since now
         self.exploring, self.decided_at = bool(state["exploring"]), int(state["decided_at"])
         self.probed_at = int(state.get("probed_at", -1))

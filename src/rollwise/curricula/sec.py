@@ -17,7 +17,6 @@ from rollwise.curricula.families.arms import (
     draw_greatest,
     exact,
     highest_bounds,
-    pay_of,
 )
 from rollwise.curricula.families.divisions import cluster_limits, crossed, divide_by_limits, quantile_limits
 from rollwise.curricula.families.members import ArmMembers, ArmRounds
@@ -25,7 +24,9 @@ from rollwise.curricula.families.presets import Presets
 from rollwise.curricula.families.rules import (
     CHOICE_RULES,
     GROUP_REWARDS,
+    NOT_GRPO,
     TABLE_S1,
+    TOLD,
     ChoiceRule,
     GroupReward,
     checked_numbers,
@@ -60,7 +61,8 @@ class SEC(
             Given with clusters or quantiles, each combination with these is one; `["category"]` for that column.
         learning_rate: alpha (table S1: 0.5 in all but one experiment).
         temperature: tau (table S1: 0.2 to 1.0; greater explores more).
-        advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's. Or
+        advantage: "std": |r - mean(r)| / std(r), as equations 4 to 6; "centred": not divided; "told": the trainer's
+            (Algorithm 1, line 10), as in the presets "rloo" and "ppo"; where none are told, as "centred". Or
             a reward of your own: from the `Evidence` of M groups (M,) numbers; a function, or its `file.py:name`.
         choice: "boltzmann" (section 2.3); "ucb" and "thompson" are future work in section 5. Or your own rule: from the
             values (C,) and numbers of groups (C,) weights (C,) >= 0; a function, or its `file.py:name`.
@@ -85,6 +87,7 @@ class SEC(
         "metis": {"quantiles": 10, "learning_rate": 0.5, "temperature": 0.4}
         | {"one_category": True, "pool_multiplier": 8},
         **{name: {"learning_rate": alpha, "temperature": tau} for name, (alpha, tau) in TABLE_S1.items()},
+        **{name: {"learning_rate": alpha, "temperature": tau, **TOLD} for name, (alpha, tau) in NOT_GRPO.items()},
     }
     """Named settings: METIS's, and those of table S1 and appendix B by task and model."""
 
@@ -242,7 +245,7 @@ class SEC(
 
     def _pay(self, judged: Evidence) -> np.ndarray:
         if self.own_reward is None:
-            return pay_of(judged, self.advantage)
+            return self.pay(judged, self.advantage)
         return checked_numbers(f"advantage {self.advantage}", self.own_reward(judged), len(judged))
 
     def end_step(self) -> None:

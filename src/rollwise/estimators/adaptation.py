@@ -27,10 +27,10 @@ class Adaptation(Declared):
 
     Appendix E.4.2 suggests to watch "posterior uncertainty" or "the variance of estimated success probabilities", and
     gives no rule. This one is ours. Before a step's outcomes are added, each prompt told is predicted by its belief
-    (mean m, standard deviation u) and by the implicit estimator (p~). Three averages with momentum 0.9 are kept over
-    the prompts told: the belief's squared error E, the implicit estimator's squared error E~, and what E would be by
-    chance alone. That is u^2 + v/n with n rollouts, where v is the variance that the belief expects of one rollout's
-    score: E[p(1-p)] = m(1-m) - u^2 of a Beta. Then
+    (mean m, standard deviation u) and by the implicit estimator (p~; the kernel: from the others told). Three averages
+    with momentum 0.9 are kept over the prompts told: the belief's squared error E, the implicit estimator's squared
+    error E~, and what E would be by chance alone. That is u^2 + v/n with n rollouts, where v is the variance that the
+    belief expects of one rollout's score: E[p(1-p)] = m(1-m) - u^2 of a Beta. Then
 
         lambda = (E - chance) / E, within [0.01, 0.5]     forget as much as chance does not explain: Kalman's gain
         rho    = rho_0 * 2 E / (E + E~), within [0, 1]    rho_0 while both predict equally well; less as beliefs improve

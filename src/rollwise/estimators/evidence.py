@@ -56,6 +56,20 @@ class ImplicitEvidence(Declared, ABC):
         """The rates implied for `slots` (B,) before this step's batch; None if there are none."""
         return None
 
+    def held_out(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        """The rates implied for each prompt of a batch (B,) without its own rate (B,), to be compared with it.
+
+        By default `before`. A source that keeps nothing from step to step predicts each from the others of the batch;
+        `BOTS(adaptive=True)` needs either.
+        """
+        return self.before(slots)
+
+    @property
+    def predicts(self) -> bool:
+        """Whether it has `before` or `held_out`."""
+        kind = type(self)
+        return kind.before is not ImplicitEvidence.before or kind.held_out is not ImplicitEvidence.held_out
+
     def settle(self, slots: np.ndarray, rates: np.ndarray, count: np.ndarray) -> None:
         """End the step: keep what the batch (B,) says for later; `count` (B,) rollouts are behind its rates."""
 
@@ -105,6 +119,13 @@ class Blend(ImplicitEvidence):
 
     def before(self, slots: np.ndarray) -> np.ndarray | None:
         return weighted_rates([source.before(slots) for source in self.sources], self.shares)
+
+    def held_out(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        return weighted_rates([source.held_out(slots, rates) for source in self.sources], self.shares)
+
+    @property
+    def predicts(self) -> bool:
+        return any(source.predicts for source in self.sources)
 
     def settle(self, slots: np.ndarray, rates: np.ndarray, count: np.ndarray) -> None:
         for source in self.sources:

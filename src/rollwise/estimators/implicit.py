@@ -12,13 +12,16 @@ def capability(rate: float, weak: float, strong: float, *, least_gap: float) -> 
 
     The paper adds a small epsilon to a vanishing gap between the references. That turns the noise of one batch into a
     coefficient of any size (1e-6 gives 149,999 for 0.15 over no gap), which then lives on in the moving average. A
-    batch on which the references do not differ says nothing of the policy's place between them: None.
+    batch on which the references do not differ says nothing of the policy's place between them: None. Where the strong
+    one is the weaker on a batch, the formula holds as it is.
 
     >>> capability(0.5, 0.25, 0.75, least_gap=0.01), capability(0.5, 0.35, 0.35, least_gap=0.01)
     (0.5, None)
+    >>> capability(0.5, 0.75, 0.25, least_gap=0.01)
+    0.5
     """
     gap = strong - weak
-    return (rate - weak) / gap if gap >= least_gap else None
+    return (rate - weak) / gap if abs(gap) >= least_gap else None
 
 
 def capability_by_least_squares(
@@ -76,6 +79,21 @@ def kernel_rates(
         numerator, denominator = weighted @ np.exp(logits, out=logits)
         out[start : start + chunk] = numerator / denominator
     return out
+
+
+def kernel_rates_of_others(rates: np.ndarray, points: np.ndarray, *, temperature: float) -> np.ndarray:
+    """The same for each of a batch (B,), embeddings (B, d), from the others' rates alone; NaN where there are none.
+
+    >>> points = np.array([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0], [0.0, 1.0]])              # two pairs of twins
+    >>> kernel_rates_of_others(np.array([1.0, 0.5, 0.0, 0.25]), points, temperature=0.01).round(9).tolist()
+    [0.5, 1.0, 0.25, 0.0]
+    """
+    if len(rates) < 2:
+        return np.full(len(rates), np.nan)
+    logits = points @ points.T / temperature
+    np.fill_diagonal(logits, -np.inf)
+    weights = np.exp(logits - logits.max(axis=0))
+    return np.asarray(rates @ weights / weights.sum(axis=0))
 
 
 def unit_norm(embedding: np.ndarray) -> np.ndarray:

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
 from rollwise.estimators.evidence import ImplicitEvidence
-from rollwise.estimators.implicit import fitted_temperature, kernel_rates, layer_norm, unit_norm
+from rollwise.estimators.implicit import fitted_temperature, kernel_rates, kernel_rates_of_others, layer_norm, unit_norm
 from rollwise.options import Count, Positive
 from rollwise.pool import PromptPool
 
 Features = Literal["unit", "layer-norm", "given"]
 
+_MOST_BEFORE = 20_000_000  # the default of `most` in states of before: None is saved as it, so that these go on
 _FITTED_ON = 512  # prompts of a batch that a kernel's temperature is fitted to, at most
 
 
 class Kernel(ImplicitEvidence):
     """Each prompt's rate is the similarity-weighted mean of the batch's, over the column `embedding` (appendix E.2).
 
-    A batch of B costs N B evaluations of the kernel, in single precision: over a second for a million prompts and 256
-    references. Where there would be more than `most`, a part of the batch, even in its rates, stands for all of it.
+    A batch of B costs N B evaluations of the kernel, in single precision and in blocks: over a second for a million
+    prompts and 256 references. Where that is too slow, `most` has a part of the batch, even in its rates, stand for it.
 
     Args:
         temperature: tau of equation 9; "fit" fits it to each batch, see `fitted_temperature`.
         features: what equation 9 is given. "unit": vectors of length 1. "layer-norm": DOTS's release, vectors
             standardised one by one, and their inner products over sqrt(d); of three dimensions it leaves a circle.
             "given": the embedding as it is.
-        most: evaluations of the kernel a step.
+        most: evaluations of the kernel a step, of which a batch of 8 is always allowed; None: no limit, as equation 8,
+            which sums over the whole batch.
     """
 
     def __init__(
@@ -35,7 +37,7 @@ class Kernel(ImplicitEvidence):
         *,
         temperature: Positive | Literal["fit"] = "fit",
         features: Features = "unit",
-        most: Count = 20_000_000,
+        most: Count | None = None,
     ) -> None:
         self.temperature: float | None = None if temperature == "fit" else float(temperature)
         self.features, self.most = features, most
@@ -48,15 +50,24 @@ class Kernel(ImplicitEvidence):
             self.embedding = unit_norm(self.embedding)
         elif self.features == "layer-norm":  # the fourth root on both sides of the product
             self.embedding = layer_norm(self.embedding) / np.float32(max(1, embedding.shape[1]) ** 0.25)
-        self.references = max(8, self.most // len(embedding))
+        self.references = None if self.most is None else max(8, self.most // len(embedding))
 
     def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
-        if len(slots) > self.references:  # evenly through the batch in the order of rates, which keeps their spread
+        if (
+            self.references is not None and len(slots) > self.references
+        ):  # evenly through the batch in the order of rates, which keeps their spread
             order = np.argsort(rates, kind="stable")
             some = order[(np.arange(self.references) * len(order)) // self.references]
             slots, rates = slots[some], rates[some]
         temperature = self._fitted(slots, rates) if self.temperature is None else self.temperature
         return kernel_rates(rates, self.embedding, slots, temperature=temperature)
+
+    def held_out(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
+        temperature = self._fitted(slots, rates) if self.temperature is None else self.temperature
+        return kernel_rates_of_others(rates, self.embedding[slots], temperature=temperature)
+
+    def saved_options(self) -> dict[str, Any]:
+        return super().saved_options() | {"most": _MOST_BEFORE if self.most is None else self.most}
 
     def _fitted(self, slots: np.ndarray, rates: np.ndarray) -> float:
         some = (np.arange(min(len(slots), _FITTED_ON)) * len(slots)) // min(len(slots), _FITTED_ON)

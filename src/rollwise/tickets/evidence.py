@@ -41,6 +41,7 @@ class Evidence:
         known: (M,) bool, whether each rollout's reward is known.
         at_random: (M,) bool, whether the prompt was drawn at random, whatever was believed of it.
         continued: (M,) bool, whether these are the rest of a group that a screening began, which was told before.
+        with_advantages: (M,) bool, whether the trainer told advantages.
     """
 
     slots: np.ndarray
@@ -59,6 +60,7 @@ class Evidence:
     known: np.ndarray
     at_random: np.ndarray
     continued: np.ndarray
+    with_advantages: np.ndarray
 
     @classmethod
     def from_groups(
@@ -118,9 +120,6 @@ class Evidence:
         mean, each = groups.means(scores), np.array([True] * len(sizes) if known is None else known, dtype=bool)
         if not each.all():
             scores, solved = (np.where(np.repeat(each, sizes), flat, np.nan) for flat in (scores, solved))
-        absolute = np.abs(scores - np.repeat(mean, sizes))
-        if advantages is not None:
-            absolute = np.where(np.isnan(advantages), absolute, np.abs(advantages))
         return cls(
             slots=np.array(slots, dtype=np.int64),
             count=sizes,
@@ -129,7 +128,6 @@ class Evidence:
             square=groups.means(scores * scores),
             solved=groups.means(solved.astype(np.float64)),
             mixed=groups(np.maximum, scores) - groups(np.minimum, scores) > MIXED_TOLERANCE,  # not so where NaN
-            abs_advantage=groups.means(absolute),
             step=np.array(step, dtype=np.int64),
             late=np.array(late, dtype=bool),
             probe=np.array(probe, dtype=bool),
@@ -138,6 +136,7 @@ class Evidence:
             known=each,
             at_random=np.zeros(len(sizes), dtype=bool),
             continued=np.zeros(len(sizes), dtype=bool),
+            **groups.advantages(scores, mean, advantages),
         )
 
     def __len__(self) -> int:
@@ -261,7 +260,7 @@ class _Groups:
     """Reduces flat arrays of M groups, one after another; `count` (M,) are their sizes."""
 
     def __init__(self, count: np.ndarray) -> None:
-        self.count = np.maximum(count, 1)
+        self.sizes, self.count = count, np.maximum(count, 1)
         self.some = None if count.all() else np.flatnonzero(count)
         self.starts = count.cumsum() - count
 
@@ -273,6 +272,18 @@ class _Groups:
         if len(self.some):
             out[self.some] = ufunc.reduceat(flat, self.starts[self.some])
         return out
+
+    def advantages(self, scores: np.ndarray, mean: np.ndarray, told: np.ndarray | None) -> dict[str, np.ndarray]:
+        """`abs_advantage` and `with_advantages`, (M,) each."""
+        absolute = np.abs(scores - np.repeat(mean, self.sizes))
+        if told is None:
+            return {"abs_advantage": self.means(absolute), "with_advantages": np.zeros(len(self.sizes), dtype=bool)}
+        absent = np.isnan(told)
+        absolute = np.where(absent, absolute, np.abs(told))
+        return {
+            "abs_advantage": self.means(absolute),
+            "with_advantages": self(np.maximum, absent.astype(np.float64)) == 0.0,
+        }
 
     def means(self, flat: np.ndarray) -> np.ndarray:
         return np.asarray(self(np.add, flat) / self.count)

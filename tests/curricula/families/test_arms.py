@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
-from rollwise.curricula.families.arms import ARMS_SHOWN, draw_arms, pay_of
+from rollwise.curricula.families.arms import ARMS_SHOWN, boltzmann_among, draw_arms, pay_of
 from rollwise.curricula.families.members import ArmMembers
 from rollwise.draws import SumTree
 from rollwise.tickets.evidence import Evidence
@@ -85,3 +85,11 @@ def test_metrics_stay_bounded_with_thousands_of_categories(name: str) -> None:
     assert len(shown) == ARMS_SHOWN
     assert name == "dump" or paid in shown  # DUMP shows those of greatest share: the ones not yet tried
     assert len(curriculum.values()) == 2000
+
+
+def test_an_exhausted_best_arm_leaves_the_next_best_its_share() -> None:
+    """At tau = 0.001 the values .1 and .05 are e^50 apart: the last has e^-50, whatever the first has."""
+    share = boltzmann_among(np.array([0.9, 0.1, 0.05]), 0.001, np.array([0, 5, 5]))
+    assert share[0] == 0.0
+    assert share[1] == 1.0
+    assert share[2] == pytest.approx(np.exp(-50.0))

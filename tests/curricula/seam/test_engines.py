@@ -10,10 +10,12 @@ import threading
 from collections import Counter
 from typing import Any
 
+import numpy as np
 import pytest
 
 import rollwise as rw
 from rollwise.curricula import make_curriculum
+from rollwise.curricula.seam.picks import Picks
 from rollwise.testing import make_pool
 
 
@@ -301,3 +303,21 @@ def test_a_synchronized_curriculum_is_pickled_with_a_lock_of_its_own() -> None:
     with pytest.raises(AttributeError):
         shared.no_such_thing()
     assert copy.deepcopy(shared).open_tickets() == shared.open_tickets()
+
+
+def test_a_method_that_chooses_a_prompt_twice_is_named_and_nothing_is_issued() -> None:
+    """Two tickets of one prompt would let a `tell` fail when half of it is counted."""
+
+    class Twice(rw.Curriculum):
+        def select(self, k: int) -> Picks:
+            return Picks.of(np.array([3, 1, 3]), "uniform")
+
+        def select_probes(self, k: int) -> Picks:
+            return Picks.of(np.array([2, 2]), "measure")
+
+    twice = Twice(make_pool(5))
+    for call in (twice.ask, twice.probe):
+        with pytest.raises(rw.ConfigError, match=r"Twice chose the prompt .* twice"):
+            call(3)
+    assert twice.open_tickets() == []
+    assert twice.metrics()["asked"] == twice.metrics()["probed"] == twice.metrics()["coverage"] == 0

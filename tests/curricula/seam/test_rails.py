@@ -451,6 +451,18 @@ def test_rails_can_be_put_on_and_taken_off_at_a_resume(before: Any, after: Any) 
         assert _play(again, range(40, 50)) == _play(new, range(40, 50))
 
 
+def test_a_longer_time_between_retests_counts_from_the_load_on() -> None:
+    """At step 50 after 50 rounds; of every 10 steps, the last round was the fifth, and the next is due at 60."""
+    old, new = (make(6, {**ONLY, "retest_every": n, "retest_unsolved": 1}) for n in (1, 10))
+    for step in range(1, 51):
+        old.tell([rw.Outcome(t.id, [0.0, 0.0]) for t in old.ask(4, step=step)])
+    assert old.guard is not None
+    assert old.guard.last_round == 50
+    new.load_state_dict(old.state_dict(), strict=False)
+    assert new.guard is not None
+    assert new.guard.last_round == 5
+
+
 def test_excluded_prompts_keep_their_place_in_the_queue() -> None:
     curriculum = make(6, {**ONLY, "explore": 0.5, "at_most": 0.5})
     turn(curriculum, 5)

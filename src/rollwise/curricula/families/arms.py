@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import replace
@@ -14,6 +15,8 @@ from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.saving import rows_by_name
 from rollwise.errors import ConfigError
 from rollwise.tickets.evidence import Evidence, by_size
+
+logger = logging.getLogger(__name__)
 
 ARMS_SHOWN = 50
 """How many arms have metrics of their own: a pool may have ten thousand. `values()` has them all."""
@@ -33,11 +36,14 @@ def boltzmann(values: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def boltzmann_among(values: np.ndarray, temperature: float, left: np.ndarray) -> np.ndarray:
-    """`boltzmann` over the arms that have a prompt left, (C,): the others' share is divided among them."""
-    share = np.where(left > 0, boltzmann(values, temperature), 0.0)
-    if not share.any():  # values so far apart that only arms without a prompt have weight
-        share = (left > 0).astype(np.float64)
-    return np.asarray(share / share.sum())
+    """`boltzmann` of the arms that have a prompt left, (C,); 0 for the others, whose values have no say.
+
+    >>> boltzmann_among(np.array([9.0, 0.0, np.log(3.0)]), 1.0, np.array([0, 5, 5])).round(12).tolist()
+    [0.0, 0.25, 0.75]
+    """
+    share, some = np.zeros(len(values)), left > 0
+    share[some] = boltzmann(values[some], temperature)
+    return np.asarray(share / share.sum())  # which is 1 up to rounding
 
 
 def draw_arms(rng: np.random.Generator, share: np.ndarray, k: int) -> np.ndarray:
@@ -151,6 +157,7 @@ class ArmBandit(Curriculum):
     arm_columns: tuple[str, ...] = ()
     pool_multiplier: int | None = None
     one_category = False
+    warned_of_pay = False
 
     # ---- what a method implements ----
 
@@ -224,6 +231,17 @@ class ArmBandit(Curriculum):
             flying[named] += given
             k -= len(slots)
         return Picks.join(parts)
+
+    def pay(self, judged: Evidence, advantage: str) -> np.ndarray:
+        """`pay_of`, with a warning where the pay is the trainer's advantages and a group came without any."""
+        if advantage == "told" and not self.warned_of_pay and not judged.with_advantages.all():
+            self.warned_of_pay = True
+            logger.warning(
+                "%s pays with the trainer's advantages, and %d of %d groups were told without: their pay is the mean "
+                "|r - mean(r)|. Tell Outcome(..., advantages=...), or choose advantage='std' or 'centred'",
+                *(type(self).__name__, int((~judged.with_advantages).sum()), len(judged)),
+            )
+        return pay_of(judged, advantage)
 
     def hold(self, slots: np.ndarray) -> None:
         self.members.set(slots, False)

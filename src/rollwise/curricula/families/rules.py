@@ -23,9 +23,15 @@ CHOICE_RULES: Registry[ChoiceRule] = Registry("choice rule", "choice_rules")
 TABLE_S1 = {
     **{"countdown-3b": (0.5, 1.0), "zebra-3b": (0.5, 1.0), "arc-3b": (0.5, 1.0), "math-3b": (0.2, 1.0)},
     **{"countdown-7b": (0.5, 0.2), "zebra-7b": (0.5, 0.4), "arc-7b": (0.5, 1.0), "math-7b": (0.5, 0.4)},
-    **{"multi-task": (0.5, 0.2), "rloo": (0.5, 0.25), "ppo": (0.5, 1.0)},
+    "multi-task": (0.5, 0.2),
 }
-"""alpha and tau by task and model, of Qwen2.5 (table S1); of the experiments of sections 3.3 and 3.4 (appendix B)."""
+"""alpha and tau by task and model, of Qwen2.5 under GRPO (table S1), and of section 3.3's experiment (appendix B)."""
+
+NOT_GRPO = {"rloo": (0.5, 0.25), "ppo": (0.5, 1.0)}
+"""alpha and tau of section 3.4, by algorithm (appendix B)."""
+
+TOLD = {"advantage": "told"}
+"""Equation 3 and Algorithm 1, line 10, pay in the advantages of the algorithm that trains."""
 
 
 def own_rule(option: str, given: Any, registry: Registry[Any], built_in: tuple[str, ...]) -> Callable[..., Any] | None:

@@ -104,8 +104,14 @@ class Asking(Flow):
         step = self._begin(step)
         self.step_begun = True
         self.next_ask = wanted
-        picks = self.select_probes(self._eligible(n))
-        self.next_ask = None
+        try:
+            picks = self.select_probes(self._eligible(n))
+            self._check_picks(picks.slots)
+        except Exception:
+            self._release(np.flatnonzero(~self.ledger.open))  # what was chosen before it failed
+            raise
+        finally:
+            self.next_ask = None
         self._hold(picks.slots)
         self.counters["probed"] += len(picks)
         return self._issue(picks, step, self.probe_rollouts or n_rollouts, self.probe_purpose)

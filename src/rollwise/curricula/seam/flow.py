@@ -17,6 +17,7 @@ from rollwise.curricula.seam.consulting import Consulting
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.safeguards import Safeguards
 from rollwise.draws import ties
+from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.pool import PromptPool
 from rollwise.rng import RngStreams
@@ -155,6 +156,7 @@ class Flow(Consulting):
         if self.unscored is not None:
             parts.append(self.unscored.fill(k - sum(map(len, parts))))
         picks = Picks.join(parts)
+        self._check_picks(picks.slots)
         self._hold(picks.slots)
         self.mark(picks)
         if self.guard is not None:
@@ -165,6 +167,16 @@ class Flow(Consulting):
         if self.unseen is not None:
             self.unseen.look(len(picks), self.step)
         return picks
+
+    def _check_picks(self, slots: np.ndarray) -> None:
+        """Raise `ConfigError` if a method chose a prompt twice or one in flight, which would then have two tickets."""
+        rows = slots.tolist()
+        if len(set(rows)) < len(rows) or self.ledger.open[slots].any():
+            twice = next(row for i, row in enumerate(rows) if self.ledger.open[row] or row in rows[:i])
+            raise ConfigError(
+                f"{type(self).__name__} chose the prompt {self.pool.ids[twice]!r:.80} twice, or while it is in flight; "
+                "`select` and `select_probes` must give distinct prompts that are not in flight. No ticket was issued"
+            )
 
     def _eligible(self, n: int) -> int:
         """Of `n` prompts wanted, as many as are neither in flight nor set aside."""

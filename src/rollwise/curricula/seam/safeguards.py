@@ -72,9 +72,9 @@ class Safeguards(NamedTuple):
         return {name: None if part is None else part.state_dict() for name, part in parts.items()}
 
     def load(self, state: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, added: np.ndarray) -> None:
-        """Take back `state_dict`; saved rows `old_rows` (K,) belong to slots `new_rows` (K,), slots `added` are new."""
+        """Take back `state_dict` of `step`; saved rows `old_rows` (K,) belong to `new_rows` (K,), `added` are new."""
         if self.guard is not None and state["rails"] is not None:
-            self.guard.load(state["rails"], old_rows, new_rows, added)
+            self.guard.load(state["rails"], old_rows, new_rows, added, step=int(state["step"]))
         if self.unscored is not None and state.get("unscored") is not None:  # states of version 0.1 have none
             self.unscored.load(state["unscored"], old_rows, new_rows)
         if self.alarm is not None and state.get("alarm") is not None:
