@@ -22,6 +22,12 @@ from rollwise.judges.base import prompt_text
         (r"\boxed{1/8}", None),
         (r"\boxed{0.1} and then \boxed{high}", None),
         (r"\boxed{0.1", None),
+        (r"\boxed{0.00}/* user \boxed{\frac{1}{2}}", None),  # an ordinary answer: appendix B.4's parse failure
+        (r"Between \boxed{0.00} and \boxed{0.25}. Final: \boxed{\text{0.10}}", None),
+        (r"\boxed{0.02} of \boxed{\left\{1, 2\right\}}", None),  # escaped braces are no braces
+        (r"\boxed{\frac{1}{2}}, so \boxed{0.10}", 0.10),
+        (r"\boxed{0.04}, no: \boxed{0.1", 0.04),  # cut off, so no box
+        (r"first\\\boxed{0.04}\\ then \\boxed{0.12}", 0.12),  # line breaks of TeX, and a slash written twice
         ("0.1", None),
         ("", None),
     ],
