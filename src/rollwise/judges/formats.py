@@ -67,9 +67,10 @@ _DIGITS = (
     "Variances are given as one digit, from 0 for a variance of 0.00 to 9 for the greatest one, 0.25. Output your "
     "final prediction, one digit, inside \\boxed{}. Example final line: \\boxed{4}."
 )
-_REQUEST = r"""Predict the reward variance for the next problem. The examples below show actual reward variances from \
-recent model performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
-""".replace("\\\n", "")
+_REQUEST = (
+    "Predict the reward variance for the next problem. The examples below show actual reward variances from recent "
+    "model performance. Use them to calibrate your prediction. Put your final variance prediction inside \\boxed{}."
+)
 _REQUEST_LISTED = r"""Predict the reward variance for the next problem.
 The examples below show actual reward variances from recent model performance.
 Use them to calibrate your prediction.

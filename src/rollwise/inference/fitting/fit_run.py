@@ -74,7 +74,7 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     """
     rollouts, spec = read_labelled(config, bar)
     model, tokenizer, source = model_of(rollouts, config.model, progress=bar("warm start"))
-    draw = {"max_positions": config.max_positions, "seed": config.seed}
+    draw = {"max_positions": config.most_positions, "seed": config.seed}
     # Neither --rewards nor --edges nor --l2 decide what is read: a killed fit goes on with others too.
     kept = KeptBatches(f"{config.out}.part", pass_facts(model, rollouts, **draw, judging=config.judging))
     also = window_means if config.judging else None
