@@ -1,5 +1,6 @@
 """Every recipe of examples/launch, dry-run with a model of the same architecture and random weights."""
 
+import importlib
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -91,3 +92,13 @@ def test_table_7_fits_the_binary_head_on_every_position() -> None:
 def test_table_7_stops_where_a_chat_model_does(name: str) -> None:
     """Table 7's stop tokens. A model whose settings name another end would go on after <|im_end|> (appendix B.5)."""
     assert read_yaml(HEAD / f"table7-{name}.yaml")["stop"] == ["<|im_end|>", "<|endoftext|>", "</answer>"]
+
+
+def test_the_study_fits_the_head_of_table_7(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`examples/head_study.py --method paper` has the options of the recipe."""
+    monkeypatch.syspath_prepend(str(HEAD.parent))
+    given = importlib.import_module("head_study").METHODS["paper"]
+    assert main(["head", "fit", "rollouts", "--out", "table7.safetensors", *given, "--print_config"]) == 0
+    assert read_yaml(HEAD / "table7-fit.yaml").items() <= yaml.safe_load(capsys.readouterr().out).items()
