@@ -64,7 +64,5 @@ def judge(
     async def answer_all() -> list[str | None]:
         return list(await asyncio.gather(*[answer(one.ids) for one in encoded]))
 
-    texts = asyncio.run(answer_all())
-    curriculum.advise(
-        Answer(question.id, text, one.exemplars) for question, text, one in zip(questions, texts, encoded, strict=True)
-    )
+    rows = zip(questions, asyncio.run(answer_all()), encoded, strict=True)
+    curriculum.advise(Answer(question.id, text, one.exemplars) for question, text, one in rows)
