@@ -35,14 +35,14 @@ METHODS: dict[str, tuple[str, ...]] = {
 }
 """What `head fit` is given: nothing, so solved to convergence and with a verdict; or all that Table 7 says."""
 SEEDS = (11, 12, 13, 14, 15)
-LIVE = ("early-stop 0.9", "sequential 0.1", "until 0.7")
+LIVE = ("early-stop-finished 0.9", "sequential 0.1", "until 0.7")
 SHOTS = (("banana", "a", 3), ("committee", "t", 2), ("rhythm", "e", 0))
 BETAS = (0.02, 0.05, 0.1, 0.15, 0.2)
 T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}  # by degrees of freedom
 ROWS = (
     "none", "majority", "adaptive-consistency 0.8", "check", "until 0.7", "until 0.9",
-    "sequential 0.05", "sequential 0.1", "sequential 0.2", "early-stop 0.9", "utility 0.05", "utility-one-by-one 0.05",
-    "prune 0.3",
+    "sequential 0.05", "sequential 0.1", "sequential 0.2", "early-stop 0.9", "early-stop-finished 0.9",
+    "utility 0.05", "utility-one-by-one 0.05", "prune 0.3",
 )  # fmt: skip
 SHOWN = {
     "accuracy": "accuracy", "from_none": "from best-of-8 by value", "saved": "row-forwards saved",

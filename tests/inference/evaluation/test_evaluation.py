@@ -91,7 +91,7 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert found["ceiling"]["accuracy"] == pytest.approx(np.mean(reached))
 
     points = {(point["objective"], point["family"]): point for point in found["held_out"]}
-    assert len(points) == 2 * 14  # any, 10 families with a head, 3 without: nobody decodes for deepconf here
+    assert len(points) == 2 * 15  # any, 11 families with a head, 3 without: nobody decodes for deepconf here
     assert {fold["setting"] for fold in points["row_forwards", "prune"]["folds"]} <= {"none", "prune 0.4"}
     assert json.loads((tmp_path / "evaluation.json").read_text())["prompts"] == 12
 

@@ -84,6 +84,7 @@ def test_replay_equals_a_decoder_that_draws_each_candidate_from_its_own_stream()
     for policy in (
         Prune(warmup=5, interval=2),
         EarlyStop(threshold=0.7),
+        EarlyStop(threshold=0.7, finished=True),
         UtilityOneByOne(beta=0.02, warmup=5, interval=2),
         Sequential(beta=0.1, width=2, below=0.3, warmup=5, interval=2),
     ):

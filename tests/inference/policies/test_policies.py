@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
 from rollwise.inference import BestOfN, Candidates, EarlyStop, Prune, Sequential, Utility, UtilityOneByOne, make_policy
+from rollwise.inference.policies.candidates import CARRY_ON
 from rollwise.inference.policies.equations import expected_max, launch_gain, utility
 from rollwise.inference.policies.policies import POLICIES
 
@@ -89,8 +90,15 @@ def test_early_stop_waits_below_its_threshold() -> None:
     assert EarlyStop().decide(candidates([0.3, 0.79], tokens=10)).abandon == ()
 
 
-def test_early_stop_commits_to_a_finished_candidate_too() -> None:
-    assert EarlyStop().decide(candidates([0.3, 0.9, 0.2], "rfr")).abandon == (0, 2)
+def test_early_stop_looks_at_active_candidates() -> None:
+    """Section 3.2: "once the best active sample's smoothed value crosses a threshold". The finished one is none."""
+    assert EarlyStop().decide(candidates([0.3, 0.9, 0.2], "rfr")) == CARRY_ON
+    assert EarlyStop().decide(candidates([0.85, 0.9, 0.2], "rfr")).abandon == (2,)
+    assert EarlyStop().decide(candidates([0.9, 0.9], "ff")) == CARRY_ON
+
+
+def test_early_stop_commits_to_a_finished_candidate_if_asked() -> None:
+    assert EarlyStop(finished=True).decide(candidates([0.3, 0.9, 0.2], "rfr")).abandon == (0, 2)
 
 
 # ---- utility ----

@@ -84,7 +84,7 @@ class EvaluationConfig:
         interval: Steps between; a 32nd of the limit.
         thresholds: Of `prune`.
         prune_keep: Candidates that `prune` keeps.
-        taus: Of `early-stop`.
+        taus: Of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best.
         betas: Of `utility` (section 3.2), of `utility-at-once` (the same, costs in units of a typical candidate, B.5),
             and of `utility-one-by-one`.
         gammas: Of `utility-one-by-one`, with each of `betas`: the charge on the longest candidate.
@@ -174,7 +174,7 @@ class EvaluationInputs:
 
 
 def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
-    """The grid, none first: prune, early stop, utility three ways, sequential, until, adaptive K, the blend, the peers.
+    """The grid, none first: prune, early stop, utility, sequential, until, adaptive K, the blend, the peers.
 
     >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][2:5]
     ['utility 0.02', 'utility-at-once 0.02', 'utility-one-by-one 0.02']
@@ -186,6 +186,8 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     found = [Setting(BASELINE, BASELINE, BestOfN())]
     found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
     found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
+    family = "early-stop-finished"
+    found += [Setting(f"{family} {tau:g}", family, EarlyStop(threshold=tau, finished=True)) for tau in config.taus]
     beat: dict[str, Any] = {"warmup": warmup, "interval": interval}
     typical: dict[str, Any] = {**beat, "normalise_by": "typical"}
     found += [Setting(f"utility {beta:g}", "utility", Utility(beta=beta, **beat)) for beta in config.betas]

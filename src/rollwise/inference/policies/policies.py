@@ -83,29 +83,31 @@ class Prune(_Periodic):
 
 @dataclass(frozen=True, kw_only=True)
 class EarlyStop(_Periodic):
-    """Once the best value reaches `threshold`, commit to that candidate and abandon the others.
-
-    A finished one may be the best too: then all that run are abandoned.
+    """Once the best running candidate's smoothed value reaches `threshold`, commit to it and abandon the others.
 
     Args:
         threshold: tau; the paper sweeps 0.7 to 0.95 and reports 0.8.
         warmup: First step at which it may commit.
         interval: Steps between.
+        finished: Ours: a finished candidate may be the best too, by the head's verdict if it has one; then all that run
+            are abandoned.
     """
 
     name = "early-stop"
     threshold: Number = 0.8
     warmup: Count = 1
     interval: Count = 1
+    finished: bool = False
 
     def decide(self, candidates: Candidates) -> Decision:
         if candidates.step < self.warmup:
             return CARRY_ON
-        there = np.flatnonzero(self.warm(candidates) | candidates.finished)
+        among = self.warm(candidates) | candidates.finished if self.finished else self.warm(candidates)
+        there = np.flatnonzero(among)
         values = candidates.values[there]
-        best = there[np.argmax(values)]
-        if values.max() < self.threshold:
+        if not values.max(initial=-np.inf) >= self.threshold:
             return CARRY_ON
+        best = there[np.argmax(values)]
         others = candidates.running.copy()
         others[best] = False
         return Decision(tuple(np.flatnonzero(others).tolist()), stop=True)
