@@ -2,10 +2,12 @@
 
     python examples/head_study.py compact reversal search           # some minutes a seed; killed, it goes on
     python examples/head_study.py letters --model path/to/model     # needs: pip install reasoning-gym==0.1.25
+    python examples/head_study.py search --method paper             # ZIP-RC-Lite's own head: rows of `search-paper`
     python examples/head_study.py --tables                          # prints them from what is there
 
 A seed is everything anew: the embedded policy's warm start, the prompts, the rollouts, the head. With a model of one's
-own the model stays and the rest is new. A row a seed and setting goes to benchmarks/results/inference.
+own the model stays and the rest is new. A row a seed and setting goes to benchmarks/results/inference. The head is
+ours, `head fit` with every default, or with `--method paper` that of the paper's Table 7, on the same rollouts.
 """
 
 from __future__ import annotations
@@ -27,14 +29,20 @@ TASKS: dict[str, dict[str, Any]] = {
     "search": {"data": "countdown", "options": {"style": "search", "levels": [1, 2]}},
     "letters": {"data": "letters.jsonl", "options": {}, "prompts": (120, 48), "rollouts": (4, 8), "limit": 48},
 }
+METHODS: dict[str, tuple[str, ...]] = {
+    "ours": (),
+    "paper": ("--method", "paper", "--verdict", "false", "--rewards", "[0,1]", "--edges", "paper", "--seed", "42"),
+}
+"""What `head fit` is given: nothing, so solved to convergence and with a verdict; or all that Table 7 says."""
 SEEDS = (11, 12, 13, 14, 15)
-LIVE = ("early-stop 0.9", "sequential 0.1", "until 0.7")
+LIVE = ("early-stop-finished 0.9", "sequential 0.1", "until 0.7")
 SHOTS = (("banana", "a", 3), ("committee", "t", 2), ("rhythm", "e", 0))
 BETAS = (0.02, 0.05, 0.1, 0.15, 0.2)
 T95 = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776}  # by degrees of freedom
 ROWS = (
     "none", "majority", "adaptive-consistency 0.8", "check", "until 0.7", "until 0.9",
-    "sequential 0.05", "sequential 0.1", "sequential 0.2", "early-stop 0.9", "utility 0.05", "prune 0.3",
+    "sequential 0.05", "sequential 0.1", "sequential 0.2", "early-stop 0.9", "early-stop-finished 0.9",
+    "utility 0.05", "utility-one-by-one 0.05", "prune 0.3",
 )  # fmt: skip
 SHOWN = {
     "accuracy": "accuracy", "from_none": "from best-of-8 by value", "saved": "row-forwards saved",
@@ -56,6 +64,7 @@ POLICY_COLUMNS = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("tasks", nargs="*", choices=[*TASKS, []])
+    parser.add_argument("--method", choices=[*METHODS], default="ours", help="which head is fitted")
     parser.add_argument("--model", default="embedded")
     parser.add_argument("--seeds", type=int, nargs="+", default=SEEDS)
     parser.add_argument("--work", type=Path, default=Path("head-study"), help="where rollouts and heads go")
@@ -63,14 +72,15 @@ def main() -> None:
     options = parser.parse_args()
     for seed in options.seeds:
         for task in options.tasks:
-            study(task, seed, options.model, options.work / task / str(seed))
+            study(task, seed, options.model, options.work / task / str(seed), options.method)
     if options.tables:
         tables()
 
 
-def study(task: str, seed: int, model: str, folder: Path) -> None:
+def study(task: str, seed: int, model: str, folder: Path, method: str = "ours") -> None:
     """One seed of one task: sample, fit, evaluate, and add its rows."""
-    if any(row["task"] == task and row["seed"] == str(seed) for row in read("heads.csv")):
+    label = labelled(task, method)
+    if any(row["task"] == label and row["seed"] == str(seed) for row in read("heads.csv")):
         return
     spec = TASKS[task]
     folder.mkdir(parents=True, exist_ok=True)
@@ -88,12 +98,18 @@ def study(task: str, seed: int, model: str, folder: Path) -> None:
     for split, n, g in zip(("train", "eval"), prompts, rollouts, strict=True):
         size = ["--num_prompts", str(n), "--num_generations", str(g)]
         run("rollouts", *given, "--split", split, *size, "--out", folder / split)
-    head, evaluation = folder / "head.safetensors", folder / "eval" / "evaluation"
-    run("head", "fit", folder / "train", "--out", head)
-    run("head", "evaluate", folder / "eval", "--head", head, "--live", ", ".join(LIVE))
+    own = labelled("", method)
+    head, evaluation = folder / f"head{own}.safetensors", folder / "eval" / f"evaluation{own}"
+    run("head", "fit", folder / "train", "--out", head, *METHODS[method])
+    run("head", "evaluate", folder / "eval", "--head", head, "--out", evaluation, "--live", ", ".join(LIVE))
     found = json.loads((evaluation / "evaluation.json").read_text())
-    add("policies.csv", [policy_row(task, seed, one) for one in found["policies"]])
-    add("heads.csv", [head_row(task, seed, folder, found)])
+    add("policies.csv", [policy_row(label, seed, one) for one in found["policies"]])
+    add("heads.csv", [head_row(label, seed, folder, found)])
+
+
+def labelled(name: str, method: str) -> str:
+    """A task's name in the tables: that of the paper's head has a name of its own."""
+    return name if method == "ours" else f"{name}-{method}"
 
 
 def start(spec: dict[str, Any], seed: int) -> str:
@@ -195,7 +211,7 @@ def add(name: str, rows: list[dict[str, Any]]) -> None:
 
 def tables() -> None:
     """Prints the tables of benchmarks/results/inference.md; tests/test_claims.py holds the page to them."""
-    for task in TASKS:
+    for task in (labelled(task, method) for task in TASKS for method in METHODS):
         if any(row["task"] == task for row in read("heads.csv")):
             print(f"\n### {task}\n\n{known_table(task)}\n\n{policy_table(task)}")
 

@@ -165,6 +165,30 @@ def test_an_unreadable_answer_counts_as_0_and_ranks_last() -> None:
     assert (order[0], order[-1]) == ("p2", "p0")
 
 
+def test_a_candidate_that_was_not_asked_about_is_no_judgment() -> None:
+    """Equation 9's b averages R_judge, of judgments made: p1 was too long to be asked about, and p0 earned 1.
+
+    The baseline is 0.05 * 1; with p1 as a failed judgment it would be 0.05 * 1/2.
+    """
+    metis = rw.METIS(plain(2), candidate_multiplier=1)
+    questions = metis.consult(2)
+    metis.advise(answers(questions, lambda p: boxed(0.25) if p == "p0" else None))
+    assert metis.consult(2) == []  # nor is it asked about again
+    assert metis.metrics()["judge_failure_rate"] == 0.0
+    assert metis.metrics()["too_long"] == 1
+    tickets = metis.ask(2)
+    metis.tell([outcome(t, 2) for t in tickets])
+    metis.load_state_dict(json.loads(json.dumps(metis.state_dict())))
+    assert [(lesson.prediction, lesson.reward) for lesson in metis.lessons()] == [(0.25, 1.0)]
+    assert metis.metrics()["judge_reward"] == 1.0
+    metis.advise([rw.Answer(q.id, None) for q in metis.consult(2)])
+    assert metis.metrics()["judge_baseline"] == pytest.approx(0.05)
+    assert "judge_failure_rate" not in metis.metrics()
+    metis.tell([outcome(t, 2) for t in metis.ask(2)])
+    metis.consult(2)
+    assert metis.metrics()["judge_baseline"] == pytest.approx(0.05)  # a step without judgments leaves it
+
+
 def test_what_is_rolled_out_was_judged_though_most_answers_fail() -> None:
     """The paper's failure rate without exemplars, 87.6 %, and honest answers of .02 to .10: 8 of 64 candidates are
     taken, some 8 can be read. At 1/8 none of those was taken."""

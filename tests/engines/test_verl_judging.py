@@ -19,11 +19,20 @@ class Tokenizer:
         return bytes(ids).decode()
 
 
+class Chat(Tokenizer):
+    chat_template = "a template"
+
+    def apply_chat_template(self, messages: list[dict[str, str]], **options: Any) -> dict[str, list[int]]:
+        mark = "no thinking: " if options.get("enable_thinking") is False else ""
+        return {"input_ids": list((mark + messages[-1]["content"]).encode())}
+
+
 class Client:
     asked = 0
 
     async def generate(self, request: str, *, prompt_ids: list[int], sampling_params: dict[str, Any]) -> Any:
         self.asked += 1
+        self.sampling, self.prompt = sampling_params, bytes(prompt_ids)
         return SimpleNamespace(token_ids=list(rb"\boxed{0.10}"), extra_fields=None)
 
 
@@ -37,6 +46,20 @@ def test_the_live_policy_is_asked() -> None:
     judge(curriculum, 4, tokenizer=Tokenizer(), client=client, window=8000)
     assert client.asked > 0
     assert not any(ticket.lane == "unjudged" for ticket in curriculum.ask(4))
+
+
+def test_the_live_policy_is_asked_as_its_rollouts_are() -> None:
+    """Temperature, top_p and top_k of the rollouts, and the chat template's arguments; 1 where nothing is given."""
+    client, curriculum = Client(), metis()
+    curriculum.advance(1)
+    sampling = {"temperature": 0.6, "top_p": 0.9, "top_k": 20}
+    given: dict[str, Any] = {"window": 8000, "sampling": sampling, "template_options": {"enable_thinking": False}}
+    judge(curriculum, 4, tokenizer=Chat(), client=client, **given)
+    assert client.sampling == {**sampling, "max_tokens": 512}
+    assert client.prompt.startswith(b"no thinking: ")
+    judge(curriculum, 8, tokenizer=Chat(), client=client, window=8000)
+    assert client.sampling == {"temperature": 1.0, "top_p": 1.0, "max_tokens": 512}
+    assert not client.prompt.startswith(b"no thinking: ")
 
 
 def test_contexts_too_short_for_any_question_are_refused() -> None:

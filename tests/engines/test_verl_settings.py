@@ -8,6 +8,7 @@ import pytest
 import rollwise as rw
 from rollwise.engines.verl.settings import (
     Settings,
+    asking,
     check_allocator,
     check_config,
     check_judging,
@@ -110,6 +111,23 @@ def test_filtering_with_its_arguments_passes() -> None:
     kwargs = {"filter_groups_metric": "reward", "train_batch_size": 4, "gen_batch_size": 1}
     changes = {"algorithm__filter_groups__enable": True, "trainer__v1__sampler__sampler_kwargs": kwargs}
     check_config(config(**changes), has_buffer=True, n_prompts=48)
+
+
+def test_metis_s_joint_loss_is_not_trained_there_which_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    manager = {"actor_rollout_ref__rollout__agent__agent_loop_manager_class": "rollwise.engines.verl.JudgingManager"}
+    check_judging(config(**manager), rw.METIS(judge_weight=0.0))
+    check_judging(config(**manager), rw.BOTS())
+    assert not caplog.records
+    check_judging(config(**manager), rw.METIS(judge_weight=0.02))
+    assert "judge_weight=0.02, and under verl it runs as with judge_weight=0" in caplog.text
+
+
+def test_questions_are_put_as_rollouts_are() -> None:
+    sampling = {"temperature": 0.6, "top_p": 0.95, "top_k": -1}
+    changes = {f"actor_rollout_ref__rollout__{name}": value for name, value in sampling.items()}
+    found = asking(config(**changes, data__apply_chat_template_kwargs={"enable_thinking": False}))
+    assert found == {"window": 76, "sampling": sampling, "template_options": {"enable_thinking": False}}
+    assert asking(config()) == {"window": 76, "sampling": {}, "template_options": {}}
 
 
 def test_metis_needs_its_manager() -> None:

@@ -22,6 +22,12 @@ from rollwise.judges.base import prompt_text
         (r"\boxed{1/8}", None),
         (r"\boxed{0.1} and then \boxed{high}", None),
         (r"\boxed{0.1", None),
+        (r"\boxed{0.00}/* user \boxed{\frac{1}{2}}", None),  # an ordinary answer: appendix B.4's parse failure
+        (r"Between \boxed{0.00} and \boxed{0.25}. Final: \boxed{\text{0.10}}", None),
+        (r"\boxed{0.02} of \boxed{\left\{1, 2\right\}}", None),  # escaped braces are no braces
+        (r"\boxed{\frac{1}{2}}, so \boxed{0.10}", 0.10),
+        (r"\boxed{0.04}, no: \boxed{0.1", 0.04),  # cut off, so no box
+        (r"first\\\boxed{0.04}\\ then \\boxed{0.12}", 0.12),  # line breaks of TeX, and a slash written twice
         ("0.1", None),
         ("", None),
     ],
@@ -79,6 +85,7 @@ BOX_REQUEST = r"""
 Predict the reward variance for the next problem. The examples below show actual reward variances from recent model
 performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
 """
+LISTED_REQUEST = BOX_REQUEST.strip().replace("\n", " ").replace(". ", ".\n\n")  # a line each sentence
 ALONE_SYSTEM = r"""
 You are a predictor that estimates the reward variance for a candidate problem.
 Reward variance definition: the variance of the rewards across multiple solution
@@ -105,23 +112,28 @@ EXAMPLES = (
 
 
 @pytest.mark.parametrize(
-    ("form", "system_words", "begins"),
+    ("form", "system_words", "asks", "begins"),
     [
-        (WordsFormat(), BOX_SYSTEM, ["You", "The", "Output"]),
-        (ListingFormat(), LISTED_SYSTEM, ["You", "Reward", "High", "Low", "Calibration:", "Output", "Example"]),
+        (WordsFormat(), BOX_SYSTEM, BOX_REQUEST, ["You", "The", "Output"]),
+        (
+            ListingFormat(),
+            LISTED_SYSTEM,
+            LISTED_REQUEST,
+            ["You", "Reward", "High", "Low", "Calibration:", "Output", "Example"],
+        ),
     ],
     ids=["box A.1", "listing B.3"],
 )
-def test_the_templates_are_those_of_the_appendix(form: WordsFormat, system_words: str, begins: list[str]) -> None:
+def test_the_templates_are_those_of_the_appendix(
+    form: WordsFormat, system_words: str, asks: str, begins: list[str]
+) -> None:
     """Word for word with exemplars: box A.1's ("this list"), and what appendix B.3 prints ("this exact list")."""
     system, user = form.context([Exemplar("1+1=", 0.0), Exemplar("17*23=", 0.25)], "3*4=")
     assert (system["role"], user["role"]) == ("system", "user")
     assert system["content"].split() == system_words.split()
     assert [line.split()[0] for line in system["content"].split("\n")] == begins
-    request, found, _ = user["content"].partition("[Example 1]")
-    assert found
-    assert request.split() == BOX_REQUEST.split()
-    assert user["content"].endswith(EXAMPLES)
+    begins_request = "\n".join(" ".join(lines.split()) for lines in asks.strip().split("\n\n"))
+    assert user["content"] == f"{begins_request}\n{EXAMPLES}"
 
 
 @pytest.mark.parametrize("form", [WordsFormat(), ListingFormat(), BoxedFormat()], ids=["words", "listing", "boxed"])

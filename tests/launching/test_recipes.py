@@ -1,5 +1,6 @@
 """Every recipe of examples/launch, dry-run with a model of the same architecture and random weights."""
 
+import importlib
 import io
 from dataclasses import replace
 from pathlib import Path
@@ -11,7 +12,12 @@ from recipes import RECIPES, recipe
 from rich.console import Console
 
 from rollwise.cli import main
+from rollwise.inference.fitting.fit_config import FitConfig
+from rollwise.inference.head.spec import spec_for
 from rollwise.training.dry_run import dry_run
+from rollwise.yaml_file import read_yaml
+
+HEAD = Path(__file__).parents[2] / "examples/head"
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +64,7 @@ def test_the_numbers_are_the_papers(name: str, settings: dict[str, float], tmp_p
 
 
 def test_table_7_is_read_by_the_commands_of_the_head(capsys: pytest.CaptureFixture[str]) -> None:
-    folder = Path(__file__).parents[2] / "examples/head"
+    folder = HEAD
     for name, command in (
         ("rollouts", "rollouts countdown"),
         ("calibration", "rollouts countdown"),
@@ -70,3 +76,30 @@ def test_table_7_is_read_by_the_commands_of_the_head(capsys: pytest.CaptureFixtu
         printed = yaml.safe_load(capsys.readouterr().out)
         assert yaml.safe_load(path.read_text()).items() <= printed.items()
     assert len(list(folder.glob("table7-*.yaml"))) == 4
+
+
+def test_table_7_fits_the_binary_head_on_every_position() -> None:
+    """R = 2 states by L = 7 bins are 14 logits, though the task also rewards the format; 0.1 is no success."""
+    config = FitConfig(**read_yaml(HEAD / "table7-fit.yaml"), rollouts=["x"])
+    spec = spec_for([0.0, 0.1, 1.0], 300, states=config.rewards, edges=config.edges)
+    assert (spec.size, spec.rewards, spec.edges[-1]) == (14, (0.0, 1.0), 1024)
+    assert spec.reward_states([0.0, 0.1, 1.0]).tolist() == [0, 0, 1]
+    assert (config.method, config.judging, config.most_positions) == ("paper", False, None)
+    assert FitConfig(rollouts=["x"], out="y").most_positions == 100_000
+    assert FitConfig(rollouts=["x"], out="y", method="paper", max_positions=9).most_positions == 9
+
+
+@pytest.mark.parametrize("name", ["rollouts", "calibration"])
+def test_table_7_stops_where_a_chat_model_does(name: str) -> None:
+    """Table 7's stop tokens. A model whose settings name another end would go on after <|im_end|> (appendix B.5)."""
+    assert read_yaml(HEAD / f"table7-{name}.yaml")["stop"] == ["<|im_end|>", "<|endoftext|>", "</answer>"]
+
+
+def test_the_study_fits_the_head_of_table_7(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`examples/head_study.py --method paper` has the options of the recipe."""
+    monkeypatch.syspath_prepend(str(HEAD.parent))
+    given = importlib.import_module("head_study").METHODS["paper"]
+    assert main(["head", "fit", "rollouts", "--out", "table7.safetensors", *given, "--print_config"]) == 0
+    assert read_yaml(HEAD / "table7-fit.yaml").items() <= yaml.safe_load(capsys.readouterr().out).items()

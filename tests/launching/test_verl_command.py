@@ -128,8 +128,11 @@ def test_an_allocator_is_an_option_of_the_method(data: Path) -> None:
     assert made["+data.rollwise.curriculum_options"] == "{seed:0,allocator:{name:knapsack,max_rollouts:12}}"
 
 
-def test_a_method_that_asks_the_policy_gets_the_manager(data: Path) -> None:
+def test_a_method_that_asks_the_policy_gets_the_manager(data: Path, caplog: pytest.LogCaptureFixture) -> None:
+    verl_keys(config(data, curriculum="metis", curriculum_options={"judge_weight": 0.0}))
+    assert "judge_weight" not in caplog.text
     made = verl_keys(config(data, curriculum="metis"))
+    assert "METIS is to train its judgments with judge_weight=0.01, and under verl it runs as with" in caplog.text
     assert made["+actor_rollout_ref.rollout.agent.agent_loop_manager_class"] == "rollwise.engines.verl.JudgingManager"
     assert "agent_loop_manager_class" not in str(verl_keys(config(data)))
 

@@ -6,9 +6,10 @@ import pytest
 
 from rollwise.errors import ConfigError
 from rollwise.models import EmbeddedConfig
-from rollwise.models.decoding.stop_texts import StopTexts
+from rollwise.models.decoding.stop_texts import StopTexts, until_end
 from rollwise.models.embedded import build_policy
 from rollwise.models.sampler import SamplingOptions, sample_prompts
+from rollwise.models.tokenizer import character_tokenizer
 
 pytest.importorskip("torch")
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32, max_length=32)
@@ -30,6 +31,18 @@ def test_cut_by_hand() -> None:
     assert stops.cut([]) == []
     assert stops.found(tokens[:5])
     assert not stops.found(tokens[:4])
+
+
+def test_a_special_token_may_be_a_stop_text() -> None:
+    """As <|im_end|> where the model's settings name another end: it ends the answer, and is no part of its text."""
+    tokenizer = character_tokenizer()
+    tokenizer.add_special_tokens({"additional_special_tokens": ["<|im_end|>"]})
+    end = tokenizer.convert_tokens_to_ids("<|im_end|>")
+    one, two = tokenizer.convert_tokens_to_ids(["1", "2"])
+    stops = StopTexts(tokenizer, ["<|im_end|>", "</answer>"])
+    assert until_end([one, end, two], {tokenizer.eos_token_id}, stops) == ([one, end], False)
+    assert until_end([one, two], {tokenizer.eos_token_id}, stops) == ([one, two], True)
+    assert tokenizer.decode([one, end], skip_special_tokens=True) == "1"
 
 
 def test_rollouts_of_a_profile_end_there_as_finished() -> None:

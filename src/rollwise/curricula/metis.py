@@ -173,14 +173,17 @@ class METIS(
             if slot is None:
                 self.tallies["stale_answers"] += 1
                 continue
+            self.columns["candidate"][slot] = JUDGED
+            if answer.text is None and answer.prediction is None:  # too long to be asked about
+                self.columns["question"][slot] = -1  # no judgment was made, so none is rewarded: b averages R_judge
+                self.tallies["too_long"] += 1
+                continue
             prediction = self.policy.read(answer)
             self.columns["prediction"][slot] = prediction
             self.columns["spread"][slot] = answer.spread or 0.0
             self.columns["readable"][slot] = answer.readable
-            self.columns["candidate"][slot] = JUDGED
             self.answered += 1
             self.failed += 1.0 if np.isnan(prediction) else 1.0 - answer.readable
-            self.tallies["too_long"] += answer.text is None and answer.prediction is None
             offered = self.policy.offered(self.pool.ids[slot])
             self.tallies["exemplars_cut"] += answer.exemplars is not None and answer.exemplars < offered
 

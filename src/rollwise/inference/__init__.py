@@ -26,6 +26,7 @@ if TYPE_CHECKING:
         Until,
         UntilChecked,
         Utility,
+        UtilityOneByOne,
         make_policy,
     )
 
@@ -46,6 +47,7 @@ __all__ = [
     "Until",
     "UntilChecked",
     "Utility",
+    "UtilityOneByOne",
     "edges_for",
     "make_policy",
 ]

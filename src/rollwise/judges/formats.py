@@ -67,9 +67,10 @@ _DIGITS = (
     "Variances are given as one digit, from 0 for a variance of 0.00 to 9 for the greatest one, 0.25. Output your "
     "final prediction, one digit, inside \\boxed{}. Example final line: \\boxed{4}."
 )
-_REQUEST = r"""Predict the reward variance for the next problem. The examples below show actual reward variances from \
-recent model performance. Use them to calibrate your prediction. Put your final variance prediction inside \boxed{}.
-""".replace("\\\n", "")
+_REQUEST = (
+    "Predict the reward variance for the next problem. The examples below show actual reward variances from recent "
+    "model performance. Use them to calibrate your prediction. Put your final variance prediction inside \\boxed{}."
+)
 _REQUEST_LISTED = r"""Predict the reward variance for the next problem.
 The examples below show actual reward variances from recent model performance.
 Use them to calibrate your prediction.
@@ -77,6 +78,7 @@ Put your final variance prediction inside \boxed{}."""
 _REQUEST_ALONE = r"""Predict the reward variance for the next problem.
 Put your final variance prediction inside \boxed{}."""
 _BOXED = re.compile(r"\\boxed\s*\{([^{}]*)\}")
+_BRACES = re.compile(r"\\boxed\s*\{|\\\\(?!boxed)|\\[{}]|[{}]")
 _NUMBER = re.compile(r"[+]?(\d+(\.\d*)?|\.\d+)")
 
 
@@ -87,8 +89,9 @@ class WordsFormat(JudgmentFormat):
     which speak of no examples. Where the paper's listings break a sentence only because the line is full, we do not.
 
     The prediction is what the last `\boxed{}` of the answer holds, if that is a number in [0, 1/4]; whatever the model
-    reasons before is free. A prompt's own triple quotes, which would end its quotation, are given as single ones; a
-    `\boxed{}` in a prompt does no harm, as the answer alone is read.
+    reasons before is free. Anything else in that box, such as an ordinary answer, is a judgment that failed (appendix
+    B.4). A prompt's own triple quotes, which would end its quotation, are given as single ones; a `\boxed{}` in a
+    prompt does no harm, as the answer alone is read.
 
     >>> WordsFormat().read(r"Neither \boxed{0.3} nor \boxed{0.02}. Finally: \boxed{0.10}")
     0.1
@@ -116,8 +119,8 @@ class WordsFormat(JudgmentFormat):
         return f"{variance:.3f}"
 
     def read(self, answer: str) -> float | None:
-        boxes = _BOXED.findall(answer)
-        return _variance(boxes[-1]) if boxes else None
+        box = _last_box(answer)
+        return None if box is None else _variance(box)
 
 
 class ListingFormat(WordsFormat):
@@ -176,6 +179,21 @@ class DigitFormat(WordsFormat):
 
     def read(self, answer: str) -> float | None:
         return self.choices.get(answer[:1])
+
+
+def _last_box(answer: str) -> str | None:
+    r"""What stands in the `\boxed{}` that begins last, of those whose braces balance; it may hold braces of its own."""
+    opened: list[tuple[bool, int]] = []  # one pass: a model in a loop writes very many boxes without an end
+    begin, last = -1, None
+    for mark in _BRACES.finditer(answer):
+        sign = mark[0]
+        if sign == "{" or sign.startswith("\\boxed"):
+            opened.append((sign != "{", mark.end()))
+        elif sign == "}" and opened:
+            boxed, start = opened.pop()
+            if boxed and start > begin:
+                begin, last = start, answer[start : mark.start()]
+    return last
 
 
 def _variance(box: str) -> float | None:

@@ -138,6 +138,17 @@ def test_one_default_for_both_commands() -> None:
 # ---- a setting from an evaluation ----
 
 
+def test_early_stop_of_an_evaluation_of_before_looks_at_finished_candidates(evaluated: Path, tmp_path: Path) -> None:
+    found = json.loads((evaluated / "evaluation.json").read_text())
+    given = {"threshold": 0.7, "warmup": 1, "interval": 1}
+    options = {"policy": "early-stop", "policy_options": given}
+    kept = found["policies"][0]
+    for name, own, finished in (("old", given, True), ("new", {**given, "finished": False}, False)):
+        found["policies"].append({**kept, "name": name, "options": {**options, "policy_options": own}})
+        (tmp_path / "evaluation.json").write_text(json.dumps(found))
+        assert setting_of(tmp_path, name).options["policy_options"] == {**given, "finished": finished}
+
+
 def test_bestof_takes_the_cheapest_setting_that_loses_nothing(
     evaluated: Path, options: dict[str, Any], head: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -5,7 +5,7 @@ import torch
 from tiny import ARCHITECTURES, random_head, tiny
 
 from rollwise.errors import ConfigError
-from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Prune, Sequential, SuccessHead, Utility
+from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Prune, Sequential, SuccessHead, UtilityOneByOne
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.decoding.prefill import LastHidden
 from rollwise.inference.head.reserved import unnamed_ids
@@ -16,7 +16,7 @@ from rollwise.models.sampler import SamplingOptions, encode, sample_prompts
 IDS = [f"p{i}" for i in range(7)]
 PROMPTS = ["1,2:3=", "12,3:36=", "7,3,5:22=", "1=", "22,33,44,55:7=", "9,9:18=", "4:4="]
 PRUNE = Prune(warmup=3, interval=2, keep=1, threshold=0.55)
-POLICIES = [PRUNE, EarlyStop(threshold=0.6, warmup=4), Utility(warmup=3, interval=2), Sequential(width=2)]
+POLICIES = [PRUNE, EarlyStop(threshold=0.6, warmup=4), UtilityOneByOne(warmup=3, interval=2), Sequential(width=2)]
 
 
 def decoder(model: object, tokenizer: object, head: SuccessHead | None = None, **options: object) -> AdaptiveDecoder:

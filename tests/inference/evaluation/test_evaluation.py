@@ -39,7 +39,8 @@ def test_the_default_grid_is_the_paper_s_scaled_to_the_limit() -> None:
     assert (EvaluationConfig(limit=18).warmup, EvaluationConfig(limit=18).interval) == (2, 1)
     names = [setting.name for setting in settings_of(config)]
     assert len(names) == len(set(names)) == len({setting.key for setting in settings_of(config)})
-    assert {"none", "prune 0.5", "early-stop 0.95", "utility 0.002", "utility-at-once 0.1", "blend 4/0.5"} <= set(names)
+    utilities = {"utility 0.002", "utility-at-once 0.1", "utility-one-by-one 0.05"}
+    assert utilities | {"none", "prune 0.5", "early-stop 0.95", "blend 4/0.5"} <= set(names)
     assert not any(
         "adaptive-K" in setting.name for setting in settings_of(EvaluationConfig(limit=64, num_generations=1))
     )
@@ -90,7 +91,7 @@ def test_the_whole_evaluation_says_what_its_runs_show(tmp_path: Path) -> None:
     assert found["ceiling"]["accuracy"] == pytest.approx(np.mean(reached))
 
     points = {(point["objective"], point["family"]): point for point in found["held_out"]}
-    assert len(points) == 2 * 13  # any, 9 families with a head, 3 without: nobody decodes for deepconf here
+    assert len(points) == 2 * 15  # any, 11 families with a head, 3 without: nobody decodes for deepconf here
     assert {fold["setting"] for fold in points["row_forwards", "prune"]["folds"]} <= {"none", "prune 0.4"}
     assert json.loads((tmp_path / "evaluation.json").read_text())["prompts"] == 12
 
@@ -125,7 +126,8 @@ def test_each_setting_says_where_it_loses_prompts(tmp_path: Path) -> None:
 
 def test_gamma_is_in_the_grid() -> None:
     names = [s.name for s in settings_of(EvaluationConfig(limit=64, betas=(0.02,), gammas=(0.0, 0.1)))]
-    assert [name for name in names if "utility" in name] == ["utility 0.02", "utility 0.02+0.1", "utility-at-once 0.02"]
+    one_by_one = ["utility-one-by-one 0.02", "utility-one-by-one 0.02+0.1"]
+    assert [name for name in names if "utility" in name] == ["utility 0.02", "utility-at-once 0.02", *one_by_one]
     with pytest.raises(ConfigError, match="gamma must be"):
         settings_of(EvaluationConfig(limit=64, gammas=(-0.1,)))
 

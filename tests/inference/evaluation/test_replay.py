@@ -5,7 +5,7 @@ import pytest
 from fake_decoder import LIMIT, STATES, FakeDecoder
 
 from rollwise.errors import ConfigError
-from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, Utility
+from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, UtilityOneByOne
 from rollwise.inference.evaluation.replay import Logged, from_arrays, logged, replay, to_arrays
 from rollwise.inference.policies.candidate_group import Candidate, Result
 
@@ -84,7 +84,8 @@ def test_replay_equals_a_decoder_that_draws_each_candidate_from_its_own_stream()
     for policy in (
         Prune(warmup=5, interval=2),
         EarlyStop(threshold=0.7),
-        Utility(beta=0.02, warmup=5, interval=2),
+        EarlyStop(threshold=0.7, finished=True),
+        UtilityOneByOne(beta=0.02, warmup=5, interval=2),
         Sequential(beta=0.1, width=2, below=0.3, warmup=5, interval=2),
     ):
         spent = 0

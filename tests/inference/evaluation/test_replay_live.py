@@ -6,7 +6,17 @@ import numpy as np
 import pytest
 from tiny import random_head, tiny
 
-from rollwise.inference import BestOfN, EarlyStop, Policy, Prune, Sequential, Until, UntilChecked, Utility
+from rollwise.inference import (
+    BestOfN,
+    EarlyStop,
+    Policy,
+    Prune,
+    Sequential,
+    Until,
+    UntilChecked,
+    Utility,
+    UtilityOneByOne,
+)
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.evaluation.replay import logged, replay
 from rollwise.inference.policies.candidate_group import Result
@@ -19,8 +29,8 @@ LIMIT, K = 24, 4
 POLICIES = [
     Prune(warmup=3, interval=2, keep=1, threshold=0.55),
     EarlyStop(threshold=0.6, warmup=4),
-    Utility(warmup=3, interval=2),
-    Utility(beta=0.3, warmup=3, interval=2, simultaneous=True),
+    UtilityOneByOne(warmup=3, interval=2),
+    Utility(beta=0.3, warmup=3, interval=2, normalise_by="typical"),
     Sequential(),
     Sequential(width=2, below=0.5, warmup=4, interval=2),
     Until(threshold=0.52),

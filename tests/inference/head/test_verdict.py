@@ -67,7 +67,7 @@ def test_live_it_is_what_it_is_offline_and_policies_go_by_it() -> None:
                 hidden = model.model(input_ids=torch.tensor([prompt + c.token_ids])).last_hidden_state
             reads = head.verdict.read(hidden[0, len(prompt) - 1 : -1])  # type: ignore[union-attr]
             assert c.value_end == pytest.approx(head.verdict.chances(reads)[1], abs=2e-6)  # type: ignore[union-attr]
-    policy = EarlyStop(threshold=0.6, warmup=2)
+    policy = EarlyStop(threshold=0.6, warmup=2, finished=True)
     live = {r.id: r for r in decoder.decode(IDS, PROMPTS, policy, k=4)}
     logs = from_arrays(to_arrays([logged(r, head.states) for r in results]))
     for log in logs:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, Utility
+from rollwise.inference import BestOfN, EarlyStop, Prune, Sequential, UtilityOneByOne
 from rollwise.inference.policies.candidate_group import CandidateGroup
 from rollwise.inference.policies.candidates import Candidates, Decision
 
@@ -85,7 +85,8 @@ def test_who_has_no_token_yet_is_not_judged() -> None:
     seen = made.candidates()
     assert seen.values.tolist() == pytest.approx([0.9, 0.45, 0.25])
     assert seen.remaining[2] == 5.0
-    assert Utility(warmup=2, beta=9.0).decide(seen).abandon == (1, 0)  # all cost more than they bring; the third waits
+    spared = UtilityOneByOne(warmup=2, beta=9.0).decide(seen).abandon
+    assert spared == (1, 0)  # all cost more than they bring; the third waits
     assert EarlyStop(threshold=0.2, warmup=2).decide(seen).abandon == (1, 2)
     assert made.decide() == ([1], [])
     assert np.isnan(made.result().candidates[2].value_end)

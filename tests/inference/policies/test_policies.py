@@ -1,6 +1,8 @@
 """The policies' rules, by hand."""
 
 import itertools
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -8,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import ConfigError
-from rollwise.inference import BestOfN, Candidates, EarlyStop, Prune, Sequential, Utility, make_policy
+from rollwise.inference import BestOfN, Candidates, EarlyStop, Prune, Sequential, Utility, UtilityOneByOne, make_policy
+from rollwise.inference.policies.candidates import CARRY_ON
 from rollwise.inference.policies.equations import expected_max, launch_gain, utility
 from rollwise.inference.policies.policies import POLICIES
 
@@ -87,8 +90,15 @@ def test_early_stop_waits_below_its_threshold() -> None:
     assert EarlyStop().decide(candidates([0.3, 0.79], tokens=10)).abandon == ()
 
 
-def test_early_stop_commits_to_a_finished_candidate_too() -> None:
-    assert EarlyStop().decide(candidates([0.3, 0.9, 0.2], "rfr")).abandon == (0, 2)
+def test_early_stop_looks_at_active_candidates() -> None:
+    """Section 3.2: "once the best active sample's smoothed value crosses a threshold". The finished one is none."""
+    assert EarlyStop().decide(candidates([0.3, 0.9, 0.2], "rfr")) == CARRY_ON
+    assert EarlyStop().decide(candidates([0.85, 0.9, 0.2], "rfr")).abandon == (2,)
+    assert EarlyStop().decide(candidates([0.9, 0.9], "ff")) == CARRY_ON
+
+
+def test_early_stop_commits_to_a_finished_candidate_if_asked() -> None:
+    assert EarlyStop(finished=True).decide(candidates([0.3, 0.9, 0.2], "rfr")).abandon == (0, 2)
 
 
 # ---- utility ----
@@ -117,47 +127,83 @@ def test_utility_charges_the_sum_and_the_longest() -> None:
     assert utility(chances, BINARY, np.array([1.0, 2.0, 3.0]), 0.1, 0.02) == pytest.approx(-0.02)
 
 
-def test_utility_removes_one_at_a_time_and_keeps_a_winner() -> None:
+def test_utility_is_the_rule_of_section_3_2() -> None:
+    """Keep j if v_j prod (1 - v_i) > beta E[l_j] / l_max. v = .9, .5, .2, costs 100, 100 and 400 of 1000, beta 0.5:
+    .9*.5*.8 = .36 > .05, .5*.1*.8 = .04 < .05, .2*.1*.5 = .01 < .2. Said of all at once: the first alone is kept."""
+    assert (Utility().simultaneous, Utility().normalise_by, Utility().gamma) == (True, "limit", 0.0)
+    three = candidates([0.9, 0.5, 0.2], remaining=[100, 100, 400])
+    assert Utility(beta=0.5).decide(three).abandon == (1, 2)
+    assert Utility(beta=0.39).decide(three).abandon == (2,)  # .04 > .039
+
+
+def test_utility_s_default_counts_in_units_of_the_limit() -> None:
+    """v = .99, .99, .2: the marginals are .99*.01*.8 = .0079 twice and .00002; the cost is 0.02 * 50/1000 = .001."""
+    assert Utility().decide(candidates([0.99, 0.99, 0.2])).abandon == (2,)
+    assert Utility(normalise_by="typical").decide(candidates([0.99, 0.99, 0.2])).abandon == (1, 2)  # cost 0.01
+
+
+def test_utility_never_empties_the_set() -> None:
+    """Three sure winners, each of which the others can spare: .99 * .01^2 < .001. The best one stays."""
+    assert Utility().decide(candidates([0.98, 0.99, 0.98])).abandon == (0, 2)
+
+
+def test_gamma_is_no_part_of_the_papers_rule() -> None:
+    with pytest.raises(ConfigError, match=r"gamma=0.1 is no part .* policy utility-one-by-one"):
+        Utility(gamma=0.1)
+
+
+def test_options_that_utility_had_before_mean_what_they_did() -> None:
+    """An evaluation of an earlier version names them all; then `utility` was what `utility-one-by-one` is now."""
+    old: dict[str, Any] = {"beta": 0.0, "gamma": 0.2, "normalise_by": "typical", "simultaneous": False}
+    pair = candidates([0.5, 0.5], remaining=[10, 300])
+    assert make_policy("utility", **old).decide(pair) == UtilityOneByOne(beta=0.0, gamma=0.2).decide(pair)
+
+
+def test_utility_of_states_outside_0_and_1_is_that_of_their_chances() -> None:
+    """Rewards -1 and 3 with chances of .9, .5 and .2 to succeed: each marginal is 4 times that of 0 and 1, .36, .04
+    and .01, so that beta 2 is what 0.5 was. v (1 - v) of their values 2.6, 1 and -0.2 would be negative."""
+    three = candidates([0.9, 0.5, 0.2], remaining=[100, 100, 400])
+    wide = replace(three, states=np.array([-1.0, 3.0]))
+    assert Utility(beta=2.0).decide(wide).abandon == (1, 2)
+    assert Utility(beta=1.56).decide(wide).abandon == (2,)
+
+
+def test_one_by_one_keeps_a_winner() -> None:
     """Three sure winners, v = 0.99, cost 0.5 each of a typical candidate, beta 0.02.
 
     At first each one's marginal is .99 * .01^2 < 0.01: one goes. Then .99 * .01 = .0099 < 0.01: another goes. The
-    last one's is 0.99. The paper's rule, of all at once, drops all three; here the best one stays.
+    last one's is 0.99.
     """
-    three = candidates([0.99, 0.99, 0.99])
-    assert len(Utility().decide(three).abandon) == 2
-    literal = Utility(simultaneous=True).decide(three).abandon
-    assert len(literal) == 2  # all three by the rule; we never empty the set
-    two = candidates([0.9, 0.9])  # marginal 0.09 > 0.01 for both
-    assert Utility().decide(two).abandon == ()
+    assert len(UtilityOneByOne().decide(candidates([0.99, 0.99, 0.99])).abandon) == 2
+    assert UtilityOneByOne().decide(candidates([0.9, 0.9])).abandon == ()  # marginal 0.09 > 0.01 for both
 
 
-def test_the_literal_rule_drops_redundant_winners_together() -> None:
+def test_all_at_once_drops_redundant_winners_together() -> None:
     """v = .99, .99, .2 and beta 0.02: the marginals are .99*.01*.8 = .0079 twice and .2*.01*.01 = .00002; costs .01.
 
     All at once: all three fall short, the best stays. One by one: the .2 goes first (U rises most), then .0099 < .01.
     With beta 0.019 the cost is .0095: alone, the second winner's .0099 is worth it, and only ours sees that."""
     values = [0.99, 0.99, 0.2]
-    assert Utility(beta=0.019).decide(candidates(values)).abandon == (2,)
-    assert Utility(beta=0.019, simultaneous=True).decide(candidates(values)).abandon == (1, 2)
+    assert UtilityOneByOne(beta=0.019).decide(candidates(values)).abandon == (2,)
+    assert Utility(beta=0.019, normalise_by="typical").decide(candidates(values)).abandon == (1, 2)
 
 
-def test_utility_counts_finished_candidates_at_no_cost() -> None:
+def test_one_by_one_counts_finished_candidates_at_no_cost() -> None:
     """A finished 0.95: another of v = 0.5 adds 0.5 * 0.05 = 0.025, for 0.02 * 50/100 = 0.01. It stays; 0.1 does not."""
-    assert Utility().decide(candidates([0.95, 0.5, 0.1], "frr")).abandon == (2,)
+    assert UtilityOneByOne().decide(candidates([0.95, 0.5, 0.1], "frr")).abandon == (2,)
 
 
 def test_gamma_charges_the_longest_candidate() -> None:
     """The long one (remaining 300 of typical 100) adds .5 * .5 = .25 to the other's .5. beta 0: it stays. gamma 0.2
     saves 0.2 * (3 - 0.1) = 0.58 > 0.25: it goes."""
     pair = candidates([0.5, 0.5], remaining=[10, 300])
-    assert Utility(beta=0.0).decide(pair).abandon == ()
-    assert Utility(beta=0.0, gamma=0.2).decide(pair).abandon == (1,)
+    assert UtilityOneByOne(beta=0.0).decide(pair).abandon == ()
+    assert UtilityOneByOne(beta=0.0, gamma=0.2).decide(pair).abandon == (1,)
 
 
-def test_utility_counts_in_units_of_the_limit_if_asked() -> None:
+def test_one_by_one_counts_in_units_of_the_limit_if_asked() -> None:
     """Cost 50/1000 instead of 50/100: 0.02 * 0.05 = 0.001 < 0.0079."""
-    three = candidates([0.99, 0.99, 0.2])
-    assert Utility(normalise_by="limit").decide(three).abandon == (2,)
+    assert UtilityOneByOne(normalise_by="limit").decide(candidates([0.99, 0.99, 0.2])).abandon == (2,)
 
 
 # ---- sequential ----

@@ -91,6 +91,7 @@ def test_the_section_with_its_numbers(make_run: RunMaker) -> None:
         ({"judge_failure_rate": 0.9}, "Most answers could not be read: 90.0 % in the last 2 steps"),
         ({"judge_failure_rate": 0.9, "memory": 0.0}, "The memory of examples is empty: exemplars=0"),
         ({"judge_failure_rate": 0.9, "too_long": 20.0}, "Most questions did not fit into the model's context"),
+        ({"too_long": 20.0}, "Most questions did not fit into the model's context"),
         ({"prediction_mean": 0.248, "prediction_std": 0.004}, "Predictions are saturated: 0.248 ± 0.004"),
         ({"prediction_std": 0.002}, "Predictions do not tell candidates apart: they spread by 0.002 around 0.120"),
     ],

@@ -15,10 +15,10 @@ from rollwise.engines.verl.prompts import make_pool
 from rollwise.engines.verl.seat import Seat
 from rollwise.engines.verl.settings import (
     Settings,
+    asking,
     check_allocator,
     check_config,
     check_judging,
-    context_window,
     run_facts,
 )
 from rollwise.engines.verl.shared import SHARED
@@ -59,7 +59,7 @@ class CurriculumDataset(RLHFDataset):
         curriculum.bind(
             make_pool(self.dataframe, prompt_key=self.prompt_key, columns=settings.columns, id_path=settings.id)
         )
-        self.window = context_window(config)
+        self.asking = asking(config)
         log = None if settings.run in (None, "none") else RunLog(settings.run, curriculum, run_facts(config, settings))
         return Seat(
             curriculum,
@@ -77,7 +77,7 @@ class CurriculumDataset(RLHFDataset):
         curriculum = self.seat.curriculum
         if curriculum.wants_answers:
             self.seat.catch_up()
-            judge(curriculum, len(indices), tokenizer=self.tokenizer, client=SHARED.client, window=self.window)
+            judge(curriculum, len(indices), tokenizer=self.tokenizer, client=SHARED.client, **self.asking)
         rows = []
         for ticket in self.seat.ask(len(indices)):
             row = self[curriculum.pool.slot(ticket.prompt_id)]

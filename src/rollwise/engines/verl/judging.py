@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import uuid
+from collections.abc import Mapping
 from typing import Any
 
 from rollwise.curricula import Curriculum
@@ -12,7 +13,16 @@ from rollwise.judges import Answer
 from rollwise.models.question_encoder import QuestionEncoder
 
 
-def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window: int) -> None:
+def judge(
+    curriculum: Curriculum,
+    n: int,
+    *,
+    tokenizer: Any,
+    client: Any,
+    window: int,
+    sampling: Mapping[str, Any] | None = None,
+    template_options: Mapping[str, Any] | None = None,
+) -> None:
     """Have the live policy answer what the curriculum wants to know before `ask(n)`.
 
     Args:
@@ -21,6 +31,8 @@ def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window
         tokenizer: the policy's.
         client: verl's client of the rollout servers.
         window: tokens of the servers' context.
+        sampling: the rollouts' `temperature`, `top_p` and `top_k`; the first two are 1 where they are left out.
+        template_options: further arguments of the chat template, as for the rollouts.
 
     Raises:
         ConfigError: there is no client, or the context is too short for any question.
@@ -34,7 +46,8 @@ def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window
             "+actor_rollout_ref.rollout.agent.agent_loop_manager_class=rollwise.engines.verl.JudgingManager"
         )
     longest = questions[0].format.max_tokens
-    encoder = QuestionEncoder(tokenizer, window=window - longest)
+    encoder = QuestionEncoder(tokenizer, window=window - longest, template_options=template_options)
+    drawn = {"temperature": 1.0, "top_p": 1.0, **(sampling or {}), "max_tokens": longest}
     encoded = [encoder.encode(question) for question in questions]
     if not any(one.ids for one in encoded):
         raise ConfigError(
@@ -45,14 +58,11 @@ def judge(curriculum: Curriculum, n: int, *, tokenizer: Any, client: Any, window
     async def answer(ids: list[int]) -> str | None:
         if not ids:
             return None
-        sampling = {"temperature": 1.0, "top_p": 1.0, "max_tokens": longest}
-        out = await client.generate(uuid.uuid4().hex, prompt_ids=ids, sampling_params=sampling)
+        out = await client.generate(uuid.uuid4().hex, prompt_ids=ids, sampling_params=dict(drawn))
         return str(tokenizer.decode(out.token_ids, skip_special_tokens=True))
 
     async def answer_all() -> list[str | None]:
         return list(await asyncio.gather(*[answer(one.ids) for one in encoded]))
 
-    texts = asyncio.run(answer_all())
-    curriculum.advise(
-        Answer(question.id, text, one.exemplars) for question, text, one in zip(questions, texts, encoded, strict=True)
-    )
+    rows = zip(questions, asyncio.run(answer_all()), encoded, strict=True)
+    curriculum.advise(Answer(question.id, text, one.exemplars) for question, text, one in rows)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
@@ -10,6 +11,8 @@ from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError
 from rollwise.options import check_options, check_whole
 from rollwise.tickets.outcome import RewardSpec
+
+logger = logging.getLogger(__name__)
 
 PATH = "pkg://rollwise.engines.verl"
 TOLD = "rollwise_told"
@@ -187,6 +190,30 @@ def check_judging(config: Mapping[str, Any], curriculum: Curriculum) -> None:
             f"{type(curriculum).__name__} asks the live policy before it chooses; set "
             f"+{_MANAGER}=rollwise.engines.verl.JudgingManager"
         )
+    warn_of_judge_weight(curriculum)
+
+
+def warn_of_judge_weight(curriculum: Curriculum) -> None:
+    """Say so where a method would train its judgments, which verl's actor update has no place for."""
+    if curriculum.wants_answers and curriculum.judge_weight:
+        logger.warning(
+            "%s is to train its judgments with judge_weight=%g, and under verl it runs as with judge_weight=0: they "
+            "are asked for and used, and not trained; give judge_weight=0 to say so, or launch with --engine trl",
+            type(curriculum).__name__,
+            curriculum.judge_weight,
+        )
+
+
+def asking(config: Mapping[str, Any]) -> dict[str, Any]:
+    """How questions are put to the live policy: as rollouts are, in context, sampling and chat template.
+
+    Returns:
+        Keyword arguments of `rollwise.engines.verl.judging.judge`.
+    """
+    rollout = _at(config, "actor_rollout_ref.rollout") or {}
+    sampling = {name: rollout[name] for name in ("temperature", "top_p", "top_k") if rollout.get(name) is not None}
+    options = _at(config, "data.apply_chat_template_kwargs") or {}
+    return {"window": context_window(config), "sampling": sampling, "template_options": dict(options)}
 
 
 def context_window(config: Mapping[str, Any]) -> int:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError
+from rollwise.inference.policies import EarlyStop
 from rollwise.runs.evaluation_file import read_evaluation
 from rollwise.runs.names import EVALUATION_FILE
 
@@ -110,12 +111,19 @@ def setting_of(path: str | Path, name: str | None = None) -> Chosen:
         raise ConfigError(f"setting must be one of the evaluation's, {', '.join(policies)}, got {name!r}")
     policy = _cheapest(found) if name is None else policies[name]
     options = {
-        **policy["options"],
+        **_as_meant(policy["options"]),
         "num_generations": found["config"]["num_generations"],
         "mean_k": policy["mean_k"],
         "select": policy["rule"],
     }
     return Chosen(folder, policy["name"], options, bool(policy["headless"]), found)
+
+
+def _as_meant(options: Mapping[str, Any]) -> dict[str, Any]:
+    """A setting's options as its evaluation meant them: early-stop of before looked at finished candidates too."""
+    if options["policy"] == EarlyStop.name and "finished" not in options["policy_options"]:
+        return {**options, "policy_options": {**options["policy_options"], "finished": True}}
+    return dict(options)
 
 
 def _cheapest(found: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -30,8 +30,8 @@ class BestOfConfig(SampleConfig):
             adaptive-consistency and check, with an answer chosen by vote (`select`).
         transfer: Use a head that was fitted on other weights than the model's, or that does not say on which model.
         unviable: Use a head that failed the viability gate of `rollwise head evaluate`: value@K not above random@K.
-        policy: none (full best-of-N), prune, early-stop, utility, sequential, until; without a head deepconf, esc
-            (early-stopping self-consistency), adaptive-consistency or check.
+        policy: none (full best-of-N), prune, early-stop, utility, utility-one-by-one, sequential, until; without a
+            head deepconf, esc (early-stopping self-consistency), adaptive-consistency or check.
         policy_options: Its own options, for example `--policy_options.threshold 0.4`; warmup and interval follow from
             the limit of tokens by default, an eighth and a 32nd of it.
         check: `file.py:function`, text -> bool, for policy check: one candidate after another until one passes. By

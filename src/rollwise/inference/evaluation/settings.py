@@ -25,6 +25,7 @@ from rollwise.inference.policies import (
     Until,
     UntilChecked,
     Utility,
+    UtilityOneByOne,
     rhythm,
     with_defaults,
 )
@@ -83,9 +84,10 @@ class EvaluationConfig:
         interval: Steps between; a 32nd of the limit.
         thresholds: Of `prune`.
         prune_keep: Candidates that `prune` keeps.
-        taus: Of `early-stop`.
-        betas: Of `utility`, one by one and at once.
-        gammas: Of `utility`, one by one, with each of `betas`: the charge on the longest candidate.
+        taus: Of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best.
+        betas: Of `utility` (section 3.2), of `utility-at-once` (the same, costs in units of a typical candidate, B.5),
+            and of `utility-one-by-one`.
+        gammas: Of `utility-one-by-one`, with each of `betas`: the charge on the longest candidate.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
         untils: Thresholds of `until`, one candidate at a time.
         mean_ks: Candidates on average of adaptive K, by itself and with `prune` (the blend); each from 1; K and more,
@@ -172,10 +174,10 @@ class EvaluationInputs:
 
 
 def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
-    """The grid, none first: prune, early stop, utility both ways, sequential, until, adaptive K, the blend, the peers.
+    """The grid, none first: prune, early stop, utility, sequential, until, adaptive K, the blend, the peers.
 
-    >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][:4]
-    ['none', 'prune 0.5', 'utility 0.02', 'utility-at-once 0.02']
+    >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][2:5]
+    ['utility 0.02', 'utility-at-once 0.02', 'utility-one-by-one 0.02']
     """
     warmup, interval = int(config.warmup or 1), int(config.interval or 1)
     prunes = {
@@ -184,17 +186,20 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     found = [Setting(BASELINE, BASELINE, BestOfN())]
     found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
     found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
+    family = "early-stop-finished"
+    found += [Setting(f"{family} {tau:g}", family, EarlyStop(threshold=tau, finished=True)) for tau in config.taus]
     beat: dict[str, Any] = {"warmup": warmup, "interval": interval}
+    typical: dict[str, Any] = {**beat, "normalise_by": "typical"}
+    found += [Setting(f"utility {beta:g}", "utility", Utility(beta=beta, **beat)) for beta in config.betas]
+    found += [
+        Setting(f"utility-at-once {beta:g}", "utility-at-once", Utility(beta=beta, **typical)) for beta in config.betas
+    ]
     for gamma in config.gammas:
-        more = f"+{gamma:g}" if gamma else ""
+        more, family = f"+{gamma:g}" if gamma else "", UtilityOneByOne.name
         found += [
-            Setting(f"utility {beta:g}{more}", "utility", Utility(beta=beta, gamma=gamma, **beat))
+            Setting(f"{family} {beta:g}{more}", family, UtilityOneByOne(beta=beta, gamma=gamma, **typical))
             for beta in config.betas
         ]
-    found += [
-        Setting(f"utility-at-once {beta:g}", "utility-at-once", Utility(beta=beta, **beat, simultaneous=True))
-        for beta in config.betas
-    ]
     for family, width in (("sequential", 1), ("sequential-pairs", 2)):
         found += [
             Setting(f"{family} {beta:g}", family, Sequential(beta=beta, width=width))

@@ -8,6 +8,9 @@ from typing import Literal
 
 from rollwise.errors import ConfigError
 
+_MOST_POSITIONS = 100_000
+"""A convex fit is as good on a sample of so many, and quicker."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class FitConfig:
@@ -30,7 +33,7 @@ class FitConfig:
         weighting: Every position counts alike, or every rollout (convex).
         num_prompts: Fit on the rollouts of this many prompts, at random; of several numbers, as in [64,128,256], a head
             each, OUT with the number in its name. `rollwise head matrix` shows their AUC. By default all.
-        max_positions: Use a uniform sample of at most this many positions.
+        max_positions: Use a uniform sample of at most this many positions; by default 100,000 (convex), or all (paper).
         seed: Of that sample, and of the paper's order.
 
     Raises:
@@ -50,7 +53,7 @@ class FitConfig:
     l2: float = 1e-4
     weighting: Literal["position", "rollout"] = "position"
     num_prompts: int | list[int] | None = None
-    max_positions: int = 100_000
+    max_positions: int | None = None
     seed: int = 0
 
     def __post_init__(self) -> None:
@@ -78,6 +81,13 @@ class FitConfig:
     def fewer(self) -> int | None:
         """The number of prompts of one fit; None for all."""
         return self.num_prompts if isinstance(self.num_prompts, int) else None
+
+    @property
+    def most_positions(self) -> int | None:
+        """How many positions are read at most; None for all, as the paper's loss is over every position (Table 7)."""
+        if self.max_positions is None and self.method == "convex":
+            return _MOST_POSITIONS
+        return self.max_positions
 
     @property
     def judging(self) -> bool:

@@ -74,11 +74,14 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     """
     rollouts, spec = read_labelled(config, bar)
     model, tokenizer, source = model_of(rollouts, config.model, progress=bar("warm start"))
-    draw = {"max_positions": config.max_positions, "seed": config.seed}
+    most, seed = config.most_positions, config.seed
     # Neither --rewards nor --edges nor --l2 decide what is read: a killed fit goes on with others too.
-    kept = KeptBatches(f"{config.out}.part", pass_facts(model, rollouts, **draw, judging=config.judging))
+    kept = KeptBatches(
+        f"{config.out}.part", pass_facts(model, rollouts, max_positions=most, seed=seed, judging=config.judging)
+    )
     also = window_means if config.judging else None
-    read = gather_states(model, rollouts, **draw, progress=bar("rollouts read"), also=also, kept=kept)
+    told = bar("rollouts read")
+    read = gather_states(model, rollouts, max_positions=most, seed=seed, progress=told, also=also, kept=kept)
     labels = spec.labels(read.remaining, rollouts.rewards[read.owner])
     if config.method == "paper":
         fit = fit_paper(read.states, labels, spec, rollouts=read.owner, seed=config.seed)

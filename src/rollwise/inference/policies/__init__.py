@@ -31,6 +31,7 @@ from rollwise.inference.policies.policies import (
     Prune,
     Sequential,
     Utility,
+    UtilityOneByOne,
     make_policy,
 )
 from rollwise.inference.policies.selection import (
@@ -81,6 +82,7 @@ __all__ = [
     "Until",
     "UntilChecked",
     "Utility",
+    "UtilityOneByOne",
     "allocate",
     "answer_key",
     "choose",

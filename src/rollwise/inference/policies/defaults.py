@@ -8,7 +8,15 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidates import Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.policies.policies import BestOfN, EarlyStop, Prune, Sequential, Utility, make_policy
+from rollwise.inference.policies.policies import (
+    BestOfN,
+    EarlyStop,
+    Prune,
+    Sequential,
+    Utility,
+    UtilityOneByOne,
+    make_policy,
+)
 
 
 def rhythm(limit: int) -> dict[str, int]:
@@ -29,7 +37,7 @@ def with_defaults(name: str, given: Mapping[str, Any], *, k: int, limit: int) ->
     {'warmup': 8, 'interval': 4}
     """
     own = rhythm(limit)
-    if name in (Prune.name, Utility.name) or (name == Sequential.name and given.get("below")):
+    if name in (Prune.name, Utility.name, UtilityOneByOne.name) or (name == Sequential.name and given.get("below")):
         return own | dict(given)
     if name == DeepConfPolicy.name:
         return {"warmup": max(1, k // 2), "window": own["warmup"], "interval": own["interval"], **given}
@@ -58,11 +66,11 @@ def why_idle(policy: Policy, *, k: int, limit: int) -> str | None:
         return None
     if k == 1:
         return "there is one candidate, num_generations=1"
-    if isinstance(policy, Prune | EarlyStop | Utility) and policy.warmup >= limit:
+    if isinstance(policy, Prune | EarlyStop | Utility | UtilityOneByOne) and policy.warmup >= limit:
         return f"its warmup of {policy.warmup} tokens is not below the limit of {limit}"
     if isinstance(policy, Prune) and policy.keep >= k:
         return f"it keeps {policy.keep} of {k} candidates"
-    if isinstance(policy, Utility) and policy.beta == policy.gamma == 0:
+    if isinstance(policy, Utility | UtilityOneByOne) and policy.beta == policy.gamma == 0:
         return "tokens cost nothing with beta=0 and gamma=0"
     if isinstance(policy, Sequential) and policy.width >= k:
         return f"all {k} candidates begin at once with width={policy.width}"

@@ -47,3 +47,44 @@ def launch_gain(mean: float, best: float, states: FloatArray) -> float:
     low, high = float(states[0]), float(states[-1])
     chance = float(np.clip((mean - low) / (high - low), 0.0, 1.0))
     return chance * max(high - best, 0.0) + (1 - chance) * max(low - best, 0.0)
+
+
+def spared(candidates: Candidates, among: BoolArray, costs: FloatArray, beta: float, gamma: float) -> tuple[int, ...]:
+    """Of some (K,) candidates those to give up one at a time, each the one whose removal raises U(S) most."""
+    kept = np.flatnonzero(candidates.running | candidates.finished)
+    removed: list[int] = []
+    while len(kept) > 1:
+        now = utility(candidates.chances[kept], candidates.states, costs[kept], beta, gamma)
+        gains = [
+            utility(candidates.chances[rest], candidates.states, costs[rest], beta, gamma) - now
+            if among[j]
+            else -np.inf
+            for j, rest in ((j, kept[kept != j]) for j in kept)
+        ]
+        best = int(np.argmax(gains))
+        if gains[best] <= 0:
+            break
+        removed.append(int(kept[best]))
+        kept = np.delete(kept, best)
+    return tuple(removed)
+
+
+def not_worth(candidates: Candidates, among: BoolArray, costs: FloatArray, beta: float) -> tuple[int, ...]:
+    """Of some (K,) candidates those whose marginal, v_j prod (1 - v_i), is no more than its cost; never all there are.
+
+    Values of states outside [0, 1] are scaled to it, by their lowest and their range, and the marginal back by the
+    range: for two states that is what the candidate adds to E[max r].
+    """
+    there = np.flatnonzero(candidates.running | candidates.finished)
+    low, high = float(candidates.states[0]), float(candidates.states[-1])
+    if low >= 0.0 and high <= 1.0:
+        low, high = 0.0, 1.0
+    values = (candidates.values - low) / (high - low)
+    gone = [
+        int(j)
+        for j in there
+        if among[j] and not (high - low) * values[j] * np.prod(1 - values[there[there != j]]) > beta * costs[j]
+    ]
+    if len(gone) == len(there):
+        gone.remove(int(there[np.argmax(values[there])]))
+    return tuple(gone)

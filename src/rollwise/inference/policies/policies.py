@@ -1,6 +1,6 @@
 """The decoder's policies: which candidates of best-of-N are carried on. Pure functions; numpy alone.
 
-Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All but `Sequential`, which is ours, are the paper's.
+Source: `frontier-and-zip-rc-lite`, section 3.2 and Table 7. All are the paper's but `UtilityOneByOne` and `Sequential`.
 `warmup` and `interval` are by default those of its 1024 tokens; the commands scale them to theirs (`defaults.py`).
 """
 
@@ -11,9 +11,10 @@ from typing import Any, Literal
 
 import numpy as np
 
+from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
-from rollwise.inference.policies.equations import launch_gain, losers, utility
+from rollwise.inference.policies.equations import launch_gain, losers, not_worth, spared
 from rollwise.inference.policies.until import Until, UntilChecked
 from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
 from rollwise.options import Count, NotNegative, Number, check_fields, make_named
@@ -82,29 +83,31 @@ class Prune(_Periodic):
 
 @dataclass(frozen=True, kw_only=True)
 class EarlyStop(_Periodic):
-    """Once the best value reaches `threshold`, commit to that candidate and abandon the others.
-
-    A finished one may be the best too: then all that run are abandoned.
+    """Once the best running candidate's smoothed value reaches `threshold`, commit to it and abandon the others.
 
     Args:
         threshold: tau; the paper sweeps 0.7 to 0.95 and reports 0.8.
         warmup: First step at which it may commit.
         interval: Steps between.
+        finished: Ours: a finished candidate may be the best too, by the head's verdict if it has one; then all that run
+            are abandoned.
     """
 
     name = "early-stop"
     threshold: Number = 0.8
     warmup: Count = 1
     interval: Count = 1
+    finished: bool = False
 
     def decide(self, candidates: Candidates) -> Decision:
         if candidates.step < self.warmup:
             return CARRY_ON
-        there = np.flatnonzero(self.warm(candidates) | candidates.finished)
+        among = self.warm(candidates) | candidates.finished if self.finished else self.warm(candidates)
+        there = np.flatnonzero(among)
         values = candidates.values[there]
-        best = there[np.argmax(values)]
-        if values.max() < self.threshold:
+        if not values.max(initial=-np.inf) >= self.threshold:
             return CARRY_ON
+        best = there[np.argmax(values)]
         others = candidates.running.copy()
         others[best] = False
         return Decision(tuple(np.flatnonzero(others).tolist()), stop=True)
@@ -112,67 +115,75 @@ class EarlyStop(_Periodic):
 
 @dataclass(frozen=True, kw_only=True)
 class Utility(_Periodic):
-    """Abandon candidates that the expected best can spare: U(S) = E[max r] - beta * sum E[l] - gamma * max E[l].
+    """Keep candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max: section 3.2's rule.
 
-    The paper keeps candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max. That is the
-    exact marginal of E[max] for rewards 0 and 1, but said of all candidates at once it drops every one of several
-    winners, each for the sake of the others; and gamma, though it stands in U, is not in the rule. So we remove one at
-    a time, the one whose removal raises U most, and recompute; finished candidates count at no cost; the last is kept;
-    other reward states are dealt with by the product of their distributions. `simultaneous` is the literal rule.
+    It is said of all candidates at once, as the paper says it, so several winners may each fall for the sake of the
+    others. The best candidate stays if all would go, which the paper leaves open. The product is the chance that only j
+    succeeds where rewards are 0 and 1; states outside [0, 1] are first scaled to it, and the gain by their range.
 
     Args:
         beta: Charge on all remaining tokens; the paper sweeps 0.002 to 0.1.
-        gamma: Charge on the longest candidate's.
-        normalise_by: Tokens are counted in units of `typical`, what the head expects of a whole candidate (appendix
-            B.5), or of `limit`, l_max (section 3.2).
+        gamma: Only with `simultaneous` false: it stands in the paper's U(S), and not in its rule.
+        normalise_by: Tokens are counted in units of `limit`, l_max (section 3.2), or of `typical`, what the head
+            expects of a whole candidate (appendix B.5).
         warmup: First step at which candidates are abandoned.
         interval: Steps between.
-        simultaneous: The paper's rule to the letter, but for the best candidate, which stays if all would go.
+        simultaneous: False is `utility-one-by-one`, which had this name once.
     """
 
     name = "utility"
     beta: NotNegative = 0.02
     gamma: NotNegative = 0.0
-    normalise_by: Literal["typical", "limit"] = "typical"
-    simultaneous: bool = False
+    normalise_by: Literal["typical", "limit"] = "limit"
+    simultaneous: bool = True
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if self.simultaneous and self.gamma:
+            raise ConfigError(
+                f"gamma={self.gamma!r} is no part of the paper's rule; leave it out, or take policy utility-one-by-one"
+            )
 
     def decide(self, candidates: Candidates) -> Decision:
         if not self.due(candidates.step):
             return CARRY_ON
-        unit = candidates.typical if self.normalise_by == "typical" else float(candidates.limit)
-        costs = candidates.remaining / max(unit, 1.0)
-        rule = self._at_once if self.simultaneous else self._one_by_one
-        return Decision(tuple(rule(candidates, costs)))
+        costs, warm = _costs(candidates, self.normalise_by), self.warm(candidates)
+        if not self.simultaneous:
+            return Decision(spared(candidates, warm, costs, self.beta, self.gamma))
+        return Decision(not_worth(candidates, warm, costs, self.beta))
 
-    def _one_by_one(self, candidates: Candidates, costs: FloatArray) -> list[int]:
-        kept, warm = np.flatnonzero(candidates.running | candidates.finished), self.warm(candidates)
-        removed: list[int] = []
-        while len(kept) > 1:
-            now = utility(candidates.chances[kept], candidates.states, costs[kept], self.beta, self.gamma)
-            gains = [
-                utility(candidates.chances[rest], candidates.states, costs[rest], self.beta, self.gamma) - now
-                if warm[j]
-                else -np.inf
-                for j, rest in ((j, kept[kept != j]) for j in kept)
-            ]
-            best = int(np.argmax(gains))
-            if gains[best] <= 0:
-                break
-            removed.append(int(kept[best]))
-            kept = np.delete(kept, best)
-        return removed
 
-    def _at_once(self, candidates: Candidates, costs: FloatArray) -> list[int]:
-        there = np.flatnonzero(candidates.running | candidates.finished)
-        values, warm = candidates.values, self.warm(candidates)
-        gone = [
-            int(j)
-            for j in there
-            if warm[j] and not values[j] * np.prod(1 - values[there[there != j]]) > self.beta * costs[j]
-        ]
-        if len(gone) == len(there):
-            gone.remove(int(there[np.argmax(values[there])]))
-        return gone
+@dataclass(frozen=True, kw_only=True)
+class UtilityOneByOne(_Periodic):
+    """Ours: the paper's U(S) = E[max r] - beta * sum E[l] - gamma * max E[l], with candidates removed one at a time.
+
+    The one whose removal raises U most goes, and all is computed anew, so that of several winners one is left. Finished
+    candidates count at no cost; the last is kept; any reward states are dealt with by the product of their
+    distributions.
+
+    Args:
+        beta: Charge on all remaining tokens.
+        gamma: Charge on the longest candidate's.
+        normalise_by: As for `Utility`; `typical` by default.
+        warmup: First step at which candidates are abandoned.
+        interval: Steps between.
+    """
+
+    name = "utility-one-by-one"
+    beta: NotNegative = 0.02
+    gamma: NotNegative = 0.0
+    normalise_by: Literal["typical", "limit"] = "typical"
+
+    def decide(self, candidates: Candidates) -> Decision:
+        if not self.due(candidates.step):
+            return CARRY_ON
+        costs = _costs(candidates, self.normalise_by)
+        return Decision(spared(candidates, self.warm(candidates), costs, self.beta, self.gamma))
+
+
+def _costs(candidates: Candidates, unit: str) -> FloatArray:
+    """(K,) expected tokens still to come, in units of a typical candidate or of the limit."""
+    return candidates.remaining / max(candidates.typical if unit == "typical" else float(candidates.limit), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -230,7 +241,7 @@ PEERS = (DeepConfPolicy, EarlyStoppingVote, AdaptiveConsistencyVote, UntilChecke
 """Those that need no success head."""
 
 POLICIES: dict[str, type[Any]] = {
-    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, Sequential, Until, *PEERS)
+    policy.name: policy for policy in (BestOfN, Prune, EarlyStop, Utility, UtilityOneByOne, Sequential, Until, *PEERS)
 }
 
 

@@ -27,7 +27,8 @@ Found = Mapping[str, Any]
 Place = Callable[[Found], Any]
 
 COLOURS = {
-    "prune": BLUE, "early-stop": ORANGE, "utility": GREEN, "utility-at-once": SKY, "sequential": PURPLE,
+    "prune": BLUE, "early-stop": ORANGE, "early-stop-finished": "#f0c27b", "utility": GREEN, "utility-at-once": SKY,
+    "utility-one-by-one": "#8fbf9f", "sequential": PURPLE,
     "sequential-pairs": "#b58bc4", "until": INK, "adaptive-K": GREY, "blend": VERMILLION,
 }  # fmt: skip
 PEERS = {"majority": INK, "esc": GREEN, "adaptive-consistency": BLUE, "deepconf": ORANGE, "check": VERMILLION}

@@ -40,6 +40,7 @@ Row = tuple[str, str, str]  # measure, value, how to read it
 MOST_SHOWN = 3
 """Judgments of each kind that are shown in full."""
 
+_TOO_LONG = "Most questions did not fit into the model's context: use fewer exemplars, or a shorter format."
 _HEAD = ("step", "candidate", "examples' variances", "answer", "predicted", "realised", "reward")
 _VALUES = ("prediction", "realised", "reward")
 
@@ -80,13 +81,19 @@ def failure_sentences(run: RunData, groups: GroupTable) -> list[str]:
         "so that chance decides most of the batch. A judge that is not trained on outcomes, as with judge_weight=0, "
         "stays like this.",
     }
-    return [sentences[mode] for mode in failure_modes(failure, mean, spread, variances=variances)]
+    modes = failure_modes(failure, mean, spread, variances=variances)
+    unasked = [_TOO_LONG] if UNREAD not in modes and _mostly_too_long(run) else []
+    return unasked + [sentences[mode] for mode in modes]
+
+
+def _mostly_too_long(run: RunData) -> bool:
+    return _last(run, "too_long") > _last(run, "questions") / 2
 
 
 def _why_unread(run: RunData) -> str:
-    too_long, questions, memory = (_last(run, name) for name in ("too_long", "questions", "memory"))
-    if too_long > questions / 2:
-        return "Most questions did not fit into the model's context: use fewer exemplars, or a shorter format."
+    if _mostly_too_long(run):  # in runs of before they counted as answers that could not be read
+        return _TOO_LONG
+    memory = _last(run, "memory")
     if memory == 0:
         return "The memory of examples is empty: exemplars=0 makes models solve the prompt instead of judging it."
     return (
