@@ -251,7 +251,7 @@ class PrioritizedReplay(
         if isinstance(self.by_priority, SumTree):
             with np.errstate(
                 over="ignore"
-            ):  # over the greatest p(1-p), else a great exponent brings all below the clip
+            ):  # divided by the greatest p(1-p): a great exponent brings none below the clip
                 weights = omega if self.exponent == 1.0 else (omega / (0.25 + self.bias)) ** self.exponent
             return np.asarray(np.clip(weights, *_WEIGHTS))
         return pack(rank_of_scores(omega), self.ties(slots))
