@@ -249,9 +249,7 @@ class PrioritizedReplay(
     def _keys(self, slots: np.ndarray) -> np.ndarray:
         omega = self.priority(slots)
         if isinstance(self.by_priority, SumTree):
-            with np.errstate(
-                over="ignore"
-            ):  # divided by the greatest p(1-p): a great exponent brings none below the clip
+            with np.errstate(over="ignore"):  # over the greatest p(1-p), so that no power is cut
                 weights = omega if self.exponent == 1.0 else (omega / (0.25 + self.bias)) ** self.exponent
             return np.asarray(np.clip(weights, *_WEIGHTS))
         return pack(rank_of_scores(omega), self.ties(slots))
