@@ -53,9 +53,8 @@ class Kernel(ImplicitEvidence):
         self.references = None if self.most is None else max(8, self.most // len(embedding))
 
     def rates(self, slots: np.ndarray, rates: np.ndarray) -> np.ndarray | None:
-        if (
-            self.references is not None and len(slots) > self.references
-        ):  # evenly through the batch in the order of rates, which keeps their spread
+        if self.references is not None and len(slots) > self.references:
+            # evenly through the batch in the order of rates, which keeps their spread
             order = np.argsort(rates, kind="stable")
             some = order[(np.arange(self.references) * len(order)) // self.references]
             slots, rates = slots[some], rates[some]

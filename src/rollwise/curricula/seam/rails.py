@@ -284,9 +284,8 @@ class Guard:
         """Take back `state_dict` of `step` while every slot is on hold; slots `added` have waited since now."""
         self.columns.load(state["columns"], old_rows, new_rows)
         self.due = {SOLVED: int(state["due"][0]), UNSOLVED: int(state["due"][1])}
-        self.last_round = min(
-            int(state["last_round"]), step // self.rails.retest_every
-        )  # it may have been another then
+        rounds = step // self.rails.retest_every  # which may have been another then
+        self.last_round = min(int(state["last_round"]), rounds)
         self.owed, self.allowance = float(state["owed"]), float(state["allowance"])
         self.tallies = {name: int(state["tallies"][name]) for name in _TALLIES}
         self.columns["asked_at"][added] = self.tallies["asked"]
