@@ -34,10 +34,12 @@ def check_prompts(prompts: Sequence[Any], tokenizer: Any, config: Any, completio
             continue
         tokens = len(encode(tokenizer, prompt))
         if tokens + completion > window:
+            room = window - tokens
+            shorter = f"give --max_completion_length {room} or less" if room > 0 else "no completion fits behind it"
             raise ConfigError(
                 f"prompt {row + 1} has {tokens:,} tokens, which with completions of up to {completion:,} "
-                f"(--max_completion_length) is more than the model's window of {window:,}; shorten or leave out such "
-                "prompts, or allow shorter completions"
+                f"(--max_completion_length) is more than the model's window of {window:,}: {shorter}, or shorten or "
+                "leave out such prompts"
             )
 
 
