@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.files import KeptBatches, RolloutSet, model_of, pass_facts
 from rollwise.inference.fitting.fit import Fit
 from rollwise.inference.fitting.fit_config import FitConfig
@@ -19,6 +20,7 @@ from rollwise.inference.head.fitted_on import PROMPT_HASHES, prompt_hashes, prom
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress, gather_states
 from rollwise.models.identity import made_by
+from rollwise.state import check_no_folder
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,7 @@ class Fitted:
         fit: How good it is there.
         positions: How many were read.
         judged: Its verdict, or why it has none.
+        replaced: Another head, which the file held before.
     """
 
     path: Path
@@ -40,6 +43,7 @@ class Fitted:
     fit: Fit
     positions: int
     judged: Judged
+    replaced: SuccessHead | None = None
 
     def words(self) -> str:
         """Some lines on what it was fitted on, and how well."""
@@ -57,8 +61,16 @@ class Fitted:
             f"reward states {list(spec.rewards)}, length edges {list(spec.edges)}: {spec.size} rows of "
             f"{self.head.hidden_size}\n"
             f"cross-entropy {fit.cross_entropy:.4f} nats where it was fitted, {fit.baseline:.4f} without looking; "
-            f"gradient {fit.gradient_norm:.1e} after {fit.iterations} iterations, {proof}\n{self.judged.said}"
+            f"gradient {fit.gradient_norm:.1e} after {fit.iterations} iterations, {proof}\n"
+            f"{self.judged.said}{self._replaced_words()}"
         )
+
+    def _replaced_words(self) -> str:
+        if self.replaced is None:
+            return ""
+        about = self.replaced.about
+        folders = ", ".join(map(str, about.get("folders", []))) or "unknown rollouts"
+        return f"replaced: the file held another head, of {about.get('rollouts', '?')} rollouts in {folders}\n"
 
 
 def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
@@ -72,6 +84,8 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
         ConfigError: rollouts or options that don't fit.
         StateFileError: a damaged file.
     """
+    check_no_folder("out", config.out, "head.safetensors")
+    before = _head_there(config.out)
     rollouts, spec = read_labelled(config, bar)
     model, tokenizer, source = model_of(rollouts, config.model, progress=bar("warm start"))
     draw = {"max_positions": config.max_positions, "seed": config.seed}
@@ -105,4 +119,15 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     head = SuccessHead(fit.weight, spec, made_by(model, tokenizer), about, judged.verdict)
     path = head.save(config.out)
     kept.clear()
-    return Fitted(path, rollouts, head, fit, len(read.owner), judged)
+    replaced = before if before is not None and before.digest != head.digest else None
+    return Fitted(path, rollouts, head, fit, len(read.owner), judged, replaced)
+
+
+def _head_there(out: str) -> SuccessHead | None:
+    """The head that the fit will replace, if there is one; `ConfigError` for a file of anything else."""
+    if not Path(out).exists():
+        return None
+    try:
+        return SuccessHead.load(out, without_facts=True)
+    except StateFileError as error:
+        raise ConfigError(f"out would replace what is no head: {error}; give another --out, or delete it") from error
