@@ -50,7 +50,7 @@ def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pyt
     ("words", "status", "said"),
     [
         ([], 1, "CONFIG, or --resume RUN"),
-        (["{file}", "--engine", "slurm"], 1, "--engine must be trl or verl, got 'slurm'"),
+        (["{file}"], 1, "--engine is missing: add --engine trl or --engine verl"),
         (["{file}", "--engine", "trl", "--nproc", "0"], 1, "nproc"),
         (["missing.yaml", "--engine", "trl"], 1, "missing.yaml"),
         (["--resume", "{out}"], 1, "no run that was launched"),
@@ -63,6 +63,13 @@ def test_what_is_wrong_is_one_line(
     file = _file(tmp_path)
     assert main(["launch", *(word.format(file=file, out=tmp_path / "run") for word in words)]) == status
     assert said in capsys.readouterr().err
+
+
+def test_an_unknown_engine_is_a_wrong_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["launch", _file(tmp_path), "--engine", "vrel"])
+    assert ended.value.code == 2
+    assert "--engine must be 'trl', 'verl' or None, got 'vrel' (did you mean 'verl'?)" in capsys.readouterr().err
 
 
 def test_a_run_of_another_engine_is_not_trained_on_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -39,7 +39,7 @@ def build_parser() -> ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument("file", metavar="CONFIG", type=str, nargs="?", help="YAML file with the options of a run")
-    parser.add_argument("--engine", type=str | None, default=None, help="trl or verl")
+    parser.add_argument("--engine", type=Literal["trl", "verl"] | None, default=None, help="Which engine.")
     parser.add_argument(
         "--nproc",
         type=int | None,
@@ -83,7 +83,7 @@ def schema() -> dict[str, Any]:
 def run(options: Namespace) -> int:
     """Print the engine's command, and run it."""
     from rollwise.launching.command import Machines
-    from rollwise.launching.launch import ENGINES, new_launch, resumed_launch
+    from rollwise.launching.launch import new_launch, resumed_launch
 
     values: dict[str, Any] = options.as_dict()
     path, resume, engine = values.get("file"), values.get("resume"), values.get("engine")
@@ -99,8 +99,8 @@ def run(options: Namespace) -> int:
         given = values.get("nproc")
         launch = resumed_launch(resume, None if given is None else Machines(given, values.get("nnodes") or 1), words)
     else:
-        if engine not in ENGINES:
-            raise ConfigError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
+        if engine is None:
+            raise ConfigError("--engine is missing: add --engine trl or --engine verl")
         machines = Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
         launch = new_launch(str(path), engine, machines, words)
     command = launch.command(write=not dry)

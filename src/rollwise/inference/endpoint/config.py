@@ -97,7 +97,7 @@ class EndpointConfig:
     base_url: str = ""
     model: str = ""
     out: str | None = None
-    rule: str = "adaptive"
+    rule: Literal["adaptive", "esc", "full"] = "adaptive"
     num_generations: Count = 40
     window: Count | None = None
     threshold: float | None = None
