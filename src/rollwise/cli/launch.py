@@ -51,7 +51,10 @@ def build_parser() -> ArgumentParser:
         "--resume", type=str | None, default=None, help="Folder of a run that was launched, to go on with."
     )
     parser.add_argument(
-        "--dry_run", type=bool, default=False, help="Read the data, check the options, print the command; run nothing."
+        "--dry_run",
+        type=bool,
+        default=False,
+        help="Check the options and print the command; run nothing. For verl the data are read, and its keys checked.",
     )
     parser.add_argument(
         "--overrides", type=list[str], default=[], help="What stands behind `--`: words for the engine."
@@ -107,7 +110,7 @@ def run(options: Namespace) -> int:
     say(command.shown() + "\n")
     if not dry:
         return command.run()
-    say(_checked(launch.engine, command) + "\n", error=True)
+    say(_checked(launch.engine, command, str(path)) + "\n", error=True)
     return 0
 
 
@@ -119,10 +122,13 @@ def _gpus() -> int:
     return max(1, torch.cuda.device_count())
 
 
-def _checked(engine: str, command: Any) -> str:
+def _checked(engine: str, command: Any, path: str) -> str:
     """Have the engine itself read the command's keys, where it is installed."""
     if engine != "verl":
-        return "nothing was run; leave out --dry_run to train"
+        return (
+            f"nothing was run or read but the options; `rollwise train --config {path} --dry_run true` reads data and "
+            "model too (without engine_options in the file)"
+        )
     if importlib.util.find_spec("verl") is None:
         return "nothing was run; verl is not installed here, so its keys were not checked"
     from rollwise.launching.verl import check_keys

@@ -241,6 +241,8 @@ def test_a_users_function_finds_answers(data: Path) -> None:
         file.write_text(file.read_text() + "\n")
         with pytest.raises(ConfigError, match="was begun with answer_hash"):
             run_consistency(config_of(fake, data, num_prompts=1, answer_function=f"{file}:word"))
+    with pytest.raises(ConfigError, match=r"--answer_function: function file 'absent.py' does not exist"):
+        Extractor("absent.py:f")
     with pytest.raises(ConfigError, match=r"--answer_function: .* has no 'none'"):
         Extractor(f"{file}:none")
     with pytest.raises(RewardError, match="raised IndexError"):
