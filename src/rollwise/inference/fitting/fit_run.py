@@ -8,7 +8,6 @@ from pathlib import Path
 
 import numpy as np
 
-from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.files import KeptBatches, RolloutSet, model_of, pass_facts
 from rollwise.inference.fitting.fit import Fit
 from rollwise.inference.fitting.fit_config import FitConfig
@@ -17,10 +16,9 @@ from rollwise.inference.fitting.paper_fitting import fit_paper
 from rollwise.inference.fitting.structured import read_labelled
 from rollwise.inference.fitting.verdict_fitting import Judged, judge_by, window_means
 from rollwise.inference.head.fitted_on import PROMPT_HASHES, prompt_hashes, prompts_of
-from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.head import SuccessHead, head_to_replace
 from rollwise.inference.head.hidden import Progress, gather_states
 from rollwise.models.identity import made_by
-from rollwise.state import check_no_folder
 
 
 @dataclass(frozen=True)
@@ -84,8 +82,7 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
         ConfigError: rollouts or options that don't fit.
         StateFileError: a damaged file.
     """
-    check_no_folder("out", config.out, "head.safetensors")
-    before = _head_there(config.out)
+    before = head_to_replace(config.out)
     rollouts, spec = read_labelled(config, bar)
     model, tokenizer, source = model_of(rollouts, config.model, progress=bar("warm start"))
     draw = {"max_positions": config.max_positions, "seed": config.seed}
@@ -121,13 +118,3 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     kept.clear()
     replaced = before if before is not None and before.digest != head.digest else None
     return Fitted(path, rollouts, head, fit, len(read.owner), judged, replaced)
-
-
-def _head_there(out: str) -> SuccessHead | None:
-    """The head that the fit will replace, if there is one; `ConfigError` for a file of anything else."""
-    if not Path(out).exists():
-        return None
-    try:
-        return SuccessHead.load(out, without_facts=True)
-    except StateFileError as error:
-        raise ConfigError(f"out would replace what is no head: {error}; give another --out, or delete it") from error
