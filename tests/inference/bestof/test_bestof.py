@@ -223,7 +223,7 @@ def test_the_command(options: dict[str, Any], head: Path, tmp_path: Path, capsys
         ]
     )
     assert status == 0
-    assert "10 prompts by early-stop of 4.0 candidates: mean reward" in capsys.readouterr().out
+    assert "10 prompts, policy early-stop, at most 4 candidates: mean reward" in capsys.readouterr().out
     assert len((tmp_path / "out/answers.jsonl").read_text().splitlines()) == 10
     line = json.loads((tmp_path / "out/answers.jsonl").read_text().splitlines()[0])
     assert {"id", "prompt", "answer", "chosen", "value_end", "row_forwards", "steps", "rewards"} <= set(line)
