@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
@@ -82,6 +83,30 @@ def test_the_page_on_judges_runs() -> None:
     assert sum(taught) > 30
     curriculum = names["curriculum"]
     assert len(curriculum.ask(8)) == 8  # type: ignore[attr-defined]
+
+
+def test_snippets_can_be_pasted(monkeypatch: pytest.MonkeyPatch) -> None:
+    from rollwise.engines import ray_actor
+
+    for page in [*(ROOT / "docs").glob("*.md"), *(ROOT / "docs/howto").glob("*.md")]:
+        before = ""
+        for block in blocks(str(page.relative_to(ROOT))):
+            before += block
+            if "CurriculumGRPOTrainer(" in block:
+                assert "import CurriculumGRPOTrainer" in before, page
+    made: list = []
+    monkeypatch.setattr(ray_actor, "start", lambda name, make, folder: made.append(make()))
+    monkeypatch.setattr(ray_actor, "connect", lambda name: None)
+    exec(blocks("docs/service.md")[1], {})
+    assert len(made[0].ask(8)) == 8
+    torch_data = pytest.importorskip("torch.utils.data")
+    torchdata = ModuleType("torchdata.stateful_dataloader")
+    torchdata.StatefulDataLoader = torch_data.DataLoader  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "torchdata", ModuleType("torchdata"))
+    monkeypatch.setitem(sys.modules, "torchdata.stateful_dataloader", torchdata)
+    names: dict = {}
+    exec(next(block for block in blocks("docs/engines.md") if "StatefulDataLoader" in block), names)
+    assert len(names["batch"]) == 32
 
 
 def test_the_page_on_using_curricula_runs() -> None:

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from rollwise.errors import StateError, StateFileError
+from rollwise.errors import ConfigError, StateError, StateFileError
 from rollwise.snapshot import deferred
 
 _FORMAT = "rollwise-state"
@@ -90,14 +90,39 @@ def write_atomically(path: str | os.PathLike[str], data: bytes) -> None:
     target = Path(path)
     scratch = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
-        with naming(target), open(scratch, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(scratch, target)
+        with naming(target):
+            with open(scratch, "wb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            _put_in_place(scratch, target)
     finally:
         scratch.unlink(missing_ok=True)
     sync_folder(target.parent)
+
+
+def _put_in_place(scratch: Path, target: Path) -> None:
+    try:
+        os.replace(scratch, target)
+    except IsADirectoryError as error:
+        raise StateFileError(f"{str(target)!r} can't be a file: a folder is there; give another name") from error
+    except OSError as error:
+        error.filename, error.filename2 = str(target), None  # not the scratch file, of which nobody knows
+        raise
+
+
+def check_no_folder(option: str, path: str | os.PathLike[str], example: str) -> None:
+    """`ConfigError` where a file is to be written and a folder stands; call it before the work, not after.
+
+    Args:
+        option: Which option gives the path.
+        path: The file that is to be written.
+        example: A file's name, for the message.
+    """
+    if Path(path).is_dir():
+        raise ConfigError(
+            f"{option} must be a file, and {str(path)!r} is a folder; for example {str(Path(path) / example)!r}"
+        )
 
 
 @contextmanager

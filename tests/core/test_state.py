@@ -11,7 +11,7 @@ from hypothesis.extra import numpy as hnp
 
 import rollwise as rw
 from rollwise.rng import RngStreams
-from rollwise.state import decode_array, decode_strings, encode_array, encode_strings
+from rollwise.state import decode_array, decode_strings, encode_array, encode_strings, write_atomically
 
 dtypes = st.sampled_from([np.float64, np.float32, np.int64, np.int8, np.uint32, np.bool_])
 
@@ -22,6 +22,12 @@ def test_arrays_survive_json_bit_for_bit(array: np.ndarray) -> None:
     assert back.dtype == array.dtype
     assert back.shape == array.shape
     assert back.tobytes() == array.tobytes()
+
+
+def test_a_folder_in_a_file_s_place_is_named(tmp_path: Path) -> None:
+    with pytest.raises(rw.errors.StateFileError, match="can't be a file: a folder is there"):
+        write_atomically(tmp_path, b"1")
+    assert not list(tmp_path.parent.glob("*.tmp"))
 
 
 @given(st.lists(st.text()))

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from rollwise.cli import main
 from rollwise.models import EmbeddedConfig
 from rollwise.models.embedded import build_policy
 from rollwise.models.loading import save_policy
+from rollwise.tasks.countdown.task import Countdown
 from rollwise.yaml_file import read_yaml
 
 BASE = "task: countdown\nprompts_per_step: 4\neval_prompts: 0\nsave_every: 1\nsteps: 1\n"
@@ -33,6 +35,29 @@ def test_the_command_is_torchruns(tmp_path: Path, capsys: pytest.CaptureFixture[
     assert not (tmp_path / "run").exists()
 
 
+def test_a_dry_run_says_what_it_did_not_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = _file(tmp_path)
+    assert main(["launch", path, "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
+    assert f"`rollwise train --config {path} --dry_run true` reads data and model too" in capsys.readouterr().err
+
+
+def test_prompts_that_verl_can_t_take_are_refused_before_all_are_made(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[int] = []
+    records = Countdown.train_records
+
+    def counted(self: Countdown, count: int, seed: int) -> list[dict[str, Any]]:
+        made.append(count)
+        return records(self, count, seed)
+
+    monkeypatch.setattr(Countdown, "train_records", counted)
+    recipe = str(Path(__file__).parents[2] / "examples/launch/sec-3b-countdown.yaml")
+    assert main(["launch", recipe, "--engine", "verl", "--nproc", "1", "--dry_run", "true"]) == 1
+    assert "verl takes chat messages" in capsys.readouterr().err
+    assert made == [1]
+
+
 def test_one_process_needs_no_torchrun(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["launch", _file(tmp_path), "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
     assert "torch.distributed" not in capsys.readouterr().out
@@ -50,7 +75,7 @@ def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pyt
     ("words", "status", "said"),
     [
         ([], 1, "CONFIG, or --resume RUN"),
-        (["{file}", "--engine", "slurm"], 1, "--engine must be trl or verl, got 'slurm'"),
+        (["{file}"], 1, "--engine is missing: add --engine trl or --engine verl"),
         (["{file}", "--engine", "trl", "--nproc", "0"], 1, "nproc"),
         (["missing.yaml", "--engine", "trl"], 1, "missing.yaml"),
         (["--resume", "{out}"], 1, "no run that was launched"),
@@ -63,6 +88,13 @@ def test_what_is_wrong_is_one_line(
     file = _file(tmp_path)
     assert main(["launch", *(word.format(file=file, out=tmp_path / "run") for word in words)]) == status
     assert said in capsys.readouterr().err
+
+
+def test_an_unknown_engine_is_a_wrong_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(["launch", _file(tmp_path), "--engine", "vrel"])
+    assert ended.value.code == 2
+    assert "--engine must be 'trl', 'verl' or None, got 'vrel' (did you mean 'verl'?)" in capsys.readouterr().err
 
 
 def test_a_run_of_another_engine_is_not_trained_on_by_trl(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

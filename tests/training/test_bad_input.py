@@ -80,7 +80,12 @@ CASES: dict[str, tuple[str, Callable[[], str], list[str], str]] = {
     "missing column": ("a.jsonl", lambda: lines([{"q": "1"}] * 9), [], "no column 'prompt'"),
     "misspelt column": ("a.jsonl", lambda: lines(rows()), ["--prompt_column", "promt"], "did you mean 'prompt'?"),
     "nested column": ("a.jsonl", lambda: lines([{"e": {"q": "1"}}]), ["--prompt_column", "e.p"], "no column 'e.p'"),
-    "empty prompt": ("a.jsonl", lambda: lines([*rows(), {"prompt": " "}]), [], "row 41: a prompt must be text"),
+    "empty prompt": (
+        "a.jsonl",
+        lambda: lines([*rows(), {"prompt": " "}]),
+        [],
+        "row 41: the prompt is empty; write it, or",
+    ),
     "empty column": ("a.jsonl", lambda: lines([{"prompt": None}] * 9), [], "row 1: a prompt must be text"),
     "text and chat": (
         "a.jsonl",

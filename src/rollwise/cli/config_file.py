@@ -9,7 +9,7 @@ from typing import Any
 from jsonargparse import ArgumentParser
 
 from rollwise.cli.formatting import CommandLineError
-from rollwise.cli.mistakes import options_in, type_words
+from rollwise.cli.mistakes import nearest, options_in, type_words
 from rollwise.errors import ConfigError
 from rollwise.options import did_you_mean
 from rollwise.renamed import new_name, with_new_names
@@ -83,5 +83,7 @@ def _read(path: str, command: str, parser: ArgumentParser, warn: Warn) -> dict[s
                 parser.parse_object({name: value}, defaults=False)
             except CommandLineError as error:
                 if str(error).startswith("Parser key") and name in known:
-                    raise ConfigError(f"{name} must be {type_words(known[name])}, got {value!r}") from error
+                    raise ConfigError(
+                        f"{name} must be {type_words(known[name])}, got {value!r}{nearest(known[name], value)}"
+                    ) from error
     return found

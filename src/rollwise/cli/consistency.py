@@ -13,6 +13,7 @@ examples:
   rollwise consistency math.jsonl --base_url http://localhost:8000/v1 --model Qwen/Qwen2.5-0.5B-Instruct
                                                       adaptive: at most 40 samples, until the majority is safe
   rollwise consistency math.jsonl ... --price_in 0.15 --price_out 0.6   what it cost and saved, by a million tokens
+  rollwise consistency math.jsonl ... --prompt_column problem         the column that holds the prompts
   rollwise consistency math.jsonl ... --same math                     \\frac{1}{2}, \\frac12 and 0.5 are one answer
   rollwise consistency math.jsonl ... --reward rewards.py:accuracy    your own function says which answers are right
   rollwise consistency math.jsonl ... --concurrency 256 --ahead 4     faster, and a few samples more
@@ -38,7 +39,7 @@ def build_parser() -> ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument("--config", action="config", help="YAML file with any of the options below.")
-    parser.add_argument("data", type=str, help="a .jsonl, .json or .parquet file with a column `prompt`")
+    parser.add_argument("data", type=str, help="a .jsonl, .json, .csv or .parquet file of prompts")
     parser.add_class_arguments(EndpointConfig, as_group=False, skip={"data"})
     return parser
 

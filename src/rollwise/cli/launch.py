@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
-from typing import Any
+from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
@@ -39,7 +39,7 @@ def build_parser() -> ArgumentParser:
         epilog=_EXAMPLES,
     )
     parser.add_argument("file", metavar="CONFIG", type=str, nargs="?", help="YAML file with the options of a run")
-    parser.add_argument("--engine", type=str | None, default=None, help="trl or verl")
+    parser.add_argument("--engine", type=Literal["trl", "verl"] | None, default=None, help="Which engine.")
     parser.add_argument(
         "--nproc",
         type=int | None,
@@ -51,7 +51,10 @@ def build_parser() -> ArgumentParser:
         "--resume", type=str | None, default=None, help="Folder of a run that was launched, to go on with."
     )
     parser.add_argument(
-        "--dry_run", type=bool, default=False, help="Read the data, check the options, print the command; run nothing."
+        "--dry_run",
+        type=bool,
+        default=False,
+        help="Check the options and print the command; run nothing. For verl the data are read, and its keys checked.",
     )
     parser.add_argument(
         "--overrides", type=list[str], default=[], help="What stands behind `--`: words for the engine."
@@ -83,7 +86,7 @@ def schema() -> dict[str, Any]:
 def run(options: Namespace) -> int:
     """Print the engine's command, and run it."""
     from rollwise.launching.command import Machines
-    from rollwise.launching.launch import ENGINES, new_launch, resumed_launch
+    from rollwise.launching.launch import new_launch, resumed_launch
 
     values: dict[str, Any] = options.as_dict()
     path, resume, engine = values.get("file"), values.get("resume"), values.get("engine")
@@ -99,15 +102,15 @@ def run(options: Namespace) -> int:
         given = values.get("nproc")
         launch = resumed_launch(resume, None if given is None else Machines(given, values.get("nnodes") or 1), words)
     else:
-        if engine not in ENGINES:
-            raise ConfigError(f"--engine must be {' or '.join(ENGINES)}, got {engine!r}")
+        if engine is None:
+            raise ConfigError("--engine is missing: add --engine trl or --engine verl")
         machines = Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
         launch = new_launch(str(path), engine, machines, words)
     command = launch.command(write=not dry)
     say(command.shown() + "\n")
     if not dry:
         return command.run()
-    say(_checked(launch.engine, command) + "\n", error=True)
+    say(_checked(launch.engine, command, str(path)) + "\n", error=True)
     return 0
 
 
@@ -119,10 +122,13 @@ def _gpus() -> int:
     return max(1, torch.cuda.device_count())
 
 
-def _checked(engine: str, command: Any) -> str:
+def _checked(engine: str, command: Any, path: str) -> str:
     """Have the engine itself read the command's keys, where it is installed."""
     if engine != "verl":
-        return "nothing was run; leave out --dry_run to train"
+        return (
+            f"nothing was run or read but the options; `rollwise train --config {path} --dry_run true` reads data and "
+            "model too (without engine_options in the file)"
+        )
     if importlib.util.find_spec("verl") is None:
         return "nothing was run; verl is not installed here, so its keys were not checked"
     from rollwise.launching.verl import check_keys

@@ -48,6 +48,13 @@ def type_words(action: Action) -> str:
     return "true or false" if kind is None else Option(action.dest, kind, None, "").describe()
 
 
+def nearest(action: Action, value: object) -> str:
+    """A hint for the end of an error about a value: the nearest of the option's choices, or nothing."""
+    kind = getattr(action, "_typehint", None) or action.type
+    option = getattr(action, "declared", None) or Option(action.dest, kind, None, "")
+    return str(option.nearest(value))
+
+
 def explain(message: str, command: str, parser: ArgumentParser, given: Sequence[str]) -> str:
     """The message of a parser as one line, in the words of the other errors.
 
@@ -93,7 +100,7 @@ def _about_value(key: str, reason: str, actions: dict[str, Action], given: Seque
     for at, word in enumerate(given):
         if word.partition("=")[0] == flag:
             value = word.partition("=")[2] or next(iter(given[at + 1 :]), value)
-    return f"{_name(action)} must be {type_words(action)}, got {value!r}"
+    return f"{_name(action)} must be {type_words(action)}, got {value!r}{nearest(action, value)}"
 
 
 def _no_option(command: str, flag: str, actions: dict[str, Action]) -> str:

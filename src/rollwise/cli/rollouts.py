@@ -42,8 +42,8 @@ def build_parser() -> ArgumentParser:
 
 def run(options: Namespace) -> int:
     """Roll out what is missing, and say what came of it."""
-    from rollwise.inference.decoding.rollouts_summary import SUMMARY_FILE
     from rollwise.inference.decoding.sample_rollouts import run_rollouts
+    from rollwise.runs.names import SUMMARY_FILE
 
     config = read_config(RolloutsConfig, options)
     run_rollouts(config)

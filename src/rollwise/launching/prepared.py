@@ -8,7 +8,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
-from rollwise.sampling.own_task import task_of
+from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
 
@@ -86,6 +86,9 @@ def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[
         ConfigError: prompts of text.
         PoolError: prompts that a profile does not know.
     """
+    named = named_columns(config.curriculum_options)
+    if not isinstance(task, OwnTask):  # the form of one prompt, before thousands are made
+        verl_rows(task.train_records(1, config.seed), task.name, named)
     records = task.train_records(config.num_prompts or 10**9, config.seed)
     if config.profile is not None:
         from datasets import Dataset
@@ -93,7 +96,6 @@ def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[
         from rollwise.profiling import add_pass_rates
 
         records = list(add_pass_rates(Dataset.from_list(records), config.profile))
-    named = named_columns(config.curriculum_options)
     sets = task.eval_sets(config.eval_prompts, config.seed) if config.eval_prompts else {}
     held_out = [row for name, rows in sets.items() for row in verl_rows(rows, f"{task.name}/{name}".rstrip("/"), named)]
     return verl_rows(records, task.name, named), held_out or verl_rows(records[:1], task.name, named)

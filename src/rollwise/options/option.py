@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.options.checks import Filled, Range, check_text
+from rollwise.options.checks import Filled, Range, check_text, did_you_mean
 from rollwise.options.schedule import Schedule
 
 Number = Annotated[float, Range()]
@@ -192,4 +192,13 @@ class Option:
         if isinstance(value, Mapping) and any(get_origin(base) is dict for base in bases):
             for key in value:
                 check_text(f"a name in {self.name}", key)
-        raise ConfigError(f"{self.name} must be {self.describe()}, got {value!r}")
+        raise ConfigError(f"{self.name} must be {self.describe()}, got {value!r}{self.nearest(value)}")
+
+    def nearest(self, value: Any) -> str:
+        """A hint for the end of an error: the nearest of its choices; empty where it has none, or none is near.
+
+        >>> Option("rule", Literal["adaptive", "full"], "full", "").nearest("adaptve")
+        " (did you mean 'adaptive'?)"
+        """
+        choices = [one for kind in self._kinds if get_origin(kind.base) is Literal for one in get_args(kind.base)]
+        return did_you_mean(value, [one for one in choices if isinstance(one, str)]) if isinstance(value, str) else ""

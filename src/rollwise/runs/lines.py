@@ -210,6 +210,10 @@ def append_lines(path: Path, lines: Iterable[Line]) -> None:
         os.fsync(file.fileno())
 
 
+_DIGESTED = {"head_digest": "head", "check_digest": "check"}
+"""The digest of what an option's file holds -> the option."""
+
+
 def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, Any], *, what: str) -> None:
     """`ConfigError` unless what was begun with some options goes on with the same; it names the first that differs.
 
@@ -222,6 +226,12 @@ def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, 
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
         name = changed[0]
+        option = _DIGESTED.get(name, "")
+        if before.get(name) and now.get(option):
+            raise ConfigError(
+                f"{str(path)!r} was begun with another {option}: {now[option]!r} holds another {option} than then; its "
+                f"{what} can't be mixed: put it back, or give another --out"
+            )
         raise ConfigError(
             f"{str(path)!r} was begun with {name}={before.get(name)!r}, now it is {now[name]!r}; its {what} can't be "
             "mixed: give the same options, or another --out"

@@ -63,7 +63,9 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
     prompt = lookup(row, config.prompt_column)
     prompt = None if prompt is ABSENT else prompt
     chat = isinstance(prompt, list) and prompt and all(isinstance(m, Mapping) and "role" in m for m in prompt)
-    if not chat and not (isinstance(prompt, str) and prompt.strip()):
+    if prompt == [] or (isinstance(prompt, str) and not prompt.strip()):
+        raise PoolError(f"{where}: the prompt is empty; write it, or remove the row")
+    if not chat and not isinstance(prompt, str):
         raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
     try:
         json.dumps(prompt, ensure_ascii=False, default=str).encode()

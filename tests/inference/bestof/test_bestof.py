@@ -18,9 +18,13 @@ from rollwise.cli.main import main
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.run import Answers, run_bestof
+from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.head.head import SuccessHead
-from rollwise.inference.policies.selection import answer_key
+from rollwise.inference.policies.agreement import RULES
+from rollwise.inference.policies.policies import POLICIES
+from rollwise.inference.policies.selection import CHOICES, answer_key
 from rollwise.models import load_policy
+from rollwise.options import options_of
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +94,7 @@ def test_a_folder_goes_on_with_its_own_head_only(options: dict[str, Any], head: 
     answer(options, tmp_path / "out", head=str(file), num_prompts=4)
     kept = SuccessHead.load(file)
     replace(kept, weight=-kept.weight).save(file)
-    with pytest.raises(ConfigError, match="begun with head_digest="):
+    with pytest.raises(ConfigError, match="begun with another head: .* holds another head than then"):
         answer(options, tmp_path / "out", head=str(file), num_prompts=4)
 
 
@@ -164,14 +168,23 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
     assert sum(line["steps"] for line in agreed.lines) > sum(line["steps"] for line in voted.lines)
 
 
+def test_the_options_name_every_policy_and_choice() -> None:
+    options = options_of(BestOfConfig)
+    assert all(f"{name!r}" in options["policy"].describe() for name in POLICIES)
+    assert all(f"{name!r}" in options["select"].describe() for name in CHOICES)
+    assert all(f"{name!r}" in options_of(EndpointConfig)["rule"].describe() for name in RULES)
+    with pytest.raises(ConfigError, match=r"got 'seqential' \(did you mean 'sequential'\?\)"):
+        BestOfConfig(data="x", policy="seqential")
+
+
 @pytest.mark.parametrize(
     ("change", "words"),
     [
         ({"policy": "prune"}, "policy 'prune' needs a success head"),
         ({"mean_k": 2, "select": "majority"}, "mean_k needs a success head"),
         ({}, "select 'value-end' needs a success head: add --head, or --select majority"),
-        ({"policy": "best"}, "policy must be one of none, prune"),
-        ({"select": "oracle"}, "select must be one of value-end"),
+        ({"policy": "best"}, "policy must be 'none', 'prune', "),
+        ({"select": "oracle"}, "select must be 'value-end', "),
         ({"select": "confident"}, "select 'confident' is the vote of policy deepconf, got policy 'none'"),
         ({"policy_options": {"tau": 1}}, "has no option 'tau'"),
         ({"num_generations": 0}, "num_generations must be"),
@@ -210,7 +223,7 @@ def test_the_command(options: dict[str, Any], head: Path, tmp_path: Path, capsys
         ]
     )
     assert status == 0
-    assert "10 prompts by early-stop of 4.0 candidates: mean reward" in capsys.readouterr().out
+    assert "10 prompts, policy early-stop, at most 4 candidates: mean reward" in capsys.readouterr().out
     assert len((tmp_path / "out/answers.jsonl").read_text().splitlines()) == 10
     line = json.loads((tmp_path / "out/answers.jsonl").read_text().splitlines()[0])
     assert {"id", "prompt", "answer", "chosen", "value_end", "row_forwards", "steps", "rewards"} <= set(line)

@@ -60,6 +60,19 @@ def lines_of(config: EndpointConfig) -> dict[str, dict[str, Any]]:
     return {line["id"]: line for line in lines}
 
 
+def test_columns_rows_and_wording_of_ones_own_data(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    data = tmp_path / "own.jsonl"
+    rows = [{"problem": name, "answer": "7", "level": level} for level, name in enumerate(ANSWERS)]
+    data.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    with FakeOpenAI(lambda prompt, i: "so 7") as fake:
+        command = ["consistency", str(data), "--base_url", fake.base_url, "--model", "m"]
+        assert main(command) == 1
+        assert "--prompt_column problem names it" in capsys.readouterr().err
+        options = ["--prompt_column", "problem", "--where", "level > 0", "--template", "{prompt}, level {level}"]
+        assert main([*command, *options, "--out", str(tmp_path / "out.jsonl")]) == 0
+    assert {prompt for prompt, _ in fake.requests} == {"late, level 1", "never, level 2"}
+
+
 def test_esc_stops_where_a_window_agrees(data: Path) -> None:
     """sure: 5 samples of 31 letters, 1 request; late: [12345][55555], 5 six times; never: all 10, 1 came up first."""
     with FakeOpenAI(scripted) as fake:
@@ -228,6 +241,8 @@ def test_a_users_function_finds_answers(data: Path) -> None:
         file.write_text(file.read_text() + "\n")
         with pytest.raises(ConfigError, match="was begun with answer_hash"):
             run_consistency(config_of(fake, data, num_prompts=1, answer_function=f"{file}:word"))
+    with pytest.raises(ConfigError, match=r"--answer_function: function file 'absent.py' does not exist"):
+        Extractor("absent.py:f")
     with pytest.raises(ConfigError, match=r"--answer_function: .* has no 'none'"):
         Extractor(f"{file}:none")
     with pytest.raises(RewardError, match="raised IndexError"):

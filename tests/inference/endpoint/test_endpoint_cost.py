@@ -1,5 +1,6 @@
 """How many samples are asked for at once, and what the summary says of the cost, against the server's own counts."""
 
+import io
 import json
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 pytest.importorskip("openai")
 
 from fake_openai import FakeOpenAI
+from rich.console import Console
 
 from rollwise.cli import main
 from rollwise.inference.endpoint.asking import seed_of
@@ -16,7 +18,7 @@ from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.run import Outcome, run_consistency
 from rollwise.inference.endpoint.samples import Drawn
 from rollwise.inference.endpoint.sizing import AnswerLength, estimated_tokens, worth_asking
-from rollwise.inference.endpoint.summary import summarise
+from rollwise.inference.endpoint.summary import show_summary, summarise
 
 LONG = "p" * 40  # tokens, as the server counts letters; an answer has 4
 
@@ -191,3 +193,14 @@ def test_an_endpoint_that_gives_one_each_is_compared_with_itself(tmp_path: Path)
     assert numbers["full"]["requests"] == 40
     assert numbers["verdict"] is None
     assert numbers["prompt_tokens"] == fake.counted["prompt_tokens"]
+
+
+def test_of_one_sample_nothing_is_compared() -> None:
+    line = {"samples": 1, "why": "budget", "prompt_tokens": 4, "completion_tokens": 5, "chosen": "4", "requests": 1}
+    config = EndpointConfig(base_url="http://x", model="m", num_generations=1, price_in=1, price_out=2)
+    text = io.StringIO()
+    show_summary(summarise([line], config), config, Console(file=text, width=120), seconds=1.0, asked=1)
+    said = text.getvalue()
+    assert "one sample: nothing to save" in said
+    assert "fewer than" not in said
+    assert "at once" not in said

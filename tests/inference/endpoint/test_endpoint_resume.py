@@ -137,6 +137,18 @@ def test_a_request_cut_by_a_kill_is_counted_as_far_as_it_came(tmp_path: Path) ->
     assert line["completion_tokens"] == 6 * 4 + 2 * 4
 
 
+def test_after_a_refusal_other_options_begin_anew(tmp_path: Path) -> None:
+    """A wrong --model draws nothing, so the file holds nothing that could be mixed."""
+    data = data_of(tmp_path, "a", "b")
+    with FakeOpenAI(disagreeing, befall=lambda prompt, before: 404 if before < 2 else "fine") as fake:
+        with pytest.raises(ConfigError, match="look at --base_url, --model"):
+            run_consistency(config_of(fake, data, rule="full", seed=1))
+        lines = run_consistency(config_of(fake, data, rule="full")).lines
+        assert [line["requests"] for line in lines] == [1, 1]  # those that were refused are not of this file
+        with pytest.raises(ConfigError, match="was begun with seed=None, now it is 1"):
+            run_consistency(config_of(fake, data, rule="full", seed=1))
+
+
 def test_a_torn_sample_is_cut_off_and_a_damaged_one_named(tmp_path: Path) -> None:
     path = tmp_path / "s.jsonl"
     file = SampleFile(path)

@@ -235,12 +235,20 @@ def test_a_folder_goes_on_with_the_same_data_reward_and_weights_only(tmp_path: P
     make(tmp_path, FakeDecoder(), about=about, digests=digests)
 
 
+def test_another_evaluation_is_refused_by_the_names_of_options(tmp_path: Path) -> None:
+    make(tmp_path, FakeDecoder(), about={"decoded": 24})
+    with pytest.raises(ConfigError, match=r"holds an evaluation with --num_prompts 24, not 10; add --out FOLDER"):
+        make(tmp_path, FakeDecoder(), about={"decoded": 10})
+    with pytest.raises(ConfigError, match=r"with --select value-end, not 'majority'; add --out FOLDER"):
+        make(tmp_path, FakeDecoder(), about={"decoded": 24}, select="majority")
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
         ({"seeds": (0, 1)}, "3 distinct numbers"),
         ({"seeds": (0, 1, 1)}, "3 distinct numbers"),
-        ({"select": "oracle"}, "select must be one of"),
+        ({"select": "oracle"}, "select must be 'value-end', 'majority' or 'weighted-majority', got 'oracle'"),
         ({"warmup": 0}, "warmup"),
         ({"live": "prune 7"}, "no setting 'prune 7'"),
         ({"num_generations": 3}, "k = 3 candidates"),

@@ -15,8 +15,9 @@ from rollwise.inference.evaluation.settings import EvaluationConfig
 from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.reports.inference.report import write_inference_report
-from rollwise.reports.inference.tables import verdict
+from rollwise.reports.inference.tables import policies_table, verdict
 from rollwise.reports.inference.words import difference, percent, share
+from rollwise.runs.evaluation_file import viability_words
 
 
 def calibration() -> dict[str, Any]:
@@ -103,6 +104,37 @@ def test_the_verdict_names_what_was_chosen_without_seeing_its_prompts(folder: Pa
     assert chosen["folds"][0]["setting"] in said[0]
     assert percent(chosen["saving"]) in said[0]
     assert said[-1].startswith("Within-prompt AUC after 6 tokens")
+
+
+def test_the_verdict_leads_where_the_head_must_not_decode(folder: Path) -> None:
+    found = json.loads((folder / "evaluation.json").read_text())
+    gate = {
+        "verdict": "failed",
+        "k": 4,
+        "value": 0.4,
+        "random": 0.5,
+        "gain": -0.1,
+        "low": -0.2,
+        "high": 0.0,
+        "prompts": 12,
+    }
+    found["calibration"]["viability"] = {**(found["calibration"].get("viability") or {}), **gate}
+    said = verdict(found)
+    assert said[0] == viability_words(found["calibration"]["viability"])
+    assert said.count(said[0]) == 1
+    assert said[1].startswith("Chosen on one half of the prompts")
+
+
+def test_columns_of_seconds_are_left_out_where_nothing_was_run_live(folder: Path) -> None:
+    found = json.loads((folder / "evaluation.json").read_text())
+    assert policies_table(found).head[-1] == "CPU saved"
+    assert {len(row) for row in policies_table(found).rows} == {12}
+    for policy in found["policies"]:
+        policy["live"] = None
+    table = policies_table(found)
+    assert table.head[-1] == "from it"
+    assert {len(row) for row in table.rows} == {9}
+    assert "Seconds" not in table.note
 
 
 def test_words() -> None:

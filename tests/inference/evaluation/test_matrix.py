@@ -18,6 +18,7 @@ from rollwise.inference.fitting.fit_config import FitConfig
 from rollwise.inference.head.fitted_on import fitted_among, prompts_of
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.matrix.config import MatrixConfig
+from rollwise.inference.matrix.matrix import run_matrix
 from rollwise.inference.matrix.table import Cell, auc_with_interval, grid
 
 pytest.importorskip("trl")
@@ -89,7 +90,11 @@ def test_the_grid_in_words() -> None:
     ]
 
 
-def test_what_is_refused() -> None:
+def test_what_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "head.safetensors").write_text("")
+    file = str(tmp_path / "head.safetensors")
+    with pytest.raises(ConfigError, match=r"out must be a folder, and .* is a file; name another --out"):
+        run_matrix(MatrixConfig(heads=["absent"], rollouts=["x"], out=file), lambda name: lambda *told: None)
     with pytest.raises(ConfigError, match="heads names one twice"):
         MatrixConfig(heads=["a", "a"], rollouts=["x"])
     with pytest.raises(ConfigError, match="matrix needs heads"):

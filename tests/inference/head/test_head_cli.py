@@ -67,7 +67,9 @@ def test_fit_with_options_of_its_own(command: Run, rolled: Path, tmp_path: Path)
     paper = SuccessHead.load(out)
     assert (paper.states, paper.spec.edges) == ((0.0, 1.0), (0, 16, 32, 64, 128, 256, 512, 1024))
     assert paper.about["fit"]["method"] == "paper"
-    assert command(*fit, "--edges", "[0,3,9]", "--weighting", "rollout", "--max_positions", 300)[0] == 0
+    status, said, _ = command(*fit, "--edges", "[0,3,9]", "--weighting", "rollout", "--max_positions", 300)
+    assert status == 0
+    assert f"replaced: the file held another head, of 154 rollouts in {rolled}" in said
     head = SuccessHead.load(out)
     assert (head.spec.edges, head.about["positions"], head.about["weighting"]) == ((0, 3, 9), 300, "rollout")
 
@@ -89,6 +91,9 @@ def test_errors_are_one_line(command: Run, toy: Path, rolled: Path, tmp_path: Pa
         (("fit", rolled, "--out", out, "--model", toy / "other"), "made with another tokenizer"),
         (("fit", rolled, "--out", out, "--model", tmp_path / "nowhere"), "does not exist"),
         (("score", rolled, "--head", tmp_path / "nowhere"), "make one with `rollwise head fit`"),
+        (("fit", tmp_path / "absent", "--out", tmp_path), "must be a file, and"),
+        (("fit", tmp_path / "absent", "--out", rolled / "config.yaml"), "would replace what is no head"),
+        (("score", tmp_path / "absent", "--head", out, "--out", tmp_path), "must be a file, and"),
         (("export", out, "--out", tmp_path / "served"), "which model?"),
     ):
         status, _, err = command("head", *arguments)

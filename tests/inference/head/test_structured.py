@@ -121,3 +121,15 @@ def test_what_a_function_may_say(rolled: Path, tmp_path: Path) -> None:
         coherent_by(RolloutSet.read(rolled), f"{judge}:broken", tmp_path / "kept.jsonl")
     with pytest.raises(ConfigError, match="coherent is of structured states"):
         FitConfig(rollouts=["x"], out="h", coherent=f"{judge}:coherent")
+
+
+def test_bounds_are_said_before_anything_is_read() -> None:
+    for options, words in (
+        ({"l2": -1}, "l2 must be a number > 0"),
+        ({"seed": -1}, "seed must be a whole number >= 0"),
+        ({"max_positions": 0}, "max_positions must be a whole number >= 1"),
+        ({"states": "structured", "least_share": 2}, r"least_share must be a number in \[0, 1\] or None"),
+        ({"method": "papr"}, r"did you mean 'paper'\?"),
+    ):
+        with pytest.raises(ConfigError, match=words):
+            FitConfig(**{"rollouts": ["absent"], "out": "h", **options})

@@ -17,6 +17,8 @@ from rollwise.models import EMBEDDED
 from rollwise.options import Count, CountOrZero, Positive, check_fields, check_number
 from rollwise.sampling.config import SampleConfig
 
+PolicyName: Any = Literal[tuple(POLICIES)]
+Choice: Any = Literal[CHOICES]
 HEADLESS = (BestOfN.name, *(peer.name for peer in PEERS))
 """Policies that need no success head."""
 
@@ -71,14 +73,14 @@ class BestOfConfig(SampleConfig):
     head: str | None = None
     transfer: bool = False
     unviable: bool = False
-    policy: str = "none"
+    policy: PolicyName = "none"  # made of the table, for the command line
     policy_options: dict[str, Any] = field(default_factory=dict)
     check: str | None = None
     evaluation: str | None = None
     setting: str | None = None
     num_generations: Count = 8
     mean_k: int | None = None
-    select: str | None = None
+    select: Choice | None = None
     split: Literal["train", "eval"] | None = None
     num_prompts: Count = 100
     top_k: CountOrZero = 0
@@ -94,15 +96,11 @@ class BestOfConfig(SampleConfig):
     def __post_init__(self) -> None:
         check_fields(self)
         self.chosen: Chosen | None = self._take_setting()
-        if self.policy not in POLICIES:
-            raise ConfigError(f"policy must be one of {', '.join(POLICIES)}, got {self.policy!r}")
         policy = make_policy(self.policy, **self.policy_options)
         if isinstance(policy, EarlyStopping):
             policy.check_fits(self.num_generations, "policy_options.window")
         own = {DeepConfPolicy.name: CONFIDENT, UntilChecked.name: CHECKED} if self.head is None else {}
         self.select = self.select or own.get(self.policy, LIVE_RULES[0])
-        if self.select not in CHOICES:
-            raise ConfigError(f"select must be one of {', '.join(CHOICES)}, got {self.select!r}")
         for rule, whose in ((CONFIDENT, DeepConfPolicy.name), (CHECKED, UntilChecked.name)):
             if self.select == rule and self.policy != whose:
                 raise ConfigError(f"select {rule!r} is the vote of policy {whose}, got policy {self.policy!r}")

@@ -58,17 +58,25 @@ class Answers:
 
     def words(self, policy: str) -> str:
         """Some lines on how good the answers of this policy are, and what they cost."""
-        names = ("row_forwards", "steps", "k", "complete")
+        names = ("row_forwards", "steps", "complete")
         mean = {name: np.mean([line[name] for line in self.lines]) for name in names}
         scored = "" if self.accuracy is None else f"mean reward {self.accuracy:.3f}; "
         took = f"; {self.decoded / self.wall_s:.1f} prompts a second" if self.decoded else ""
         notes = "".join(f"note: {note}\n" for note in self.notes)
         return (
-            f"{len(self.lines):,} prompts by {policy} of {mean['k']:.1f} candidates: {scored}"
+            f"{len(self.lines):,} prompts, policy {policy}, {self._candidates(policy)}: {scored}"
             f"{mean['row_forwards']:.1f} row forwards and {mean['steps']:.1f} steps a prompt, {mean['complete']:.1f} "
             f"candidates carried to the end{took}\n{'' if self.spent is None else self.spent.words()}{notes}"
             f"{self.path}: config.yaml, model.json, answers.jsonl\n"
         )
+
+    def _candidates(self, policy: str) -> str:
+        """How many each prompt may have: a policy may give some up, or never begin them."""
+        counts = [line["k"] for line in self.lines]
+        most = "" if policy == "none" else "at most "
+        if len(set(counts)) == 1:
+            return f"{most}{counts[0]} candidate{'s' if counts[0] > 1 else ''}"
+        return f"{most}{np.mean(counts):.1f} candidates on average"
 
 
 def run_bestof(config: BestOfConfig, *, console: Console | None = None) -> Answers:

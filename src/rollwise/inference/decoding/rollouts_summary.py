@@ -11,10 +11,9 @@ from typing import Any
 import numpy as np
 
 from rollwise.evaluation.metrics import pass_at_curve
+from rollwise.runs.names import SUMMARY_FILE
 from rollwise.sampling.folder import Group
 from rollwise.state import write_atomically
-
-SUMMARY_FILE = "summary.json"
 
 
 def summarise(groups: Sequence[Group], solved_at: float) -> dict[str, Any]:

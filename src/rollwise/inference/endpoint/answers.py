@@ -24,7 +24,7 @@ class Extractor:
         self.function: Callable[[str], Any] = final_answer
         if where is not None:
             try:
-                self.function, self.hash = load_reward(where)
+                self.function, self.hash = load_reward(where, what="function")
             except ConfigError as error:
                 raise ConfigError(f"--answer_function: {error}") from error
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingExtraError
@@ -62,13 +62,15 @@ class Endpoint:
             reply.began = True  # it may have read the prompt by now
             raise
         reply.began = True
+        chunks = self.chunks(raw)
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):  # not all servers stream
                 reply.add_whole(await self._whole(raw), n, chat=chat, base_url=base_url)
                 return
-            async for chunk in self.chunks(raw):
+            async for chunk in chunks:
                 reply.add_chunk(chunk, n, chat=chat, base_url=base_url)
         finally:
+            await chunks.aclose()
             await raw.http_response.aclose()
         if not reply.taken:
             raise BrokenReplyError(f"{base_url} ended a stream without a finished sample; see the server's log")
@@ -128,7 +130,7 @@ class Endpoint:
         except ValueError as error:
             raise self._no_json(error) from error
 
-    async def chunks(self, raw: Any) -> AsyncIterator[Any]:
+    async def chunks(self, raw: Any) -> AsyncGenerator[Any, None]:
         """A stream's chunks, as JSON gives them; `BrokenReplyError` if it breaks off."""
         stream = self.openai.AsyncStream(cast_to=object, response=raw.http_response, client=self.client)
         try:

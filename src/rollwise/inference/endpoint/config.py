@@ -8,7 +8,16 @@ from typing import Annotated, Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.agreement import EarlyStopping, StoppingRule, make_rule
-from rollwise.options import Count, CountOrZero, PositiveShare, Range, Temperature, check_fields, check_text
+from rollwise.options import (
+    Count,
+    CountOrZero,
+    NonEmptyText,
+    PositiveShare,
+    Range,
+    Temperature,
+    check_fields,
+    check_text,
+)
 from rollwise.tickets.outcome import RewardSpec
 
 Price = Annotated[float, Range(0.0, 1e9)]
@@ -25,7 +34,13 @@ class EndpointConfig:
     r"""Options of `rollwise consistency`.
 
     Args:
-        data: A .jsonl, .json or .parquet file with a column `prompt`, text or chat messages.
+        data: A .jsonl, .json, .csv or .parquet file with a column of prompts.
+        prompt_column: The column of prompts: text or chat messages. It may be a path into nested columns, such as
+            `extra_info.question`.
+        where: Rows that are used: `COLUMN OP VALUE`, for example "difficulty >= 3", with ==, !=, <, <=, >, >=, in, not
+            in. Of several conditions all must hold.
+        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}." Or
+            `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
         base_url: The endpoint, up to and with its version, as in http://localhost:8000/v1.
         model: The name by which it knows the model.
         out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
@@ -76,10 +91,13 @@ class EndpointConfig:
     """
 
     data: str = ""
+    prompt_column: NonEmptyText = "prompt"
+    where: list[str] | str | None = None
+    template: str | None = None
     base_url: str = ""
     model: str = ""
     out: str | None = None
-    rule: str = "adaptive"
+    rule: Literal["adaptive", "esc", "full"] = "adaptive"
     num_generations: Count = 40
     window: Count | None = None
     threshold: float | None = None

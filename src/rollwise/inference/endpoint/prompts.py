@@ -23,7 +23,14 @@ def read_prompts(config: EndpointConfig) -> PromptData:
             f'-c "import json, rollwise.tasks as t; [print(json.dumps(row)) for row in t.make_task({config.data!r})'
             f'.eval_records(100, 0)]" > {config.data}.jsonl'
         )
-    source = DataConfig(data=config.data, id=config.id, answer_column=config.answer_column)
+    source = DataConfig(
+        data=config.data,
+        prompt_column=config.prompt_column,
+        answer_column=config.answer_column,
+        id=config.id,
+        where=config.where,
+        template=config.template,
+    )
     data = load_data(source, None)
     chat = next((id_ for id_, prompt in zip(data.ids, data.prompts, strict=True) if not isinstance(prompt, str)), None)
     if config.route == "completions" and chat is not None:

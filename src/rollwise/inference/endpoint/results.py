@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import StateFileError
+from rollwise.errors import RollwiseError, StateFileError
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.samples import Line, SampleFile
 from rollwise.inference.endpoint.summary import summarise
@@ -16,7 +16,7 @@ from rollwise.runs.lines import append_lines, check_same_options, lines_by_id
 from rollwise.runs.names import OPTIONS_ENDING, SAMPLES_ENDING, SUMMARY_ENDING
 from rollwise.state import make_folder, write_atomically
 
-_BEFORE = {"same": "text", "reward_low": 0.0, "reward_high": 1.0, "reward_hash": ""}
+_BEFORE = {"prompt_column": "prompt", "same": "text", "reward_low": 0.0, "reward_high": 1.0, "reward_hash": ""}
 """What files were begun with that know nothing of these options."""
 
 
@@ -35,6 +35,8 @@ class ResultFile:
     def begin(self, deciding: Mapping[str, Any]) -> dict[str, Line]:
         """The prompts that are done, by id. A torn last line is cut off.
 
+        Where nothing was drawn yet, as by a wrong --model, it begins anew with other options.
+
         Raises:
             ConfigError: the file was begun with other options; the message names the first.
             StateFileError: a line before the last is damaged, or the options are missing.
@@ -44,7 +46,13 @@ class ResultFile:
             make_folder(self.path.parent)
             _write_json(self.options, plain)
             return {}
-        check_same_options(self.path, self._read_options(), plain, what="answers")
+        try:
+            check_same_options(self.path, self._read_options(), plain, what="answers")
+        except RollwiseError:
+            if self._holds_samples():
+                raise
+            self.samples.path.unlink(missing_ok=True)  # requests without a sample, of the options before
+            _write_json(self.options, plain)
         return lines_by_id(self.path, "answers", mend=True)
 
     def append(self, line: Line) -> None:
@@ -54,6 +62,10 @@ class ResultFile:
     def conclude(self, lines: Sequence[Line], config: EndpointConfig) -> None:
         """Write what these lines cost and came to, for the report."""
         _write_json(self.path.with_name(self.path.name + SUMMARY_ENDING), summarise(lines, config))
+
+    def _holds_samples(self) -> bool:
+        answered = self.path.exists() and self.path.stat().st_size > 0
+        return answered or any(drawn.samples for drawn in self.samples.read().values())
 
     def _read_options(self) -> dict[str, Any]:
         try:

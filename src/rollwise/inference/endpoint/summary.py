@@ -70,9 +70,7 @@ def show_summary(
         table.add_column(overflow="fold")  # the path of a reward function may be long
     if numbers["prompts"]:
         table.add_row("prompts", f"{numbers['prompts']:,}", f"{numbers['unanswered']:,} without any answer")
-        saved = f"{numbers['saved']:.1%} fewer than {config.num_generations} each"
-        unused = f", {numbers['unused']:,} drawn in vain" if numbers["unused"] else ""
-        table.add_row("samples a prompt", f"{numbers['samples_mean']:.2f}", saved + unused)
+        table.add_row("samples a prompt", f"{numbers['samples_mean']:.2f}", _saved_words(numbers, config))
         why = ", ".join(f"{name} {count:,}" for name, count in sorted(numbers["why"].items()))
         table.add_row("stopped", why, "")
     if asked:
@@ -86,13 +84,22 @@ def show_summary(
         _show_cost(numbers, config, console)
 
 
+def _saved_words(numbers: Mapping[str, Any], config: EndpointConfig) -> str:
+    if config.num_generations == 1:
+        return "one sample: nothing to save"
+    unused = f", {numbers['unused']:,} drawn in vain" if numbers["unused"] else ""
+    return f"{numbers['saved']:.1%} fewer than {config.num_generations} each{unused}"
+
+
 def _show_cost(numbers: Mapping[str, Any], config: EndpointConfig, console: Console) -> None:
     full = numbers["full"]
     if full is None:
         console.print(f" requests {numbers['requests']:,}; tokens unknown: the endpoint does not count them")
         return
+    alone = config.num_generations == 1  # there is no "all at once" to compare with
     table = Table(box=None, header_style="")
-    for name in ("cost", config.rule, f"all {config.num_generations} at once (estimated)", ""):
+    others = () if alone else (f"all {config.num_generations} at once (estimated)", "")
+    for name in ("cost", config.rule, *others):
         table.add_column(name, justify="left" if name in ("cost", "") else "right")
     for label, spent, all_k in (
         ("requests", numbers["requests"], full["requests"]),
@@ -100,10 +107,12 @@ def _show_cost(numbers: Mapping[str, Any], config: EndpointConfig, console: Cons
         ("tokens out", numbers["completion_tokens"], full["completion_tokens"]),
         ("tokens in all", _tokens(numbers), _tokens(full)),
     ):
-        table.add_row(label, f"{spent:,.0f}", f"{all_k:,.0f}", _compared(spent, all_k))
+        row = (f"{spent:,.0f}", f"{all_k:,.0f}", _compared(spent, all_k))
+        table.add_row(label, *row[: 1 if alone else 3])
     if numbers["money"] is not None:
         money = (numbers["money"], full["money"])
-        table.add_row("money", *(f"{one:,.4f}" for one in money), _compared(*money))
+        row = (f"{money[0]:,.4f}", f"{money[1]:,.4f}", _compared(*money))
+        table.add_row("money", *row[: 1 if alone else 3])
     console.print(table)
     lacking = numbers["prompts"] - numbers["prompts_counted"]
     if lacking:

@@ -12,7 +12,7 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.inference.decoding.rollouts_config import RolloutsConfig
 from rollwise.inference.evaluation.text_check import TextCheck, load_check, task_check
-from rollwise.inference.files import rollouts_folder
+from rollwise.inference.files import read_some, rollouts_folder
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import load_data
 from rollwise.sampling.scoring import Scorer
@@ -73,9 +73,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
-    ids = list(kept.read_groups(mend=False))[:prompts]
-    if not ids:
-        raise ConfigError(f"{str(folder)!r} holds no rollouts yet; run its `rollwise rollouts` again")
+    ids = [group["id"] for group in read_some(folder)[:prompts]]
     for id_ in ids:
         if id_ not in place:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")

@@ -24,6 +24,9 @@ from rollwise.state import make_folder, write_atomically
 
 RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
 
+_OPTIONS = {"k": "num_generations", "rule": "select", "decoded": "num_prompts", "model": "model"}
+"""The names of facts in `config.json` -> the options that decide them."""
+
 
 class EvaluationFolder:
     """Keeps what is done, so that a killed evaluation goes on.
@@ -78,10 +81,8 @@ class EvaluationFolder:
                 compared += [(name, was, facts[part].get(name)) for name, was in before.get(part, {}).items()]
             for name, was, now in compared:
                 if was != now:
-                    raise ConfigError(
-                        f"{str(self.path)!r} holds an evaluation whose {name} is {was!r}, not {now!r}; "
-                        "give another folder"
-                    )
+                    what = f"with --{_OPTIONS[name]} {was}" if name in _OPTIONS else f"whose {name} is {was!r}"
+                    raise ConfigError(f"{str(self.path)!r} holds an evaluation {what}, not {now!r}; add --out FOLDER")
         write_atomically(path, json.dumps(facts, indent=1).encode())
 
     def _read_runs(self) -> dict[tuple[str, int, str], PolicyRun]:

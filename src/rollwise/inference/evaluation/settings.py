@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.pareto import FEWEST_SEEDS, RESAMPLES
@@ -30,6 +30,8 @@ from rollwise.inference.policies import (
     with_defaults,
 )
 from rollwise.options import Count, Share, check_fields, check_whole
+
+Choice: Any = Literal[LIVE_RULES]
 
 BASELINE = "none"
 HEAD, CONFIDENCE, NOTHING = "head", "confidence", "nothing"
@@ -106,7 +108,7 @@ class EvaluationConfig:
     limit: Count
     num_generations: Count = 8
     seeds: tuple[int, ...] = (0, 1, 2)
-    select: str = "value-end"
+    select: Choice = "value-end"  # made of the table, for the command line
     warmup: Count | None = None
     interval: Count | None = None
     thresholds: tuple[float, ...] = (0.2, 0.3, 0.4, 0.5, 0.6)
@@ -128,8 +130,6 @@ class EvaluationConfig:
         check_fields(self)
         if len(set(self.seeds)) < FEWEST_SEEDS or len(set(self.seeds)) < len(self.seeds):
             raise ConfigError(f"seeds must be {FEWEST_SEEDS} distinct numbers or more, got {list(self.seeds)}")
-        if self.select not in LIVE_RULES:
-            raise ConfigError(f"select must be one of {', '.join(LIVE_RULES)}, got {self.select!r}")
         for mean in self.mean_ks:
             check_whole("mean_ks", mean, least=1)
         if self.warmup is not None and self.warmup >= self.limit:

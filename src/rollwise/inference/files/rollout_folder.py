@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.runs.names import MODEL_FILE, ROLLOUTS_FILE
-from rollwise.sampling.folder import SampleFolder
+from rollwise.runs.lines import parse_line
+from rollwise.runs.names import MODEL_FILE, ROLLOUTS_FILE, SUMMARY_FILE
+from rollwise.sampling.folder import Group, SampleFolder
 from rollwise.state import write_atomically
+
+logger = logging.getLogger(__name__)
 
 
 def rollouts_folder(path: str | Path) -> SampleFolder:
@@ -32,6 +36,37 @@ def read_facts(folder: Path) -> dict[str, Any]:
         return dict(facts)
     except (OSError, ValueError, TypeError) as error:
         raise StateFileError(f"{str(file)!r} can't be read: {error}; delete it, and roll out again") from error
+
+
+def read_some(path: str | Path) -> list[Group]:
+    """A folder's lines, at least one.
+
+    Raises:
+        ConfigError: it has none, or none that can be used.
+        StateFileError: a line before the last is damaged, or the options can't be read.
+    """
+    folder = rollouts_folder(path)
+    groups = list(folder.read_groups(mend=False).values())
+    if not groups:
+        _, fault = parse_line(folder.groups.read_bytes()) if folder.groups.exists() else (None, None)
+        what = "holds no rollouts yet"
+        if folder.groups.exists() and folder.groups.read_bytes().strip():
+            what = f"has one line, which {fault[1] if fault else 'lacks `id` or `rewards`'}"
+        raise ConfigError(f"{str(folder.groups)!r} {what}; run its `rollwise rollouts` again")
+    return groups
+
+
+def warn_of_missing(folder: SampleFolder, there: int) -> None:
+    """Log a warning where a folder's `rollwise rollouts` has more to do than the prompts that are there."""
+    path = str(folder.path)
+    try:
+        count = int(json.loads((folder.path / SUMMARY_FILE).read_text(encoding="utf-8"))["prompts"])
+    except (OSError, ValueError, KeyError, TypeError):  # it is written once all are there
+        count = int(folder.read_config().get("num_prompts") or 0)  # of a file it is not known
+        if not count:
+            logger.warning("%r holds %d prompts, and its `rollwise rollouts` did not end: run it again", path, there)
+    if there < count:
+        logger.warning("%r holds %d of its %d prompts: run its `rollwise rollouts` again", path, there, count)
 
 
 def keep_facts(folder: SampleFolder, facts: Mapping[str, Any]) -> None:

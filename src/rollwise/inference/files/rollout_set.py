@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.files.rollout_folder import read_facts, rollouts_folder
+from rollwise.inference.files.rollout_folder import read_facts, read_some, rollouts_folder, warn_of_missing
 from rollwise.models.identity import model_facts
 from rollwise.rng import stream_generator
 
@@ -137,9 +137,8 @@ def _lines(path: Path) -> list[dict[str, Any]]:
         other = (path / "groups.jsonl").is_file()
         what = "is a profile, without token ids" if other else "does not exist" if not path.exists() else "has none"
         raise ConfigError(f"rollouts are wanted, but {str(path)!r} {what}; make some with `rollwise rollouts`")
-    groups = list(folder.read_groups(mend=False).values())
-    if not groups:
-        raise ConfigError(f"{str(folder.groups)!r} holds no rollouts yet; run its `rollwise rollouts` again")
+    groups = read_some(path)
+    warn_of_missing(folder, len(groups))
     return groups
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from rollwise.errors import ConfigError
+from rollwise.options import Count, CountOrZero, Positive, Share, check_fields
 
 _MOST_POSITIONS = 100_000
 """A convex fit is as good on a sample of so many, and quicker."""
@@ -47,16 +48,17 @@ class FitConfig:
     rewards: list[float] | None = None
     states: Literal["rewards", "structured"] = "rewards"
     coherent: str | None = None
-    least_share: float | None = None
+    least_share: Share | None = None
     edges: list[int] | Literal["paper"] | None = None
     verdict: bool = True
-    l2: float = 1e-4
+    l2: Positive = 1e-4
     weighting: Literal["position", "rollout"] = "position"
-    num_prompts: int | list[int] | None = None
-    max_positions: int | None = None
-    seed: int = 0
+    num_prompts: Count | list[int] | None = None
+    max_positions: Count | None = None
+    seed: CountOrZero = 0
 
     def __post_init__(self) -> None:
+        check_fields(self)
         if self.states == "structured" and self.rewards is not None:
             raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
         if self.states != "structured" and self.least_share is not None:

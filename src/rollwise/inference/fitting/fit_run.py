@@ -16,7 +16,7 @@ from rollwise.inference.fitting.paper_fitting import fit_paper
 from rollwise.inference.fitting.structured import read_labelled
 from rollwise.inference.fitting.verdict_fitting import Judged, judge_by, window_means
 from rollwise.inference.head.fitted_on import PROMPT_HASHES, prompt_hashes, prompts_of
-from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.head import SuccessHead, head_to_replace
 from rollwise.inference.head.hidden import Progress, gather_states
 from rollwise.models.identity import made_by
 
@@ -32,6 +32,7 @@ class Fitted:
         fit: How good it is there.
         positions: How many were read.
         judged: Its verdict, or why it has none.
+        replaced: Another head, which the file held before.
     """
 
     path: Path
@@ -40,6 +41,7 @@ class Fitted:
     fit: Fit
     positions: int
     judged: Judged
+    replaced: SuccessHead | None = None
 
     def words(self) -> str:
         """Some lines on what it was fitted on, and how well."""
@@ -57,8 +59,16 @@ class Fitted:
             f"reward states {list(spec.rewards)}, length edges {list(spec.edges)}: {spec.size} rows of "
             f"{self.head.hidden_size}\n"
             f"cross-entropy {fit.cross_entropy:.4f} nats where it was fitted, {fit.baseline:.4f} without looking; "
-            f"gradient {fit.gradient_norm:.1e} after {fit.iterations} iterations, {proof}\n{self.judged.said}"
+            f"gradient {fit.gradient_norm:.1e} after {fit.iterations} iterations, {proof}\n"
+            f"{self.judged.said}{self._replaced_words()}"
         )
+
+    def _replaced_words(self) -> str:
+        if self.replaced is None:
+            return ""
+        about = self.replaced.about
+        folders = ", ".join(map(str, about.get("folders", []))) or "unknown rollouts"
+        return f"replaced: the file held another head, of {about.get('rollouts', '?')} rollouts in {folders}\n"
 
 
 def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
@@ -72,6 +82,7 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
         ConfigError: rollouts or options that don't fit.
         StateFileError: a damaged file.
     """
+    before = head_to_replace(config.out)
     rollouts, spec = read_labelled(config, bar)
     model, tokenizer, source = model_of(rollouts, config.model, progress=bar("warm start"))
     most, seed = config.most_positions, config.seed
@@ -108,4 +119,5 @@ def run_fit(config: FitConfig, bar: Callable[[str], Progress]) -> Fitted:
     head = SuccessHead(fit.weight, spec, made_by(model, tokenizer), about, judged.verdict)
     path = head.save(config.out)
     kept.clear()
-    return Fitted(path, rollouts, head, fit, len(read.owner), judged)
+    replaced = before if before is not None and before.digest != head.digest else None
+    return Fitted(path, rollouts, head, fit, len(read.owner), judged, replaced)

@@ -18,7 +18,7 @@ from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import Verdict
 from rollwise.models.identity import model_facts
 from rollwise.models.loading import need
-from rollwise.state import make_folder, write_atomically
+from rollwise.state import check_no_folder, make_folder, write_atomically
 
 if TYPE_CHECKING:
     import torch
@@ -194,3 +194,18 @@ class SuccessHead:
                 f"this success head reads {self.hidden_size} hidden units, the model has {width}; fit a head on "
                 "rollouts of this model with `rollwise head fit`"
             )
+
+
+def head_to_replace(out: str) -> SuccessHead | None:
+    """The head in the file `out`, which is to be written anew; None if there is no such file.
+
+    Raises:
+        ConfigError: a folder, or a file of anything else, which must not be replaced.
+    """
+    check_no_folder("out", out, "head.safetensors")
+    if not Path(out).exists():
+        return None
+    try:
+        return SuccessHead.load(out, without_facts=True)
+    except StateFileError as error:
+        raise ConfigError(f"out would replace what is no head: {error}; give another --out, or delete it") from error

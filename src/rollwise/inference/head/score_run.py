@@ -13,7 +13,7 @@ from rollwise.inference.head.fitted_on import check_weights, fitted_among, overl
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress
 from rollwise.inference.head.scoring import Score, score_rollouts
-from rollwise.state import write_atomically
+from rollwise.state import check_no_folder, write_atomically
 
 
 @dataclass(frozen=True)
@@ -51,13 +51,14 @@ def run_score(
         ConfigError: rollouts, a head and a model that don't belong together.
         StateFileError: a damaged file.
     """
+    path = Path(out or Path(rollouts) / "scores.jsonl")
+    check_no_folder("out", path, "scores.jsonl")
     own, read = SuccessHead.load(head), RolloutSet.read(rollouts)
     policy, tokenizer, _ = model_of(read, model, progress=bar("warm start"))
     own.check(policy, tokenizer)
     check_weights(own, policy)
     prompts = prompts_of(read)
     fitted = overlap_words(fitted_among(own, prompts), len(prompts))
-    path = Path(out or Path(rollouts) / "scores.jsonl")
     part = path.with_name(f"{path.name}.part")
     made = score_rollouts(policy, own, read, progress=bar("rollouts scored"), kept=part)
     scores = sorted(made, key=lambda score: score.index)

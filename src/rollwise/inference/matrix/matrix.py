@@ -35,6 +35,8 @@ def run_matrix(config: MatrixConfig, bar: Callable[[str], Progress]) -> list[Cel
         ConfigError: heads, rollouts and models that don't belong together, or prompts that a head was fitted on.
         StateFileError: a damaged file.
     """
+    if Path(config.out).is_file():
+        raise ConfigError(f"out must be a folder, and {config.out!r} is a file; name another --out")
     heads = {path: SuccessHead.load(path) for path in config.heads}
     sets = {folder: RolloutSet.read(folder) for folder in config.folders}
     for folder, rollouts in sets.items():

@@ -96,11 +96,12 @@ class ServerSource:
         came, said = 0, ""
         self.spent.requests += 1
         raw = await self.endpoint.open(self.prompts[request.id], 1, seed)
+        chunks = self.endpoint.chunks(raw)
         try:
             if "text/event-stream" not in raw.headers.get("content-type", ""):
                 raise ConfigError(f"{self.endpoint.config.base_url} does not stream its replies; bestof needs streams")
             last: Chunk | None = None
-            async for given in self.endpoint.chunks(raw):
+            async for given in chunks:
                 usage = (given.get("usage") if isinstance(given, Mapping) else None) or usage
                 chunk = self._chunk(given)
                 if chunk is None:
@@ -117,6 +118,7 @@ class ServerSource:
                 more = max(0, int(usage.get("completion_tokens", came)) - came)
                 yield replace(last, tokens=[*last.tokens, *[0] * more])
         finally:
+            await chunks.aclose()
             await raw.http_response.aclose()
             self.spent.uncounted += not usage
             self.spent.tokens_in += int(usage.get("prompt_tokens", len(request.prompt_ids)))

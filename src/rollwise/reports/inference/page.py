@@ -50,7 +50,7 @@ def _header(found: Mapping[str, Any]) -> str:
 
 def _verdict(sentences: Sequence[str]) -> str:
     said = "".join(f"<p>{escape(sentence)}</p>" for sentence in sentences)
-    return f'<section class="verdict"><h2>What is saved?</h2>{said}</section>'
+    return f'<section class="verdict"><h2>What it comes to</h2>{said}</section>'
 
 
 def table_section(table: Table) -> str:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rollwise.reports.comparison.words.cells import Cell, Table
 from rollwise.reports.comparison.words.sentences import NOTHING
 from rollwise.reports.inference.why_tables import estimate_cell, length_table, length_words, why_table
 from rollwise.reports.inference.words import difference, number, percent, share, spread
-from rollwise.runs.evaluation_file import viability_words
+from rollwise.runs.evaluation_file import FAILED, viability_words
 
 Found = Mapping[str, Any]
 
@@ -34,7 +34,8 @@ def all_tables(found: Found) -> list[Table]:
 
 def verdict(found: Found) -> list[str]:
     """What it came to, in sentences: held out, on both axes; at matched cost; and whether to prune."""
-    said = []
+    failed = viability_words(found["calibration"]["viability"]) if _is_unviable(found) else None
+    said = [failed] if failed else []  # leads, as savings by a head that chooses no better than chance are of no use
     for point in found["held_out"]:
         if point["family"] == "any":
             saving = point["saving" if point["objective"] == "row_forwards" else "steps_saving"]
@@ -56,7 +57,7 @@ def verdict(found: Found) -> list[str]:
     if found["calibration"] and (found.get("fitted") or "fitted" not in found or found["fitted"] is None):
         said.append(f"These numbers are of {_fitted_words(found)}.")
     if found["calibration"]:
-        if "viability" in found["calibration"]:
+        if "viability" in found["calibration"] and not failed:
             said.append(viability_words(found["calibration"]["viability"]))
         said += length_words(found)
         gate = found["calibration"]["gate"]
@@ -67,29 +68,43 @@ def verdict(found: Found) -> list[str]:
     return said
 
 
+def _is_unviable(found: Found) -> bool:
+    gate = (found["calibration"] or {}).get("viability")
+    return gate is not None and gate["verdict"] == FAILED
+
+
 def policies_table(found: Found) -> Table:
     """Table 4, with what best-of-n reaches at the same cost, and seconds."""
-    rows = tuple(_policy_row(policy) for policy in found["policies"] if not policy.get("headless"))
+    policies = [policy for policy in found["policies"] if not policy.get("headless")]
+    seconds = (
+        "Seconds are of live runs, compared with the live run of none "
+        "with the same seed; accuracy, row-forwards and steps are of replays of the full runs."
+    )
     note = (
         f"{found['prompts']} prompts; mean ± standard deviation over seeds "
         f"{', '.join(map(str, found['config']['seeds']))}; in brackets 95 % intervals over prompts, paired, "
         f"{found['config']['resamples']} resamples. Row-forwards and steps are those of a prompt. Best-of-n at equal "
-        "cost is a mixture of the two whole n around it. Seconds are of live runs, compared with the live run of none "
-        "with the same seed; accuracy, row-forwards and steps are of replays of the full runs."
+        f"cost is a mixture of the two whole n around it. {seconds if any(p['live'] for p in policies) else ''}"
     )
-    return Table("Policies", _POLICY_HEAD, rows, note)
+    return _policy_table("Policies", policies, note.rstrip())
 
 
 def peers_table(found: Found) -> Table:
     """What can be had without a success head, in the same columns and against the same baseline."""
-    rows = tuple(_policy_row(policy) for policy in found["policies"] if policy.get("headless"))
+    policies = [policy for policy in found["policies"] if policy.get("headless")]
     note = (
         "No head, no training: the majority of all K answers; ESC and adaptive consistency, the majority of as many as "
         "it takes to agree; DeepConf, a vote weighted by the confidence of tokens, unsure candidates stopped early"
         f"{_check_words(found)}. "
         f"Their answers are chosen by vote, those of none and of best-of-n by {found['config']['select']}."
     )
-    return Table("Without a head", _POLICY_HEAD, rows, note)
+    return _policy_table("Without a head", policies, note)
+
+
+def _policy_table(name: str, policies: Sequence[Found], note: str) -> Table:
+    """A row a policy; without the columns of seconds where none of them was run live."""
+    width = len(_POLICY_HEAD) if any(policy["live"] for policy in policies) else len(_POLICY_HEAD) - 3
+    return Table(name, _POLICY_HEAD[:width], tuple(_policy_row(policy)[:width] for policy in policies), note)
 
 
 def _check_words(found: Found) -> str:

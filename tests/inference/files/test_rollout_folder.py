@@ -1,0 +1,57 @@
+"""Folders of rollouts that are not whole: the commands that read them say so."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from rollwise.errors import ConfigError
+from rollwise.inference.evaluation.bench import bench_of
+from rollwise.inference.files.rollout_set import RolloutSet
+
+
+def partial(rolled: Path, folder: Path, lines: str, summary: bool) -> Path:
+    folder.mkdir()
+    for name in ("config.yaml", "model.json", *(["summary.json"] if summary else [])):
+        (folder / name).write_bytes((rolled / name).read_bytes())
+    (folder / "rollouts.jsonl").write_text(lines)
+    return folder
+
+
+def test_a_folder_that_lacks_prompts_is_warned_of(
+    rolled: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    three = "".join((rolled / "rollouts.jsonl").read_text().splitlines(keepends=True)[:3])
+    RolloutSet.read(rolled)
+    assert caplog.text == ""
+    RolloutSet.read(partial(rolled, tmp_path / "a", three, summary=True))
+    assert "holds 3 of its 40 prompts: run its `rollwise rollouts` again" in caplog.text
+    caplog.clear()
+    folder = partial(rolled, tmp_path / "b", three, summary=False)
+    RolloutSet.read(folder)  # a file's rows are not counted here
+    assert "holds 3 prompts, and its `rollwise rollouts` did not end" in caplog.text
+    caplog.clear()
+    with (folder / "config.yaml").open("a") as file:
+        file.write("num_prompts: 24\n")  # as the folder of a task says
+    RolloutSet.read(folder)
+    assert "holds 3 of its 24 prompts: run its `rollwise rollouts` again" in caplog.text
+
+
+@pytest.mark.parametrize(
+    ("lines", "reason"),
+    [
+        ("", "holds no rollouts yet"),
+        ("\n", "holds no rollouts yet"),
+        ("garbage\n", "has one line, which is not valid JSON"),
+        (json.dumps({"rewards": [1.0]}) + "\n", "has one line, which lacks `id` or `rewards`"),
+    ],
+)
+def test_no_line_and_a_line_that_can_t_be_read_are_two_things(
+    rolled: Path, tmp_path: Path, lines: str, reason: str
+) -> None:
+    folder = partial(rolled, tmp_path / "a", lines, summary=False)
+    for read in (RolloutSet.read, bench_of):
+        with pytest.raises(ConfigError, match=reason):
+            read(folder)
