@@ -209,7 +209,7 @@ def test_a_folder_holds_one_evaluation(tmp_path: Path) -> None:
     make(tmp_path, FakeDecoder())
     with pytest.raises(ConfigError, match="whose model is 'fake', not 'another'"):
         make(tmp_path, FakeDecoder(), about={"model": "another"})
-    with pytest.raises(ConfigError, match="whose rule is 'value-end'"):
+    with pytest.raises(ConfigError, match="with --select value-end, not 'majority'"):
         make(tmp_path, FakeDecoder(), select="majority")
     make(tmp_path, FakeDecoder(), thresholds=(0.3,), live="front")  # another grid may join
     (tmp_path / "full-0.npz").write_bytes(b"torn")
@@ -226,7 +226,7 @@ def test_a_folder_goes_on_with_the_same_data_reward_and_weights_only(tmp_path: P
     del before["digests"]  # as an earlier version left it
     file.write_text(json.dumps(before))
     make(tmp_path, FakeDecoder(), about=about, digests=digests)
-    with pytest.raises(ConfigError, match="whose reward_hash is 'a', not 'c'; give another folder"):
+    with pytest.raises(ConfigError, match="whose reward_hash is 'a', not 'c'; add --out FOLDER"):
         make(tmp_path, FakeDecoder(), about=about, digests=digests | {"reward_hash": "c"})
     with pytest.raises(ConfigError, match="whose weights_digest is 'b', not 'c'"):
         make(tmp_path, FakeDecoder(), about=about, digests=digests | {"weights_digest": "c"})

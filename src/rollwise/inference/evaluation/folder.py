@@ -24,7 +24,7 @@ from rollwise.state import make_folder, write_atomically
 
 RUNS_FILE, CONFIG_FILE = "runs.jsonl", "config.json"
 
-_OPTIONS = {"k": "num_generations", "rule": "select", "decoded": "num_prompts", "model": "model"}
+_OPTIONS = {"k": "num_generations", "rule": "select", "decoded": "num_prompts"}
 """The names of facts in `config.json` -> the options that decide them."""
 
 
