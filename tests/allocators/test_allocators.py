@@ -87,6 +87,15 @@ def test_variance_informed_by_hand() -> None:
         rw.VarianceInformed(rule="vip-rloo", min_rollouts=1)
 
 
+def test_the_weight_is_an_option_whose_default_is_the_papers() -> None:
+    assert [rw.Knapsack().weight, rw.Knapsack(weight="prompt").weight] == ["rollout", "prompt"]
+    assert rw.VarianceInformed(weight="rollout").weight == "rollout"
+    assert "weight" not in rw.Knapsack().saved_options()  # as states of before
+    one, other = (rw.Uniform(pool(), seed=0, allocator=rw.Knapsack(weight=w)) for w in (None, "prompt"))
+    with pytest.raises(rw.StateError, match="weight"):
+        other.load_state_dict(one.state_dict())
+
+
 @pytest.mark.parametrize("rule", ["vip", "vip-rloo"])
 def test_variance_informed_lowers_the_variance_that_its_weight_gives(rule: str) -> None:
     """The sum of (sum of A h over n)^2 of prompts that weigh the same, drawn 4,000 times, h = +-1 with equal chance."""

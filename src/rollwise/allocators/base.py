@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -56,13 +56,15 @@ class Allocator(Declared, ABC):
         max_rollouts: none gets more; None: four times the mean.
         belief: whose success rates: "method", the curriculum's own belief where it has one; "last", each prompt's last
             group, with a uniform prior.
+        weight: how groups of different size weigh in the loss: "rollout", by their rollouts; "prompt", each the same;
+            None: as its paper has it.
     """
 
     in_rounds: ClassVar[bool] = False
     """Whether the rollouts of a step are made in rounds, see `InRounds`."""
 
     weight: Literal["rollout", "prompt"] = "rollout"
-    """How groups of different size weigh in the loss: by their rollouts, or each the same, as the paper has it."""
+    """How groups of different size weigh in the loss; of a class, as its paper has it."""
 
     def __init__(
         self,
@@ -70,10 +72,17 @@ class Allocator(Declared, ABC):
         min_rollouts: Count = 2,
         max_rollouts: Count | None = None,
         belief: Literal["method", "last"] = "method",
+        weight: Literal["rollout", "prompt"] | None = None,
     ) -> None:
         if max_rollouts is not None and max_rollouts < min_rollouts:
             raise ConfigError(f"max_rollouts must be at least min_rollouts={min_rollouts}, got {max_rollouts}")
         self.min_rollouts, self.max_rollouts, self.belief = min_rollouts, max_rollouts, belief
+        if weight is not None:
+            self.weight = weight
+
+    def saved_options(self) -> dict[str, Any]:
+        saved = super().saved_options()
+        return {name: value for name, value in saved.items() if name != "weight" or value is not None}
 
     @abstractmethod
     def values(self, rates: Rates, sizes: np.ndarray) -> np.ndarray:

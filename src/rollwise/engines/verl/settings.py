@@ -97,7 +97,7 @@ def check_allocator(config: Mapping[str, Any], curriculum: Curriculum) -> None:
         )
     if allocator.weight == "prompt":
         raise ConfigError(
-            f"{kind} weighs each prompt the same, and verl weighs rollouts; use one with weight 'rollout', such as "
+            f"{kind} weighs each prompt the same, and verl weighs rollouts; give it the option weight=rollout, or use "
             "knapsack"
         )
     if (mode := _at(config, "trainer.v1.trainer_mode") or "sync") != "sync":
