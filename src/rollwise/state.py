@@ -107,7 +107,8 @@ def _put_in_place(scratch: Path, target: Path) -> None:
     except IsADirectoryError as error:
         raise StateFileError(f"{str(target)!r} can't be a file: a folder is there; give another name") from error
     except OSError as error:
-        error.filename, error.filename2 = str(target), None  # not the scratch file, of which nobody knows
+        if error.errno is not None:
+            error.filename, error.filename2 = str(target), None  # not the scratch file, of which nobody knows
         raise
 
 
@@ -131,7 +132,7 @@ def naming(path: str | os.PathLike[str]) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        if error.filename is None:
+        if error.filename is None and error.errno is not None:
             error.filename = str(path)
         raise
 

@@ -89,7 +89,7 @@ def test_system_and_template(tmp_path: Path) -> None:
                                        "--prompt_column problem names it"),
         (ROWS, {"prompt_column": "problm"}, MissingColumnError, "did you mean 'problem'?"),
         (ROWS, {"prompt_column": "extra.question"}, MissingColumnError, "no column 'extra.question'"),
-        ([{"prompt": " "}], {}, PoolError, "row 1: a prompt must be text"),
+        ([{"prompt": " "}], {}, PoolError, "row 1: the prompt is empty; write it, or remove the row"),
         ([{"prompt": "a"}, {"prompt": [{"role": "user", "content": "b"}]}], {}, PoolError,
          "mixes prompts of text (row 1) and messages (row 2)"),
         ([{"prompt": [{"role": "user", "content": "b"}]}], {"template": "{prompt}"}, ConfigError,

@@ -309,7 +309,7 @@ def test_help_teaches(capsys: pytest.CaptureFixture[str]) -> None:
         ({"ahead": -1}, "ahead must be a whole number >= 0"),
         ({"price_in": 1.0}, "price_in and price_out go together"),
         ({"price_in": 1.0, "price_out": -1.0}, "price_out must be a number >= 0 or None, got -1.0"),
-        ({"rule": "best"}, "unknown rule 'best'"),
+        ({"rule": "best"}, "rule must be 'adaptive', 'esc' or 'full', got 'best'"),
         (
             {"rule": "esc", "num_generations": 4, "window": 5},
             "window must be at most num_generations, else no window is ever whole: got window=5 and num_generations=4",

@@ -184,7 +184,7 @@ def test_the_prompts_own_value_is_seen(served: Served) -> None:
 
 
 def test_each_prompt_its_own_k_and_early_stop(served: Served) -> None:
-    results = decode(served.decoder(), served, EarlyStop(threshold=0.0), k=[1, 2, 5])
+    results = decode(served.decoder(), served, EarlyStop(threshold=0.0, finished=True), k=[1, 2, 5])
     assert [len(result.candidates) for result in results] == [1, 2, 5]
     assert [len(result.complete) for result in results] == [1, 1, 1]
 
