@@ -93,9 +93,10 @@ def test_implicit_evidence_filters_the_unsolvable_early() -> None:
 def test_implicit_evidence_alone_declines() -> None:
     """Section 4.2 (2), in the default world: 0.62, 0.55, 0.58 by thirds for rho = 1, of 8 seeds of 6800 prompts.
 
-    For rho = 0.1 it stays at 0.61. Where a batch on which the strong reference is the weaker one was left out, as it once
-    was here, rho = 1 fell to 0.35. The paper's reason is there: more and more of the chosen are mastered (p = 1 in 2 %, then 13 %). It is not the main
-    one here. Most of the waste is on prompts that the references solve and the learner never does; see the next test.
+    For rho = 0.1 it stays at 0.61. Where a batch on which the strong reference is the weaker one was left out, as it
+    once was here, rho = 1 fell to 0.35. The paper's reason is there: more and more of the chosen are mastered (p = 1 in
+    2 %, then 9 %). It is not the main one here. Most of the waste is on prompts that the references solve and the
+    learner never does; see the next test.
     """
     alone, moderate = bots("default", 1.0), bots("default", 0.1)
     assert effective(alone)[1] < effective(alone)[0] - 0.04
