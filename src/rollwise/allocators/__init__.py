@@ -45,7 +45,7 @@ def allocator_options(name: str) -> dict[str, Any]:
     """The options of the allocator `name`, and their defaults.
 
     >>> allocator_options("hit-utility")
-    {'min_rollouts': 2, 'max_rollouts': None, 'belief': 'method'}
+    {'min_rollouts': 2, 'max_rollouts': None, 'belief': 'method', 'weight': None}
     """
     kind = ALLOCATORS.find(name)
     return ({} if issubclass(kind, InRounds) else keyword_options(Allocator)) | keyword_options(kind)
