@@ -120,7 +120,9 @@ def test_train_watch_and_report(command: Run, toy: Path, tmp_path: Path) -> None
             "--steps", 1, "--eval_prompts", 4, "--num_generations_eval", 2, "--prompts_per_step", 2,
             "--num_generations", 2, "--num_prompts", 20, "--out", out,
         )  # fmt: skip
+        drawn = (out / "report.html").stat().st_mtime_ns
         assert "is complete: 1 steps" in " ".join(command("train", "--resume", out).split())
+        assert (out / "report.html").stat().st_mtime_ns == drawn  # it is there already
     group = {"step": 1, "lane": HOSTILE, "category": f"k{HOSTILE}", "purpose": "train", "rewards": [1.0, 0.0]}
     with (out / "rollouts.jsonl").open("a") as file:
         file.write(json.dumps({**group, "prompt": HOSTILE, "prompt_id": HOSTILE, "texts": [HOSTILE]}) + "\n")

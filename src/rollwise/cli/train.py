@@ -11,6 +11,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.cli.formatting import command_parser
 from rollwise.errors import ConfigError
+from rollwise.runs.names import METRICS_FILE, REPORT_FILE
 from rollwise.terminal import make_console, say
 from rollwise.training.config import TrainConfig
 
@@ -102,4 +103,6 @@ def _report(folder: Path) -> None:
     if int(os.environ.get("RANK", "0")) == 0:
         from rollwise.reports import write_report
 
-        say(f"report: {write_report(folder)}\n")
+        page, log = folder / REPORT_FILE, folder / METRICS_FILE
+        drawn = page.exists() and page.stat().st_mtime >= log.stat().st_mtime  # a run that was complete already
+        say(f"report: {page if drawn else write_report(folder)}\n")
