@@ -217,7 +217,7 @@ def test_exploring_from_all_prompts_finds_what_has_become_solvable() -> None:
 
 @pytest.mark.parametrize("retests", ["batch", "extra"])
 def test_a_prompt_that_is_retested_is_not_explored_as_well(retests: Any) -> None:
-    """12 prompts, 6 of them unsolved: step 2 retests 3 of these and explores 3 of all others, whoever they are."""
+    """12 prompts, 6 of them unsolved: step 2 retests 3 of these and explores 3 of all the others."""
     for seed in range(20):
         replay = rw.PrioritizedReplay(
             pool_of(12), seed=seed, explore_from="all", exploration=1.0, retest_every=2, retests=retests

@@ -40,19 +40,25 @@ def is_config(action: Action) -> bool:
 
 def type_words(action: Action) -> str:
     """What values an option takes, in words."""
-    if declared := getattr(action, "declared", None):
-        return str(declared.describe())
-    kind = getattr(action, "_typehint", None) or action.type
-    if action.choices:
-        return " or ".join(map(repr, action.choices))
-    return "true or false" if kind is None else Option(action.dest, kind, None, "").describe()
+    option = _option_of(action)
+    if option is None:
+        return " or ".join(map(repr, action.choices)) if action.choices else "true or false"
+    return option.describe()
 
 
 def nearest(action: Action, value: object) -> str:
     """A hint for the end of an error about a value: the nearest of the option's choices, or nothing."""
+    option = _option_of(action)
+    return "" if option is None else option.nearest(value)
+
+
+def _option_of(action: Action) -> Option | None:
+    """How an option is declared; None where argparse alone knows its choices, or it is a switch."""
+    declared: Option | None = getattr(action, "declared", None)
     kind = getattr(action, "_typehint", None) or action.type
-    option = getattr(action, "declared", None) or Option(action.dest, kind, None, "")
-    return str(option.nearest(value))
+    if declared is not None or kind is None or action.choices:
+        return declared
+    return Option(action.dest, kind, None, "")
 
 
 def explain(message: str, command: str, parser: ArgumentParser, given: Sequence[str]) -> str:

@@ -26,7 +26,6 @@ from rollwise.curricula.families.rules import (
     GROUP_REWARDS,
     NOT_GRPO,
     TABLE_S1,
-    TOLD,
     ChoiceRule,
     GroupReward,
     checked_numbers,
@@ -87,7 +86,10 @@ class SEC(
         "metis": {"quantiles": 10, "learning_rate": 0.5, "temperature": 0.4}
         | {"one_category": True, "pool_multiplier": 8},
         **{name: {"learning_rate": alpha, "temperature": tau} for name, (alpha, tau) in TABLE_S1.items()},
-        **{name: {"learning_rate": alpha, "temperature": tau, **TOLD} for name, (alpha, tau) in NOT_GRPO.items()},
+        **{
+            name: {"learning_rate": alpha, "temperature": tau} | {"advantage": "told"}
+            for name, (alpha, tau) in NOT_GRPO.items()
+        },
     }
     """Named settings: METIS's, and those of table S1 and appendix B by task and model."""
 

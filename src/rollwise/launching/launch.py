@@ -22,7 +22,6 @@ from rollwise.yaml_file import naming_the_line, read_yaml, write_yaml
 logger = logging.getLogger(__name__)
 
 Engine = Literal["trl", "verl"]
-ENGINES: tuple[Engine, ...] = ("trl", "verl")
 
 
 @dataclass(frozen=True)

@@ -210,10 +210,6 @@ def append_lines(path: Path, lines: Iterable[Line]) -> None:
         os.fsync(file.fileno())
 
 
-_DIGESTED = {"head_digest": "head", "check_digest": "check"}
-"""The digest of what an option's file holds -> the option."""
-
-
 def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, Any], *, what: str) -> None:
     """`ConfigError` unless what was begun with some options goes on with the same; it names the first that differs.
 
@@ -226,8 +222,8 @@ def check_same_options(path: Path, before: Mapping[str, Any], now: Mapping[str, 
     changed = [name for name in now if before.get(name) != now[name]]
     if changed:
         name = changed[0]
-        option = _DIGESTED.get(name, "")
-        if before.get(name) and now.get(option):
+        option = name.removesuffix("_digest")  # `head_digest` is that of what the file of the option `head` holds
+        if option != name and before.get(name) and now.get(option):
             raise ConfigError(
                 f"{str(path)!r} was begun with another {option}: {now[option]!r} holds another {option} than then; its "
                 f"{what} can't be mixed: put it back, or give another --out"

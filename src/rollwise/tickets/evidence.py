@@ -110,14 +110,15 @@ class Evidence:
         advantages: np.ndarray | None = None,
         labels: Sequence[tuple[str, ...] | None] | None = None,
         known: Sequence[bool] | None = None,
+        at_random: Sequence[bool] | None = None,
+        continued: Sequence[bool] | None = None,
     ) -> Evidence:
         """The same with `scores`, `solved` and `advantages` of all groups one after another, (sum of `count`,).
 
-        `advantages` are NaN for a group that was told without, and None where none were told. `at_random` and
-        `continued` are False.
+        `advantages` are NaN for a group that was told without, and None where none were told.
         """
         groups = _Groups(sizes := np.array(count, dtype=np.int64))
-        mean, each = groups.means(scores), np.array([True] * len(sizes) if known is None else known, dtype=bool)
+        mean, each = groups.means(scores), _flags(known, len(sizes), default=True)
         if not each.all():
             scores, solved = (np.where(np.repeat(each, sizes), flat, np.nan) for flat in (scores, solved))
         return cls(
@@ -134,8 +135,8 @@ class Evidence:
             scores=tuple(scores[end - k : end] for end, k in zip(accumulate(count), count, strict=True)),
             labels=(None,) * len(sizes) if labels is None else tuple(labels),
             known=each,
-            at_random=np.zeros(len(sizes), dtype=bool),
-            continued=np.zeros(len(sizes), dtype=bool),
+            at_random=_flags(at_random, len(sizes), default=False),
+            continued=_flags(continued, len(sizes), default=False),
             **groups.advantages(scores, mean, advantages),
         )
 
@@ -254,6 +255,10 @@ def flat_advantages(advantages: Sequence[np.ndarray | None], groups: Sequence[Si
         return None
     parts = zip(advantages, groups, strict=True)
     return np.concatenate([np.full(len(group), np.nan) if own is None else own for own, group in parts])
+
+
+def _flags(given: Sequence[bool] | None, n: int, *, default: bool) -> np.ndarray:
+    return np.full(n, default) if given is None else np.array(given, dtype=bool)
 
 
 class _Groups:

@@ -201,7 +201,7 @@ class Ledger:
         slots = [entry.slot for entry in checked.entries]
         tickets = [entry.ticket for entry in checked.entries]
         late = [ticket.id in self._expired for ticket in tickets]
-        groups = Evidence.from_flat(
+        evidence = Evidence.from_flat(
             slots=slots,
             count=checked.count,
             scores=learner.spec.scores(checked.rewards),
@@ -213,11 +213,8 @@ class Ledger:
             advantages=checked.advantages,
             labels=checked.labels,
             known=checked.known,
-        )
-        evidence = replace(
-            groups,
-            at_random=np.array([ticket.lane in RANDOM_LANES for ticket in tickets], dtype=bool),
-            continued=np.array([is_continued(ticket) for ticket in tickets], dtype=bool),
+            at_random=[ticket.lane in RANDOM_LANES for ticket in tickets],
+            continued=[is_continued(ticket) for ticket in tickets],
         )
         for ticket, slot, expired in zip(tickets, slots, late, strict=True):
             if expired:

@@ -132,7 +132,7 @@ def allotted_rollouts(ticket: Ticket, group_size: int, *, kept: int | None, scre
 
 def is_continued(ticket: Ticket) -> bool:
     """Whether its group was begun by a screening; in a mixture the lane has its own name before."""
-    return ticket.lane.endswith(CONTINUED) and ticket.lane.rpartition("/")[2] == CONTINUED
+    return ticket.lane.rpartition("/")[2] == CONTINUED
 
 
 def parse(ticket_id: object) -> tuple[int, str] | None:

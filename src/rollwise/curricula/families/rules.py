@@ -28,10 +28,7 @@ TABLE_S1 = {
 """alpha and tau by task and model, of Qwen2.5 under GRPO (table S1), and of section 3.3's experiment (appendix B)."""
 
 NOT_GRPO = {"rloo": (0.5, 0.25), "ppo": (0.5, 1.0)}
-"""alpha and tau of section 3.4, by algorithm (appendix B)."""
-
-TOLD = {"advantage": "told"}
-"""Equation 3 and Algorithm 1, line 10, pay in the advantages of the algorithm that trains."""
+"""alpha and tau of section 3.4, by algorithm (appendix B), whose advantages are the pay (Algorithm 1, line 10)."""
 
 
 def own_rule(option: str, given: Any, registry: Registry[Any], built_in: tuple[str, ...]) -> Callable[..., Any] | None:

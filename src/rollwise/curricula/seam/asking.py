@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
 import numpy as np
@@ -18,6 +19,15 @@ _NOBODY = np.empty(0, dtype=np.int64)
 
 class Asking(Flow):
     """`ask`, `probe` and `advance` of a curriculum."""
+
+    @contextmanager
+    def _freed_if_it_fails(self) -> Iterator[None]:
+        """Release what is on hold without a ticket, the excluded included, if a choice fails."""
+        try:
+            yield
+        except Exception:
+            self._release(np.flatnonzero(~self.ledger.open))
+            raise
 
     @exclusive
     def ask(
@@ -69,11 +79,8 @@ class Asking(Flow):
             self.set_rollouts(n_rollouts)
         aside = aside[(aside >= 0) & ~self.ledger.open[aside]]
         self._hold(aside)
-        try:
+        with self._freed_if_it_fails():
             picks = self._choose(min(n, len(self.pool) - self.ledger.n_open - len(aside)))
-        except Exception:
-            self._release(np.flatnonzero(~self.ledger.open))  # what was chosen before it failed, and the excluded
-            raise
         self._release(aside)
         self.counters["asked"] += len(picks)
         self.counters["short"] += n - len(picks)
@@ -105,11 +112,9 @@ class Asking(Flow):
         self.step_begun = True
         self.next_ask = wanted
         try:
-            picks = self.select_probes(self._eligible(n))
-            self._check_picks(picks.slots)
-        except Exception:
-            self._release(np.flatnonzero(~self.ledger.open))  # what was chosen before it failed
-            raise
+            with self._freed_if_it_fails():
+                picks = self.select_probes(self._eligible(n))
+                self._check_picks(picks.slots)
         finally:
             self.next_ask = None
         self._hold(picks.slots)

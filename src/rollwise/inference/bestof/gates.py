@@ -9,7 +9,8 @@ from rollwise.errors import ConfigError
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.viability_file import read_viability
-from rollwise.inference.policies import EarlyStop, Policy, Utility, UtilityOneByOne
+from rollwise.inference.policies import EarlyStop, Policy
+from rollwise.inference.policies.policies import Charged
 from rollwise.runs.evaluation_file import FAILED, viability_words
 
 logger = logging.getLogger(__name__)
@@ -36,11 +37,7 @@ def check_gates(config: BestOfConfig, head: SuccessHead, policy: Policy) -> None
             raise ConfigError(f"{viability_words(viability)} Fit a better one, or add --unviable true")
         logger.warning(viability_words(viability))
     length = known.get("length_gate")
-    if (
-        isinstance(policy, EarlyStop | Utility | UtilityOneByOne)
-        and length is not None
-        and length["verdict"] != "usable"
-    ):
+    if isinstance(policy, EarlyStop | Charged) and length is not None and length["verdict"] != "usable":
         logger.warning(
             "policy %s: the head's expected lengths are %s in the evaluation, so what it saves in steps is not safe "
             "(appendix B.7); prune and until use values alone",

@@ -96,10 +96,9 @@ def _show_cost(numbers: Mapping[str, Any], config: EndpointConfig, console: Cons
     if full is None:
         console.print(f" requests {numbers['requests']:,}; tokens unknown: the endpoint does not count them")
         return
-    alone = config.num_generations == 1  # there is no "all at once" to compare with
+    width = 2 if config.num_generations == 1 else 4  # of one sample there is no "all at once" to compare with
     table = Table(box=None, header_style="")
-    others = () if alone else (f"all {config.num_generations} at once (estimated)", "")
-    for name in ("cost", config.rule, *others):
+    for name in ("cost", config.rule, f"all {config.num_generations} at once (estimated)", "")[:width]:
         table.add_column(name, justify="left" if name in ("cost", "") else "right")
     for label, spent, all_k in (
         ("requests", numbers["requests"], full["requests"]),
@@ -107,12 +106,10 @@ def _show_cost(numbers: Mapping[str, Any], config: EndpointConfig, console: Cons
         ("tokens out", numbers["completion_tokens"], full["completion_tokens"]),
         ("tokens in all", _tokens(numbers), _tokens(full)),
     ):
-        row = (f"{spent:,.0f}", f"{all_k:,.0f}", _compared(spent, all_k))
-        table.add_row(label, *row[: 1 if alone else 3])
+        table.add_row(*(label, f"{spent:,.0f}", f"{all_k:,.0f}", _compared(spent, all_k))[:width])
     if numbers["money"] is not None:
         money = (numbers["money"], full["money"])
-        row = (f"{money[0]:,.4f}", f"{money[1]:,.4f}", _compared(*money))
-        table.add_row("money", *row[: 1 if alone else 3])
+        table.add_row(*("money", *(f"{one:,.4f}" for one in money), _compared(*money))[:width])
     console.print(table)
     lacking = numbers["prompts"] - numbers["prompts_counted"]
     if lacking:

@@ -48,9 +48,9 @@ def read_some(path: str | Path) -> list[Group]:
     folder = rollouts_folder(path)
     groups = list(folder.read_groups(mend=False).values())
     if not groups:
-        _, fault = parse_line(folder.groups.read_bytes()) if folder.groups.exists() else (None, None)
-        what = "holds no rollouts yet"
-        if folder.groups.exists() and folder.groups.read_bytes().strip():
+        data, what = folder.groups.read_bytes() if folder.groups.exists() else b"", "holds no rollouts yet"
+        if data.strip():
+            _, fault = parse_line(data)
             what = f"has one line, which {fault[1] if fault else 'lacks `id` or `rewards`'}"
         raise ConfigError(f"{str(folder.groups)!r} {what}; run its `rollwise rollouts` again")
     return groups

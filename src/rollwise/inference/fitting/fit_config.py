@@ -10,7 +10,7 @@ from rollwise.errors import ConfigError
 from rollwise.options import Count, CountOrZero, Positive, Share, check_fields
 
 _MOST_POSITIONS = 100_000
-"""A convex fit is as good on a sample of so many, and quicker."""
+"""A convex fit on a sample of this size is as good as on all positions, and faster."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -10,6 +10,7 @@ from rollwise.inference.policies.candidates import Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.policies import (
     BestOfN,
+    Charged,
     EarlyStop,
     Prune,
     Sequential,
@@ -66,11 +67,11 @@ def why_idle(policy: Policy, *, k: int, limit: int) -> str | None:
         return None
     if k == 1:
         return "there is one candidate, num_generations=1"
-    if isinstance(policy, Prune | EarlyStop | Utility | UtilityOneByOne) and policy.warmup >= limit:
+    if isinstance(policy, Prune | EarlyStop | Charged) and policy.warmup >= limit:
         return f"its warmup of {policy.warmup} tokens is not below the limit of {limit}"
     if isinstance(policy, Prune) and policy.keep >= k:
         return f"it keeps {policy.keep} of {k} candidates"
-    if isinstance(policy, Utility | UtilityOneByOne) and policy.beta == policy.gamma == 0:
+    if isinstance(policy, Charged) and policy.beta == policy.gamma == 0:
         return "tokens cost nothing with beta=0 and gamma=0"
     if isinstance(policy, Sequential) and policy.width >= k:
         return f"all {k} candidates begin at once with width={policy.width}"

@@ -114,7 +114,30 @@ class EarlyStop(_Periodic):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Utility(_Periodic):
+class Charged(_Periodic):
+    """Gives up candidates that are not worth their remaining tokens: by default one at a time, by U(S)."""
+
+    beta: NotNegative = 0.02
+    gamma: NotNegative = 0.0
+    normalise_by: Literal["typical", "limit"] = "typical"
+
+    def decide(self, candidates: Candidates) -> Decision:
+        if not self.due(candidates.step):
+            return CARRY_ON
+        return Decision(self.given_up(candidates))
+
+    def given_up(self, candidates: Candidates) -> tuple[int, ...]:
+        """Which candidates are not worth what they cost."""
+        return spared(candidates, self.warm(candidates), self.costs(candidates), self.beta, self.gamma)
+
+    def costs(self, candidates: Candidates) -> FloatArray:
+        """(K,) expected tokens still to come, in units of a typical candidate or of the limit."""
+        unit = candidates.typical if self.normalise_by == "typical" else float(candidates.limit)
+        return candidates.remaining / max(unit, 1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Utility(Charged):
     """Keep candidate j only if v_j * prod over i != j of (1 - v_i) exceeds beta * E[l_j] / l_max: section 3.2's rule.
 
     It is said of all candidates at once, as the paper says it, so several winners may each fall for the sake of the
@@ -132,8 +155,6 @@ class Utility(_Periodic):
     """
 
     name = "utility"
-    beta: NotNegative = 0.02
-    gamma: NotNegative = 0.0
     normalise_by: Literal["typical", "limit"] = "limit"
     simultaneous: bool = True
 
@@ -144,17 +165,14 @@ class Utility(_Periodic):
                 f"gamma={self.gamma!r} is no part of the paper's rule; leave it out, or take policy utility-one-by-one"
             )
 
-    def decide(self, candidates: Candidates) -> Decision:
-        if not self.due(candidates.step):
-            return CARRY_ON
-        costs, warm = _costs(candidates, self.normalise_by), self.warm(candidates)
+    def given_up(self, candidates: Candidates) -> tuple[int, ...]:
         if not self.simultaneous:
-            return Decision(spared(candidates, warm, costs, self.beta, self.gamma))
-        return Decision(not_worth(candidates, warm, costs, self.beta))
+            return super().given_up(candidates)
+        return not_worth(candidates, self.warm(candidates), self.costs(candidates), self.beta)
 
 
 @dataclass(frozen=True, kw_only=True)
-class UtilityOneByOne(_Periodic):
+class UtilityOneByOne(Charged):
     """Ours: the paper's U(S) = E[max r] - beta * sum E[l] - gamma * max E[l], with candidates removed one at a time.
 
     The one whose removal raises U most goes, and all is computed anew, so that of several winners one is left. Finished
@@ -170,20 +188,6 @@ class UtilityOneByOne(_Periodic):
     """
 
     name = "utility-one-by-one"
-    beta: NotNegative = 0.02
-    gamma: NotNegative = 0.0
-    normalise_by: Literal["typical", "limit"] = "typical"
-
-    def decide(self, candidates: Candidates) -> Decision:
-        if not self.due(candidates.step):
-            return CARRY_ON
-        costs = _costs(candidates, self.normalise_by)
-        return Decision(spared(candidates, self.warm(candidates), costs, self.beta, self.gamma))
-
-
-def _costs(candidates: Candidates, unit: str) -> FloatArray:
-    """(K,) expected tokens still to come, in units of a typical candidate or of the limit."""
-    return candidates.remaining / max(candidates.typical if unit == "typical" else float(candidates.limit), 1.0)
 
 
 @dataclass(frozen=True, kw_only=True)
