@@ -16,6 +16,11 @@ The line goes into the page as it stands; the mark is a comment, which no reader
 More: `seeds=0,1,2` for some seeds only, `where=COLUMN:VALUE` for some rows only, `digits=2`; of a `curves.csv` the
 score at a place, interpolated between evaluations: `at=60000` generated tokens, `at=25 axis=steps`, `plan=NAME` where
 the file has several.
+
+    python benchmarks/claim.py --refresh docs/claims.md docs/results.md
+
+writes every marked number of these pages anew, after plans were run again, and says which changed. The words around
+the numbers are yours to read again.
 """
 
 from __future__ import annotations
@@ -38,6 +43,9 @@ from rollwise.evaluation.curves import run_curve
 
 RESULTS = Path(__file__).parent / "results"
 MARK = re.compile(r"<!-- claim: (.*?) -->")
+NUMBER = r"[+-]?(?:\d[\d.]*|never)"
+SPREAD = rf" ± {NUMBER}| \[{NUMBER}, {NUMBER}\]| \({NUMBER} to {NUMBER}\)"
+PRINTED = re.compile(rf"{NUMBER}(?:{SPREAD})(?: for each tenfold)?, \d+ (?:seeds|runs) $")
 KEYS = ("minus", "over", "median", "seeds", "digits", "at", "axis", "plan", "where")
 METHODS = ("method", "setting", "task")  # the column of what is compared: the first of these that a file has
 
@@ -45,6 +53,10 @@ Values = dict[int, float]
 
 
 def main() -> None:
+    if sys.argv[1:2] == ["--refresh"]:
+        for path in map(Path, sys.argv[2:]):
+            path.write_text(refreshed(path.read_text(encoding="utf-8")), encoding="utf-8")
+        return
     if len(sys.argv) < 4:
         sys.exit(__doc__)
     claim = shlex.join(sys.argv[1:])
@@ -55,6 +67,25 @@ def marked(page: str) -> Iterator[tuple[str, str]]:
     """Each mark's claim, and what stands before it in its line."""
     for found in MARK.finditer(page):
         yield found[1], page[: found.start()].rpartition("\n")[2].rstrip()
+
+
+def refreshed(page: str, folder: Path = RESULTS) -> str:
+    """The page with every marked number as the tables have it now; prints those that changed.
+
+    Raises:
+        ConfigError: no number that `text_of` could have printed stands before a mark.
+    """
+    parts, end = [], 0
+    for found in MARK.finditer(page):
+        before, now = page[end : found.start()], text_of(found[1], folder)
+        was = PRINTED.search(before)
+        if was is None:
+            raise ConfigError(f"no number stands before the mark of {found[1]!r}, got {before[-40:]!r}")
+        if was[0] != f"{now} ":
+            print(f"{was[0]}-> {now}: {found[1]}")
+        parts += [before[: was.start()], now, " ", found[0]]
+        end = found.end()
+    return "".join(parts) + page[end:]
 
 
 def text_of(claim: str, folder: Path = RESULTS) -> str:

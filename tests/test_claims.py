@@ -355,6 +355,34 @@ def test_claims_by_hand(claim: Any, tmp_path: Path) -> None:
         claim.text_of("r.csv ttb new less=uniform", tmp_path)
 
 
+def test_a_refreshed_page_has_the_numbers_of_now(
+    claim: Any, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "r.csv").write_text(
+        "method,seed,score,ttb\nnew,0,0.5,0.25\nnew,1,0.7,never\nold,0,0.5,1\nold,1,0.5,1\n"
+    )
+    page = (
+        "It has 0.1 ± 0.2, 3 seeds <!-- claim: r.csv score new -->,\n| a gain of "
+        "-0.3 [-0.4, +0.1], 3 seeds <!-- claim: r.csv score new minus=old -->, 40 % of the tokens: "
+        "at 4 (single: 3.5 (never to never), 3 seeds <!-- claim: r.csv ttb new median=yes -->). 1.5, 2 seeds stay.\n"
+    )
+    now = claim.refreshed(page, tmp_path)
+    assert now == (
+        "It has 0.600 ± 0.141, 2 seeds <!-- claim: r.csv score new -->,\n| a gain of "
+        "+0.100 [-1.171, +1.371], 2 seeds <!-- claim: r.csv score new minus=old -->, 40 % of the tokens: "
+        "at 4 (single: never (0.25 to never), 2 seeds <!-- claim: r.csv ttb new median=yes -->). 1.5, 2 seeds stay.\n"
+    )
+    assert len(capsys.readouterr().out.splitlines()) == 3
+    assert claim.refreshed(now, tmp_path) == now
+    assert not capsys.readouterr().out
+    with pytest.raises(ConfigError, match="no number stands before the mark of 'r.csv score new'"):
+        claim.refreshed("Nothing <!-- claim: r.csv score new -->", tmp_path)
+
+
+def test_refreshing_leaves_the_pages_as_they_are(claim: Any) -> None:
+    assert all(claim.refreshed(page.read_text()) == page.read_text() for page in PAGES)
+
+
 def test_the_slope_over_sizes_by_hand(claim: Any, tmp_path: Path) -> None:
     """.1 and .3 at one size, .4 and .6 at ten times that: .3, with standard error sqrt(.02), 2 degrees of freedom."""
     for name, ends in {"small": (0.1, 0.3), "large": (0.4, 0.6)}.items():
