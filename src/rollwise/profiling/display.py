@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import math
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -51,14 +52,29 @@ def _head(numbers: Mapping[str, Any], console: Console) -> None:
 
 def _histogram(numbers: Mapping[str, Any], console: Console) -> None:
     table = Table("solved", "prompts", "", title="Pass rates", title_justify="left", box=None)
-    most = max(numbers["histogram"]) or 1
-    labels = numbers.get("histogram_labels") or [
-        f"{k} of {numbers['rollouts']}" for k in range(len(numbers["histogram"]))
-    ]
-    for label, count in zip(labels, numbers["histogram"], strict=True):
+    labels = numbers.get("histogram_labels")
+    rows = list(zip(labels, numbers["histogram"], strict=True)) if labels else binned(numbers["histogram"])
+    most = max(count for _, count in rows) or 1
+    for label, count in rows:
         bar = "█" * round(_BAR * count / most)
         table.add_row(label, str(count), bar or ("▏" if count else ""))
     console.print(table)
+
+
+def binned(counts: Sequence[int], bins: int = 16) -> list[tuple[str, int]]:
+    """Labels and counts of a histogram of 0 to n solved: none, all, and what is between in at most `bins` steps.
+
+    >>> binned([5, 1, 2, 3, 4], bins=2)
+    [('0 of 4', 5), ('1-2 of 4', 3), ('3 of 4', 3), ('4 of 4', 4)]
+    """
+    n = len(counts) - 1
+    width = max(1, math.ceil((n - 1) / bins))
+    starts = [0, *range(1, n, width), n]
+    ends = [*starts[1:], n + 1]
+    return [
+        (f"{low} of {n}" if high == low + 1 else f"{low}-{high - 1} of {n}", sum(counts[low:high]))
+        for low, high in zip(starts, ends, strict=True)
+    ]
 
 
 def _shares(numbers: Mapping[str, Any], console: Console) -> None:
