@@ -20,6 +20,9 @@ from rollwise.inference.policies.selection import LIVE_RULES, answer_key, choose
         ("<answer> </answer>", None),
         (r"thus \boxed{\frac{1}{2}}", r"\frac{1}{2}"),
         (r"thus \boxed{3 + 4", None),
+        (r"\boxed{7}, as {a, b", "7"),  # what comes after the box may be cut off
+        (r"thus \boxed{}", None),
+        (r"\boxed{ } or 12", None),
         ("the answer may be 7", None),
         ("", None),
     ],

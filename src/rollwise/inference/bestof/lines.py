@@ -10,7 +10,6 @@ import numpy as np
 from rollwise.errors import ConfigError
 from rollwise.inference.bestof.job import Job
 from rollwise.inference.policies import Candidate, Result, choose
-from rollwise.sampling.scoring import Scorer
 
 Line = dict[str, Any]
 """A prompt's line: id, prompt, answer (the chosen text), chosen (its index), value_end, k, complete, abandoned,
@@ -51,7 +50,7 @@ def line_of(job: Job, result: Result, row: Mapping[str, Any], states: Sequence[f
         "rewards": rewards,
     }
     if config.chosen is not None:
-        line |= _first(result.candidates[0], chosen, rewards, row, scorer)
+        line |= _first(job, result.candidates[0], chosen, rewards, row)
     if config.keep_texts == "all":
         line["candidates"] = [
             {
@@ -65,12 +64,11 @@ def line_of(job: Job, result: Result, row: Mapping[str, Any], states: Sequence[f
     return line
 
 
-def _first(
-    first: Candidate, chosen: Candidate, rewards: list[float | None], row: Mapping[str, Any], scorer: Scorer | None
-) -> Line:
-    """V(x), and whether the first candidate succeeded: with the others left out, their mean is the pass rate."""
-    solved = None
+def _first(job: Job, first: Candidate, chosen: Candidate, rewards: list[float | None], row: Mapping[str, Any]) -> Line:
+    """V(x) by a head, and whether the first candidate succeeded: with others left out, their mean is the pass rate."""
+    solved, scorer = None, job.scorer
     if scorer is not None and first.complete:
         own = rewards if first.index == chosen.index else scorer(row, [first.text], [first.token_ids])[0]
         solved = scorer.solved(own[0])
-    return {"first_value": float(first.values[0].round(6)) if len(first.values) else None, "first_solved": solved}
+    known = job.head is not None and len(first.values) > 0  # what deepconf reads is no chance of success
+    return {"first_value": float(first.values[0].round(6)) if known else None, "first_solved": solved}

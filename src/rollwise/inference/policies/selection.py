@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.answers import final_answer
+from rollwise.answers import boxed_answer
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidate_group import Candidate, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
@@ -40,10 +40,8 @@ def answer_key(text: str) -> str | None:
     >>> answer_key("<answer> 2 * 3 </answer>"), answer_key(r"so \boxed{7}."), answer_key("maybe 7")
     ('2*3', '7', None)
     """
-    found = extract_answer(text)
     start = text.rfind("\\boxed{")
-    if found is None and start >= 0 and text.count("}", start) >= text.count("{", start):  # else it was cut off
-        found = final_answer(text[start:])
+    found = extract_answer(text) or (None if start < 0 else boxed_answer(text[start:]))
     return None if found is None else "".join(found.split()) or None
 
 
