@@ -11,7 +11,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.decoding.rollouts_config import RolloutsConfig
-from rollwise.inference.evaluation.text_check import TextCheck, load_check, task_check
+from rollwise.inference.evaluation.text_check import TextCheck, check_of
 from rollwise.inference.files import read_some, rollouts_folder
 from rollwise.sampling.config import DataConfig
 from rollwise.sampling.data import load_data, sampling_order
@@ -98,7 +98,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
         stop=tuple(config.stop or ()),
         digests=digests | {"ids_hash": hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]},
         source=source_of(config),
-        check=task_check(task) if check is None else load_check(check),
+        check=check_of(check, task),
     )
 
 
