@@ -32,8 +32,9 @@ MOVED = {
         "inference.consistency": "inference.policies.agreement",
         **{
             f"inference.head.{name}": f"inference.fitting.{name}"
-            for name in ("coherence", "fit", "fit_config", "fit_run", "fitting", "structured")
+            for name in ("fit", "fit_config", "fit_run", "fitting", "structured")
         },
+        "inference.head.coherence": "inference.fitting.structured",
         "inference.evaluation.measures": "inference.measures.measures",
         "inference.decoder": "inference.decoding.decoder",
         "inference.export": "inference.serving.export",

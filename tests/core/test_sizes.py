@@ -19,8 +19,7 @@ MANY_IMPORTS = {
     "cli/compare.py": 16,
     "curricula/frontier.py": 17,
     "inference/bestof/job.py": 16,
-    "inference/bestof/run.py": 16,
-    "inference/evaluation/evaluate_run.py": 17,
+    "inference/evaluation/evaluate_run.py": 16,
     "training/run.py": 25,
 }
 # A method is one file of curricula: this number rises with each new one.

@@ -12,8 +12,8 @@ import numpy as np
 from rollwise.errors import ConfigError, StateError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.recalibration import Recalibration, moments, with_mean
-from rollwise.inference.judge_source import JudgeSource
 from rollwise.judges.base import Judge, Predicts, Prompts, summed
+from rollwise.models.reading.policy_source import PolicySource
 from rollwise.options import Count, CountOrZero, Range, Share
 from rollwise.pool import PromptPool
 from rollwise.rng import check_seed
@@ -95,7 +95,8 @@ class SuccessHeadJudge(Judge):
         self.predicts, self.probes, self.probe_tokens = predicts, probes, probe_tokens
         self.temperature, self.recalibrate, self.prior = temperature, recalibrate, prior
         self.batch_size, self.slots, self.dtype, self.device = batch_size, slots, dtype, device
-        self._source = JudgeSource(folder=self.model)
+        self._source = PolicySource(folder=self.model)
+        self._beliefs: Any = None  # the head on the model, once it was needed
         self._clear(0)
 
     @property
@@ -110,17 +111,20 @@ class SuccessHeadJudge(Judge):
         return self.model is None
 
     def starting_from(self, source: str) -> SuccessHeadJudge:
-        return self if self.model is not None else self._reading(JudgeSource(folder=source))
+        return self if self.model is not None else self._reading(PolicySource(folder=source))
 
     def follow(self, model: Any, tokenizer: Any, *, sharded: bool = False) -> SuccessHeadJudge:
         if self.model is not None:
             return self
-        source = self._source.following(self.head, model, tokenizer, sharded=sharded)
-        return self if source is self._source else self._reading(source)
+        source = self._source.lent(model, tokenizer, sharded=sharded, reader="the success head")
+        if source is self._source:
+            return self
+        self.head.check(*source.load(dtype=None, device=None))
+        return self._reading(source)
 
-    def _reading(self, source: JudgeSource) -> SuccessHeadJudge:
+    def _reading(self, source: PolicySource) -> SuccessHeadJudge:
         made = copy.copy(self)
-        made._source = source
+        made._source, made._beliefs = source, None
         return made
 
     def fresh(self) -> SuccessHeadJudge:
@@ -149,15 +153,8 @@ class SuccessHeadJudge(Judge):
 
     def predict(self, candidates: Prompts) -> np.ndarray:
         ids = candidates.ids
-        beliefs = self._source.beliefs_of(
-            self.head,
-            probes=self.probes,
-            batch_size=self.batch_size,
-            probing={"temperature": self.temperature, "max_new_tokens": self.probe_tokens, "slots": self.slots},
-            loading={"dtype": self.dtype, "device": self.device},
-        )
-        chances, costs = beliefs.chances([f"{self.steps}/{id_}" for id_ in ids], candidates.prompts, self.seed)
-        self.costs = summed([self.costs, vars(costs)])
+        chances, costs = self._read().chances([f"{self.steps}/{id_}" for id_ in ids], candidates.prompts, self.seed)
+        self.costs = summed([self.costs, costs])
         mean, variance = moments(chances, self.head.states)
         self.too_long += int(np.isnan(mean).sum())
         self._remember(ids, mean)
@@ -165,6 +162,18 @@ class SuccessHeadJudge(Judge):
             now = self.line(mean)
             mean, variance = now, with_mean(variance, mean, now)
         return mean if self.predicts == "pass-rate" else variance
+
+    def _read(self) -> Any:
+        """The head on the model (`Beliefs`), which is loaded when it is first needed."""
+        if self._beliefs is None:
+            from rollwise.inference.beliefs import Beliefs
+
+            model, tokenizer = self._source.load(dtype=self.dtype, device=self.device)
+            probing = {"temperature": self.temperature, "max_new_tokens": self.probe_tokens, "slots": self.slots}
+            self._beliefs = Beliefs(
+                model, tokenizer, self.head, probes=self.probes, batch_size=self.batch_size, probing=probing
+            )
+        return self._beliefs
 
     def _remember(self, ids: Sequence[str], mean: np.ndarray) -> None:
         for id_, value in zip(ids, mean.tolist(), strict=True):

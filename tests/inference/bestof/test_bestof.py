@@ -130,8 +130,8 @@ def test_the_embedded_policy_needs_a_task(options: dict[str, Any], tmp_path: Pat
 def test_deepconf_answers_by_its_own_vote(options: dict[str, Any], head: Path, tmp_path: Path) -> None:
     own = {"warmup": 2, "window": 2, "interval": 1, "keep": 50.0}
     config = BestOfConfig(data=options["data"], policy="deepconf", policy_options=own)
-    assert (config.rule, config.deciding()["select"]) == ("confident", "confident")
-    assert BestOfConfig(data=options["data"], policy="deepconf", head=str(head)).rule == "value-end"
+    assert (config.select, config.deciding()["select"]) == ("confident", "confident")
+    assert BestOfConfig(data=options["data"], policy="deepconf", head=str(head)).select == "value-end"
     answers = answer(options, tmp_path, policy="deepconf", policy_options=own, keep_texts="all")
     silent = 0
     for line in answers.lines:  # where nobody has an answer the most confident is taken

@@ -253,6 +253,17 @@ def test_the_first_candidate_s_reward_is_kept_for_it(
         assert (line["first_solved"] is None) == (whole["candidates"][0]["text"] == "")
 
 
+def test_confidence_is_not_compared_with_the_head_s_value(
+    evaluated: Path, options: dict[str, Any], tmp_path: Path
+) -> None:
+    """Nothing is scored, and no head is read: the confidences are no V(x)."""
+    unscored = {name: value for name, value in options.items() if name != "reward"}
+    answers = answer(unscored, tmp_path / "a", evaluation=str(evaluated), setting="deepconf 50")
+    assert answers.lines[0]["value_end"] > 1
+    assert answers.lines[0]["first_value"] is None
+    assert not any("V(x)" in note for note in answers.notes)
+
+
 # ---- a check of the text ----
 
 

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from rollwise.errors import ConfigError
-from rollwise.inference.evaluation.choosing import policy_run
 from rollwise.inference.evaluation.levers import compounded, where_lost
 from rollwise.inference.evaluation.pareto import PolicyRun, summarise
 from rollwise.inference.evaluation.settings import Setting
+from rollwise.inference.evaluation.study import policy_run
 from rollwise.inference.policies import BestOfN, answer_key
 from rollwise.inference.policies.candidate_group import ABANDONED, FINISHED, WAITING, Candidate, Result
 
@@ -29,8 +29,7 @@ def test_given_up_and_missed_are_what_is_missing_to_the_oracle_of_none() -> None
     assert found is not None
     assert (found.oracle, found.given_up.value, found.missed.value, found.keep_rate) == (0.5, 0.25, 0.25, 0.5)
     assert found.given_up.value + found.missed.value == none.oracle.mean() - prune.accuracy.mean()  # type: ignore[union-attr]
-    assert found.given_up.interval is not None
-    assert found.given_up.interval.low <= 0.25 <= found.given_up.interval.high
+    assert found.given_up.low <= 0.25 <= found.given_up.high
     assert where_lost(PolicyRun("old", 0, *[np.zeros(4)] * 3), none) is None
 
 
@@ -41,8 +40,7 @@ def test_two_levers_against_their_product() -> None:
     found = compounded(runs["blend"], runs["prune"], runs["adaptive"], runs["none"], resamples=20)
     assert found.product == pytest.approx(0.6)
     assert found.beyond.value == pytest.approx(0.1)
-    assert found.beyond.interval is not None
-    assert found.beyond.interval.low == pytest.approx(found.beyond.interval.high)
+    assert found.beyond.low == pytest.approx(found.beyond.high)
     with pytest.raises(ConfigError, match="same prompts"):
         compounded(run("b", accuracy=[1.0], row_forwards=[1.0]), runs["prune"], runs["adaptive"], runs["none"])
 

@@ -101,3 +101,5 @@ def test_what_is_refused(tmp_path: Path) -> None:
         MatrixConfig(heads=["a"], rollouts=[])
     with pytest.raises(ConfigError, match="num_prompts must be distinct"):
         FitConfig(rollouts=["x"], out="h", num_prompts=[8, 8])
+    with pytest.raises(ConfigError, match="at least 1"):
+        FitConfig(rollouts=["x"], out="h", num_prompts=[8, 0])

@@ -80,7 +80,7 @@ def test_a_lower_k_is_a_full_run_of_fewer() -> None:
 def test_replay_equals_a_decoder_that_draws_each_candidate_from_its_own_stream() -> None:
     """Every policy, with values and steps; the decoder proper is in `test_replay_live.py`."""
     decode = FakeDecoder(prompts=6, k=8)
-    full = [logged(result, STATES) for result in decode(BestOfN(), 5)[0]]
+    full = [logged(result) for result in decode(BestOfN(), 5)[0]]
     for policy in (
         Prune(warmup=5, interval=2),
         EarlyStop(threshold=0.7),
@@ -117,10 +117,7 @@ def test_a_run_that_was_cut_or_has_no_signal_can_not_be_replayed() -> None:
         log([[0.5, 0.1, 0.1], [0.5, 0.9, 0.9]]), Prune(warmup=1, interval=1, keep=1), limit=3, states=(0, 1)
     )
     with pytest.raises(ConfigError, match="abandoned"):
-        logged(pruned, (0, 1))
+        logged(pruned)
     blind = Result("x", [Candidate(0, "finished", [7], np.zeros(0), np.zeros(0), float("nan"))])
     with pytest.raises(ConfigError, match="0 values for 1 tokens"):
-        logged(blind, (0, 1))
-    three = Result("x", [Candidate(0, "finished", [7], np.array([0.4]), np.ones(1), 0.4)])
-    with pytest.raises(ConfigError, match="chances of 3 reward states"):
-        logged(three, (0, 0.1, 1))
+        logged(blind)

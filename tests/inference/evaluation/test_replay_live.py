@@ -21,7 +21,7 @@ from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.evaluation.replay import logged, replay
 from rollwise.inference.policies.candidate_group import Result
 from rollwise.inference.policies.confidence import DeepConfPolicy, TokenConfidence
-from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.inference.policies.until import AdaptiveConsistencyVote, EarlyStoppingVote
 
 IDS = [f"p{i}" for i in range(5)]
 PROMPTS = ["1,2:3=", "12,3:36=", "7,3,5:22=", "1=", "22,33,44,55:7="]
@@ -78,7 +78,7 @@ def test_replay_is_what_the_decoder_does(policy: Policy) -> None:
 
     full, live = decode(BestOfN()), decode(policy)
     for id_ in IDS:
-        mine = replay(logged(full[id_], head.states), policy, limit=LIMIT, states=head.states, key=digits)
+        mine = replay(logged(full[id_]), policy, limit=LIMIT, states=head.states, key=digits)
         theirs = live[id_]
         assert [(c.state, c.token_ids) for c in mine.candidates] == [(c.state, c.token_ids) for c in theirs.candidates]
         assert (mine.steps, mine.row_forwards) == (theirs.steps, theirs.row_forwards)

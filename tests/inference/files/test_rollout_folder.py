@@ -6,10 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
+import yaml
 
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.bench import bench_of
 from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.sampling.data import sampling_order
 
 
 def partial(rolled: Path, folder: Path, lines: str, summary: bool) -> Path:
@@ -37,6 +39,17 @@ def test_a_folder_that_lacks_prompts_is_warned_of(
         file.write("num_prompts: 24\n")  # as the folder of a task says
     RolloutSet.read(folder)
     assert "holds 3 of its 24 prompts: run its `rollwise rollouts` again" in caplog.text
+
+
+def test_the_first_prompts_are_those_of_the_sample_whatever_ended_first(rolled: Path, tmp_path: Path) -> None:
+    """Lines stand in the order in which prompts ended, short ones before long ones."""
+    lines = (rolled / "rollouts.jsonl").read_text().splitlines(keepends=True)
+    turned = partial(rolled, tmp_path / "a", "".join(reversed(lines)), summary=True)
+    assert bench_of(turned, 5).ids == bench_of(rolled, 5).ids
+    config = yaml.safe_load((rolled / "config.yaml").read_text())
+    order = sampling_order(sorted(json.loads(line)["id"] for line in lines), None, config["seed"])
+    assert bench_of(turned, 5).ids == [sorted(json.loads(line)["id"] for line in lines)[row] for row in order[:5]]
+    assert bench_of(turned).ids == [json.loads(line)["id"] for line in reversed(lines)]
 
 
 @pytest.mark.parametrize(

@@ -87,6 +87,7 @@ def test_errors_are_one_line(command: Run, toy: Path, rolled: Path, tmp_path: Pa
         (("fit", tmp_path / "absent", "--out", out), "make some with `rollwise rollouts`"),
         (("fit", hopeless, "--out", out), "have the reward 0.0: there is nothing to tell apart"),
         (("fit", hopeless, "--out", out, "--rewards", "[0,1]"), "there is nothing to tell apart"),
+        (("fit", rolled, "--out", out, "--num_prompts", "[8,4000]"), "num_prompts must lie in [1, 40], the prompts"),
         (("fit", rolled, "--out", out, "--edges", "[1,2]"), "rise from 0"),
         (("fit", rolled, "--out", out, "--model", toy / "other"), "made with another tokenizer"),
         (("fit", rolled, "--out", out, "--model", tmp_path / "nowhere"), "does not exist"),
@@ -102,6 +103,7 @@ def test_errors_are_one_line(command: Run, toy: Path, rolled: Path, tmp_path: Pa
         assert last.startswith("rollwise: ")
         assert message in last
         assert "Traceback" not in err
+    assert not (tmp_path / "h-8.safetensors").exists()
 
 
 def test_a_checkpoint_of_a_training_is_a_model(command: Run, toy: Path, tmp_path: Path) -> None:
@@ -211,7 +213,7 @@ def test_a_verdict_that_predicts_nothing_is_left_out(
 ) -> None:
     from rollwise.inference.fitting import verdict_fitting
 
-    monkeypatch.setattr(verdict_fitting, "choose_l2", lambda *a, **k: verdict_fitting.Choice(1e-3, 9.9, {1e-3: 9.9}))
+    monkeypatch.setattr(verdict_fitting, "choose_l2", lambda *a, **k: (1e-3, {1e-3: 9.9}))
     status, out, err = command("head", "fit", rolled, "--out", tmp_path / "head.safetensors")
     assert status == 0, err
     assert "verdict: 9.9000 nats a rollout on prompts held out" in out

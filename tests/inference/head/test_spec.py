@@ -37,6 +37,12 @@ def test_joint_value_and_length_by_hand() -> None:
     assert HeadSpec(rewards=(0.5, 2), edges=(0, 4, 16)).value(joint) == pytest.approx(0.3 * 0.5 + 0.7 * 2)
 
 
+@pytest.mark.parametrize("bad", [(0, np.inf), (-np.inf, 0), (0, np.nan), (1, 0), (1,)])
+def test_reward_states_rise_and_are_finite(bad: tuple[float, ...]) -> None:
+    with pytest.raises(ConfigError, match="rewards must"):
+        HeadSpec(rewards=bad)
+
+
 def test_edges_scale_with_the_task() -> None:
     assert edges_for(1024) == (0, 16, 32, 64, 128, 256, 512, 1024)
     assert edges_for(1) == (0, 1)

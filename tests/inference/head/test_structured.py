@@ -12,9 +12,8 @@ import pytest
 
 from rollwise.errors import ConfigError, RewardError
 from rollwise.inference.files.rollout_set import RolloutSet
-from rollwise.inference.fitting.coherence import coherent_by
 from rollwise.inference.fitting.fit_config import FitConfig
-from rollwise.inference.fitting.structured import structured
+from rollwise.inference.fitting.structured import coherent_by, structured
 
 CYCLE: tuple[str | None, ...] = (None, "wrong-target", "repetitive", "format")
 
@@ -92,18 +91,19 @@ def broken(prompt, completion):
 def test_a_function_says_which_failures_are_coherent(
     rolled: Path, tmp_path: Path, command: Callable[..., tuple[int, str, str]]
 ) -> None:
-    """Of rollouts that name no failures. It is asked of failures alone, and of no pair twice."""
-    judge, head = tmp_path / "judge.py", tmp_path / "head.safetensors"
+    """Of rollouts that name no failures. It is asked of failures alone, and of no pair twice, however many heads."""
+    judge, head = tmp_path / "judge.py", tmp_path / "new" / "head.safetensors"
     judge.write_text(JUDGE)
     given = ("head", "fit", rolled, "--states", "structured", "--least_share", 0, "--verdict", "false", "--out", head)
-    status, _, err = command(*given, "--coherent", f"{judge}:coherent")
+    status, _, err = command(*given, "--coherent", f"{judge}:coherent", "--num_prompts", "[30,40]")
     assert status == 0, err
+    assert {path.name for path in head.parent.glob("*.safetensors")} == {"head-30.safetensors", "head-40.safetensors"}
     rollouts = RolloutSet.read(rolled)
     failed = [i for i in range(len(rollouts)) if rollouts.rewards[i] < 1.0]
     pairs = {(rollouts.prompts[rollouts.prompt[i]], rollouts.texts[i]) for i in failed}
     calls = (tmp_path / "judge.py.calls").read_text()
     assert len(calls) == len(pairs)
-    kept = tmp_path / "head.safetensors.coherence.jsonl"
+    kept = head.with_name("head.safetensors.coherence.jsonl")
     assert len(kept.read_text().splitlines()) == len(pairs)
     with kept.open("a") as file:
         file.write('{"key": "to')  # torn by a kill

@@ -69,7 +69,7 @@ def test_live_it_is_what_it_is_offline_and_policies_go_by_it() -> None:
             assert c.value_end == pytest.approx(head.verdict.chances(reads)[1], abs=2e-6)  # type: ignore[union-attr]
     policy = EarlyStop(threshold=0.6, warmup=2, finished=True)
     live = {r.id: r for r in decoder.decode(IDS, PROMPTS, policy, k=4)}
-    logs = from_arrays(to_arrays([logged(r, head.states) for r in results]))
+    logs = from_arrays(to_arrays([logged(r) for r in results]))
     for log in logs:
         again = replay(log, policy, limit=20, states=head.states)
         assert [c.token_ids for c in again.candidates] == [c.token_ids for c in live[log.id].candidates]
@@ -99,11 +99,11 @@ def test_the_penalty_is_chosen_by_prompts_held_out() -> None:
     generator = torch.Generator().manual_seed(0)
     means = torch.randn(40, 3 * 40, generator=generator)
     rewards = (means[:, 0] + 0.5 * torch.randn(40, generator=generator) > 0).float().numpy()
-    choice = choose_l2(means, rewards, np.arange(40) // 2, HeadSpec())
-    assert choice.held_out == min(choice.tried.values())
-    assert choice.l2 > 1e-4
+    l2, tried = choose_l2(means, rewards, np.arange(40) // 2, HeadSpec())
+    assert tried[l2] == min(tried.values())
+    assert l2 > 1e-4
     _, weak = fit_verdict(means, rewards, HeadSpec(), l2=1e-5)
-    assert weak.cross_entropy < 0.05 < choice.tried[1e-5]
+    assert weak.cross_entropy < 0.05 < tried[1e-5]
 
 
 def test_few_rollouts_of_a_wide_model_are_solved_in_their_own_span() -> None:

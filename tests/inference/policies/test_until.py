@@ -19,7 +19,7 @@ from rollwise.inference.evaluation.calibration import calibration_report
 from rollwise.inference.evaluation.replay import logged, replay
 from rollwise.inference.evaluation.settings import EvaluationConfig, settings_of
 from rollwise.inference.evaluation.study import Evaluation
-from rollwise.inference.evaluation.text_check import TextCheck, load_check, task_check
+from rollwise.inference.evaluation.text_check import TextCheck, check_of, load_check
 from rollwise.reports.inference.report import write_inference_report
 from rollwise.tasks import Countdown
 from rollwise.tasks.countdown.items import draws
@@ -32,7 +32,7 @@ def test_until_is_the_replay_by_hand() -> None:
     """The first candidate of a value of at least .6 ends it, and is the answer; else the best of all eight."""
     decode = FakeDecoder(prompts=12, k=8)
     few, many = 0, 0
-    for prompt in [logged(result, STATES) for result in decode(BestOfN(), 3)[0]]:
+    for prompt in [logged(result) for result in decode(BestOfN(), 3)[0]]:
         ends = [float((chances @ STATES)[-16:].mean()) for chances in prompt.chances]
         reached = next((j for j, end in enumerate(ends) if end >= 0.6), 7)
         mine = replay(prompt, Until(threshold=0.6), limit=LIMIT, states=STATES)
@@ -46,7 +46,7 @@ def test_until_is_the_replay_by_hand() -> None:
 def test_two_at_a_time_the_other_is_given_up() -> None:
     decode = FakeDecoder(prompts=12, k=8)
     abandoned = 0
-    for prompt in [logged(result, STATES) for result in decode(BestOfN(), 3)[0]]:
+    for prompt in [logged(result) for result in decode(BestOfN(), 3)[0]]:
         result = replay(prompt, Until(threshold=0.6, width=2), limit=LIMIT, states=STATES)
         abandoned += sum(c.state == "abandoned" for c in result.candidates)
     assert abandoned > 3
@@ -138,8 +138,8 @@ def test_countdown_brings_its_own_for_texts_that_say_so() -> None:
         assert says_found(text) == right
         found[right] += 1
     assert min(found) > 40
-    assert task_check(Countdown(style="search")) == TextCheck("that of countdown", "task countdown", says_found)
-    assert task_check(Countdown()) is None  # compact: the text holds no verdict
+    assert check_of(None, Countdown(style="search")) == TextCheck("that of countdown", "task countdown", says_found)
+    assert check_of(None, Countdown()) is None  # compact: the text holds no verdict
 
 
 def test_bad_checks_are_named(tmp_path: Path) -> None:

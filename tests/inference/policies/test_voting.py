@@ -7,7 +7,7 @@ from rollwise.inference import make_policy
 from rollwise.inference.policies.agreement import AdaptiveConsistency, EarlyStopping, StoppingRule, replay
 from rollwise.inference.policies.candidate_group import CandidateGroup
 from rollwise.inference.policies.candidates import Policy
-from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.inference.policies.until import AdaptiveConsistencyVote, EarlyStoppingVote
 
 
 def drawn_by(policy: Policy, answers: str) -> int:

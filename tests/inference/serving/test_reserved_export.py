@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+import yaml
+from tiny import random_head
 
 from rollwise.errors import ConfigError
 from rollwise.inference.files.rollout_set import RolloutSet
@@ -20,7 +22,9 @@ from rollwise.inference.head.reserved import (
     unnamed_rows,
 )
 from rollwise.inference.head.spec import HeadSpec
+from rollwise.inference.serving import export_run
 from rollwise.inference.serving.export import export_head
+from rollwise.inference.serving.export_config import ExportConfig
 from rollwise.inference.serving.exported_rows import Export
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
@@ -267,3 +271,21 @@ def test_another_models_head_is_refused(tmp_path: Path, toy: Path) -> None:
     narrow = SuccessHead(torch.zeros(6, 16), FITS)
     with pytest.raises(ConfigError, match="reads 16 hidden units"):
         export_head(model, tokenizer, narrow, tmp_path / "out")
+
+
+def test_no_more_rollouts_are_read_than_the_option_says(
+    rolled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    there = len(RolloutSet.read(rolled))
+    read: list[int] = []
+    head = random_head(*load_policy(yaml.safe_load((rolled / "config.yaml").read_text())["model"]))
+    monkeypatch.setattr(export_run, "export_head", lambda *_, sequences, **__: read.append(len(sequences)))
+    for sample in (there - 1, 64, 1, there + 5):
+        config = ExportConfig(
+            head=str(head.save(tmp_path / "h.safetensors")), out="x", rollouts=str(rolled), sample=sample
+        )
+        export_run.run_export(config, lambda _: lambda done, total: None)
+    assert all(0 < n <= sample for n, sample in zip(read, (there - 1, 64, 1, there + 5), strict=True))
+    assert read[-1] == there
+    with pytest.raises(ConfigError, match="sample"):
+        ExportConfig(head="h", out="x", sample=0)

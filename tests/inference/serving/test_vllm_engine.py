@@ -15,7 +15,7 @@ from rollwise.inference import BestOfN, EarlyStop, HeadSpec, Policy, Prune, Sequ
 from rollwise.inference.head.verdict import Verdict
 from rollwise.inference.policies.candidate_group import ABANDONED, FINISHED, TRUNCATED, Result
 from rollwise.inference.policies.confidence import DeepConfPolicy, TokenConfidence
-from rollwise.inference.policies.voting import EarlyStoppingVote
+from rollwise.inference.policies.until import EarlyStoppingVote
 from rollwise.inference.serving.export import export_head
 from rollwise.inference.serving.vllm_engine import VLLMDecoder, VLLMRequest
 from rollwise.inference.serving.vllm_signals import HeadSlice, TopLogprobs

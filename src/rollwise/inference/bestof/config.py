@@ -152,11 +152,6 @@ class BestOfConfig(SampleConfig):
         return chosen
 
     @property
-    def rule(self) -> str:
-        """How the answer is chosen."""
-        return str(self.select)
-
-    @property
     def folder(self) -> Path:
         """Where the answers go."""
         return Path(self.out or f"bestof/{self.stem}-{self.policy}")

@@ -18,8 +18,7 @@ from rich.console import Console
 from rollwise.inference.bestof.config import BestOfConfig
 from rollwise.inference.bestof.decoders import counts_of, make_decoder
 from rollwise.inference.bestof.job import Job, read_job
-from rollwise.inference.bestof.lines import Line, line_of
-from rollwise.inference.bestof.notes import notes_after, notes_before
+from rollwise.inference.bestof.lines import Line, line_of, notes_after, notes_before
 from rollwise.inference.serving.server_decoder import ServerDecoder
 from rollwise.inference.serving.server_stream import Spent
 from rollwise.sampling.folder import SampleFolder

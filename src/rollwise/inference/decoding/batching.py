@@ -12,6 +12,7 @@ import numpy as np
 import torch
 
 from rollwise.inference.decoding.prefill import Prompt
+from rollwise.inference.decoding.token_sampler import TokenSampler
 from rollwise.inference.head.verdict import Verdict
 from rollwise.inference.policies.candidate_group import RUNNING, CandidateGroup, Result
 from rollwise.inference.policies.candidates import Policy
@@ -52,16 +53,6 @@ class DecodingStats:
     prompt_tokens: int = 0
     wall_s: float = 0.0
     cpu_s: float = 0.0
-
-
-class Sampler(Protocol):
-    """Turns a step's logits into tokens, and knows when a candidate ends."""
-
-    def scores(self, logits: torch.Tensor) -> torch.Tensor:
-        """(n, V) logits -> (n, V) of the distribution that is drawn from."""
-
-    def ended(self, tokens: Sequence[Sequence[int]]) -> list[bool]:
-        """Whether each candidate, given its tokens, is whole."""
 
 
 @dataclass
@@ -116,7 +107,7 @@ class Batching:
     def __init__(
         self,
         rows: Any,
-        sampler: Sampler,
+        sampler: TokenSampler,
         signal: Signal | None,
         policy: Policy,
         *,
@@ -250,21 +241,3 @@ class Batching:
 def settled(chances: torch.Tensor) -> np.ndarray:
     """(n, R) chances without the digits that depend on what else is in the batch: equal candidates stay equal."""
     return np.asarray(chances.double().cpu().numpy().round(6))
-
-
-def prompt_values(rows: Any, signal: Signal, prompts: Sequence[list[int]]) -> list[float]:
-    """V(x) of N prompts, in their order.
-
-    Args:
-        rows: `SlotRows` or `PaddedRows`, empty: as many prompts are read at once as there is room for rows.
-        signal: What is read.
-        prompts: (N,) their tokens.
-    """
-    values: list[float] = []
-    states = np.asarray(signal.states)
-    with torch.inference_mode():
-        for start in range(0, len(prompts), rows.free):
-            for prompt in rows.prefill(prompts[start : start + rows.free]):
-                chances = settled(signal.read(prompt.hidden[None], prompt.logits[None])[0])
-                values.append(float(chances[0] @ states))
-    return values

@@ -10,8 +10,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import torch
+
 from rollwise.errors import ConfigError
-from rollwise.inference.decoding.batching import Batching, DecodingStats, Signal, prompt_values
+from rollwise.inference.decoding.batching import Batching, DecodingStats, Signal, settled
 from rollwise.inference.decoding.padded import PaddedRows
 from rollwise.inference.decoding.slots import SlotRows, why_no_slots
 from rollwise.inference.decoding.token_sampler import DecodingOptions, TokenSampler
@@ -125,8 +127,13 @@ class AdaptiveDecoder:
             raise ConfigError("V(x) needs a signal: fit a head with `rollwise head fit`")
         encoded = [encode(self.tokenizer, prompt) for prompt in prompts]
         check_context(self.model, ids, encoded, 1)
-        with evaluating(self.model):
-            return prompt_values(self._make_rows(self.model, self.options.slots), self.signal, encoded)
+        rows, values = self._make_rows(self.model, self.options.slots), list[float]()
+        with evaluating(self.model), torch.inference_mode():
+            for start in range(0, len(encoded), rows.free):
+                for prompt in rows.prefill(encoded[start : start + rows.free]):
+                    chances = settled(self.signal.read(prompt.hidden[None], prompt.logits[None])[0])
+                    values.append(float(chances[0] @ self.signal.states))
+        return values
 
     def _check(
         self, ids: Sequence[str], encoded: Sequence[Sequence[int]], counts: Sequence[int], policy: Policy

@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from rollwise.errors import ConfigError
-from rollwise.inference.head.output_layer import output_embeddings
+from rollwise.inference.head.head import output_embeddings
 
 
 @dataclass

@@ -27,44 +27,14 @@ async def ask_endpoint(
     *,
     resumed: bool,
 ) -> dict[str, str]:
-    """Answer N prompts over the endpoint of `config`, as `answer_all` does.
+    """Answer N prompts over the endpoint of `config`, several at once; each line goes to `keep` as soon as it is there.
 
     Args:
         config: The endpoint, and how samples are drawn.
-        asked: (id, prompt) of each.
+        asked: (id, prompt) of each, text or chat messages.
         drawn: What is there already of some of them.
         extract: Finds a sample's answer.
         log: Keeps a line of a sample or request.
-        keep: Takes a prompt's place and its line.
-        resumed: Whether other prompts are done.
-    """
-    endpoint = Endpoint(config)
-    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log)
-    for one in drawn.values():
-        desk.length.add_drawn(one)
-    ids, prompts = [id_ for id_, _ in asked], [prompt for _, prompt in asked]
-    try:
-        return await answer_all(ids, prompts, drawn, desk, keep, resumed=resumed)
-    finally:
-        await endpoint.close()
-
-
-async def answer_all(
-    ids: Sequence[str],
-    prompts: Sequence[Any],
-    drawn: Mapping[str, Drawn],
-    desk: Desk,
-    keep: Callable[[int, Line], None],
-    *,
-    resumed: bool = False,
-) -> dict[str, str]:
-    """Answer N prompts, several at once; each line goes to `keep` as soon as it is there.
-
-    Args:
-        ids: The prompts' ids.
-        prompts: Text or chat messages.
-        drawn: What is there already of some of them.
-        desk: How they are asked.
         keep: Takes a prompt's place and its line.
         resumed: Whether other prompts are done: should the endpoint be down, the rest is left instead of an error.
 
@@ -75,20 +45,37 @@ async def answer_all(
         ConfigError: the endpoint refuses everything, or nothing but failures comes from it.
         RewardError: the user's function that extracts answers, or `keep`, fails.
     """
+    endpoint = Endpoint(config)
+    desk = Desk(config, config.stopping_rule(), endpoint.ask, extract, Slots(config.concurrency), log)
+    for one in drawn.values():
+        desk.length.add_drawn(one)
+    try:
+        return await _answer_all(asked, drawn, desk, keep, resumed)
+    finally:
+        await endpoint.close()
+
+
+async def _answer_all(
+    asked: Sequence[tuple[str, Any]],
+    drawn: Mapping[str, Drawn],
+    desk: Desk,
+    keep: Callable[[int, Line], None],
+    resumed: bool,
+) -> dict[str, str]:
     config, passing = desk.config, (import_openai().APIError, BadReplyError)
     at_work = asyncio.Semaphore(config.concurrency)  # each prompt at work has a sample in flight, or waits for a slot
     failures: dict[str, str] = {}
-    watch = Watch(len(ids), done=resumed)
+    watch = Watch(len(asked), done=resumed)
 
     def give_up(at: int, error: Exception) -> None:
-        if isinstance(error, passing) and ids[at] not in failures:  # one of a prompt's requests is enough
-            failures[ids[at]] = one_line(error)
+        if isinstance(error, passing) and asked[at][0] not in failures:  # one of a prompt's requests is enough
+            failures[asked[at][0]] = one_line(error)
             watch.failed(at, error)
 
     async def one(at: int) -> None:
-        id_, hooks = ids[at], {"admit": partial(watch.begin, at), "give_up": partial(give_up, at)}
+        (id_, prompt), hooks = asked[at], {"admit": partial(watch.begin, at), "give_up": partial(give_up, at)}
         seed = None if config.seed is None else seed_of(config.seed, id_)
-        drawing = Drawing(desk, id_, prompts[at], drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
+        drawing = Drawing(desk, id_, prompt, drawn.get(id_) or Drawn(), priority=at, seed=seed, **hooks)
         try:
             async with at_work:
                 line = await drawing.run()
@@ -102,7 +89,7 @@ async def answer_all(
             keep(at, {"id": id_, **line})
             watch.succeeded()
 
-    await run_together([one(at) for at in range(len(ids))])
+    await run_together([one(at) for at in range(len(asked))])
     return failures
 
 

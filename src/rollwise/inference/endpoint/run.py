@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from rich.console import Console
 
-from rollwise.inference.endpoint.answers import Extractor
+from rollwise.inference.endpoint.answers import Extractor, Right
 from rollwise.inference.endpoint.asking import ask_endpoint
-from rollwise.inference.endpoint.bar import answers_bar
 from rollwise.inference.endpoint.config import EndpointConfig
 from rollwise.inference.endpoint.prompts import read_prompts
 from rollwise.inference.endpoint.results import ResultFile
-from rollwise.inference.endpoint.right import Right
 from rollwise.inference.endpoint.samples import Line
+from rollwise.progress_bar import progress_bar
 from rollwise.terminal import make_console
 
 
@@ -38,14 +39,13 @@ class Outcome(NamedTuple):
     asked: int
 
 
-def run_consistency(config: EndpointConfig, *, console: Console | None = None) -> Outcome:
+def run_consistency(config: EndpointConfig) -> Outcome:
     """Answer what is missing.
 
     Raises:
         ConfigError, PoolError: options or data that can't be used, or an endpoint that refuses, or fails all prompts.
         MissingExtraError: answers are to be compared by a library that is not installed.
     """
-    console = console or make_console(stderr=True)
     extract, right = Extractor(config.answer_function), Right(config)
     data = read_prompts(config)
     right.check(data.rows[0])
@@ -61,7 +61,7 @@ def run_consistency(config: EndpointConfig, *, console: Console | None = None) -
     drawn = file.samples.read() if missing else {}
     try:
         if missing:
-            with answers_bar(console, len(ids), before) as show:
+            with _answers_bar(make_console(stderr=True), len(ids), before) as show:
 
                 def keep(at: int, line: Line) -> None:
                     line |= right.judge(line, rows[missing[at]])
@@ -77,3 +77,26 @@ def run_consistency(config: EndpointConfig, *, console: Console | None = None) -
         lines = [done[id_] for id_ in ids if id_ in done]
         file.conclude(lines, config)
     return Outcome(file.path, lines, failures, time.monotonic() - began, len(missing))
+
+
+@contextmanager
+def _answers_bar(console: Console, total: int, before: Sequence[Line]) -> Iterator[Any]:
+    """Gives a function that takes each new line; without a terminal a line is printed for every tenth of the prompts.
+
+    Args:
+        console: Where to.
+        total: Prompts in all.
+        before: The lines of those that were done before.
+    """
+    count, samples = len(before), sum(line["samples"] for line in before)
+    with progress_bar(console, note="signals", disable=not console.is_terminal) as progress:
+        task = progress.add_task("prompts", total=total, completed=count, signals="")
+
+        def show(line: Line) -> None:
+            nonlocal count, samples
+            count, samples = count + 1, samples + line["samples"]
+            progress.update(task, completed=count, signals=f"{samples / count:.1f} samples each")
+            if not console.is_terminal and count % max(1, total // 10) == 0:
+                console.print(f"{count}/{total} prompts, {samples / count:.1f} samples each")
+
+        yield show

@@ -11,10 +11,10 @@ from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.inference.decoding.rollouts_config import RolloutsConfig
-from rollwise.inference.evaluation.text_check import TextCheck, load_check, task_check
+from rollwise.inference.evaluation.text_check import TextCheck, check_of
 from rollwise.inference.files import read_some, rollouts_folder
 from rollwise.sampling.config import DataConfig
-from rollwise.sampling.data import load_data
+from rollwise.sampling.data import load_data, sampling_order
 from rollwise.sampling.scoring import Scorer
 from rollwise.sampling.setting import make_scorer, make_task_of
 
@@ -54,11 +54,11 @@ class Bench:
 
 
 def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | None = None) -> Bench:
-    """The prompts of a folder of `rollwise rollouts`, or the first few of them, with their own options and reward.
+    """The prompts of a folder of `rollwise rollouts`, or the first few of its sample, with options and reward.
 
     Args:
         folder: Of `rollwise rollouts`.
-        prompts: Take this many of the first ones only.
+        prompts: Take this many of the first ones only, in the order of the sample.
         check: `file.py:function`, a check of a text; by default the task's own.
 
     Raises:
@@ -73,10 +73,13 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
     task = make_task_of(config)
     data = load_data(config, task, split=config.split)
     place = {id_: i for i, id_ in enumerate(data.ids)}
-    ids = [group["id"] for group in read_some(folder)[:prompts]]
+    ids = [group["id"] for group in read_some(folder)]
     for id_ in ids:
         if id_ not in place:
             raise ConfigError(f"the data of {str(folder)!r} no longer hold its prompt {id_!r}; roll out anew")
+    if prompts is not None:  # lines stand in the order in which prompts ended: the first are those of short rollouts
+        there, order = set(ids), sampling_order(data.ids, data.categories, config.seed)
+        ids = [data.ids[row] for row in order if data.ids[row] in there][:prompts]
     scorer, reward_hash = make_scorer(config, task)
     digests = {"data_hash": data.fingerprint(), "reward_hash": reward_hash}
     for name, what in (("data_hash", f"the data {config.source!r}"), ("reward_hash", f"the file of {scorer.name}")):
@@ -95,7 +98,7 @@ def bench_of(folder: str | Path, prompts: int | None = None, *, check: str | Non
         stop=tuple(config.stop or ()),
         digests=digests | {"ids_hash": hashlib.sha256(json.dumps(ids).encode()).hexdigest()[:16]},
         source=source_of(config),
-        check=task_check(task) if check is None else load_check(check),
+        check=check_of(check, task),
     )
 
 

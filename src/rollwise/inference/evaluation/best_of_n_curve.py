@@ -170,13 +170,10 @@ def selection_table(
     *,
     states: Sequence[float] = (0.0, 1.0),
     passed: Sequence[bool] = (),
-    resamples: int = 0,
-    seed: int = 0,
 ) -> dict[str, float]:
     """Mean reward of what each rule chooses among K of a prompt's rollouts (Table 5); the mean over prompts.
 
-    `random` is exact: the mean reward. The others are means over groups: the disjoint ones, in the rollouts' order, or
-    `resamples` random ones for each prompt.
+    Means over disjoint groups, in the rollouts' order; of `random` the mean reward, of `oracle` the highest.
 
     Args:
         values_end: (M,).
@@ -186,32 +183,27 @@ def selection_table(
         k: Candidates of a group.
         states: Rewards of the states that the values are means of.
         passed: (M,) whose text passes a check, for the rule `checked`; empty without one.
-        resamples: Random groups; 0 for the disjoint ones.
-        seed: Of the random groups.
 
     Raises:
         ConfigError: A prompt has fewer than K rollouts.
     """
     check_whole("k", k, least=1)
-    check_whole("resamples", resamples, least=0)
     values, earned = np.asarray(values_end, dtype=np.float64), np.asarray(rewards, dtype=np.float64)
-    prompts, rng = np.asarray(prompt), stream_generator(seed, "selection")
+    prompts = np.asarray(prompt)
     sums = dict.fromkeys((*RULES, *([CHECKED] if len(passed) else [])), 0.0)
     unique = np.unique(prompts)
     for one in unique:
         mine = np.flatnonzero(prompts == one)
         if len(mine) < k:
             raise ConfigError(f"prompt {one!r} has {len(mine)} rollouts, fewer than k = {k}")
-        if resamples:
-            groups = [rng.choice(mine, k, replace=False) for _ in range(resamples)]
-        else:
-            groups = [mine[i : i + k] for i in range(0, len(mine) - k + 1, k)]
+        groups = [mine[i : i + k] for i in range(0, len(mine) - k + 1, k)]
         for rule in sums:
-            if rule == "random":
-                sums[rule] += float(np.mean([earned[group].mean() for group in groups]))
-                continue
-            chosen = [_chosen(group, rule, values, answers, earned, states, passed) for group in groups]
-            sums[rule] += float(earned[chosen].mean())
+            if rule in ("random", "oracle"):
+                found = [earned[group].mean() if rule == "random" else earned[group].max() for group in groups]
+                sums[rule] += float(np.mean(found))
+            else:
+                chosen = [_chosen(group, rule, values, answers, states, passed) for group in groups]
+                sums[rule] += float(earned[chosen].mean())
     return {rule: total / len(unique) for rule, total in sums.items()}
 
 
@@ -220,7 +212,6 @@ def _chosen(
     rule: str,
     values: FloatArray,
     answers: Sequence[str | None],
-    earned: FloatArray,
     states: Sequence[float],
     passed: Sequence[bool],
 ) -> int:
@@ -228,5 +219,4 @@ def _chosen(
     if rule == CHECKED:  # a majority without values
         group = np.array([i for i in group if passed[i]] or group)
         rule, values = "majority", np.full_like(values, np.nan)
-    mine = [answers[i] for i in group]
-    return int(group[select(values[group], mine, rule, states=states, rewards=earned[group])])
+    return int(group[select(values[group], [answers[i] for i in group], rule, states=states)])

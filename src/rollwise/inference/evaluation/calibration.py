@@ -107,7 +107,7 @@ class Scored:
 
 
 def calibration_report(
-    scored: Scored, *, steps: Sequence[int], prune_step: int, k: int = 8, solved_at: float = 1.0, seed: int = 0
+    scored: Scored, *, steps: Sequence[int], prune_step: int, k: int = 8, solved_at: float = 1.0
 ) -> dict[str, Any]:
     """All measures of a head on held-out rollouts, JSON-safe but for NaN.
 
@@ -122,13 +122,12 @@ def calibration_report(
         prune_step: The first step at which candidates would be abandoned, for the gate.
         k: Of the selection table, which is left out where a prompt has fewer rollouts, or there are no answers.
         solved_at: The reward that counts as success.
-        seed: Of the noise floor.
     """
     good = scored.rewards >= solved_at
     end, first = scored.values_end, scored.first_values
     at = auc_at_steps(scored.values, good, scored.prompt, [*steps, prune_step])
-    within = at[-1].within
-    lengths = length_errors(scored.remaining, scored.prompt, [*steps, prune_step], seed=seed)
+    within = at[-1]["within"]
+    lengths = length_errors(scored.remaining, scored.prompt, [*steps, prune_step])
     return {
         "rollouts": len(good),
         "prompts": len(np.unique(scored.prompt)),
@@ -136,13 +135,13 @@ def calibration_report(
         "auc_end": {"pooled": roc_auc(end, good), "within": within_prompt_auc(end, good, scored.prompt)},
         "check": _check(scored, good),
         "auc_prompt": roc_auc(first, good),
-        "auc_at": [asdict(one) for one in at[:-1]],
+        "auc_at": at[:-1],
         "gate": {"step": prune_step, "within": within, "verdict": gate(within)},
-        "joint": _joint(scored, seed),
+        "joint": _joint(scored),
         "end": _unit_measures(scored.success_end(solved_at), good),
         "prompt": _unit_measures(scored.success_first(solved_at), good),
         "spread": _spread(scored, good),
-        "viability": viability(end, good, scored.prompt, k, seed=seed),
+        "viability": viability(end, good, scored.prompt, k),
         "length_at": lengths[:-1],
         "length_gate": {**lengths[-1], "verdict": length_gate(lengths[-1]["skill"])},
         "length_correlation": pearson_correlation([track[0] for track in scored.remaining], scored.lengths),
@@ -163,13 +162,13 @@ def _check(scored: Scored, good: NDArray[np.bool_]) -> dict[str, float] | None:
     }
 
 
-def _joint(scored: Scored, seed: int) -> dict[str, Any] | None:
+def _joint(scored: Scored) -> dict[str, Any] | None:
     whose = np.unique(scored.prompt)
     if len(whose) < 2:
         return None
     labels = scored.spec.labels(scored.lengths, scored.rewards)
     by_prompt = [labels[scored.prompt == p] for p in whose]
-    return asdict(joint_fit(by_prompt, scored.joints[whose], seed=seed))
+    return asdict(joint_fit(by_prompt, scored.joints[whose]))
 
 
 def _unit_measures(unit: FloatArray, good: NDArray[np.bool_]) -> dict[str, Any]:

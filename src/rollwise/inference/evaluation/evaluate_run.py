@@ -6,7 +6,6 @@ import logging
 from functools import partial
 from typing import Any
 
-from rollwise.errors import ConfigError
 from rollwise.inference.decoding.decoder import AdaptiveDecoder, DecodingOptions
 from rollwise.inference.evaluation.bench import Bench, bench_of
 from rollwise.inference.evaluation.live import Progress, decode_on, judge_on
@@ -14,7 +13,7 @@ from rollwise.inference.evaluation.scored_rollouts import report_of, scored_of
 from rollwise.inference.evaluation.settings import EvaluationConfig, EvaluationInputs
 from rollwise.inference.evaluation.study import Evaluation
 from rollwise.inference.files import RolloutSet, model_of
-from rollwise.inference.head.fitted_on import check_weights, fitted_among, overlap_words, prompts_of
+from rollwise.inference.head.fitted_on import check_prompts, check_weights
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.viability_file import note_viability
 from rollwise.inference.policies import TokenConfidence
@@ -38,7 +37,7 @@ def run_evaluation(given: EvaluationInputs, options: dict[str, Any], *, progress
     """
     head, rollouts = SuccessHead.load(given.head), RolloutSet.read(given.rollouts)
     bench = bench_of(given.rollouts, given.num_prompts, check=given.check)
-    fitted = _fitted(head, rollouts, accepted=given.fitted)
+    fitted = check_prompts(head, rollouts, accepted=given.fitted)
     config = EvaluationConfig(limit=bench.limit, **options)
     model, tokenizer, name = model_of(rollouts, given.model, progress=partial(progress, "warm start"))
     head.check(model, tokenizer)
@@ -55,18 +54,6 @@ def run_evaluation(given: EvaluationInputs, options: dict[str, Any], *, progress
             note_viability(given.head, head.digest, gate)
     evaluation.run(calibration=report, fitted=fitted, progress=progress)
     return evaluation
-
-
-def _fitted(head: SuccessHead, rollouts: RolloutSet, *, accepted: bool) -> int | None:
-    """How many of the prompts the head was fitted on; `ConfigError` if there are some and they are not accepted."""
-    prompts = prompts_of(rollouts)
-    fitted = fitted_among(head, prompts)
-    if fitted and not accepted:
-        raise ConfigError(
-            f"{overlap_words(fitted, len(prompts))}, and there it looks better than it is: roll out others (a task's "
-            "--split eval; of one file --split train and --split eval), or take these as well with --fitted true"
-        )
-    return fitted
 
 
 def _evaluation(

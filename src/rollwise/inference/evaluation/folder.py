@@ -16,7 +16,6 @@ from typing import Any
 import numpy as np
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.inference.evaluation.full_runs import FullRun, read_full
 from rollwise.inference.evaluation.pareto import PolicyRun
 from rollwise.runs.lines import read_json_lines
 from rollwise.runs.names import EVALUATION_FILE
@@ -54,15 +53,6 @@ class EvaluationFolder:
         self.runs[key, run.seed, kind] = run
         with (self.path / RUNS_FILE).open("a", encoding="utf-8") as file:
             file.write(json.dumps({"key": key, "kind": kind, **line_of(run)}) + "\n")
-
-    def full_path(self, seed: int) -> Path:
-        """Where the full run of a seed is kept."""
-        return self.path / f"full-{seed}.npz"
-
-    def read_full(self, seed: int) -> FullRun | None:
-        """The full run of a seed; None if it is not there."""
-        path = self.full_path(seed)
-        return read_full(path) if path.exists() else None
 
     def write(self, found: Mapping[str, Any]) -> None:
         """Write `evaluation.json`."""

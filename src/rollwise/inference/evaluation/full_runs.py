@@ -13,7 +13,7 @@ from rollwise.errors import ConfigError, StateFileError
 from rollwise.inference.evaluation.live import Decode, Judge
 from rollwise.inference.evaluation.replay import Logged, from_arrays, logged, to_arrays
 from rollwise.inference.files import read_arrays, write_arrays
-from rollwise.inference.policies import BestOfN, FloatArray, Result, TokenConfidence
+from rollwise.inference.policies import BestOfN, FloatArray, TokenConfidence
 
 
 @dataclass(frozen=True)
@@ -31,9 +31,7 @@ class FullRun:
     confident: list[Logged]
 
 
-def decode_full(
-    path: Path, decode: Decode, judge: Judge, seed: int, *, k: int, states: Sequence[float], watch: bool
-) -> FullRun:
+def decode_full(path: Path, decode: Decode, judge: Judge, seed: int, *, k: int, watch: bool) -> FullRun:
     """Decode best-of-K in full, and keep it in a file.
 
     Args:
@@ -42,7 +40,6 @@ def decode_full(
         judge: Rewards the candidates.
         seed: Of the samples.
         k: Candidates of each prompt.
-        states: (R,) rewards of the head's states.
         watch: Whether the tokens' confidence is read along.
 
     Raises:
@@ -51,36 +48,16 @@ def decode_full(
     results, _, _ = decode(BestOfN(), seed, **({"watch": TokenConfidence()} if watch else {}))
     if any(len(result.candidates) != k for result in results):
         raise ConfigError(f"the decoder's results don't have k = {k} candidates each")
-    prompts = [logged(result, states) for result in results]
-    rewards = np.array([[float(r) for r in earned] for earned in judge(results)])
-    return write_full(path, prompts, rewards, [_watched(result) for result in results] if watch else None)
-
-
-def _watched(result: Result) -> list[FloatArray]:
-    """(K,) of (T,) confidences that were read along."""
-    return [candidate.watched[:, 0] for candidate in result.candidates]
-
-
-def write_full(
-    path: Path, prompts: Sequence[Logged], rewards: FloatArray, confidences: Sequence[Sequence[FloatArray]] | None
-) -> FullRun:
-    """Keep a full run; what `read_full` gives back.
-
-    Args:
-        path: The file.
-        prompts: (N,).
-        rewards: (N, K).
-        confidences: (N, K) of (T,), if they were read.
-    """
-    arrays = {"rewards": rewards, **to_arrays(prompts)}
-    if confidences is not None:
-        arrays["confidences"] = np.concatenate([reads for one in confidences for reads in one])
+    prompts = [logged(result) for result in results]
+    arrays = {"rewards": np.array([[float(r) for r in earned] for earned in judge(results)]), **to_arrays(prompts)}
+    if watch:
+        arrays["confidences"] = np.concatenate([one.watched[:, 0] for result in results for one in result.candidates])
     write_arrays(path, arrays, compressed=True)
     return _full_run(arrays)
 
 
 def read_full(path: Path) -> FullRun:
-    """Read what `write_full` wrote.
+    """Read what `decode_full` kept.
 
     Raises:
         StateFileError: it can't be read.

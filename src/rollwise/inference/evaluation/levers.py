@@ -10,8 +10,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation.bootstrap import percentile_interval
-from rollwise.inference.evaluation.pareto import RESAMPLES, Estimate, PolicyRun
+from rollwise.inference.evaluation.pareto import RESAMPLES, PolicyRun
+from rollwise.inference.measures.measures import Estimate
 from rollwise.inference.policies.candidates import FloatArray
 from rollwise.rng import stream_generator
 
@@ -33,7 +33,7 @@ class WhereLost:
     keep_rate: float
 
 
-def where_lost(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLES, seed: int = 0) -> WhereLost | None:
+def where_lost(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLES) -> WhereLost | None:
     """Whether giving up lost the winners or the choice missed them; None for runs that hold no oracle.
 
     `given_up + missed` is the baseline's oracle minus the run's accuracy.
@@ -42,14 +42,13 @@ def where_lost(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RESAMPLE
         run: A setting's means over seeds.
         baseline: Those of full best-of-N.
         resamples: For the intervals over prompts.
-        seed: Of the resamples.
     """
     if run.oracle is None or baseline.oracle is None or run.begun is None or run.carried is None:
         return None
-    drawn = stream_generator(seed, "prompts").integers(len(run.oracle), size=(resamples, len(run.oracle)))
+    drawn = stream_generator(0, "prompts").integers(len(run.oracle), size=(resamples, len(run.oracle)))
 
     def mean(gap: FloatArray) -> Estimate:
-        return Estimate(float(gap.mean()), percentile_interval(np.asarray(gap[drawn].mean(axis=1))))
+        return Estimate.of(float(gap.mean()), gap[drawn].mean(axis=1))
 
     return WhereLost(
         oracle=float(run.oracle.mean()),
@@ -79,7 +78,6 @@ def compounded(
     baseline: PolicyRun,
     *,
     resamples: int = RESAMPLES,
-    seed: int = 0,
 ) -> Compounded:
     """The saving in row-forwards of two levers against the product of both (B.7), with an interval over prompts.
 
@@ -90,12 +88,12 @@ def compounded(
     n = len(costs[0])
     if any(len(cost) != n for cost in costs) or not n:
         raise ConfigError(f"all runs must be of the same prompts, got {[len(cost) for cost in costs]}")
-    drawn = stream_generator(seed, "prompts").integers(n, size=(resamples, n))
+    drawn = stream_generator(0, "prompts").integers(n, size=(resamples, n))
     whole = np.stack([cost.sum() for cost in costs])
     resampled = np.stack([cost[drawn].sum(axis=1) for cost in costs])
     beyond = _left(resampled) - resampled[0] / resampled[3]
     left = float(_left(whole))
-    return Compounded(1 - left, Estimate(left - float(whole[0] / whole[3]), percentile_interval(np.asarray(beyond))))
+    return Compounded(1 - left, Estimate.of(left - float(whole[0] / whole[3]), beyond))
 
 
 def _left(costs: FloatArray) -> FloatArray:

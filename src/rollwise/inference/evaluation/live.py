@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from rollwise.inference.evaluation.bench import Bench
 from rollwise.inference.policies import Policy, Result, answer_key
@@ -19,17 +19,13 @@ Progress = Callable[[str, int, int], None]
 """Called with what is done, how much of it is done, and how much there is."""
 
 
-class Decode(Protocol):
-    """Decodes all prompts live: the same seed gives the same samples, whatever the policy.
+Decode = Callable[..., tuple[list[Result], float, float]]
+"""Called with a policy and a seed, decodes all prompts live: the same seed gives the same samples, whatever the policy.
 
-    `ks`, given for adaptive K only, is (N,) candidates for each prompt; otherwise each gets K. `watch`, given for full
-    runs only, is a second signal whose reads are kept in `Candidate.watched`. `answer`, given for a check only, answers
-    a text. Returns a result for each prompt, always in the same order, and the seconds of wall-clock and of
-    processor that it took.
-    """
-
-    def __call__(self, policy: Policy, seed: int, **options: Any) -> tuple[list[Result], float, float]:
-        """Decode."""
+`ks`, given for adaptive K only, is (N,) candidates for each prompt; otherwise each gets K. `watch`, given for full runs
+only, is a second signal whose reads are kept in `Candidate.watched`. `answer`, given for a check only, answers a text.
+Returns a result for each prompt, always in the same order, and the seconds of wall-clock and of processor that it took.
+"""
 
 
 def decode_on(decoder: AdaptiveDecoder, bench: Bench, k: int) -> Decode:

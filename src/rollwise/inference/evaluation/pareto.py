@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.evaluation.bootstrap import Interval, percentile_interval
+from rollwise.inference.measures.measures import Estimate
 from rollwise.inference.policies.candidates import FloatArray
 from rollwise.options import check_number, check_whole
 from rollwise.rng import stream_generator
@@ -118,14 +118,6 @@ def _spread(values: Sequence[float]) -> Spread:
 
 
 @dataclass(frozen=True)
-class Estimate:
-    """A number and its 95 % interval over resampled prompts."""
-
-    value: float
-    interval: Interval | None
-
-
-@dataclass(frozen=True)
 class Paired:
     """A run against a baseline on the same prompts.
 
@@ -156,7 +148,7 @@ def paired_bootstrap(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RE
 
     gap = run.accuracy - baseline.accuracy
     return Paired(
-        Estimate(float(gap.mean()), percentile_interval(np.asarray(gap[drawn].mean(axis=1)))),
+        Estimate.of(float(gap.mean()), gap[drawn].mean(axis=1)),
         _saving(run.row_forwards, baseline.row_forwards, drawn),
         _saving(run.steps, baseline.steps, drawn),
     )
@@ -164,7 +156,7 @@ def paired_bootstrap(run: PolicyRun, baseline: PolicyRun, *, resamples: int = RE
 
 def _saving(mine: FloatArray, theirs: FloatArray, drawn: NDArray[np.int64]) -> Estimate:
     resampled = 1 - mine[drawn].sum(axis=1) / theirs[drawn].sum(axis=1)
-    return Estimate(float(1 - mine.sum() / theirs.sum()), percentile_interval(resampled))
+    return Estimate.of(float(1 - mine.sum() / theirs.sum()), resampled)
 
 
 # ---- the operating point ----

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
-from rollwise.inference.policies.candidate_group import RUNNING, TRUNCATED, Candidate, CandidateGroup, Result
+from rollwise.inference.policies.candidate_group import RUNNING, TRUNCATED, CandidateGroup, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
 from rollwise.inference.policies.selection import AnswerKey, answer_key
 
@@ -58,16 +58,11 @@ class Logged:
         return np.array([len(tokens) for tokens in self.token_ids], dtype=np.int64)
 
 
-def logged(result: Result, states: Sequence[float]) -> Logged:
+def logged(result: Result) -> Logged:
     """A result of policy `none` as a log.
 
-    Args:
-        result: Every candidate of it whole, and each with a value for each token.
-        states: (R,) the rewards of the states.
-
     Raises:
-        ConfigError: A candidate that was abandoned or never begun, one without values, or one that keeps no chances
-            for more than two states, which its values don't tell.
+        ConfigError: a candidate that was abandoned or never begun, or one without values.
     """
     for candidate in result.candidates:
         if not candidate.complete or len(candidate.values) != len(candidate.token_ids):
@@ -79,24 +74,13 @@ def logged(result: Result, states: Sequence[float]) -> Logged:
     return Logged(
         id=result.id,
         token_ids=tuple(tuple(candidate.token_ids) for candidate in result.candidates),
-        chances=tuple(_chances(candidate, states) for candidate in result.candidates),
+        chances=tuple(candidate.chances for candidate in result.candidates),
         remaining=tuple(candidate.remaining for candidate in result.candidates),
         beliefs=tuple(candidate.belief for candidate in result.candidates),
         truncated=tuple(candidate.state == TRUNCATED for candidate in result.candidates),
         texts=tuple(candidate.text for candidate in result.candidates),
         prompt_tokens=result.prompt_tokens,
     )
-
-
-def _chances(candidate: Candidate, states: Sequence[float]) -> FloatArray:
-    """(T, R): those that were kept, else, for two states, those that the values tell."""
-    if candidate.chances.shape == (len(candidate.values), len(states)):
-        return candidate.chances
-    if len(states) != 2:
-        raise ConfigError(f"values don't tell the chances of {len(states)} reward states; keep the chances")
-    low, high = map(float, states)
-    upper = (candidate.values - low) / (high - low)
-    return np.stack([1 - upper, upper], axis=1)
 
 
 def replay(

@@ -14,7 +14,7 @@ from rollwise.inference.evaluation.text_check import TextCheck
 from rollwise.inference.files import RolloutSet
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.scoring import Score, score_rollouts
-from rollwise.inference.policies import AnswerKey, answer_key
+from rollwise.inference.policies import answer_key
 
 
 def scored_of(
@@ -23,7 +23,6 @@ def scored_of(
     head: SuccessHead,
     rollouts: RolloutSet,
     *,
-    key: AnswerKey = answer_key,
     check: TextCheck | None = None,
     progress: Callable[[int, int], None] | None = None,
     kept: str | Path | None = None,
@@ -47,7 +46,7 @@ def scored_of(
         [score.values for score in ordered],
         [score.remaining for score in ordered],
         joints,
-        [key(text) for text in texts],
+        [answer_key(text) for text in texts],
         [score.verdict for score in ordered if score.verdict is not None],
         [score.belief for score in ordered] if spec.num_rewards > 2 else [],
         [] if check is None else [check(text) for text in texts],

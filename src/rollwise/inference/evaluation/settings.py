@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -179,71 +180,48 @@ def settings_of(config: EvaluationConfig, check: TextCheck | None = None) -> lis
     >>> [s.name for s in settings_of(EvaluationConfig(limit=64, thresholds=(0.5,), taus=(), betas=(0.02,)))][2:5]
     ['utility 0.02', 'utility-at-once 0.02', 'utility-one-by-one 0.02']
     """
-    warmup, interval = int(config.warmup or 1), int(config.interval or 1)
-    prunes = {
-        t: Prune(warmup=warmup, interval=interval, threshold=t, keep=config.prune_keep) for t in config.thresholds
-    }
-    found = [Setting(BASELINE, BASELINE, BestOfN())]
-    found += [Setting(f"prune {t:g}", "prune", policy) for t, policy in prunes.items()]
-    found += [Setting(f"early-stop {tau:g}", "early-stop", EarlyStop(threshold=tau)) for tau in config.taus]
-    family = "early-stop-finished"
-    found += [Setting(f"{family} {tau:g}", family, EarlyStop(threshold=tau, finished=True)) for tau in config.taus]
-    beat: dict[str, Any] = {"warmup": warmup, "interval": interval}
+    beat: dict[str, Any] = {"warmup": int(config.warmup or 1), "interval": int(config.interval or 1)}
     typical: dict[str, Any] = {**beat, "normalise_by": "typical"}
-    found += [Setting(f"utility {beta:g}", "utility", Utility(beta=beta, **beat)) for beta in config.betas]
-    found += [
-        Setting(f"utility-at-once {beta:g}", "utility-at-once", Utility(beta=beta, **typical)) for beta in config.betas
-    ]
+    prune = partial(Prune, keep=config.prune_keep, **beat)
+    found = [Setting(BASELINE, BASELINE, BestOfN())]
+    found += _each("prune", prune, "threshold", config.thresholds)
+    found += _each("early-stop", EarlyStop, "threshold", config.taus)
+    found += _each("early-stop-finished", partial(EarlyStop, finished=True), "threshold", config.taus)
+    found += _each("utility", partial(Utility, **beat), "beta", config.betas)
+    found += _each("utility-at-once", partial(Utility, **typical), "beta", config.betas)
     for gamma in config.gammas:
-        more, family = f"+{gamma:g}" if gamma else "", UtilityOneByOne.name
-        found += [
-            Setting(f"{family} {beta:g}{more}", family, UtilityOneByOne(beta=beta, gamma=gamma, **typical))
-            for beta in config.betas
-        ]
-    for family, width in (("sequential", 1), ("sequential-pairs", 2)):
-        found += [
-            Setting(f"{family} {beta:g}", family, Sequential(beta=beta, width=width))
-            for beta in config.sequential_betas
-        ]
-    found += [Setting(f"until {t:g}", "until", Until(threshold=t)) for t in config.untils]
+        charged, name = partial(UtilityOneByOne, gamma=gamma, **typical), UtilityOneByOne.name
+        found += _each(name, charged, "beta", config.betas, f"{name} {{:g}}+{gamma:g}" if gamma else "")
+    found += _each("sequential", Sequential, "beta", config.sequential_betas)
+    found += _each("sequential-pairs", partial(Sequential, width=2), "beta", config.sequential_betas)
+    found += _each("until", Until, "threshold", config.untils)
     for mean in config.mean_ks:
         if mean < config.num_generations:  # with all K there is nothing to allocate
             found.append(Setting(f"adaptive-K {mean}", "adaptive-K", BestOfN(), mean))
-            found += [Setting(f"blend {mean}/{t:g}", "blend", policy, mean) for t, policy in prunes.items()]
+            found += _each("blend", prune, "threshold", config.thresholds, f"blend {mean}/{{:g}}", mean_k=mean)
     return found + peers_of(config, check)
+
+
+def _each(
+    family: str, policy: Callable[..., Policy], option: str, values: Iterable[float], name: str = "", **more: Any
+) -> list[Setting]:
+    """A family's settings, one a value of the policy's option, which stands in its name."""
+    name = name or f"{family} {{:g}}"
+    return [Setting(name.format(value), family, policy(**{option: value}), **more) for value in dict.fromkeys(values)]
 
 
 def peers_of(config: EvaluationConfig, check: TextCheck | None = None) -> list[Setting]:
     """What can be had without a head: majorities, of all K or fewer; confidence's own vote; a check of the text."""
     voting: dict[str, Any] = {"rule": "majority", "signal": NOTHING}
     found = [Setting("majority", "majority", BestOfN(), **voting)]
-    found += [Setting(f"esc {window}", "esc", EarlyStoppingVote(window=window), **voting) for window in config.windows]
-    found += [
-        Setting(
-            f"adaptive-consistency {threshold:g}",
-            "adaptive-consistency",
-            AdaptiveConsistencyVote(threshold=threshold),
-            **voting,
-        )
-        for threshold in config.confidences
-    ]
+    found += _each("esc", EarlyStoppingVote, "window", config.windows, **voting)
+    found += _each("adaptive-consistency", AdaptiveConsistencyVote, "threshold", config.confidences, **voting)
     if check is not None:
         found.append(Setting("check", "check", UntilChecked(), rule=CHECKED, signal=NOTHING, check=check))
     given = {"window": config.warmup, "interval": config.interval}
-    return found + [
-        Setting(
-            f"deepconf {keep:g}",
-            "deepconf",
-            DeepConfPolicy(
-                **with_defaults(
-                    DeepConfPolicy.name, {**given, "keep": keep}, k=config.num_generations, limit=config.limit
-                )
-            ),
-            rule=CONFIDENT,
-            signal=CONFIDENCE,
-        )
-        for keep in config.keeps
-    ]
+    own = with_defaults(DeepConfPolicy.name, given, k=config.num_generations, limit=config.limit)
+    confident: dict[str, Any] = {"rule": CONFIDENT, "signal": CONFIDENCE}
+    return found + _each("deepconf", partial(DeepConfPolicy, **own), "keep", config.keeps, **confident)
 
 
 def live_names(config: EvaluationConfig, settings: Sequence[Setting]) -> set[str] | None:

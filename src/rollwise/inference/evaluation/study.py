@@ -5,18 +5,18 @@ Everything is kept in a folder, so that a killed evaluation goes on: see `folder
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rollwise.inference.evaluation.choosing import policy_run
 from rollwise.inference.evaluation.folder import EvaluationFolder
-from rollwise.inference.evaluation.full_runs import FullRun, decode_full
+from rollwise.inference.evaluation.full_runs import FullRun, decode_full, read_full
 from rollwise.inference.evaluation.live import Decode, Judge, Progress
 from rollwise.inference.evaluation.pareto import PolicyRun
-from rollwise.inference.evaluation.replay import Logged, replay
+from rollwise.inference.evaluation.replay import replay
 from rollwise.inference.evaluation.settings import (
     CONFIDENCE,
     HEAD,
@@ -28,7 +28,16 @@ from rollwise.inference.evaluation.settings import (
 )
 from rollwise.inference.evaluation.summary import summary_of
 from rollwise.inference.evaluation.text_check import TextCheck
-from rollwise.inference.policies import AnswerKey, Result, TokenConfidence, allocate, answer_key
+from rollwise.inference.policies import (
+    WAITING,
+    AnswerKey,
+    FloatArray,
+    Result,
+    TokenConfidence,
+    allocate,
+    answer_key,
+    choose,
+)
 from rollwise.runs.evaluation_file import FAILED
 
 REPLAYED, LIVED = "replay", "live"
@@ -103,7 +112,7 @@ class Evaluation:
             fitted: Of the rollouts' prompts those that the head was fitted on; None if it does not say.
             progress: Told how far it is.
         """
-        tell = progress or _no_progress
+        tell = progress or (lambda *_: None)
         seeds = self.config.seeds
         for i, seed in enumerate(seeds):
             tell("full runs", i, len(seeds))
@@ -117,7 +126,11 @@ class Evaluation:
             first = self._summary(calibration)["policies"]
             lived = {policy["name"] for policy in first if policy["baseline"] or policy["notable"]}
         self._each([setting for setting in self.settings if setting.name in lived], LIVED, self._live, tell)
-        found = self._summary(calibration) | {"fitted": fitted, "digests": self.digests, "value": self._prompt_value()}
+        found = self._summary(calibration) | {
+            "fitted": fitted,
+            "digests": self.digests,
+            "value": float(np.mean(self._prompt_values(seeds[0]))),
+        }
         self.folder.write(found)
         return found
 
@@ -125,12 +138,11 @@ class Evaluation:
         """The full run of a seed: from its file, or decoded now."""
         if seed not in self._full:
             watch = CONFIDENCE in self._seen
-            found = self.folder.read_full(seed)
+            path = self.out / f"full-{seed}.npz"
+            found = read_full(path) if path.exists() else None
             if found is None or (watch and not found.confident):
-                decode, states = self._seen[HEAD]
-                path = self.folder.full_path(seed)
                 found = decode_full(
-                    path, decode, self.judge, seed, k=self.config.num_generations, states=states, watch=watch
+                    path, self._seen[HEAD][0], self.judge, seed, k=self.config.num_generations, watch=watch
                 )
             self._full[seed] = found
         return self._full[seed]
@@ -145,17 +157,13 @@ class Evaluation:
         prompts = self.full(seed).prompts
         if setting.mean_k is None:
             return [self.config.num_generations] * len(prompts)
-        values = self._prompt_values(prompts)
         ids = [prompt.id for prompt in prompts]
-        return [int(k) for k in allocate(values, setting.mean_k, 1, self.config.num_generations, ids=ids)]
+        most = self.config.num_generations
+        return [int(k) for k in allocate(self._prompt_values(seed), setting.mean_k, 1, most, ids=ids)]
 
-    def _prompt_values(self, prompts: Sequence[Logged]) -> list[float]:
+    def _prompt_values(self, seed: int) -> list[float]:
         """(N,) V(x), the same with every seed: it is read before any token."""
-        return [float(prompt.chances[0][0] @ np.array(self.states)) for prompt in prompts]
-
-    def _prompt_value(self) -> float:
-        """The mean V(x)."""
-        return float(np.mean(self._prompt_values(self.full(self.config.seeds[0]).prompts)))
+        return [float(prompt.chances[0][0] @ np.array(self.states)) for prompt in self.full(seed).prompts]
 
     def _key(self, setting: Setting) -> AnswerKey:
         """What answers a text, for the policies that look at answers."""
@@ -217,10 +225,59 @@ class Evaluation:
         }
 
 
+def policy_run(
+    setting: Setting,
+    seed: int,
+    results: Sequence[Result],
+    rewards: Any,
+    *,
+    rule: str,
+    solved_at: float,
+    key: AnswerKey,
+    states: Sequence[float],
+    seconds: tuple[float, float] = (np.nan, np.nan),
+) -> PolicyRun:
+    """The run of a setting on N prompts.
+
+    Args:
+        setting: What was decoded.
+        seed: Of the samples.
+        results: (N,).
+        rewards: (N,) of (K,) rewards of the candidates.
+        rule: How the answer is chosen, unless the setting has its own rule.
+        solved_at: The reward that counts as success.
+        key: What a text votes for.
+        states: (R,) rewards of the states that the setting's values are means of.
+        seconds: Of wall-clock and of processor.
+    """
+    if setting.signal == NOTHING:
+        results = [_unvalued(result) for result in results]
+    how: dict[str, Any] = {"key": key, "states": states, "policy": setting.policy, "check": setting.check}
+    chosen = [choose(result, setting.rule or rule, **how) for result in results]
+    ends = [[candidate.index for candidate in result.complete] for result in results]
+    right = [one is not None and earned[one.index] >= solved_at for one, earned in zip(chosen, rewards, strict=True)]
+    return PolicyRun(
+        setting.name,
+        seed,
+        _floats(right),
+        _floats(result.row_forwards for result in results),
+        _floats(result.steps for result in results),
+        *seconds,
+        oracle=_floats(any(earned[i] >= solved_at for i in own) for own, earned in zip(ends, rewards, strict=True)),
+        begun=_floats(sum(candidate.state != WAITING for candidate in result.candidates) for result in results),
+        carried=_floats(map(len, ends)),
+    )
+
+
+def _floats(values: Iterable[float]) -> FloatArray:
+    return np.array(list(values), dtype=np.float64)
+
+
+def _unvalued(result: Result) -> Result:
+    """Without the head's values, which would decide between answers of equally many votes."""
+    return replace(result, candidates=[replace(one, value_end=np.nan) for one in result.candidates])
+
+
 def _failed(calibration: Mapping[str, Any] | None) -> bool:
     """Whether the head failed the viability gate."""
     return bool(calibration and (calibration.get("viability") or {}).get("verdict") == FAILED)
-
-
-def _no_progress(what: str, done: int, total: int) -> None:
-    return None

@@ -18,8 +18,8 @@ from rollwise.inference.evaluation.best_of_n_curve import (
 )
 from rollwise.inference.evaluation.levers import compounded, where_lost
 from rollwise.inference.evaluation.pareto import (
-    Estimate,
     HeldOut,
+    Paired,
     PolicyRun,
     PolicySummary,
     front,
@@ -107,9 +107,7 @@ def _policy(
         "headless": setting.headless,
         "seeds": list(mine.seeds),
         **{name: asdict(getattr(mine, name)) for name in ("accuracy", "row_forwards", "steps")},
-        "accuracy_difference": _estimate(paired.accuracy),
-        "saving": _estimate(paired.saving),
-        "steps_saving": _estimate(paired.steps_saving),
+        **_paired(paired),
         "matched": _matched(config, mine.by_prompt, curve),
     }
 
@@ -123,16 +121,12 @@ def _why(
     """Where the setting loses prompts; and what it saves beyond the product of its two levers, if it has two."""
     mine, baseline = summaries[setting.name].by_prompt, summaries[BASELINE].by_prompt
     lost = where_lost(mine, baseline, resamples=config.resamples)
-    found: dict[str, Any] = {"lost": None, "levers": None}
-    if lost is not None:
-        estimates = {"given_up": _estimate(lost.given_up), "missed": _estimate(lost.missed)}
-        found["lost"] = {"oracle": lost.oracle, **estimates, "keep_rate": lost.keep_rate}
+    found: dict[str, Any] = {"lost": None if lost is None else asdict(lost), "levers": None}
     if setting.mean_k is not None and not isinstance(setting.policy, BestOfN):
         alone = [one for one in settings if one.policy == setting.policy and one.mean_k is None]
         allotted = [one for one in settings if isinstance(one.policy, BestOfN) and one.mean_k == setting.mean_k]
         one, other = (summaries[some[0].name].by_prompt for some in (alone, allotted))
-        both = compounded(mine, one, other, baseline, resamples=config.resamples)
-        found["levers"] = {"product": both.product, "beyond": _estimate(both.beyond)}
+        found["levers"] = asdict(compounded(mine, one, other, baseline, resamples=config.resamples))
     return found
 
 
@@ -144,13 +138,13 @@ def _matched(config: EvaluationConfig, run: PolicyRun, curve: BestOfCurve) -> di
         "name": equal.setting,
         "accuracy": float(equal.accuracy.mean()),
         "row_forwards": float(equal.row_forwards.mean()),
-        "difference": _estimate(against.accuracy),
+        "difference": asdict(against.accuracy),
     }
 
 
-def _estimate(found: Estimate) -> dict[str, float]:
-    low, high = (math.nan, math.nan) if found.interval is None else (found.interval.low, found.interval.high)
-    return {"value": found.value, "low": low, "high": high}
+def _paired(found: Paired) -> dict[str, Any]:
+    both = asdict(found)
+    return {"accuracy_difference": both.pop("accuracy"), **both}
 
 
 def _live(
@@ -233,9 +227,7 @@ def _held_out(found: HeldOut) -> dict[str, Any]:
     return {
         "folds": [{name: value for name, value in asdict(fold).items() if name != "prompts"} for fold in found.folds],
         "accuracy": float(found.run.accuracy.mean()),
-        "accuracy_difference": _estimate(found.paired.accuracy),
-        "saving": _estimate(found.paired.saving),
-        "steps_saving": _estimate(found.paired.steps_saving),
+        **_paired(found.paired),
     }
 
 

@@ -55,19 +55,17 @@ def load_check(where: str) -> TextCheck:
     return TextCheck(where, digest, function)
 
 
-def task_check(task: Task | None) -> TextCheck | None:
-    """The task's own check; None if it has none."""
+def check_of(where: str | None, task: Task | None) -> TextCheck | None:
+    """The check that is named, else the task's own; None if there is none."""
+    if where is not None:
+        return load_check(where)
     own = None if task is None else task.text_check
     return None if task is None or own is None else TextCheck(f"that of {task.name}", f"task {task.name}", own)
 
 
 def check_for(where: str | None, task: Task | None) -> TextCheck:
-    """The check that is named, else the task's own.
-
-    Raises:
-        ConfigError: there is none.
-    """
-    check = task_check(task) if where is None else load_check(where)
+    """As `check_of`; `ConfigError` if there is none."""
+    check = check_of(where, task)
     if check is None:
         whose = "these data bring" if task is None else f"task {task.name!r} in this style brings"
         raise ConfigError(f"policy 'check' needs a check of the text, and {whose} none: add --check file.py:function")

@@ -61,20 +61,13 @@ def measured(
     iterations: int,
 ) -> Fit:
     """The fit of a (R * L, H) weight: its numbers on the states, the (M,) targets and their (M,) shares."""
-    entropy, gradient = entropy_and_gradient(states, targets, shares, weight.double(), weight.double().dtype)
+    entropy, gradient = entropy_and_gradient(states, targets, shares, weight.double(), torch.float64)
     norm = float((gradient + 2 * l2 * weight.double()).norm())
     gap = norm**2 / (4 * l2) if l2 > 0 else math.inf
     frequency = np.bincount(targets.numpy(), weights=shares.numpy(), minlength=len(weight))
     some = frequency[frequency > 0]
     baseline = float(-(some * np.log(some)).sum())
     return Fit(weight, method, entropy, baseline, l2, norm, gap, iterations, gap <= GAP)
-
-
-def cross_entropy(states: torch.Tensor, labels: ArrayLike, weight: torch.Tensor) -> float:
-    """Mean -log p of (M,) labels under a head of (R * L, H), in nats."""
-    targets = torch.as_tensor(np.asarray(labels), dtype=torch.long)
-    shares = torch.full((len(targets),), 1 / len(targets), dtype=torch.float64)
-    return entropy_and_gradient(states, targets, shares, weight.double())[0]
 
 
 def checked(
@@ -105,14 +98,13 @@ def checked(
 
 
 def entropy_and_gradient(
-    states: torch.Tensor, targets: torch.Tensor, shares: torch.Tensor, weight: torch.Tensor, dtype: Any = None
+    states: torch.Tensor, targets: torch.Tensor, shares: torch.Tensor, weight: torch.Tensor, dtype: torch.dtype
 ) -> tuple[float, torch.Tensor]:
     """Weighted cross-entropy, and its gradient (R * L, H): sum over positions of share * (p - onehot) h^T.
 
-    Products are in `dtype`, by default the states' own.
+    Products are in `dtype`.
     """
     entropy, gradient = 0.0, torch.zeros_like(weight, dtype=torch.float64)
-    dtype = dtype or states.dtype
     transposed = weight.to(dtype).T.contiguous()
     for start in range(0, len(targets), _CHUNK):
         part = slice(start, start + _CHUNK)

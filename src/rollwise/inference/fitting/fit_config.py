@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Literal
 
@@ -56,28 +56,35 @@ class FitConfig:
     num_prompts: Count | list[int] | None = None
     max_positions: Count | None = None
     seed: CountOrZero = 0
+    judgments: str = field(init=False, repr=False)
+    """Where the answers of `coherent` are kept: one file for all numbers of prompts."""
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "judgments", f"{self.out}.coherence.jsonl")
         check_fields(self)
         if self.states == "structured" and self.rewards is not None:
             raise ConfigError("states 'structured' are 0, 0.1 and 1: leave out --rewards, or --states")
-        if self.states != "structured" and self.least_share is not None:
-            raise ConfigError("least_share is of structured states: add --states structured, or leave it out")
-        if self.states != "structured" and self.coherent is not None:
-            raise ConfigError("coherent is of structured states: add --states structured, or leave it out")
-        if isinstance(self.num_prompts, list) and len(set(self.num_prompts)) < max(1, len(self.num_prompts)):
-            raise ConfigError(f"num_prompts must be distinct numbers, got {self.num_prompts!r}")
+        for name in ("least_share", "coherent"):
+            if self.states != "structured" and getattr(self, name) is not None:
+                raise ConfigError(f"{name} is of structured states: add --states structured, or leave it out")
+        counts = self.num_prompts if isinstance(self.num_prompts, list) else [1]
+        if len(set(counts)) < max(1, len(counts)) or min(counts) < 1:
+            raise ConfigError(f"num_prompts must be distinct numbers of at least 1, got {self.num_prompts!r}")
 
     @property
     def each(self) -> list[FitConfig]:
-        """The fit of each number of prompts, with an `out` of its own where there are several."""
+        """The fit of each number of prompts, with an `out` of its own where there are several.
+
+        The greatest comes first, so that one that there are too few prompts for is refused before anything is fitted.
+        """
         if not isinstance(self.num_prompts, list):
             return [self]
-        path = Path(self.out)
-        return [
-            replace(self, num_prompts=n, out=str(path.with_name(f"{path.stem}-{n}{path.suffix}")))
-            for n in self.num_prompts
-        ]
+        path, found = Path(self.out), []
+        for n in sorted(self.num_prompts, reverse=True):
+            one = replace(self, num_prompts=n, out=str(path.with_name(f"{path.stem}-{n}{path.suffix}")))
+            object.__setattr__(one, "judgments", self.judgments)
+            found.append(one)
+        return found
 
     @property
     def fewer(self) -> int | None:

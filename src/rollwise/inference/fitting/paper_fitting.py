@@ -17,20 +17,12 @@ from rollwise.inference.fitting.fit import Fit, checked, measured
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.rng import stream_generator
 
+_LEARNING_RATE, _WARMUP = 1e-3, 0.05  # at its peak; share of the steps in which it rises
+_EPOCHS, _BATCH = 2, 32  # a batch is of rollouts, the paper's 8 x 4 accumulated
+_CLIP = 1.0  # greatest norm of a gradient
 
-def fit_paper(
-    states: torch.Tensor,
-    labels: ArrayLike,
-    spec: HeadSpec,
-    *,
-    rollouts: ArrayLike,
-    learning_rate: float = 1e-3,
-    epochs: int = 2,
-    batch: int = 32,
-    warmup: float = 0.05,
-    clip: float = 1.0,
-    seed: int = 42,
-) -> Fit:
+
+def fit_paper(states: torch.Tensor, labels: ArrayLike, spec: HeadSpec, *, rollouts: ArrayLike, seed: int = 42) -> Fit:
     """The paper's recipe (Table 7): AdamW (0.9, 0.95) without decay, cosine with warm-up, two epochs.
 
     It begins at zero: the paper's rows begin as those of the vocabulary, which no token ever trained.
@@ -40,11 +32,6 @@ def fit_paper(
         labels: (M,) flat indices.
         spec: What the rows mean.
         rollouts: (M,) whose rollout's each position is: a batch is of whole rollouts.
-        learning_rate: At its peak.
-        epochs: How often each rollout is seen.
-        batch: Rollouts a step, the paper's 8 x 4 accumulated.
-        warmup: Share of the steps in which the learning rate rises.
-        clip: Greatest norm of a gradient.
         seed: Of the order of the rollouts.
 
     Raises:
@@ -59,17 +46,17 @@ def fit_paper(
     begins, ends = (np.searchsorted(owner[order], distinct, side=side) for side in ("left", "right"))
     generator = stream_generator(seed, "head/paper")
     weight = torch.nn.Parameter(torch.zeros(spec.size, states.shape[1]))
-    optimizer = torch.optim.AdamW([weight], lr=learning_rate, betas=(0.9, 0.95), weight_decay=0.0)
-    steps = epochs * math.ceil(len(distinct) / batch)
-    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(warmup * steps), steps)
-    for _ in range(epochs):
+    optimizer = torch.optim.AdamW([weight], lr=_LEARNING_RATE, betas=(0.9, 0.95), weight_decay=0.0)
+    steps = _EPOCHS * math.ceil(len(distinct) / _BATCH)
+    schedule = get_cosine_schedule_with_warmup(optimizer, math.ceil(_WARMUP * steps), steps)
+    for _ in range(_EPOCHS):
         shuffled = generator.permutation(len(distinct))
-        for at in range(0, len(distinct), batch):
-            rows = torch.as_tensor(np.concatenate([order[begins[j] : ends[j]] for j in shuffled[at : at + batch]]))
+        for at in range(0, len(distinct), _BATCH):
+            rows = torch.as_tensor(np.concatenate([order[begins[j] : ends[j]] for j in shuffled[at : at + _BATCH]]))
             loss = torch.nn.functional.cross_entropy(states[rows] @ weight.T, targets[rows])
             optimizer.zero_grad()
             loss.backward()  # type: ignore[no-untyped-call]
-            torch.nn.utils.clip_grad_norm_([weight], clip)
+            torch.nn.utils.clip_grad_norm_([weight], _CLIP)
             optimizer.step()
             schedule.step()
     return measured(states, targets, shares, weight.detach(), "paper", 0.0, steps)

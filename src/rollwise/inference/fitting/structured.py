@@ -1,24 +1,28 @@
 """The paper's structured reward states: incoherent, coherent but wrong, correct.
 
 Source: `frontier-and-zip-rc-lite`, section 3.2, Table 7 and appendix A.3. There a language model judged whether a
-failure is coherent; here any function does (`coherence`), by default the rules of appendix B.4, by which Countdown
-names failures.
+failure is coherent, of failures alone, its answers cached; here any function does (`coherent_by`), by default the rules
+of appendix B.4, by which Countdown names failures.
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, RewardError
 from rollwise.inference.files.rollout_set import BoolArray, RolloutSet
-from rollwise.inference.fitting.coherence import coherent_by, solved_of
 from rollwise.inference.fitting.fit_config import FitConfig
-from rollwise.inference.head.hidden import Progress
 from rollwise.inference.head.spec import HeadSpec, spec_for
 from rollwise.options import check_number
+from rollwise.plugins import load_object
+from rollwise.state import make_folder
 from rollwise.tasks.countdown.failures import CATEGORIES
 
 STATES = (0.0, 0.1, 1.0)
@@ -30,6 +34,8 @@ LEAST_SHARE = 0.15
 """Share of the rollouts that each state must hold (the gate of appendix A.3)."""
 
 _INCOHERENT = "repetitive"
+
+Progress = Callable[[int, int], None]
 
 
 def structured(
@@ -70,6 +76,72 @@ def _coherent(rollouts: RolloutSet) -> BoolArray:
     return np.array([name != _INCOHERENT for name in rollouts.failures])
 
 
+def solved_of(rollouts: RolloutSet) -> BoolArray:
+    """(N,) whether each rollout is solved: it has no kind of failure, or its reward is that of a success."""
+    if rollouts.failures:
+        return np.array([name is None for name in rollouts.failures])
+    config = rollouts.configs[0] if rollouts.configs else {}
+    least = config.get("solved_at")
+    return np.asarray(rollouts.rewards >= float(config.get("reward_high", 1.0) if least is None else least))
+
+
+def coherent_by(rollouts: RolloutSet, where: str, kept: str | Path, *, progress: Progress | None = None) -> BoolArray:
+    """(N,) what a function says of each failure; False for solved rollouts, of which it is not asked.
+
+    Args:
+        rollouts: N rollouts with their texts.
+        where: `file.py:function`, (prompt, completion) -> bool.
+        kept: A file of the answers, a JSON line each, so that no pair is asked twice, also after a kill; a function
+            whose file has changed is asked anew.
+        progress: Called with pairs answered, and all.
+
+    Raises:
+        ConfigError: it names no function, or the rollouts have no texts.
+        RewardError: the function fails, or gives something else than true or false.
+    """
+    function, digest = load_object(where, what="coherent")
+    if not callable(function):
+        raise ConfigError(f"coherent {where!r} can't be called, it is {function!r:.80}; name a function")
+    if len(rollouts.texts) != len(rollouts):
+        raise ConfigError("coherent judges texts, and a folder has none; roll out with `rollwise rollouts`")
+    failed = np.flatnonzero(~solved_of(rollouts)).tolist()
+    path, found = Path(kept), np.zeros(len(rollouts), dtype=bool)
+    make_folder(path.parent)
+    known = _read(path)
+    with path.open("a", encoding="utf-8") as file:
+        for done, i in enumerate(failed):
+            prompt, text = rollouts.prompts[rollouts.prompt[i]], rollouts.texts[i]
+            key = hashlib.sha256(json.dumps([where, digest, prompt, text]).encode()).hexdigest()[:24]
+            if key not in known:
+                known[key] = _asked(function, where, prompt, text)
+                file.write(json.dumps({"key": key, "coherent": known[key]}) + "\n")
+                file.flush()
+            found[i] = known[key]
+            if progress:
+                progress(done + 1, len(failed))
+    return found
+
+
+def _read(path: Path) -> dict[str, bool]:
+    if not path.exists():
+        return {}
+    text = path.read_text(encoding="utf-8")
+    whole = text[: text.rfind("\n") + 1]
+    if whole != text:  # torn by a kill
+        path.write_text(whole, encoding="utf-8")
+    return {line["key"]: bool(line["coherent"]) for line in map(json.loads, whole.splitlines())}
+
+
+def _asked(function: Callable[[Any, str], Any], where: str, prompt: Any, text: str) -> bool:
+    try:
+        said = function(prompt, text)
+    except Exception as error:
+        raise RewardError(f"coherent {where!r} raised {error!r} for the completion {text!r:.80}; fix it") from error
+    if not isinstance(said, bool | np.bool_):
+        raise RewardError(f"coherent {where!r} gave {said!r:.80} for the completion {text!r:.80}; give true or false")
+    return bool(said)
+
+
 def read_labelled(config: FitConfig, bar: Callable[[str], Progress]) -> tuple[RolloutSet, HeadSpec]:
     """The rollouts of `rollwise head fit`, with the rewards that it tells apart, and the head's spec."""
     rollouts, rewards = RolloutSet.read(config.rollouts), config.rewards
@@ -77,8 +149,7 @@ def read_labelled(config: FitConfig, bar: Callable[[str], Progress]) -> tuple[Ro
         least = LEAST_SHARE if config.least_share is None else config.least_share
         said = None
         if config.coherent is not None:
-            kept = f"{config.out}.coherence.jsonl"
-            said = coherent_by(rollouts, config.coherent, kept, progress=bar("failures judged"))
+            said = coherent_by(rollouts, config.coherent, config.judgments, progress=bar("failures judged"))
         rollouts, rewards = structured(rollouts, least_share=least, coherent=said), list(STATES)
     longest = int(rollouts.lengths.max())
     spec = spec_for(rollouts.rewards.tolist(), longest, states=rewards, edges=config.edges)

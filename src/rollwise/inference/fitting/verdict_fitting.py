@@ -24,38 +24,28 @@ FOLDS = 4
 _WITHOUT = "finished candidates go by value_end; more prompts would help\n"
 
 
-def window_means(hidden: torch.Tensor, windows: Sequence[int] = WINDOWS) -> torch.Tensor:
+def window_means(hidden: torch.Tensor) -> torch.Tensor:
     """(T, H) hidden states of one rollout -> (W * H,) their means over its last positions."""
-    return torch.cat([hidden[-window or None :].mean(dim=0) for window in windows])
+    return torch.cat([hidden[-window or None :].mean(dim=0) for window in WINDOWS])
 
 
-def fit_verdict(
-    means: torch.Tensor,
-    rewards: ArrayLike,
-    spec: HeadSpec,
-    *,
-    windows: Sequence[int] = WINDOWS,
-    l2: float = 1e-4,
-    progress: Callable[[int, int], None] | None = None,
-) -> tuple[Verdict, Fit]:
+def fit_verdict(means: torch.Tensor, rewards: ArrayLike, spec: HeadSpec, *, l2: float = 1e-4) -> tuple[Verdict, Fit]:
     """Multinomial logistic regression on N rollouts, solved to convergence as the head is.
 
     Args:
         means: (N, W * H) `window_means` of each.
         rewards: (N,).
         spec: Whose reward states are told apart.
-        windows: Of the means.
         l2: Factor of the squared norm.
-        progress: As for `fit_head`.
 
     Raises:
         ConfigError: as for `fit_head`.
     """
     states, basis = _coordinates(means)
-    found = fit_head(states, spec.reward_states(rewards), _without_lengths(spec), l2=l2, progress=progress)
+    found = fit_head(states, spec.reward_states(rewards), _without_lengths(spec), l2=l2)
     fit = found if basis is None else replace(found, weight=(found.weight.double() @ basis).float())
-    weight = fit.weight[:, :-1].reshape(spec.num_rewards, len(windows), -1).transpose(0, 1).contiguous()
-    return Verdict(weight, fit.weight[:, -1].contiguous(), tuple(windows)), fit
+    weight = fit.weight[:, :-1].reshape(spec.num_rewards, len(WINDOWS), -1).transpose(0, 1).contiguous()
+    return Verdict(weight, fit.weight[:, -1].contiguous(), WINDOWS), fit
 
 
 def _coordinates(means: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None]:
@@ -76,21 +66,6 @@ def _coordinates(means: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor | None
 
 def _without_lengths(spec: HeadSpec) -> HeadSpec:
     return HeadSpec(rewards=spec.rewards, edges=(0, 1))
-
-
-@dataclass(frozen=True)
-class Choice:
-    """What cross-validation chose.
-
-    Attributes:
-        l2: The factor.
-        held_out: Its mean cross-entropy on prompts that it was not fitted on, in nats.
-        tried: All factors with theirs.
-    """
-
-    l2: float
-    held_out: float
-    tried: dict[float, float]
 
 
 def why_not_held_out(rewards: ArrayLike, prompts: ArrayLike, spec: HeadSpec) -> str | None:
@@ -120,9 +95,8 @@ def choose_l2(
     prompts: ArrayLike,
     spec: HeadSpec,
     *,
-    grid: Sequence[float] = GRID,
     progress: Callable[[int, int], None] | None = None,
-) -> Choice:
+) -> tuple[float, dict[float, float]]:
     """The factor that predicts best, by cross-validation over prompts: some hundred rollouts fit any wide model.
 
     Args:
@@ -130,8 +104,10 @@ def choose_l2(
         rewards: (N,).
         prompts: (N,) which prompt each rollout is of: a prompt is in one fold only, every fourth in the same.
         spec: Whose reward states are told apart.
-        grid: Factors.
         progress: Called with fits done, and all.
+
+    Returns:
+        The factor, and all of `GRID` with their mean cross-entropy on prompts that were not fitted on, in nats.
 
     Raises:
         ConfigError: as for `fit_verdict`; also if no prompt can be held out (`why_not_held_out`).
@@ -141,7 +117,7 @@ def choose_l2(
     labels, fold, alone = spec.reward_states(rewards), _folds(prompts), _without_lengths(spec)
     states, _ = _coordinates(means)
     tried = {}
-    for done, l2 in enumerate(grid):
+    for done, l2 in enumerate(GRID):
         losses = np.zeros(len(labels))
         for one in np.unique(fold):
             out = fold == one
@@ -149,10 +125,9 @@ def choose_l2(
             log_p = (states[out] @ fit.weight.T).double().log_softmax(-1).numpy()
             losses[out] = -log_p[np.arange(out.sum()), labels[out]]
             if progress:
-                progress(done * FOLDS + int(one) + 1, len(grid) * FOLDS)
+                progress(done * FOLDS + int(one) + 1, len(GRID) * FOLDS)
         tried[l2] = float(losses.mean())
-    best = min(tried, key=lambda l2: tried[l2])
-    return Choice(best, tried[best], tried)
+    return min(tried, key=lambda l2: tried[l2]), tried
 
 
 @dataclass(frozen=True)
@@ -183,13 +158,13 @@ def judge_by(
         said = f"verdict: none, as it can't be cross-validated: {why}; {_WITHOUT}"
         return Judged(None, {"left_out": why}, said)
     stacked = torch.stack(list(means))
-    choice = choose_l2(stacked, rewards, prompts, spec, progress=progress)
-    verdict, fit = fit_verdict(stacked, rewards, spec, l2=choice.l2)
-    numbers = fit.to_dict() | {"held_out": choice.held_out}
+    l2, tried = choose_l2(stacked, rewards, prompts, spec, progress=progress)
+    verdict, fit = fit_verdict(stacked, rewards, spec, l2=l2)
+    numbers = fit.to_dict() | {"held_out": tried[l2]}
     said = (
-        f"verdict: {choice.held_out:.4f} nats a rollout on prompts held out, {fit.baseline:.4f} without looking, "
-        f"at l2 {choice.l2:g}\n"
+        f"verdict: {tried[l2]:.4f} nats a rollout on prompts held out, {fit.baseline:.4f} without looking, "
+        f"at l2 {l2:g}\n"
     )
-    if choice.held_out < fit.baseline:
+    if tried[l2] < fit.baseline:
         return Judged(verdict, numbers, said)
     return Judged(None, numbers, f"{said}so there is none: {_WITHOUT}")

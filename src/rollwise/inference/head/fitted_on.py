@@ -65,6 +65,28 @@ def overlap_words(fitted: int | None, prompts: int) -> str:
     return f"the head was fitted on {f'{fitted:,}' if fitted else 'none'} of the {prompts:,} prompts"
 
 
+def check_prompts(head: SuccessHead, rollouts: RolloutSet, *, accepted: bool, of: str = "") -> int | None:
+    """How many of the rollouts' prompts the head was fitted on; None if it does not say.
+
+    Args:
+        head: It looks better on these prompts than it is.
+        rollouts: On which it is to be judged.
+        accepted: Whether such prompts are taken.
+        of: Begins the message.
+
+    Raises:
+        ConfigError: there are some, and they are not accepted.
+    """
+    prompts = prompts_of(rollouts)
+    fitted = fitted_among(head, prompts)
+    if fitted and not accepted:
+        raise ConfigError(
+            f"{of}{overlap_words(fitted, len(prompts))}, and there it looks better than it is: roll out others (a "
+            "task's --split eval; of one file --split train and --split eval), or take these as well with --fitted true"
+        )
+    return fitted
+
+
 def check_weights(head: SuccessHead, model: Any, *, transfer: bool = True) -> None:
     """Warn of weights that the head was not fitted on, or refuse them; note that an old head does not say.
 

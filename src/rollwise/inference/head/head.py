@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import ConfigError, StateFileError
-from rollwise.inference.head.output_layer import output_width
 from rollwise.inference.head.spec import HeadSpec
 from rollwise.inference.head.verdict import Verdict
 from rollwise.models.identity import model_facts
@@ -188,12 +187,28 @@ class SuccessHead:
                     f"this success head was fitted on a model whose {name} is {value!r}, this one's is "
                     f"{found[name]!r}; fit a head on rollouts of this model with `rollwise head fit`"
                 )
-        width = output_width(model)
+        module = output_embeddings(model)
+        self.check_width(int(getattr(module, "in_features", None) or module.weight.shape[1]))  # shards may not show it
+
+    def check_width(self, width: int) -> None:
+        """`ConfigError` unless it reads hidden states of this width."""
         if width != self.hidden_size:
             raise ConfigError(
                 f"this success head reads {self.hidden_size} hidden units, the model has {width}; fit a head on "
                 "rollouts of this model with `rollwise head fit`"
             )
+
+
+def output_embeddings(model: Any) -> Any:
+    """The module that makes logits of hidden states: what a head reads the input of.
+
+    Raises:
+        ConfigError: the model has none.
+    """
+    module = model.get_output_embeddings()
+    if module is None or getattr(module, "weight", None) is None:
+        raise ConfigError(f"{type(model).__name__} has no output embeddings; a causal language model is needed")
+    return module
 
 
 def head_to_replace(out: str) -> SuccessHead | None:

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from rollwise.errors import ConfigError
 from rollwise.inference.files import Arrays, KeptBatches, RolloutSet
-from rollwise.inference.head.output_layer import output_embeddings
+from rollwise.inference.head.head import output_embeddings
 from rollwise.models.loading import evaluating
 from rollwise.options import check_whole
 from rollwise.rng import stream_generator

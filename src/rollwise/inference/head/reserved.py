@@ -12,8 +12,8 @@ from typing import Any
 import torch
 
 from rollwise.errors import ConfigError
+from rollwise.inference.head.head import output_embeddings
 from rollwise.inference.head.hidden import last_hidden_states
-from rollwise.inference.head.output_layer import output_embeddings
 
 PAD_TO = 64
 """A resized vocabulary is a multiple of it, which matrix products like."""

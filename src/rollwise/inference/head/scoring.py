@@ -8,20 +8,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from rollwise.errors import ConfigError
-from rollwise.inference.files.array_file import Arrays
-from rollwise.inference.files.kept_batches import KeptBatches, pass_facts
-from rollwise.inference.files.rollout_set import RolloutSet
+from rollwise.inference.files import Arrays, KeptBatches, RolloutSet, pass_facts
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import BATCH_TOKENS, Progress, each_rollout
-from rollwise.inference.policies.candidate_group import END_WINDOW
+from rollwise.inference.policies import END_WINDOW, FloatArray
 
 if TYPE_CHECKING:
     import torch
-
-FloatArray = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -88,7 +82,7 @@ def score_rollouts(
     believing = head.verdict is not None and spec.num_rewards > 2  # the verdict of two states tells their chances
 
     def make(i: int, states: torch.Tensor) -> Arrays:
-        check_width(head, int(states.shape[1]))
+        head.check_width(int(states.shape[1]))
         joint = head.joint(states).double().numpy()
         labels = spec.rollout_labels(len(states), float(rollouts.rewards[i]))
         own = joint.reshape(len(joint), -1)[np.arange(len(joint)), labels]
@@ -115,12 +109,3 @@ def score_rollouts(
     for i, arrays in made:
         verdict = arrays.pop("verdict", None)
         yield Score(i, **arrays, verdict=None if verdict is None else float(verdict))
-
-
-def check_width(head: SuccessHead, width: int) -> None:
-    """`ConfigError` unless the head reads hidden states of this width."""
-    if head.hidden_size != width:
-        raise ConfigError(
-            f"this success head reads {head.hidden_size} hidden units, the model has {width}; fit a head on rollouts "
-            "of this model with `rollwise head fit`"
-        )

@@ -42,7 +42,7 @@ class HeadSpec:
     edges: tuple[int, ...] = PAPER_EDGES
 
     def __post_init__(self) -> None:
-        rewards = tuple(check_number("rewards", r, low=-np.inf, high=np.inf) for r in self.rewards)
+        rewards = tuple(check_number("rewards", r, low=-1e9, high=1e9) for r in self.rewards)
         edges = tuple(check_whole("edges", e, least=0) for e in self.edges)
         if len(rewards) < 2 or any(a >= b for a, b in itertools.pairwise(rewards)):
             raise ConfigError(f"rewards must be two or more rising numbers, got {self.rewards!r}")

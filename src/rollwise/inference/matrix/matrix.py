@@ -14,7 +14,7 @@ import numpy as np
 from rollwise.errors import ConfigError
 from rollwise.inference.evaluation.bench import bench_of
 from rollwise.inference.files import RolloutSet, model_of
-from rollwise.inference.head.fitted_on import fitted_among, overlap_words, prompts_of
+from rollwise.inference.head.fitted_on import check_prompts
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.hidden import Progress
 from rollwise.inference.head.scoring import score_rollouts
@@ -41,12 +41,7 @@ def run_matrix(config: MatrixConfig, bar: Callable[[str], Progress]) -> list[Cel
     sets = {folder: RolloutSet.read(folder) for folder in config.folders}
     for folder, rollouts in sets.items():
         for path, head in heads.items():
-            prompts = prompts_of(rollouts)
-            if (same := fitted_among(head, prompts)) and not config.fitted:
-                raise ConfigError(
-                    f"{folder!r} and {path!r}: {overlap_words(same, len(prompts))}, and there it looks better than it "
-                    "is; roll out others, or take these as well with --fitted true"
-                )
+            check_prompts(head, rollouts, accepted=config.fitted, of=f"{folder!r} and {path!r}: ")
     cells = []
     for folder, rollouts in sets.items():
         cells += _row(config, folder, rollouts, heads, bar)

@@ -47,7 +47,7 @@ class Cell:
 
 
 def auc_with_interval(
-    score: ArrayLike, positive: ArrayLike, prompt: ArrayLike, *, resamples: int = 1000, seed: int = 0
+    score: ArrayLike, positive: ArrayLike, prompt: ArrayLike, *, resamples: int = 1000
 ) -> tuple[float, float | None, float | None]:
     """Pooled AUC, and the ends of its 95 % interval, each resample drawing P of the P prompts with all they have.
 
@@ -57,14 +57,13 @@ def auc_with_interval(
     scores, good, prompts = np.asarray(score, dtype=np.float64), np.asarray(positive) != 0, np.asarray(prompt)
     _, place = np.unique(prompts, return_inverse=True)
     rows = [np.flatnonzero(place == p) for p in range(place.max() + 1)]
-    drawn = stream_generator(seed, "prompts").integers(len(rows), size=(resamples, len(rows)))
+    drawn = stream_generator(0, "prompts").integers(len(rows), size=(resamples, len(rows)))
     resampled = []
     for some in drawn:
         mine = np.concatenate([rows[p] for p in some])
         resampled.append(roc_auc(scores[mine], good[mine]))
     interval = percentile_interval(np.array(resampled)) if len(rows) > 1 else None
-    ends = (None, None) if interval is None else (interval.low, interval.high)
-    return (roc_auc(scores, good), *ends)
+    return (roc_auc(scores, good), *((None, None) if interval is None else (interval.low, interval.high)))
 
 
 def write_matrix(out: Path, cells: Sequence[Cell]) -> None:

@@ -7,22 +7,21 @@ what uses them "should be gated" on them. The paper gives no measure and no thre
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import asdict
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.evaluation.bootstrap import percentile_interval
 from rollwise.evaluation.calibration import pearson_correlation
+from rollwise.inference.measures.measures import Estimate
 from rollwise.inference.policies.candidates import FloatArray
 from rollwise.rng import stream_generator
 
 USABLE, BLIND, UNKNOWN = "usable", "blind", "unknown"
 
 
-def length_errors(
-    remaining: Sequence[FloatArray], prompt: ArrayLike, steps: Sequence[int], *, resamples: int = 1000, seed: int = 0
-) -> list[dict[str, Any]]:
+def length_errors(remaining: Sequence[FloatArray], prompt: ArrayLike, steps: Sequence[int]) -> list[dict[str, Any]]:
     """The error of E[l] after this many tokens, of the rollouts that go on beyond.
 
     A rollout of T tokens has T - t to come after t of them. `error` is the mean |E[l] - (T - t)|, `bias` the mean of
@@ -33,8 +32,6 @@ def length_errors(
         remaining: (M,) arrays (T,) of expected remaining tokens at the positions that produced the tokens.
         prompt: (M,).
         steps: Tokens, 0 or more.
-        resamples: For the interval.
-        seed: Of the resamples.
 
     >>> tracks = [np.array([3.0, 2.0, 1.0]), np.array([5.0, 4.0, 3.0, 2.0, 1.0])]
     >>> [(at["alive"], at["error"], at["blind"], at["skill"]["value"]) for at in length_errors(tracks, [0, 1], [0, 3])]
@@ -56,7 +53,7 @@ def length_errors(
                 "bias": _mean(said - came),
                 "blind": _mean(off),
                 "correlation": pearson_correlation(said, came) if len(came) > 1 else float("nan"),
-                "skill": _skill(error, off, prompts[alive], resamples, seed),
+                "skill": _skill(error, off, prompts[alive]),
             }
         )
     return found
@@ -77,17 +74,14 @@ def _mean(values: FloatArray) -> float:
     return float(values.mean()) if len(values) else float("nan")
 
 
-def _skill(error: FloatArray, blind: FloatArray, prompt: Any, resamples: int, seed: int) -> dict[str, float]:
+def _skill(error: FloatArray, blind: FloatArray, prompt: Any) -> dict[str, float]:
     """1 - error / blind, and its interval over prompts; NaN where the best constant has no error."""
-    nothing = {"value": float("nan"), "low": float("nan"), "high": float("nan")}
     if not blind.sum():
-        return nothing
+        return asdict(Estimate(float("nan")))
     _, place = np.unique(prompt, return_inverse=True)
     sums = [np.bincount(place, weights=one) for one in (error, blind)]
-    drawn = stream_generator(seed, "length").integers(len(sums[0]), size=(resamples, len(sums[0])))
+    drawn = stream_generator(0, "length").integers(len(sums[0]), size=(1000, len(sums[0])))
     mine, theirs = (one[drawn].sum(axis=1) for one in sums)
     with np.errstate(divide="ignore", invalid="ignore"):
         resampled = np.where(theirs > 0, 1 - mine / theirs, np.nan)
-    interval = percentile_interval(resampled) if len(sums[0]) > 1 else None
-    ends = {} if interval is None else {"low": interval.low, "high": interval.high}
-    return nothing | {"value": float(1 - error.sum() / blind.sum())} | ends
+    return asdict(Estimate.of(float(1 - error.sum() / blind.sum()), resampled if len(sums[0]) > 1 else []))

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from rollwise.errors import ConfigError
+from rollwise.evaluation.bootstrap import percentile_interval
 from rollwise.evaluation.calibration import roc_auc
 from rollwise.inference.policies.candidate_group import SMOOTHING
 from rollwise.inference.policies.candidates import FloatArray
@@ -21,6 +23,21 @@ from rollwise.rng import stream_generator
 
 AGGRESSIVE, OFF = 0.65, 0.60
 """Within-prompt AUC at the prune step above which pruning pays, and below which it does harm."""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A number and the ends of its 95 % interval over resampled prompts; NaN where there is none."""
+
+    value: float
+    low: float = float("nan")
+    high: float = float("nan")
+
+    @classmethod
+    def of(cls, value: float, resampled: ArrayLike) -> Estimate:
+        """With the interval of what it was in each of (S,) resamples."""
+        interval = percentile_interval(np.asarray(resampled, dtype=np.float64))
+        return cls(value) if interval is None else cls(value, interval.low, interval.high)
 
 
 # ---- separation ----
@@ -53,27 +70,12 @@ def within_prompt_auc(score: ArrayLike, positive: ArrayLike, prompt: ArrayLike) 
     return won / pairs if pairs else float("nan")
 
 
-@dataclass(frozen=True)
-class AucAtStep:
-    """AUC after `step` tokens among the `alive` rollouts that go on beyond; NaN where all are good, or none."""
-
-    step: int
-    alive: int
-    pooled: float
-    within: float
-
-
 def auc_at_steps(
-    values: Sequence[FloatArray],
-    positive: ArrayLike,
-    prompt: ArrayLike,
-    steps: Sequence[int],
-    *,
-    window: int = SMOOTHING,
-) -> list[AucAtStep]:
+    values: Sequence[FloatArray], positive: ArrayLike, prompt: ArrayLike, steps: Sequence[int]
+) -> list[dict[str, Any]]:
     """AUC of what a policy sees after this many tokens, among rollouts that are still running then.
 
-    After t tokens it sees the mean of the last `window` of t reads; at 0 the value at the prompt, V(x). The paper's
+    After t tokens it sees the mean of the last 4 of t reads; at 0 the value at the prompt, V(x). The paper's
     `value_q25` is read at a quarter of the final length, which no policy knows.
 
     Args:
@@ -81,26 +83,23 @@ def auc_at_steps(
         positive: (M,) bool.
         prompt: (M,).
         steps: Tokens, 0 or more.
-        window: Reads to average.
+
+    Returns:
+        For each `step` the rollouts `alive` that go on beyond, and AUC `pooled` and `within` prompts, NaN where all
+        are good, or none.
     """
     good, prompts, found = np.asarray(positive) != 0, np.asarray(prompt), []
     lengths = np.array([len(track) for track in values])
     for step in steps:
         alive = lengths > step
-        seen = np.array([_seen(values[i], step, window) for i in np.flatnonzero(alive).tolist()])
-        found.append(
-            AucAtStep(
-                int(step),
-                int(alive.sum()),
-                roc_auc(seen, good[alive]),
-                within_prompt_auc(seen, good[alive], prompts[alive]),
-            )
-        )
+        seen = np.array([_seen(values[i], step) for i in np.flatnonzero(alive).tolist()])
+        pooled, within = roc_auc(seen, good[alive]), within_prompt_auc(seen, good[alive], prompts[alive])
+        found.append({"step": int(step), "alive": int(alive.sum()), "pooled": pooled, "within": within})
     return found
 
 
-def _seen(track: FloatArray, step: int, window: int) -> float:
-    return float(track[0] if step == 0 else track[max(0, step - window) : step].mean())
+def _seen(track: FloatArray, step: int) -> float:
+    return float(track[0] if step == 0 else track[max(0, step - SMOOTHING) : step].mean())
 
 
 def gate(within: float) -> str:
@@ -167,14 +166,13 @@ class JointFit:
     rollouts: int
 
 
-def joint_fit(labels: Sequence[ArrayLike], joints: ArrayLike, *, draws: int = 200, seed: int = 0) -> JointFit:
+def joint_fit(labels: Sequence[ArrayLike], joints: ArrayLike, *, draws: int = 200) -> JointFit:
     """Compare the head's joint at each prompt with what came.
 
     Args:
         labels: For each of P prompts, P >= 2, the flat labels of its rollouts at the prompt.
         joints: (P, R, L) the head's.
         draws: For the floor.
-        seed: For the floor.
 
     Raises:
         ConfigError: fewer than two prompts, or another number of joints.
@@ -189,7 +187,7 @@ def joint_fit(labels: Sequence[ArrayLike], joints: ArrayLike, *, draws: int = 20
     by_state = came.reshape(told.shape).sum(axis=2)
     return JointFit(
         head=float(np.mean([total_variation(a, b) for a, b in zip(came, told.reshape(came.shape), strict=True)])),
-        floor=float(np.mean([sampling_floor(a, n, draws=draws, seed=seed) for a, n in zip(came, counts, strict=True)])),
+        floor=float(np.mean([sampling_floor(a, n, draws=draws) for a, n in zip(came, counts, strict=True)])),
         blind=float(np.mean([total_variation(a, b) for a, b in zip(came, blind, strict=True)])),
         reward=float(np.mean([total_variation(a, b) for a, b in zip(by_state, told.sum(axis=2), strict=True)])),
         prompts=len(labels),

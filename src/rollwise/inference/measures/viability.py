@@ -11,15 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.evaluation.bootstrap import percentile_interval
+from rollwise.inference.measures.measures import Estimate
 from rollwise.options import check_whole
 from rollwise.rng import stream_generator
 from rollwise.runs.evaluation_file import FAILED, PASSED
 
 
-def viability(
-    values_end: ArrayLike, rewards: ArrayLike, prompt: ArrayLike, k: int, *, resamples: int = 2000, seed: int = 0
-) -> dict[str, Any] | None:
+def viability(values_end: ArrayLike, rewards: ArrayLike, prompt: ArrayLike, k: int) -> dict[str, Any] | None:
     """What choosing the best-valued of K of a prompt's rollouts gains over a random one, with a 95 % interval.
 
     Means over the disjoint groups of K of each prompt, then over prompts; prompts are what is resampled.
@@ -29,8 +27,6 @@ def viability(
         rewards: (M,), 1 for a success and 0 else.
         prompt: (M,).
         k: Candidates of a group; prompts with fewer rollouts are left out.
-        resamples: For the interval.
-        seed: Of the resamples.
 
     Returns:
         `k`, `prompts`, `value`, `random`, `gain`, `low`, `high` and `verdict`, "passed" where `low` is above 0; None
@@ -54,16 +50,15 @@ def viability(
     if len(chosen) < 2:
         return None
     gain = np.array(chosen) - np.array(floor)
-    drawn = stream_generator(seed, "viability").integers(len(gain), size=(resamples, len(gain)))
-    interval = percentile_interval(np.asarray(gain[drawn].mean(axis=1)))
-    low, high = (float("nan"), float("nan")) if interval is None else (interval.low, interval.high)
+    drawn = stream_generator(0, "viability").integers(len(gain), size=(2000, len(gain)))
+    found = Estimate.of(float(gain.mean()), gain[drawn].mean(axis=1))
     return {
         "k": k,
         "prompts": len(gain),
         "value": float(np.mean(chosen)),
         "random": float(np.mean(floor)),
-        "gain": float(gain.mean()),
-        "low": low,
-        "high": high,
-        "verdict": PASSED if low > 0 else FAILED,
+        "gain": found.value,
+        "low": found.low,
+        "high": found.high,
+        "verdict": PASSED if found.low > 0 else FAILED,
     }

@@ -7,6 +7,7 @@ from rollwise.inference.policies.candidate_group import (
     RUNNING,
     SMOOTHING,
     TRUNCATED,
+    WAITING,
     Candidate,
     CandidateGroup,
     Result,
@@ -45,8 +46,7 @@ from rollwise.inference.policies.selection import (
     choose,
     select,
 )
-from rollwise.inference.policies.until import Until, UntilChecked
-from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.inference.policies.until import AdaptiveConsistencyVote, EarlyStoppingVote, Until, UntilChecked
 
 __all__ = [
     "ABANDONED",
@@ -61,6 +61,7 @@ __all__ = [
     "RUNNING",
     "SMOOTHING",
     "TRUNCATED",
+    "WAITING",
     "AdaptiveConsistencyVote",
     "AnswerKey",
     "BestOfN",

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from rollwise.errors import ConfigError
 from rollwise.options import Count, CountFromTwo, CountOrZero, Share, check_fields, make_named
@@ -25,30 +25,30 @@ Answer = str | None
 """A sample's final answer; None where it has none."""
 
 
-class StoppingRule(Protocol):
-    """Says when enough answers are drawn; a pure function of them."""
+class StoppingRule:
+    """Says when enough answers are drawn; a pure function of them. As it stands here, never before all K."""
 
-    @property
-    def name(self) -> str:
-        """In tables."""
+    name: str
+    """In tables."""
 
-    def draw(self, k: int, drawn: int) -> int:
-        """How many of K samples to draw after `drawn` before the next look; 0 after the last."""
-
-    def agreed(self, answers: Sequence[Answer]) -> bool:
-        """Whether to stop after these samples, in the order in which they were drawn."""
-
-    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
-        """Whether `agreed` can hold for the first n samples, given those in `known` (number -> answer)."""
-
-
-class _Rule:
     def __post_init__(self) -> None:
         check_fields(self)
 
+    def draw(self, k: int, drawn: int) -> int:
+        """How many of K samples to draw after `drawn` before the next look; 0 after the last."""
+        raise NotImplementedError
+
+    def agreed(self, answers: Sequence[Answer]) -> bool:
+        """Whether to stop after these samples, in the order in which they were drawn."""
+        return False
+
+    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
+        """Whether `agreed` can hold for the first n samples, given those in `known` (number -> answer)."""
+        return False
+
 
 @dataclass(frozen=True, kw_only=True)
-class Full(_Rule):
+class Full(StoppingRule):
     """Self-consistency without stopping: all K samples at once, or `window` at a time.
 
     Args:
@@ -61,15 +61,9 @@ class Full(_Rule):
     def draw(self, k: int, drawn: int) -> int:
         return min(self.window or k, k - drawn)
 
-    def agreed(self, answers: Sequence[Answer]) -> bool:
-        return False
-
-    def can_agree(self, known: Mapping[int, Answer], n: int) -> bool:
-        return False
-
 
 @dataclass(frozen=True, kw_only=True)
-class EarlyStopping(_Rule):
+class EarlyStopping(StoppingRule):
     """ESC: windows of w samples; stop once all answers of one window are equal (Li et al. 2024).
 
     Args:
@@ -113,7 +107,7 @@ class EarlyStopping(_Rule):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AdaptiveConsistency(_Rule):
+class AdaptiveConsistency(StoppingRule):
     """Stop once the most frequent answer stays so with probability > `threshold` (Aggarwal et al. 2023).
 
     Args:

@@ -15,8 +15,7 @@ from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision, FloatArray, Policy
 from rollwise.inference.policies.confidence import DeepConfPolicy
 from rollwise.inference.policies.equations import launch_gain, losers, not_worth, spared
-from rollwise.inference.policies.until import Until, UntilChecked
-from rollwise.inference.policies.voting import AdaptiveConsistencyVote, EarlyStoppingVote
+from rollwise.inference.policies.until import AdaptiveConsistencyVote, EarlyStoppingVote, Until, UntilChecked
 from rollwise.options import Count, NotNegative, Number, check_fields, make_named
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 from numpy.typing import ArrayLike
 
-from rollwise.answers import final_answer
+from rollwise.answers import boxed_answer
 from rollwise.errors import ConfigError
 from rollwise.inference.policies.candidate_group import Candidate, Result
 from rollwise.inference.policies.candidates import FloatArray, Policy
@@ -40,10 +40,8 @@ def answer_key(text: str) -> str | None:
     >>> answer_key("<answer> 2 * 3 </answer>"), answer_key(r"so \boxed{7}."), answer_key("maybe 7")
     ('2*3', '7', None)
     """
-    found = extract_answer(text)
     start = text.rfind("\\boxed{")
-    if found is None and start >= 0 and text.count("}", start) >= text.count("{", start):  # else it was cut off
-        found = final_answer(text[start:])
+    found = extract_answer(text) or (None if start < 0 else boxed_answer(text[start:]))
     return None if found is None else "".join(found.split()) or None
 
 
@@ -53,8 +51,6 @@ def select(
     rule: str = "value-end",
     *,
     states: Sequence[float] = (0.0, 1.0),
-    rewards: ArrayLike | None = None,
-    rng: np.random.Generator | None = None,
 ) -> int:
     """The chosen one of C candidates that can be chosen.
 
@@ -63,7 +59,6 @@ def select(
       that comes first; of its candidates, the one with the highest value, then the first.
     - `weighted-majority`: the answer whose candidates' values sum to most. With states outside of [0, 1] what counts
       is how far a value is above the lowest state: sums of negative numbers would be against what most give.
-    - `random`: any. `oracle`: the highest reward.
 
     No answer (None) never wins against an answer. Without a signal (all values NaN) the first two are the majority,
     and so is the third: each vote counts 1. A single NaN (a candidate without a token) counts as the lowest.
@@ -71,13 +66,11 @@ def select(
     Args:
         values_end: (C,) `value_end`, expected rewards.
         answers: (C,) keys, as from `answer_key`.
-        rule: One of `RULES`.
+        rule: One of `LIVE_RULES`.
         states: (R,) rewards of the states that the values are means of.
-        rewards: (C,) for `oracle` only.
-        rng: For `random` only.
 
     Raises:
-        ConfigError: An unknown rule, nobody to choose from, arrays of unequal length, or no rewards or rng.
+        ConfigError: An unknown rule, nobody to choose from, or arrays of unequal length.
 
     >>> select([0.9, 0.5, 0.3], ["a", "b", "b"]), select([0.9, 0.5, 0.3], ["a", "b", "b"], "majority")
     (0, 1)
@@ -85,16 +78,7 @@ def select(
     values = np.asarray(values_end, dtype=np.float64)
     if values.ndim != 1 or len(values) == 0 or len(values) != len(answers):
         raise ConfigError(f"values_end and answers must be (C,) of C >= 1, got {values.shape} and {len(answers)}")
-    if rule == "random":
-        if rng is None:
-            raise ConfigError("rule 'random' needs rng, a seeded generator")
-        return int(rng.integers(len(values)))
-    if rule == "oracle":
-        if rewards is None:
-            raise ConfigError("rule 'oracle' needs rewards; it is for diagnosis, not for use")
-        return int(np.argmax(np.asarray(rewards, dtype=np.float64)))
-    if rule not in LIVE_RULES:
-        check_name("rule", rule, RULES)
+    check_name("rule", rule, LIVE_RULES)
     signalled = not np.isnan(values).all()
     if rule == "value-end" and signalled:
         return int(np.nanargmax(values))

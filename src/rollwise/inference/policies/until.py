@@ -1,4 +1,8 @@
-"""The simplest policies: one candidate after another, until one is good enough. By its value, or by its own text."""
+"""The simplest policies: one candidate after another, until one is good enough, or until their answers agree.
+
+Good by its value, or by its own text. The rules of agreement are those of the command `consistency`: they use answers
+only, and need no head; here the candidates are decoded in the batch.
+"""
 
 from __future__ import annotations
 
@@ -6,7 +10,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rollwise.inference.policies.candidates import BoolArray, Candidates, Decision
+from rollwise.inference.policies.agreement import AdaptiveConsistency, EarlyStopping, StoppingRule
+from rollwise.inference.policies.candidates import CARRY_ON, BoolArray, Candidates, Decision
 from rollwise.options import Count, Number, check_fields
 
 
@@ -78,3 +83,48 @@ class UntilChecked(_OneAfterAnother):
     def good(self, candidates: Candidates) -> BoolArray:
         passed = [answer is not None for answer in candidates.answers]
         return np.array(passed or [False] * len(candidates.finished))
+
+
+class _Voting(StoppingRule):
+    """A stopping rule as a policy: draws as many as the rule says, waits for their answers, and asks it again.
+
+    Choose the answer by majority: there are no values.
+    """
+
+    needs_signal = False
+    votes = True
+
+    def first(self, k: int) -> int:
+        return self.draw(k, 0)
+
+    def due(self, step: int) -> bool:
+        return False
+
+    def decide(self, candidates: Candidates) -> Decision:
+        if candidates.running.any():
+            return CARRY_ON
+        k = len(candidates.waiting)
+        drawn = k - int(candidates.waiting.sum())
+        if self.agreed(candidates.answers[:drawn]):
+            return Decision(stop=True)
+        return Decision(launch=self.draw(k, drawn))
+
+
+@dataclass(frozen=True, kw_only=True)
+class EarlyStoppingVote(_Voting, EarlyStopping):
+    """ESC: windows of candidates; no further one once all answers of a window are equal (Li et al. 2024).
+
+    >>> EarlyStoppingVote(window=4).first(8)
+    4
+    """
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdaptiveConsistencyVote(_Voting, AdaptiveConsistency):
+    """No further candidate once the majority stays the majority with probability > `threshold` (Aggarwal et al. 2023).
+
+    >>> AdaptiveConsistencyVote().first(8)
+    1
+    """
+
+    name = "adaptive-consistency"

@@ -11,7 +11,6 @@ from typing import Any
 from rollwise.errors import ConfigError
 from rollwise.inference.head.head import SuccessHead
 from rollwise.inference.head.reserved import check_linear_read, suppress, unnamed_ids
-from rollwise.inference.head.verdict import Verdict
 from rollwise.inference.serving.export_config import HEAD_FILE, MARGIN, README_FILE, SERVING_FILE
 from rollwise.inference.serving.exported_rows import Export, write_head
 from rollwise.inference.serving.readme import recipe
@@ -73,13 +72,14 @@ def export_head(
 def serving_facts(exported: Export, head: SuccessHead, unnamed: list[int], facts: dict[str, Any]) -> dict[str, Any]:
     """All that a server's adapter needs, JSON-safe."""
     ids = list(range(exported.start, exported.start + exported.size))
+    verdict = head.verdict
     return {
         "format": "rollwise-serving-1",
         "spec": head.spec.to_dict(),
         "model": facts,
         "start": exported.start,
         "size": exported.size,
-        "verdict": None if head.verdict is None else verdict_facts(head.verdict),
+        "verdict": verdict and {"windows": list(verdict.windows), "bias": verdict.bias.tolist()},
         "rows": exported.rows,
         "rows_added": exported.resized,
         "unnamed_ids": unnamed,
@@ -87,8 +87,3 @@ def serving_facts(exported: Export, head: SuccessHead, unnamed: list[int], facts
         "check": None if exported.check is None else asdict(exported.check),
         "vllm": {"logprob_token_ids": ids, "logit_bias": {str(id_): -100.0 for id_ in unnamed}},
     }
-
-
-def verdict_facts(verdict: Verdict) -> dict[str, Any]:
-    """What a server's adapter needs of the verdict besides its rows, JSON-safe."""
-    return {"windows": list(verdict.windows), "bias": verdict.bias.tolist()}

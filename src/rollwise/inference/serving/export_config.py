@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from rollwise.options import Count, check_fields
+
 SERVING_FILE, README_FILE = "serving.json", "README.md"
 HEAD_FILE = "success_head/head.safetensors"
 """In a folder of its own: vLLM takes every .safetensors beside a model for its weights."""
@@ -22,7 +24,7 @@ class ExportConfig:
         model: Folder or hub id; by default the model that made the rollouts.
         resize: Add rows, if too few are free.
         margin: Nats that the head's rows are to stay below the tokens'; 0 for none; costs precision in bfloat16.
-        sample: How many of the rollouts are read.
+        sample: Most of the rollouts that are read.
     """
 
     head: str
@@ -31,4 +33,7 @@ class ExportConfig:
     model: str | None = None
     resize: bool = False
     margin: float = MARGIN
-    sample: int = 64
+    sample: Count = 64
+
+    def __post_init__(self) -> None:
+        check_fields(self)

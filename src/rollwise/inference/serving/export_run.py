@@ -40,7 +40,7 @@ def _model(config: ExportConfig, bar: Callable[[str], Progress]) -> tuple[Any, A
     if config.rollouts is not None:
         rollouts = RolloutSet.read(config.rollouts)
         model, tokenizer, _ = model_of(rollouts, config.model, progress=bar("warm start"))
-        return model, tokenizer, rollouts.sequences[:: max(1, len(rollouts) // max(1, config.sample))]
+        return model, tokenizer, rollouts.sequences[:: -(-len(rollouts) // config.sample)]
     if config.model is None or is_embedded(config.model):
         raise ConfigError("which model? give --rollouts (their model is taken), or --model with a folder or hub id")
     return *load_model(config.model, None), []

@@ -9,9 +9,8 @@ from typing import Any
 
 import torch
 
-from rollwise.inference.head.head import SuccessHead
+from rollwise.inference.head.head import SuccessHead, output_embeddings
 from rollwise.inference.head.hidden import hidden_states
-from rollwise.inference.head.output_layer import output_embeddings
 from rollwise.inference.head.reserved import named_ids, reserve, vocabulary_rows, write_rows
 from rollwise.options import check_number
 

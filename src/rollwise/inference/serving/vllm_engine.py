@@ -192,11 +192,10 @@ class VLLMDecoder:
         position = positions[at] if at < len(positions) else None
         self.feed.observe(group, j, int(completion.token_ids[at]), position)
         if output.finished and at == len(completion.token_ids) - 1:
-            self.feed.end(group, j, completion.finish_reason, positions, lambda: self._answer(live.tokens))
+            self.feed.end(
+                group, j, completion.finish_reason, positions, lambda: self.answer and self.answer(live.tokens)
+            )
             del self._live[live.name]
-
-    def _answer(self, tokens: list[int]) -> str | None:
-        return None if self.answer is None else self.answer(tokens)
 
     def _count_late(self, output: Any) -> None:
         """Tokens of a candidate that was abandoned already."""
