@@ -388,6 +388,8 @@ def test_unknown_names_and_numbers_out_of_range(tmp_path: Path) -> None:
         compare_runs(runs, baseline="random")
     with pytest.raises(ConfigError, match="oracle"):
         compare_runs(runs, baseline="uniform", oracle="best")
+    with pytest.raises(ConfigError, match="oracle 'uniform' is the baseline too; give another method, or no oracle"):
+        compare_runs(runs, baseline="uniform", oracle="uniform")
     with pytest.raises(ConfigError, match="bootstrap"):
         compare_runs(runs, baseline="uniform", bootstrap=0)
     with pytest.raises(ConfigError, match="budget"):

@@ -65,7 +65,8 @@ def compare_runs(
         wanted: Differences in score for which it is said how many seeds they need; without any 0.02, 0.05 and 0.1.
 
     Raises:
-        ConfigError: The baseline or the oracle is none of the methods, or a number is out of its range.
+        ConfigError: The baseline or the oracle is none of the methods, the two are one, or a number is out of its
+            range.
     """
     asked = _Asked(runs, baseline, oracle, budget, bootstrap, seed, name, wanted or WANTED)
     sorting = sort_runs(runs, budget)
@@ -111,6 +112,8 @@ class _Asked:
         for role, method in (("baseline", self.baseline), ("oracle", self.oracle)):
             if method is not None and method not in self.runs:
                 raise ConfigError(f"{role} {method!r} is none of the methods {list(self.runs)}; give one of these")
+        if self.oracle == self.baseline:
+            raise ConfigError(f"oracle {self.oracle!r} is the baseline too; give another method, or no oracle")
         if self.resamples < 1 or (self.budget is not None and not self.budget > 0):
             raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {self.resamples!r} and {self.budget!r}")
         if not all(math.isfinite(size) and size > 0 for size in self.wanted):
