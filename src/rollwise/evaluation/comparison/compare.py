@@ -122,6 +122,7 @@ class _Asked:
     def compare(self, sorting: Sorting, measures: dict[str, Measure], found: Mapping[Pair, Measured]) -> Comparison:
         """The comparison by the score of `sorting`, with these measures of whole runs, found of each of them."""
         data = ComparedRuns.of(sorting, self.budget)
+        sorting.problems += _uncounted(data, sorting)
         rows = tuple(
             run_result(data, self.baseline, sorting.status[pair], pair, run, found[pair])
             for pair, run in sorting.runs.items()
@@ -160,6 +161,15 @@ class _Asked:
         found = {pair: measure_scores(run, columns) for pair, run in own.runs.items()}
         compared = self.compare(own, score_measures(columns), found)
         return replace(compared, methods=tuple(compared.method(method.name) for method in whole.methods))
+
+
+def _uncounted(data: ComparedRuns, sorting: Sorting) -> list[Problem]:
+    """The runs that have curves, but none on the verdict's axis, and no problem that says why."""
+    label, damaged = sorting.axes[data.headline], [p for p in sorting.problems if p.kind == "damaged"]
+    counted = data.curves.get(data.headline, {}).keys() | {(problem.method, problem.seed) for problem in damaged}
+    lost = {pair for found in data.curves.values() for pair in found} - counted
+    text = f"it recorded no {label}, so what is compared at equal {label} is without it"
+    return [Problem(*pair, "uncounted", text) for pair in data.runs if pair in lost]
 
 
 def _rank(method: MethodResult, baseline: str, axis: str) -> tuple[int, float]:

@@ -48,8 +48,8 @@ def heatmap_figure(groups: GroupTable) -> FigureSpec | None:
     caption = (
         f"As BOTS draws it (Figure 7): each column is {span}, each row a success rate, from 0 to 1 in steps of "
         f"1/{len(found.shares) - 1}; the stronger a cell, the greater the share (percent, above) of the groups sampled "
-        f"then that had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (all failed) and the "
-        "top row (all solved) teach nothing. Dashed: the mean."
+        f"then that had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (none solved) and "
+        "the top row (all solved) teach nothing, but for partial rewards that differ. Dashed: the mean."
     )
     panel = partial(draw_success_map, found=found)
     return FigureSpec("success_rates", "Success rates of the sampled prompts", caption, (panel,), WIDE)
