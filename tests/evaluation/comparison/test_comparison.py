@@ -16,6 +16,7 @@ from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import measure_tables
+from rollwise.reports.comparison.page_tables import table_section
 from rollwise.reports.comparison.tables import relative_table, result_table
 from rollwise.reports.comparison.words.verdict import verdict
 
@@ -521,3 +522,12 @@ def test_the_answer_without_a_p(tmp_path: Path) -> None:
     """Eight differences of 0 ± 0 have none."""
     runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.3))] * 8, "same": [lines((0.1, 0.3))] * 8})
     assert "better in 0 of 8); both intervals hold 0." in verdict(compare_runs(runs, baseline="uniform"))[0]
+
+
+def test_a_p_that_is_not_known_is_sorted_to_the_end(tmp_path: Path) -> None:
+    """Two seeds have none; JavaScript takes "nan" for a text, and puts it before all numbers."""
+    rows = [lines((0.1, 0.3))] * 3
+    found = compare_runs(write_runs(tmp_path, {"uniform": rows, "few": rows[:2]}), baseline="uniform")
+    shown = table_section(found, result_table(found))
+    assert "<td>too few seeds</td>" in shown
+    assert "nan" not in shown
