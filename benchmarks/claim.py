@@ -168,7 +168,10 @@ def of_runs(path: Path, measure: str, method: str, given: dict[str, str]) -> Val
         rows = csv.DictReader(file)
         name = next(one for one in METHODS if one in (rows.fieldnames or ()))
         lines = [line for line in rows if line[name] == method and (not column or line[column] == value)]
-    return {int(line["seed"]): float(line[measure].replace("never", "inf")) for line in lines if line.get(measure)}
+    known = [line for line in lines if line.get(measure)]
+    if len({line["seed"] for line in known}) < len(known):
+        raise ConfigError(f"{path.name} has several rows of {method} for one seed; say which with where=COLUMN:VALUE")
+    return {int(line["seed"]): float(line[measure].replace("never", "inf")) for line in known}
 
 
 def at_place(path: Path, measure: str, method: str, given: dict[str, str]) -> Values:

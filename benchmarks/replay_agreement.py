@@ -18,10 +18,11 @@ from rich.console import Console
 from rich.table import Table
 from scipy.stats import spearmanr
 
-from rollwise.comparing.plan import PLAN_FILE, Plan, read_plan
+from rollwise.comparing import Plan, read_plan
 from rollwise.errors import ConfigError
 from rollwise.evaluation import read_comparison
 from rollwise.reports.comparison.report import compare_set
+from rollwise.runs.names import COMPARISON_FILE
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.methods import Method
 from rollwise.simulation.runs import check, run_all
@@ -53,7 +54,7 @@ def main() -> None:
     given = parser.parse_args()
     comparison, console = compare_set(read_comparison(given.comparison)), Console()
     seeds = list(comparison.method(comparison.baseline).seeds)
-    config, left_out = replayable(given.comparison, read_plan(given.comparison / PLAN_FILE), seeds)
+    config, left_out = replayable(given.comparison, read_plan(given.comparison / COMPARISON_FILE), seeds)
     for line in left_out:
         console.print(f"left out: {line}", highlight=False)
     runs = run_all(

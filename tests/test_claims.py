@@ -351,6 +351,8 @@ def test_claims_by_hand(claim: Any, tmp_path: Path) -> None:
         claim.text_of("r.csv ttb old", tmp_path)
     (tmp_path / "s.csv").write_text("task,seed,setting,saved\na,0,prune,0.1\na,1,prune,0.3\nb,0,prune,0.9")
     assert claim.text_of("s.csv saved prune where=task:a", tmp_path) == "0.200 ± 0.141, 2 seeds"
+    with pytest.raises(ConfigError, match="s.csv has several rows of prune for one seed; say which with where="):
+        claim.text_of("s.csv saved prune", tmp_path)
     with pytest.raises(ConfigError, match="a claim has no 'less'"):
         claim.text_of("r.csv ttb new less=uniform", tmp_path)
 

@@ -95,6 +95,11 @@ def test_a_seed_that_options_were_chosen_on_is_never_reported(tmp_path: Path) ->
     read_plan(written(tmp_path, seeds=[8])).write(tmp_path / "out")
 
 
+def test_an_empty_oracle_is_none(tmp_path: Path) -> None:
+    read_plan(written(tmp_path, oracle="")).write(tmp_path / "out")
+    assert read_comparison(tmp_path / "out").oracle is None
+
+
 def test_methods_named_by_numbers(tmp_path: Path) -> None:
     plan = read_plan(written(tmp_path, methods={1: {"curriculum": "uniform"}, 2: {}}, baseline=1, oracle=2))
     assert (plan.baseline, plan.oracle, list(plan.methods)) == ("1", "2", ["1", "2"])
@@ -180,6 +185,7 @@ def test_what_runs_share_cannot_change(tmp_path: Path, changes: dict[str, Any], 
             r"baseline: 'unifor' is not one of the methods \(did you mean 'uniform'\?\): uniform, dyn",
         ),
         ({"oracle": "oracle"}, "oracle: 'oracle' is not one of the methods"),
+        ({"oracle": "uniform"}, "oracle: 'uniform' is the baseline too; name another method, or leave oracle out"),
         ({"seeds": [0, 0]}, "seeds must be different"),
         ({"starts": "a"}, "starts must be a list of policies, .*, got 'a'"),
         ({"starts": [1]}, "starts must be a text, got 1"),

@@ -1,6 +1,8 @@
 """The core needs numpy alone, and imports point one way."""
 
 import ast
+import importlib
+import importlib.util
 import itertools
 import re
 import subprocess
@@ -190,3 +192,22 @@ def test_what_is_allowed_is_not(place: str, statement: str, tmp_path: Path) -> N
     path.parent.mkdir(parents=True)
     path.write_text(statement)
     assert imports_of(path, tmp_path) <= ALLOWED["draws"]
+
+
+@pytest.mark.parametrize("folder", ["benchmarks", "examples"])
+def test_what_scripts_import_of_rollwise_is_there(folder: str) -> None:
+    """Nothing else runs most of them, and a name may have moved."""
+    wanted = {
+        (node.module, alias.name)
+        for path in (SOURCE.parents[1] / folder).rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.ImportFrom) and node.module and node.module.split(".")[0] == "rollwise"
+        for alias in node.names
+    }
+    assert wanted
+    assert [f"{module}.{name}" for module, name in sorted(wanted) if not _is_there(module, name)] == []
+
+
+def _is_there(module: str, name: str) -> bool:
+    found = importlib.import_module(module)
+    return hasattr(found, name) or importlib.util.find_spec(f"{module}.{name}") is not None

@@ -49,6 +49,15 @@ def test_mean_interval() -> None:
     assert mean_interval(np.array([0.0, 1.0]), 2) == (0.5, 0.5)
 
 
+def test_the_interval_of_a_mean_is_neither_below_0_nor_without_width() -> None:
+    """One of 10 at 1/8: mean 1/80, half 1.96 * 0.0395 / sqrt(10) = 0.0245. Ten at 0 are what Wilson's is for."""
+    low, high = mean_interval(np.array([0.125, *[0.0] * 9]), 10**9)
+    assert (low, high) == pytest.approx((0.0, 0.037), abs=1e-4)
+    assert mean_interval(np.zeros(10), 500) == wilson(0, 10, population=500)
+    assert mean_interval(np.ones(10), 500) == wilson(10, 10, population=500)
+    assert mean_interval(np.zeros(10), 10) == (0.0, 0.0)
+
+
 def test_rates_and_their_histogram() -> None:
     rates = pass_rates([[True, True, False, False], [False] * 4, [None, True, None, True], [None] * 4])
     assert rates[:3].tolist() == [0.5, 0.0, 1.0]

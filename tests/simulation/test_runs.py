@@ -263,11 +263,23 @@ def test_a_method_that_measures_beyond_the_budget_is_named(tmp_path: Path) -> No
     console = Console(file=io.StringIO(), width=400)
     console.print(make_table(config, run_all(config, tmp_path / "a")))
     shown = " ".join(console.file.getvalue().split())  # type: ignore[attr-defined]
-    assert "NOT at equal compute: sfl went beyond 96 rollouts" in shown
+    assert "NOT at equal compute: sfl went beyond 96 rollouts within a step" in shown
     plain = config_of(seeds=1)
     console = Console(file=io.StringIO(), width=400)
     console.print(make_table(plain, run_all(plain, tmp_path / "b")))
     assert "equal compute" not in console.file.getvalue()  # type: ignore[attr-defined]
+
+
+def test_a_ratio_of_0_is_shown_and_so_is_who_refills_beyond_the_budget(tmp_path: Path) -> None:
+    """Where nobody ever solves a prompt no group has contrast: a result. A gate refills, it does not measure."""
+    methods = {"uniform": {"curriculum": "uniform"}, "gated": {"curriculum": "uniform", "gate": "mixed"}}
+    config = config_of(methods=methods, seeds=1, steps=1, population={"hopeless": 1.0, "trivial": 0.0})
+    table = make_table(config, run_all(config, tmp_path))
+    heads = {str(column.header): list(column.cells) for column in table.columns}
+    assert heads["effective ratio"] == ["0.000", "0.000"]
+    assert "uncharged rollouts" not in heads
+    assert "gated went beyond 24 rollouts within a step" in str(table.caption)
+    assert "measuring" not in str(table.caption)
 
 
 INTERRUPTED = """

@@ -149,6 +149,8 @@ def run(options: Namespace) -> int:
         check_number("wanted", wanted, low=0, high=1, open_low=True)
     folder = Path(options.get("out") or f"comparisons/{plan.name}")
     chosen = {name: options.get(name) for name in ("methods", "seeds")}
+    if options.get("report_only") and (given := next((name for name in chosen if chosen[name] is not None), None)):
+        raise ConfigError(f"--{given} says what to train, and --report_only trains nothing; leave one of them out")
     if options.get("dry_run"):
         dry_run_comparison(plan, folder, console=make_console(), **chosen)
         return 0

@@ -80,6 +80,8 @@ class Plan:
             if name not in self.methods and (name or key == "baseline"):
                 hint = did_you_mean(name, self.methods)
                 raise ConfigError(f"{key}: {name!r} is not one of the methods{hint}: {', '.join(self.methods)}")
+        if self.oracle == self.baseline:
+            raise ConfigError(f"oracle: {self.oracle!r} is the baseline too; name another method, or leave oracle out")
         split_seeds(self._plain_seeds())
         if self.tokens is not None:
             check_whole("budget: tokens", self.tokens, least=1)
@@ -250,7 +252,7 @@ def _plan_of(values: Any, path: Path) -> Plan:
         name=str(values.get("name") or path.stem),
         about=" ".join(str(values.get("about") or "").split()),
         baseline=str(values.get("baseline") or next(iter(methods), "")),
-        oracle=None if values.get("oracle") is None else str(values["oracle"]),
+        oracle=None if values.get("oracle") in (None, "") else str(values["oracle"]),
         seeds=seeds,
         tune=tune,
         base=with_new_names("train", _mapping(values, "base"), warn=logger.warning),

@@ -1,7 +1,7 @@
 """The bootstrap over seeds: what a comparison would have shown with other seeds of the same kind.
 
 It knows no seeds but those that were run, so for few of them its intervals are too narrow: for normally distributed
-differences the interval called 95 % holds the true mean in about 76 % of all cases for 3 seeds, 84 % for 5, 91 % for 10
+differences the interval called 95 % holds the true mean in about 75 % of all cases for 3 seeds, 84 % for 5, 91 % for 10
 and 93 % for 20. For 3 seeds it is their range, which leaves out 0 in a quarter of all cases where there is nothing.
 """
 

@@ -206,6 +206,15 @@ def best_by(x: FloatArray, y: FloatArray, until: float, *, between: bool) -> Flo
     return np.asarray(best, dtype=np.float64)
 
 
+def counts_evaluations_alone(axis: str, until: float) -> bool:
+    """Whether BSF up to `until` counts evaluations alone, as the papers' does: in steps, up to a whole one.
+
+    Runs that are as long as one another in steps are evaluated at the same ones. Cut between two steps, at some number
+    of tokens, that would drop the last evaluation of all, so there the score is interpolated, as on the other axes.
+    """
+    return axis == "steps" and math.isclose(until, round(until), abs_tol=1e-9)
+
+
 def relative_bests(
     x: FloatArray, y: FloatArray, baseline_x: FloatArray, baseline_y: FloatArray, until: float, *, between: bool
 ) -> FloatArray:

@@ -16,9 +16,9 @@ from rollwise.runs.group_table import GroupTable
 from rollwise.runs.reading import RunData
 
 SIGNALS = {
-    "mixed": "groups with 0 < p < 1",
-    "some_solved": "groups with p > 0",
-    "some_failed": "groups with p < 1",
+    "mixed": "groups whose rewards differ",
+    "some_solved": "groups not all failed",
+    "some_failed": "groups not all solved",
     "abs_advantage": "mean |A|",
     "reward": "mean reward of the rollouts",
     "judge_reward": "judge reward",
@@ -27,7 +27,7 @@ SIGNALS = {
     "solved_length": "tokens of a solved completion",
     "unsolved_length": "tokens of one not solved",
 }
-"""Name -> words. p is a group's share of solved rollouts."""
+"""Name -> words. A group has failed or is solved as a whole where its rewards agree, below `solved_at` or not."""
 
 
 @dataclass(frozen=True)

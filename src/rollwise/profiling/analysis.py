@@ -71,16 +71,23 @@ def share_of(found: np.ndarray, population: int) -> Share:
 
 
 def mean_interval(values: np.ndarray, population: int, z: float = Z95) -> tuple[float, float]:
-    """The mean of (S,) plus and minus z standard errors, with the finite population's factor.
+    """The mean of (S,) in [0, 1] plus and minus z standard errors, with the finite population's factor; in [0, 1] too.
+
+    Where all are alike their spread says nothing of the others: there it is Wilson's interval, which is wide enough for
+    any values in [0, 1].
 
     >>> mean_interval(np.array([0.0, 1.0]), 2)
     (0.5, 0.5)
+    >>> [round(end, 4) for end in mean_interval(np.zeros(10), 1000)]
+    [0.0, 0.2758]
     """
     mean, n = float(values.mean()), len(values)
     if n >= population or n < 2:
         return (mean, mean) if n >= population else (float(values.min()), float(values.max()))
+    if np.ptp(values) == 0:
+        return wilson(n * mean, n, population=population, z=z)
     half = z * float(values.std(ddof=1)) * math.sqrt((1 - n / population) / n)
-    return mean - half, mean + half
+    return max(0.0, mean - half), min(1.0, mean + half)
 
 
 def pass_rates(solved: Sequence[Sequence[bool | None]]) -> np.ndarray:

@@ -21,6 +21,7 @@ from rollwise.profiling.analysis import (
     pass_rates,
     share_of,
     true_shares,
+    wilson,
 )
 from rollwise.profiling.recommendation import Facts, recommend
 from rollwise.profiling.requirements import requirements
@@ -30,6 +31,7 @@ from rollwise.sampling.data import PromptData
 from rollwise.tickets.outcome import RewardSpec
 
 SUSPECTS_KEPT = 50
+_SAME_SHARE = 1e-6
 
 
 class Plan(Protocol):
@@ -183,14 +185,16 @@ class Summary:
         outcomes, counts = self._outcomes(range(len(self.solved)))
         shares = asdict(true_shares(fit_pass_rates(counts, outcomes=outcomes), config.planned_generations))
         ends = bootstrap_shares(counts, config.planned_generations, seed=config.seed, outcomes=outcomes)
-        fitted = {
-            name: {"share": value, "low": float(ends[0, i]), "high": float(ends[1, i])}
-            for i, (name, value) in enumerate(shares.items())
-        }
+        fitted = {}
+        for i, (name, value) in enumerate(shares.items()):
+            low, high = ends[:, i].tolist()
+            if high - low < _SAME_SHARE:  # in every resample, as of a kind of prompt that the sample has none of
+                low, high = wilson(value * len(self.groups), len(self.groups))
+            fitted[name] = {"share": value, "low": low, "high": high}
         if self.chances is not None:
             low, high = mean_interval(self.chances, len(self.data))
             fitted["effective_by_fit"] = fitted["effective"]
-            fitted["effective"] = {"share": float(self.chances.mean()), "low": max(0.0, low), "high": min(1.0, high)}
+            fitted["effective"] = {"share": float(self.chances.mean()), "low": low, "high": high}
         return {**fitted, "effective_measured": self.chances is not None}
 
     def _unequal_groups(self, effective: float) -> dict[str, Any] | None:

@@ -40,7 +40,8 @@ class Problem:
         method: The run's method; `""` where it concerns all.
         seed: The run's seed; None where it concerns several.
         kind: "waiting" (not begun), "missing" (begun, without metrics), "damaged", "unfinished", "unscored", "unequal",
-            "uneven" (evaluated first at different steps), "timing" (not timed alike) or "unknown".
+            "uneven" (evaluated first at different steps), "uncounted" (without the verdict's axis), "timing" (not timed
+            alike) or "unknown".
         text: What is wrong, and what it means for the comparison; one sentence.
     """
 

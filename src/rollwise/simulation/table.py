@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -107,7 +107,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     from rich.table import Table
 
     numbers = aggregate(config, runs)
-    shown = [c for c in COLUMNS if any(n.get(c[0], {}).get("mean") for n in numbers.values())]
+    shown = [column for column in COLUMNS if _is_shown(column[0], numbers)]
     _, batch, group, budget = sizes(config, config.seeds[0])
     over = [name for name, n in numbers.items() if (n["rollouts"]["mean"] or 0) > budget + batch * group]
     if grouped := method_sizes(runs):
@@ -124,7 +124,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
         caption += f"; the replayed log itself has an effective ratio of {mean_sd(logged)[0]:.3f}"
     if over:
         names = ", ".join(map(escape, over))
-        caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step, by measuring"
+        caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step"
     caption += escape(sizes_in_words(grouped))
     marks = marks_of(runs)
     for mark in sorted({m["mark"] for m in marks.values()}):
@@ -142,6 +142,12 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
                 cells.append(_cell(row[key]["difference"], row[key]["difference_sd"], f"+{form}"))
         table.add_row(escape(name) + " *" * (name in marks), *cells)
     return table
+
+
+def _is_shown(key: str, numbers: Mapping[str, Mapping[str, Mapping[str, float | None]]]) -> bool:
+    """Whether anything is known of a column; of uncharged rollouts, an oracle's alone, whether there are any."""
+    means = [row[key]["mean"] for row in numbers.values() if key in row]
+    return any(means) if key == "uncharged_rollouts" else any(mean is not None for mean in means)
 
 
 def _cell(value: float | None, spread: float | None, form: str) -> str:

@@ -16,7 +16,9 @@ from rollwise.evaluation.bootstrap import Interval
 from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.measure_tables import measure_tables
-from rollwise.reports.comparison.tables import result_table
+from rollwise.reports.comparison.page_tables import table_section
+from rollwise.reports.comparison.tables import relative_table, result_table
+from rollwise.reports.comparison.words.verdict import verdict
 
 SHIFTS = (0.0, 0.1, 0.2)
 
@@ -364,6 +366,24 @@ def test_one_evaluation_makes_no_curve(tmp_path: Path) -> None:
     assert final.mean == pytest.approx(0.2)
 
 
+def test_runs_without_tokens_are_named(tmp_path: Path) -> None:
+    """They have scores, but none at equal tokens: seed 1 is in no difference, and the page says why."""
+    plain = [{name: value for name, value in row.items() if name != "tokens"} for row in lines((0.1, 0.3, 0.4))]
+    uniform = [lines((0.1, 0.2, 0.3))] * 2
+    found = compare_runs(
+        write_runs(tmp_path / "some", {"uniform": uniform, "fast": [lines((0.1, 0.3, 0.4)), plain]}), baseline="uniform"
+    )
+    named = "it recorded no generated tokens, so what is compared at equal generated tokens is without it"
+    assert [str(problem) for problem in found.problems] == [f"fast seed 1: {named}"]
+    score = found.method("fast").axes["tokens"].score
+    assert score.difference is not None
+    assert score.difference.n == 1
+    assert "1 run recorded no generated tokens, and is left out." in verdict(found)
+    none = compare_runs(write_runs(tmp_path / "none", {"uniform": uniform, "fast": [plain] * 2}), baseline="uniform")
+    assert len(none.problems) == 2
+    assert verdict(none)[0].endswith("seeds with two evaluations and with generated tokens on record.")
+
+
 def test_a_total_that_falls_is_named(tmp_path: Path) -> None:
     rows = lines((0.1, 0.2, 0.3))
     rows[2]["tokens"] = 50
@@ -388,6 +408,8 @@ def test_unknown_names_and_numbers_out_of_range(tmp_path: Path) -> None:
         compare_runs(runs, baseline="random")
     with pytest.raises(ConfigError, match="oracle"):
         compare_runs(runs, baseline="uniform", oracle="best")
+    with pytest.raises(ConfigError, match="oracle 'uniform' is the baseline too; give another method, or no oracle"):
+        compare_runs(runs, baseline="uniform", oracle="uniform")
     with pytest.raises(ConfigError, match="bootstrap"):
         compare_runs(runs, baseline="uniform", bootstrap=0)
     with pytest.raises(ConfigError, match="budget"):
@@ -476,3 +498,36 @@ def test_ttb_reads_the_averaged_curve_at_every_point_of_every_seed(tmp_path: Pat
     }
     found = compare_runs(write_runs(tmp_path, runs), baseline="uniform")
     assert found.method("line").axes["tokens"].ttb[100].value == pytest.approx(50 / 60)
+
+
+def test_the_note_says_where_bsf_is_of_evaluations_alone(tmp_path: Path) -> None:
+    """In steps, up to a whole one: at 200 tokens uniform is at step 2, and who takes 120 a step at 1.67."""
+    uniform = [lines((0.1, 0.2, 0.3))]
+
+    def note(name: str, **others: float) -> str:
+        methods = {other: [lines((0.1, 0.3, 0.4), tokens)] for other, tokens in others.items()}
+        runs = write_runs(tmp_path / name, {"uniform": uniform, **methods})
+        return relative_table(compare_runs(runs, baseline="uniform"), "steps").note
+
+    assert "are interpolated, but for BSF, as in the papers." in note("alike", fast=100)
+    assert "are interpolated, but for BSF where the cut is a whole step, as in" in note("both", fast=120, slow=100)
+    some = write_runs(tmp_path / "less", {"uniform": [lines((0.1, 0.2, 0.3), 120)], "fast": [lines((0.1, 0.3, 0.4))]})
+    found = compare_runs(some, baseline="uniform", budget=150)
+    assert found.method("fast").axes["steps"].cut == pytest.approx(1.25)
+    assert "Scores between evaluations are interpolated. Time" in relative_table(found, "steps").note
+    assert found.method("fast").axes["steps"].bsf[100].value == pytest.approx((0.3 + 0.025) / (0.2 + 0.025))
+
+
+def test_the_answer_without_a_p(tmp_path: Path) -> None:
+    """Eight differences of 0 ± 0 have none."""
+    runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.3))] * 8, "same": [lines((0.1, 0.3))] * 8})
+    assert "better in 0 of 8); both intervals hold 0." in verdict(compare_runs(runs, baseline="uniform"))[0]
+
+
+def test_a_p_that_is_not_known_is_sorted_to_the_end(tmp_path: Path) -> None:
+    """Two seeds have none; JavaScript takes "nan" for a text, and puts it before all numbers."""
+    rows = [lines((0.1, 0.3))] * 3
+    found = compare_runs(write_runs(tmp_path, {"uniform": rows, "few": rows[:2]}), baseline="uniform")
+    shown = table_section(found, result_table(found))
+    assert "<td>too few seeds</td>" in shown
+    assert "nan" not in shown

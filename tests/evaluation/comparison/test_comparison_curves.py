@@ -121,9 +121,9 @@ def test_interval_of_many_seeds_is_about_the_normal_one() -> None:
 
 
 def test_intervals_hold_the_truth_as_seldom_as_is_said() -> None:
-    """Normal differences with mean 0: 76 % for 3 seeds, 84 % for 5, within 4 standard errors of 600 draws."""
+    """Normal differences with mean 0: 75 % for 3 seeds, 84 % for 5, within 4 standard errors of 600 draws."""
     rng = np.random.default_rng(1)
-    for n, said in ((3, 0.76), (5, 0.84)):
+    for n, said in ((3, 0.75), (5, 0.84)):
         intervals = [bootstrap_interval(rng.normal(size=n), resamples=1, seed=0) for _ in range(600)]
         held = np.mean([found.low <= 0.0 <= found.high for found in intervals if found is not None])
         assert held == pytest.approx(said, abs=4 * math.sqrt(said * (1 - said) / 600))

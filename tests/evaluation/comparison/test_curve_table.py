@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from rollwise.reports.comparison.tables import relative_table, result_table
 from rollwise.reports.comparison.words.cells import Table
 from rollwise.runs.sets import read_comparison
 
+EVIDENCE = Path(__file__).parents[3] / "docs/evidence.md"
 GAINS = {"uniform": 0.2, "oracle": 0.4, "bots": 0.3}
 
 
@@ -29,7 +31,8 @@ def comparison(tmp_path_factory: pytest.TempPathFactory) -> Comparison:
     (folder / "comparison.yaml").write_text(json.dumps({**plan, "oracle": "oracle", "budget": {"tokens": 15_000}}))
     for path in folder.glob("runs/*/*/config.yaml"):
         config = json.loads(path.read_text())
-        path.write_text(json.dumps({**config, "model": f"/starts/{'ab'[config['seed'] % 2]}"}))
+        start = f"/starts/{'ab'[config['seed'] % 2]}"
+        path.write_text(json.dumps({**config, "model": start, "eval_aggregate": "prompts"}))
     return compare_set(replace(read_comparison(folder), name="p"))
 
 
@@ -57,12 +60,24 @@ def test_tables_come_out_the_same_from_the_file(comparison: Comparison, tmp_path
     (tmp_path / "curves.csv").write_text(comparison.curves)
     again = compare_set(read_curves(tmp_path / "curves.csv")["p"])
     assert again.curves == comparison.curves
+    assert again.aggregate == comparison.aggregate == "by prompts"
     for axis in comparison.budgets:
         assert texts(relative_table(again, axis)) == texts(relative_table(comparison, axis))
     for row, now in zip(texts(result_table(comparison)), texts(result_table(again)), strict=True):
         assert now[:-1] == row[:-1]  # the last column, the effective task ratio, needs every step
     for name, own in comparison.sets.items():
         assert texts(relative_table(again.sets[name], "tokens")) == texts(relative_table(own, "tokens"))
+
+
+def test_the_page_of_evidence_runs(comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What docs/evidence.md shows makes a page from a plan's file of curves."""
+    (block,) = re.findall(r"```python\n(.*?)```", EVIDENCE.read_text(), re.DOTALL)
+    folder = tmp_path / "benchmarks/results/evidence/NAME"
+    folder.mkdir(parents=True)
+    (folder / "curves.csv").write_text(comparison.curves.replace("\np,", "\nNAME,"))
+    monkeypatch.chdir(tmp_path)
+    exec(block, {})
+    assert "pass@1 (by prompts)" in (tmp_path / "again/report.html").read_text()
 
 
 def test_a_file_of_something_else_is_refused(tmp_path: Path) -> None:

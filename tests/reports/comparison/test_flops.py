@@ -57,3 +57,9 @@ def test_ranks_that_stay_are_said_to_and_without_flops_nothing_is(tmp_path: Path
         found = compared(tmp_path / f"{judging}", judging=judging, plain=plain)
         assert rank_sentences(found) == []
         assert "FLOPs" not in " ".join(verdict(found))
+
+
+def test_methods_of_one_gain_share_a_place(tmp_path: Path) -> None:
+    alike = [spending((0.10, 0.20, 0.30), 1e6)] * 3
+    runs = write_runs(tmp_path, {"uniform": alike, "same": alike, "worse": [spending((0.1, 0.1, 0.2), 1e6)] * 3})
+    assert places(compare_runs(runs, baseline="uniform")) == {"uniform": (1, 1), "same": (1, 1), "worse": (3, 3)}

@@ -43,7 +43,7 @@ def test_levels_beside_the_whole_data_sets(make_run: RunMaker, drawn: Drawn) -> 
     write_pool_facts(folder, pool_facts(pool))
     spec = figure_of(folder)
     assert drawn(spec) == [{"sampled": [2, 3], "data set": [pytest.approx(14 / 6)] * 2}]
-    assert "whole data set" in spec.caption
+    assert "whole data set: above it the curriculum samples harder prompts" in spec.caption
 
 
 def test_the_column_difficulty_where_categories_are_no_levels(make_run: RunMaker, drawn: Drawn) -> None:
@@ -55,6 +55,7 @@ def test_the_column_difficulty_where_categories_are_no_levels(make_run: RunMaker
     spec = figure_of(folder)
     assert drawn(spec) == [{"sampled": [0.5, 0.75]}]  # c is not in the file
     assert "the folder does not say" in spec.caption
+    assert "above it" not in spec.caption
     pool = rw.PromptPool(ids=["a", "b"], columns={"category": ["sums", "x"], "difficulty": [0.1, 0.3]})
     write_pool_facts(folder, pool_facts(pool))
     assert drawn(figure_of(folder)) == [{"sampled": [0.5, 0.75], "data set": [pytest.approx(0.2)] * 2}]

@@ -65,7 +65,8 @@ def compare_runs(
         wanted: Differences in score for which it is said how many seeds they need; without any 0.02, 0.05 and 0.1.
 
     Raises:
-        ConfigError: The baseline or the oracle is none of the methods, or a number is out of its range.
+        ConfigError: The baseline or the oracle is none of the methods, the two are one, or a number is out of its
+            range.
     """
     asked = _Asked(runs, baseline, oracle, budget, bootstrap, seed, name, wanted or WANTED)
     sorting = sort_runs(runs, budget)
@@ -111,6 +112,8 @@ class _Asked:
         for role, method in (("baseline", self.baseline), ("oracle", self.oracle)):
             if method is not None and method not in self.runs:
                 raise ConfigError(f"{role} {method!r} is none of the methods {list(self.runs)}; give one of these")
+        if self.oracle == self.baseline:
+            raise ConfigError(f"oracle {self.oracle!r} is the baseline too; give another method, or no oracle")
         if self.resamples < 1 or (self.budget is not None and not self.budget > 0):
             raise ConfigError(f"bootstrap must be >= 1 and budget > 0, got {self.resamples!r} and {self.budget!r}")
         if not all(math.isfinite(size) and size > 0 for size in self.wanted):
@@ -119,6 +122,7 @@ class _Asked:
     def compare(self, sorting: Sorting, measures: dict[str, Measure], found: Mapping[Pair, Measured]) -> Comparison:
         """The comparison by the score of `sorting`, with these measures of whole runs, found of each of them."""
         data = ComparedRuns.of(sorting, self.budget)
+        sorting.problems += _uncounted(data, sorting)
         rows = tuple(
             run_result(data, self.baseline, sorting.status[pair], pair, run, found[pair])
             for pair, run in sorting.runs.items()
@@ -157,6 +161,15 @@ class _Asked:
         found = {pair: measure_scores(run, columns) for pair, run in own.runs.items()}
         compared = self.compare(own, score_measures(columns), found)
         return replace(compared, methods=tuple(compared.method(method.name) for method in whole.methods))
+
+
+def _uncounted(data: ComparedRuns, sorting: Sorting) -> list[Problem]:
+    """The runs that have curves, but none on the verdict's axis, and no problem that says why."""
+    label, damaged = sorting.axes[data.headline], [p for p in sorting.problems if p.kind == "damaged"]
+    counted = data.curves.get(data.headline, {}).keys() | {(problem.method, problem.seed) for problem in damaged}
+    lost = {pair for found in data.curves.values() for pair in found} - counted
+    text = f"it recorded no {label}, so what is compared at equal {label} is without it"
+    return [Problem(*pair, "uncounted", text) for pair in data.runs if pair in lost]
 
 
 def _rank(method: MethodResult, baseline: str, axis: str) -> tuple[int, float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,19 +18,21 @@ from rollwise.errors import StateFileError
 from rollwise.evaluation.comparison.data import Pair, last_step, sort_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.evaluation.curves import AXES, spending
+from rollwise.evaluation.named_sets import AGGREGATE, set_names
 from rollwise.evaluation.run_measures import END, start_of
 from rollwise.runs.reading import RunData
 from rollwise.runs.sets import RunSet
 
 _SPENT = [axis for axis in AXES if axis != "steps"]
-_HEAD = ["plan", "method", "role", "seed", "start", "budget", "step", *_SPENT]
+_SHARED = ["plan", "method", "role", "seed", "start", "budget"]
 
 
 def curves_csv(runs: RunSet, found: Comparison) -> str:
     """The evaluations of the compared runs: what each had spent by then, and every score.
 
     `role` is "baseline", "oracle" or empty, `budget` the plan's, in tokens. A run also has rows without scores: the
-    steps before and after the budget, which say where other axes are cut.
+    steps before and after the budget, which say where other axes are cut. Where there are named evaluation sets,
+    `eval_aggregate` says how the score of all is made.
 
     Args:
         runs: What was compared.
@@ -44,10 +45,12 @@ def curves_csv(runs: RunSet, found: Comparison) -> str:
     roles = {runs.oracle: "oracle", runs.baseline: "baseline"}
     buffer = io.StringIO()
     writer = csv.writer(buffer, lineterminator="\n")
-    writer.writerow([*_HEAD, *scores])
+    named = [AGGREGATE] if set_names(compared.values()) else []
+    writer.writerow([*_SHARED, *named, "step", *_SPENT, *scores])
     for (method, seed), run in compared.items():
         budget = "" if runs.budget is None else _cell(runs.budget)
         shared = [runs.name, method, roles.get(method, ""), seed, start_of(run), budget]
+        shared += [run.config.get(name) or "" for name in named]
         for line in _lines(run, cut):
             spent = ["" if name in hidden else _cell(run.column(name)[line]) for name in ("step", *_SPENT)]
             writer.writerow([*shared, *spent, *(_cell(run.column(name)[line]) for name in scores)])
@@ -86,11 +89,11 @@ def _run_set(plan: str, rows: list[dict[str, str]]) -> RunSet:
 
 
 def _run(path: Path, rows: list[dict[str, str]]) -> RunData:
-    names = [name for name in rows[0] if name not in ("plan", "method", "role", "seed", "start", "budget")]
+    names = [name for name in rows[0] if name not in (*_SHARED, AGGREGATE)]
     columns = {name: np.array([float(row[name] or "nan") for row in rows]) for name in names}
     known = {name: column for name, column in columns.items() if np.isfinite(column).any()}
-    config: Mapping[str, Any] = {"model": rows[0].get("start", ""), "seed": int(rows[0]["seed"])}
-    return RunData(path, dict(config), "", known)
+    config: dict[str, Any] = {"model": rows[0].get("start", ""), "seed": int(rows[0]["seed"])}
+    return RunData(path, config | {AGGREGATE: rows[0].get(AGGREGATE) or None}, "", known)
 
 
 def _scores(run: RunData) -> list[str]:

@@ -14,6 +14,7 @@ from rollwise.evaluation.curves import (
     AXES,
     Curve,
     FloatArray,
+    counts_evaluations_alone,
     mean_height,
     mean_until,
     on_common_grid,
@@ -90,9 +91,7 @@ def relatives(axis: str, own: Curves, base: Curves, until: float) -> dict[str, F
         return {}
     found = {f"ttb_{p}": relative_times(*own, *base, p / 100) for p in TTB_PERCENTS}
     found[RATIO_OF_BEST] = relative_times_of_best(*own, *base)
-    # Runs that are as long as one another in steps are evaluated at the same ones, and BSF is the papers', of
-    # evaluations alone. Cut between two steps, at this many tokens, that would drop the last of all.
-    between = axis != "steps" or not math.isclose(until, round(until), abs_tol=1e-9)
+    between = not counts_evaluations_alone(axis, until)
     for percent in BSF_PERCENTS:
         part = percent / 100 * until
         found[f"bsf_{percent}"] = relative_bests(

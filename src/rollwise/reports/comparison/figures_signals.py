@@ -32,9 +32,9 @@ def signal_figures(comparison: Comparison, styles: Mapping[str, Style]) -> list[
     draw = partial(_curves, comparison, styles)
     built = [
         draw("group_shares", "Groups by what they teach", ("mixed", "some_solved", "some_failed"),
-             "As BOTS draws it (Figure 2): of each step's groups, the share with a success rate p strictly between 0 "
-             f"and 1, above 0, and below 1; {_PARTS}. What the second lacks to 1 was too hard, what the third lacks "
-             "too easy."),
+             "As BOTS draws it (Figure 2): of each step's groups, the share whose rewards differ, that did not all "
+             f"fail alike, and that was not all solved; {_PARTS}. Where rewards are 0 or 1 their success rates are "
+             "between 0 and 1, above 0, and below 1. What the second lacks to 1 was too hard, the third too easy."),
         draw("learning_signal", "Learning signal and reward", ("abs_advantage", "reward"),
              "As METIS draws it (Figures 3, 4): mean absolute advantage, and mean reward of the step's rollouts on a "
              f"scale from 0 to 1; {_PARTS}. Dashed: 0.5, where binary rewards vary most. The prompts are each method's "
@@ -93,7 +93,8 @@ def maps_figure(comparison: Comparison, styles: Mapping[str, Style]) -> Comparis
     caption = (
         "As BOTS draws it (Figures 7, 8): success rates of the sampled groups over steps, of all seeds together; the "
         "stronger a cell, the greater the share (percent, above) of the groups sampled then that had that rate. The "
-        f"bottom row (all failed) and the top row (all solved) teach nothing. Dashed: the mean.{more}"
+        "bottom row (none solved) and the top row (all solved) teach nothing, but for partial rewards that differ. "
+        f"Dashed: the mean.{more}"
     )
     return ComparisonFigure(FigureSpec("success_rates", "Sampled success rates", caption, panels, WIDE), ())
 

@@ -60,8 +60,7 @@ def _table_row(row: Sequence[Cell]) -> str:
 
 def _cell(cell: Cell, tag: str = "td") -> str:
     below = f"<small>{_unbroken(escape(cell.below))}</small>" if cell.below else ""
-    order = "" if cell.order is None else f' data-order="{escape(_order(cell.order), quote=True)}"'
-    return f"<{tag}{order}>{escape(cell.text)}{below}</{tag[:2]}>"
+    return f"<{tag}{_order(cell.order)}>{escape(cell.text)}{below}</{tag[:2]}>"
 
 
 def _unbroken(text: str) -> str:
@@ -69,9 +68,13 @@ def _unbroken(text: str) -> str:
     return re.sub(r"\[[^]]*\]|\d+ of \d+", lambda found: found.group().replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
-def _order(value: float | str) -> str:
+def _order(value: float | str | None) -> str:
+    """The attribute that a cell is sorted by; none where there is nothing to sort by, which goes to the end."""
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return ""
     # JavaScript's Number reads "Infinity".
-    return value if isinstance(value, str) else "Infinity" if math.isinf(value) else f"{value:.10g}"
+    text = value if isinstance(value, str) else "Infinity" if math.isinf(value) else f"{value:.10g}"
+    return f' data-order="{escape(text, quote=True)}"'
 
 
 def starts_text(comparison: Comparison) -> str:
@@ -106,7 +109,7 @@ def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path)
     axis = comparison.headline_axis
     planned = "" if run.planned is None or run.planned == run.step else f" of {run.planned}"
     numbers = [run.value(f"best_{score}"), run.value(f"final_{score}"), run.value("score", axis)]
-    scores = [Cell(plain(value), order=None if math.isnan(value) else value) for value in numbers]
+    scores = [Cell(plain(value), order=value) for value in numbers]
     scores[0] = replace(scores[0], below="weights gone" if run.best_kept is False else "")
     time, flops = run.value("ttb_100", axis), run.value("flops")
     cells = [
@@ -115,12 +118,11 @@ def _run_cells(comparison: Comparison, run: RunResult, score: str, folder: Path)
         Cell(run.status, order=run.status),
         Cell(f"{run.step}{planned}", order=float(run.step)),
         *scores,
-        Cell(NOTHING if math.isnan(time) else ratio(time), order=None if math.isnan(time) else time),
+        Cell(NOTHING if math.isnan(time) else ratio(time), order=time),
         *(Cell(with_spread(run.value(key), math.nan, 0), order=run.value(key)) for key in ("rollouts", "tokens")),
         Cell(NOTHING if math.isnan(flops) else scientific(flops), order=flops),
         Cell(duration(run.value("wall_s")), order=run.value("wall_s")),
     ]
-    cells = [replace(c, order=None) if isinstance(c.order, float) and math.isnan(c.order) else c for c in cells]
     name = escape(run.method)
     report = Path(run.path) / REPORT_FILE
     if report.exists():

@@ -35,7 +35,7 @@ def write_comparison(folder: str | Path, out: str | Path | None = None) -> Path:
         MissingExtraError: matplotlib or PyYAML is not installed.
         StateFileError: There is no readable `comparison.yaml`.
     """
-    return write_results(compare_set(read_comparison(folder)), Path(out if out is not None else folder))
+    return write_results(compare_set(read_comparison(folder)), folder if out is None else out)
 
 
 def write_run_comparison(
@@ -55,10 +55,10 @@ def write_run_comparison(
         ConfigError: No run can be read, or there is no such baseline.
         MissingExtraError: matplotlib is not installed.
     """
-    return write_results(compare_set(group_runs(paths, baseline=baseline)), Path(out))
+    return write_results(compare_set(group_runs(paths, baseline=baseline)), out)
 
 
-def write_results(comparison: Comparison, out: Path) -> Path:
+def write_results(comparison: Comparison, out: str | Path) -> Path:
     """Write everything into the folder `out`; the page's path.
 
     Raises:
@@ -71,7 +71,7 @@ def write_results(comparison: Comparison, out: Path) -> Path:
     from rollwise.reports.comparison.page_figures import page_figures
     from rollwise.reports.figure_files import inline_panels, save_figure
 
-    figures = page_figures(comparison)
+    out, figures = Path(out), page_figures(comparison)
     numbers = json.dumps(comparison.to_dict(out), indent=1, ensure_ascii=False, allow_nan=False)
     page = render_comparison(comparison, [(figure, inline_panels(figure.spec)) for figure in figures], out)
     try:

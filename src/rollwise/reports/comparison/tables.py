@@ -6,7 +6,7 @@ import math
 
 from rollwise.evaluation.comparison.estimates import ENOUGH_SEEDS
 from rollwise.evaluation.comparison.results import AxisResult, Comparison, MethodResult
-from rollwise.evaluation.curves import AXES
+from rollwise.evaluation.curves import AXES, counts_evaluations_alone
 from rollwise.evaluation.run_measures import Measure, short_name
 from rollwise.reports.comparison.measure_tables import measure_tables
 from rollwise.reports.comparison.words.cells import (
@@ -175,11 +175,21 @@ def relative_table(comparison: Comparison, axis: str) -> Table:
         f"Against {AXES[axis]}, {_where_cut(comparison, axis)} Of the curves averaged over the paired seeds, with a "
         "95 % bootstrap interval; below, the median of the single seeds, each against its own baseline run, how many "
         "of them get there if not all, and of TTB each seed's own. Scores between evaluations are interpolated"
-        f"{', but for BSF, as in the papers' if axis == 'steps' else ''}. Time of its own best (METIS, Table 1): where "
+        f"{_but_for_bests(comparison, axis)}. Time of its own best (METIS, Table 1): where "
         f"a method's score is greatest, over where {comparison.baseline}'s is. It is optimistic: it depends on a noisy "
         "maximum, and a method that never rises has a short time."
     )
     return Table(f"Time to baseline (TTB) and best so far (BSF) in {AXES[axis]}", tuple(head), tuple(rows), note)
+
+
+def _but_for_bests(comparison: Comparison, axis: str) -> str:
+    """Where BSF is the papers', of evaluations alone; "" for nowhere."""
+    cuts = [
+        found.cut for method in comparison.methods if (found := method.axes.get(axis)) and not math.isnan(found.cut)
+    ]
+    alone = {counts_evaluations_alone(axis, cut) for cut in cuts}
+    some = " where the cut is a whole step" if False in alone else ""
+    return f", but for BSF{some}, as in the papers" if True in alone else ""
 
 
 def _where_cut(comparison: Comparison, axis: str) -> str:

@@ -48,8 +48,8 @@ def heatmap_figure(groups: GroupTable) -> FigureSpec | None:
     caption = (
         f"As BOTS draws it (Figure 7): each column is {span}, each row a success rate, from 0 to 1 in steps of "
         f"1/{len(found.shares) - 1}; the stronger a cell, the greater the share (percent, above) of the groups sampled "
-        f"then that had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (all failed) and the "
-        "top row (all solved) teach nothing. Dashed: the mean."
+        f"then that had that rate. A rollout succeeds from {groups.rule.words} on. The bottom row (none solved) and "
+        "the top row (all solved) teach nothing, but for partial rewards that differ. Dashed: the mean."
     )
     panel = partial(draw_success_map, found=found)
     return FigureSpec("success_rates", "Success rates of the sampled prompts", caption, (panel,), WIDE)
@@ -147,12 +147,14 @@ def difficulty_figure(run: RunData, groups: GroupTable) -> FigureSpec | None:
             ax.axhline(found.mean, color=GREEN, linestyle="--", linewidth=1.2, label="data set")
         finish_axes(ax, "training step", f"mean {found.of}", legend=True)
 
-    data = "dashed, the mean of the whole data set" if np.isfinite(found.mean) else "the folder does not say the data's"
+    data = "the folder does not say the data's"
+    if np.isfinite(found.mean):
+        data = (
+            "dashed, the mean of the whole data set: above it the curriculum samples harder prompts than uniform "
+            "sampling would"
+        )
     words = "level, the number in the category's name" if found.of == "level" else "difficulty, the column of that name"
-    caption = (
-        f"As SEC's Figure 3: the mean {words}, of the step's prompts; {data}. Above the dashed line the curriculum "
-        f"samples harder prompts than uniform sampling would{smoothing(means)}."
-    )
+    caption = f"As SEC's Figure 3: the mean {words}, of the step's prompts; {data}{smoothing(means)}."
     return FigureSpec("difficulty", "Difficulty of the sampled prompts", caption, (draw,), WIDE)
 
 

@@ -25,11 +25,14 @@ def gains(comparison: Comparison, axis: str) -> dict[str, float]:
 
 
 def places(comparison: Comparison) -> dict[str, tuple[int, int]]:
-    """Each method's place by tokens and by FLOPs, 1 for the greatest gain, among methods that have both."""
-    by_axis = [gains(comparison, axis) for axis in (TOKENS, FLOPS)]
-    both = [name for name in by_axis[0] if name in by_axis[1]]
-    orders = [sorted(both, key=lambda name, found=found: -found[name]) for found in by_axis]  # type: ignore[misc]
-    return {name: (orders[0].index(name) + 1, orders[1].index(name) + 1) for name in both}
+    """Each method's place by tokens and by FLOPs, 1 and how many gained more, among methods that have both."""
+    tokens, flops = (gains(comparison, axis) for axis in (TOKENS, FLOPS))
+    both = [name for name in tokens if name in flops]
+
+    def place(found: dict[str, float], name: str) -> int:
+        return 1 + sum(found[other] > found[name] for other in both)
+
+    return {name: (place(tokens, name), place(flops, name)) for name in both}
 
 
 def rank_sentences(comparison: Comparison) -> list[str]:

@@ -54,6 +54,11 @@ def verdict(comparison: Comparison) -> list[str]:
     if comparison.tune is not None and (tuned := sorted({run.seed for run in comparison.tune.runs})):
         seeds = f"Seed{'s' if len(tuned) > 1 else ''} {enumeration([str(seed) for seed in tuned])}"
         sentences.append(f"{seeds} {'were' if len(tuned) > 1 else 'was'} for choosing; no number here includes them.")
+    if uncounted := sum(problem.kind == "uncounted" for problem in comparison.problems):
+        axis = AXES[comparison.headline_axis]
+        sentences.append(
+            f"{count(uncounted, 'run')} recorded no {axis}, and {'is' if uncounted == 1 else 'are'} left out."
+        )
     if waiting:
         sentences.append("Not all of the runs that are planned have begun: see the problems below.")
     unlike = [problem.text for problem in comparison.problems if problem.kind == "timing"]
@@ -65,11 +70,14 @@ def _first_sentences(comparison: Comparison) -> list[str]:
     if comparison.score is None or not comparison.budgets:
         return ["There is nothing to compare yet: no run has been evaluated twice."]
     base = comparison.method(comparison.baseline)
+    counted = f"with two evaluations and with {AXES[comparison.headline_axis]} on record"
     if comparison.on_headline(base) is None:
-        return [f"There is nothing to compare with yet: the baseline, {base.name}, has no finished run."]
+        return [f"There is nothing to compare with yet: the baseline, {base.name}, has no finished run {counted}."]
     found = contenders(comparison)
     if not found:
-        return ["There is nothing to compare yet: no other method has a finished run of the baseline's seeds."]
+        return [
+            f"There is nothing to compare yet: no other method has a finished run of the baseline's seeds {counted}."
+        ]
     best, gain = _answered(comparison, found)
     sentences = [_answer(comparison, best, gain)]
     if unequal := _unequal(comparison):
@@ -116,9 +124,10 @@ def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str
             f"{ENOUGH_SEEDS}). The best so far is {best.name}: {numbers}."
         )
     said = comparison.statistics.verdicts[best.name]
-    family = f"Holm's correction over {count(tests, 'method')}"
     numbers += f" (95 % intervals over {pairs}: {both_text(gain)}; better in {gain.better} of {gain.n}"
-    numbers += f"; {p_text(said.p)} after {family})" if tests > 1 else f"; {p_text(said.p)})"
+    if chance := p_text(said.p):
+        numbers += f"; {chance}" + (f" after Holm's correction over {count(tests, 'method')}" if tests > 1 else "")
+    numbers += ")"
     if said.effect is Effect.HELPED:
         return f"{'By the numbers alone it' if _unequal(comparison) else 'It'} helped, with {best.name}: {numbers}."
     if said.effect is Effect.HURT:
@@ -235,7 +244,7 @@ def _caution(comparison: Comparison, found: Gains) -> str:
     ]
     if fewest < ENOUGH_SEEDS:
         parts.append(
-            "; with few seeds they are too narrow and hold the truth less often: about 76 % of the time with 3 seeds, "
+            "; with few seeds they are too narrow and hold the truth less often: about 75 % of the time with 3 seeds, "
             "84 % with 5, 91 % with 10"
         )
     if fewest < FEWEST_SEEDS:
