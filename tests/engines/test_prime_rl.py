@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from engines.worlds import other_signature
 
-from rollwise.errors import ConfigError, ShortError, SilentNoOpError
+from rollwise.errors import ConfigError, ShortError, SilentNoOpError, StateError
 
 SETTINGS = {"curriculum": "bots", "curriculum_options": {"seed": 2, "expire_after": 3}}
 
@@ -56,12 +56,28 @@ def test_a_resumed_run_asks_as_the_straight_one(make_source: Any, prime_episode:
     straight.next_task(step=4)  # in flight when the state is saved
     state = straight.state_dict()
     json.dumps(state["envs"])
+    sampler_of(straight).service.lose("loader")  # prime-rl would lose it at the resume
     resumed = make_source()
     resumed.load_state_dict(state)
     assert go(straight, prime_episode, range(4, 7)) == go(resumed, prime_episode, range(4, 7))
     metrics = sampler_of(resumed).service.metrics()
     assert metrics["told"] == 18
     assert metrics["failed"] == 18
+
+
+def test_tasks_that_were_in_flight_at_a_save_are_free_after_the_resume(make_source: Any) -> None:
+    """They were held for `expire_after` steps, so that a run with 8 of 12 tasks in flight could not go on."""
+    source = make_source()
+    for _ in range(8):
+        source.next_task(step=1)
+    resumed = make_source()
+    resumed.load_state_dict(source.state_dict())
+    assert len({resumed.next_task(step=1).task.key for _ in range(8)}) == 8
+
+
+def test_the_state_of_another_sampler_is_refused(make_source: Any) -> None:
+    with pytest.raises(StateError, match=r"another sampler's state, with \['order'\]"):
+        sampler_of(make_source()).load_state_dict({"order": [1, 2]})
 
 
 def test_the_samplers_know_the_learners_step(make_source: Any) -> None:

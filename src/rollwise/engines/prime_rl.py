@@ -16,8 +16,8 @@ from prime_rl.orchestrator import train_source
 from prime_rl.orchestrator.curriculum import Curriculum, TaskSampler
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import ask_all, make_service, pool_of
-from rollwise.errors import ConfigError
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of
+from rollwise.errors import ConfigError, StateError
 from rollwise.options import check_mapping
 from rollwise.tickets.outcome import Outcome
 
@@ -59,7 +59,7 @@ class CurriculumSampler(TaskSampler):
             ShortError: all tasks are in flight.
             SilentNoOpError: nothing was ever told.
         """
-        (ticket,) = ask_all(self.service, 1)
+        (ticket,) = ask_all(self.service, 1, worker=LOADER)
         return self.tasks[self.pool.slot(ticket.prompt_id)]
 
     def observe(self, group: list[Any]) -> None:
@@ -79,7 +79,18 @@ class CurriculumSampler(TaskSampler):
         return {"rollwise": self.service.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a saved state. Groups that were in flight are lost there, so their tickets expire.
+
+        Raises:
+            StateError: the state is of another sampler, or does not fit.
+        """
+        if "rollwise" not in state_dict:
+            raise StateError(
+                f"the checkpoint holds another sampler's state, with {sorted(state_dict)}; resume without a curriculum, "
+                "or start anew"
+            )
         self.service.load_state_dict(state_dict["rollwise"])
+        self.service.lose(LOADER)
 
     def metrics(self) -> dict[str, float]:
         return dict(self.service.metrics())
