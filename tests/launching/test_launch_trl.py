@@ -71,6 +71,15 @@ def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pyt
     assert "train.yaml" in said
 
 
+def test_empty_engine_options_are_not_trains_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So does the file that `--print_config` prints have them, and `rollwise train` refused it."""
+    path = _file(tmp_path, "engine_options: {}\n")
+    assert main(["launch", path, "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out
+    assert str(tmp_path / "run/train.yaml") in said
+    assert path not in said
+
+
 @pytest.mark.parametrize(
     ("words", "status", "said"),
     [
