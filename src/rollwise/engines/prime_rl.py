@@ -86,8 +86,8 @@ class CurriculumSampler(TaskSampler):
         """
         if "rollwise" not in state_dict:
             raise StateError(
-                f"the checkpoint holds another sampler's state, with {sorted(state_dict)}; resume without a curriculum, "
-                "or start anew"
+                f"the checkpoint holds another sampler's state, with {sorted(state_dict)}; resume without a "
+                "curriculum, or start anew"
             )
         self.service.load_state_dict(state_dict["rollwise"])
         self.service.lose(LOADER)

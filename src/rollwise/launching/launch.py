@@ -97,8 +97,17 @@ class Launch:
         )
 
 
-def new_launch(path: str, engine: Engine, machines: Machines, overrides: list[str]) -> Launch:
+def new_launch(
+    path: str, engine: Engine, machines: Machines, overrides: list[str], given: Mapping[str, Any] | None = None
+) -> Launch:
     """A new run by a file of `rollwise train`, in which `engine_options` may stand as well.
+
+    Args:
+        path: the file.
+        engine: which.
+        machines: where it goes.
+        overrides: words behind `--`.
+        given: the options of `rollwise train` that these words give, by which the run's folder may be another.
 
     Raises:
         ConfigError: the file can't be read, or an option is wrong; the message names its line.
@@ -111,8 +120,11 @@ def new_launch(path: str, engine: Engine, machines: Machines, overrides: list[st
         options = values.pop("engine_options", None) or {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"engine_options must map the engine's keys to values, got {options!r:.80}")
-        config = TrainConfig.from_dict(with_new_names("train", values, warn=logger.warning))
+        values = with_new_names("train", values, warn=logger.warning)
+        config = TrainConfig.from_dict(values)
         config.check_parts()
+    if given:
+        config = replace(config, out=str(TrainConfig.from_dict({**values, **given}).folder))
     return Launch(engine, config, machines, Extra(options, overrides), path if own else None)
 
 
