@@ -76,7 +76,7 @@ def test_tasks_that_were_in_flight_at_a_save_are_free_after_the_resume(make_sour
 
 
 def test_the_state_of_another_sampler_is_refused(make_source: Any) -> None:
-    with pytest.raises(StateError, match=r"another sampler's state, with \['order'\]"):
+    with pytest.raises(StateError, match=r"another sampler's state, \['order'\]"):
         sampler_of(make_source()).load_state_dict({"order": [1, 2]})
 
 
@@ -114,6 +114,25 @@ def test_an_endless_task_set_is_refused(prime_rl: Any, prime_tasks: list[Any]) -
 
     with pytest.raises(ConfigError, match="finite task set"):
         prime_rl.CurriculumSampler(endless(), {})
+
+
+def test_a_sampler_of_prime_rls_own_is_refused_and_not_dropped(
+    prime_rl: Any, prime_tasks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class DifficultyPoolSampler(prime_rl.TaskSampler):  # type: ignore[misc,name-defined]
+        def __next__(self) -> Any:
+            return prime_tasks[0]
+
+    made = prime_rl.Curriculum.__init__
+
+    def with_a_sampler(self: Any, config: Any, tasks: Any) -> None:
+        made(self, config, tasks)
+        self.sampler = DifficultyPoolSampler()
+
+    monkeypatch.setattr(prime_rl.Curriculum, "__init__", with_a_sampler)
+    prime_rl.install(SETTINGS)
+    with pytest.raises(ConfigError, match=r"in place of DifficultyPoolSampler: leave curriculum\.sampler out"):
+        prime_rl.train_source.Curriculum(None, prime_tasks)
 
 
 def test_metrics_are_prime_rls_own(make_source: Any) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 from prime_rl.orchestrator import train_source
-from prime_rl.orchestrator.curriculum import Curriculum, TaskSampler
+from prime_rl.orchestrator.curriculum import Curriculum, StandardSampler, TaskSampler
 
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of
@@ -79,16 +79,9 @@ class CurriculumSampler(TaskSampler):
         return {"rollwise": self.service.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a saved state. Groups that were in flight are lost there, so their tickets expire.
-
-        Raises:
-            StateError: the state is of another sampler, or does not fit.
-        """
+        """Go on from a saved state, or raise `StateError`. Groups in flight were lost, so their tickets expire."""
         if "rollwise" not in state_dict:
-            raise StateError(
-                f"the checkpoint holds another sampler's state, with {sorted(state_dict)}; resume without a "
-                "curriculum, or start anew"
-            )
+            raise StateError(f"the checkpoint holds another sampler's state, {sorted(state_dict)}; start anew")
         self.service.load_state_dict(state_dict["rollwise"])
         self.service.lose(LOADER)
 
@@ -104,6 +97,7 @@ def install(settings: Mapping[str, Any]) -> None:
 
     Raises:
         SilentNoOpError: a hook of prime-rl's has moved.
+        ConfigError: by a `TrainSource`, of an environment with an endless task set, or with a sampler of its own.
     """
     check_hooks(RELEASE, HOOKS)
     settings = dict(settings)
@@ -111,6 +105,9 @@ def install(settings: Mapping[str, Any]) -> None:
     class Chosen(Curriculum):
         def __init__(self, config: Any, tasks: Sequence[Any] | Iterator[Any]) -> None:
             super().__init__(config, tasks)
+            if type(self.sampler) is not StandardSampler:
+                kind = type(self.sampler).__name__
+                raise ConfigError(f"rollwise would choose in place of {kind}: leave curriculum.sampler out")
             self.sampler = CurriculumSampler(tasks, settings)
 
     train_source.Curriculum = Chosen
