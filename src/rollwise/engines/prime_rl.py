@@ -103,6 +103,8 @@ def install(settings: Mapping[str, Any]) -> None:
     settings = dict(settings)
 
     class Chosen(Curriculum):
+        sampler: Any
+
         def __init__(self, config: Any, tasks: Sequence[Any] | Iterator[Any]) -> None:
             super().__init__(config, tasks)
             if type(self.sampler) is not StandardSampler:
