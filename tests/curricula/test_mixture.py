@@ -188,3 +188,14 @@ def test_children_of_any_depth_have_the_clock_of_the_mixture() -> None:
     again = rw.Mixture(pool_of(4), lanes={"m": (1, inner), "u": (1, rw.Uniform())})
     again.load_state_dict(mixture.state_dict())
     assert again.child("m").child("s").step == 5
+
+
+def test_children_know_the_range_of_the_rewards() -> None:
+    """A child once kept its own, by default 0 to 1: FrontierReplay weighs groups by what is solved there."""
+    spec = rw.RewardSpec(low=-1.0, high=1.0, solved_at=0.5)
+    inner = rw.Mixture(lanes={"x": (1, rw.FrontierReplay())})
+    pool = rw.PromptPool(ids=["a", "b"], columns={"embedding": [[1.0], [2.0]]})
+    outer = rw.Mixture(pool, lanes={"in": (1, inner), "out": (1, rw.Uniform())}, seed=0, reward_spec=spec)
+    child = outer.child("in")
+    assert isinstance(child, rw.Mixture)
+    assert child.reward_spec == child.child("x").reward_spec == spec

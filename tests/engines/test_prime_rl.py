@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from engines.worlds import other_signature
 
-from rollwise.errors import ConfigError, ShortError, SilentNoOpError
+from rollwise.errors import ConfigError, ShortError, SilentNoOpError, StateError
 
 SETTINGS = {"curriculum": "bots", "curriculum_options": {"seed": 2, "expire_after": 3}}
 
@@ -56,12 +56,28 @@ def test_a_resumed_run_asks_as_the_straight_one(make_source: Any, prime_episode:
     straight.next_task(step=4)  # in flight when the state is saved
     state = straight.state_dict()
     json.dumps(state["envs"])
+    sampler_of(straight).service.lose("loader")  # prime-rl would lose it at the resume
     resumed = make_source()
     resumed.load_state_dict(state)
     assert go(straight, prime_episode, range(4, 7)) == go(resumed, prime_episode, range(4, 7))
     metrics = sampler_of(resumed).service.metrics()
     assert metrics["told"] == 18
     assert metrics["failed"] == 18
+
+
+def test_tasks_that_were_in_flight_at_a_save_are_free_after_the_resume(make_source: Any) -> None:
+    """They were held for `expire_after` steps, so that a run with 8 of 12 tasks in flight could not go on."""
+    source = make_source()
+    for _ in range(8):
+        source.next_task(step=1)
+    resumed = make_source()
+    resumed.load_state_dict(source.state_dict())
+    assert len({resumed.next_task(step=1).task.key for _ in range(8)}) == 8
+
+
+def test_the_state_of_another_sampler_is_refused(make_source: Any) -> None:
+    with pytest.raises(StateError, match=r"another sampler's state, \['order'\]"):
+        sampler_of(make_source()).load_state_dict({"order": [1, 2]})
 
 
 def test_the_samplers_know_the_learners_step(make_source: Any) -> None:
@@ -98,6 +114,25 @@ def test_an_endless_task_set_is_refused(prime_rl: Any, prime_tasks: list[Any]) -
 
     with pytest.raises(ConfigError, match="finite task set"):
         prime_rl.CurriculumSampler(endless(), {})
+
+
+def test_a_sampler_of_prime_rls_own_is_refused_and_not_dropped(
+    prime_rl: Any, prime_tasks: list[Any], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class DifficultyPoolSampler(prime_rl.TaskSampler):  # type: ignore[misc,name-defined]
+        def __next__(self) -> Any:
+            return prime_tasks[0]
+
+    made = prime_rl.Curriculum.__init__
+
+    def with_a_sampler(self: Any, config: Any, tasks: Any) -> None:
+        made(self, config, tasks)
+        self.sampler = DifficultyPoolSampler()
+
+    monkeypatch.setattr(prime_rl.Curriculum, "__init__", with_a_sampler)
+    prime_rl.install(SETTINGS)
+    with pytest.raises(ConfigError, match=r"in place of DifficultyPoolSampler: leave curriculum\.sampler out"):
+        prime_rl.train_source.Curriculum(None, prime_tasks)
 
 
 def test_metrics_are_prime_rls_own(make_source: Any) -> None:

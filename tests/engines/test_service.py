@@ -323,3 +323,41 @@ def test_metrics_of_the_service() -> None:
     assert numbers["service/asks_per_second"] == pytest.approx(2.0)
     assert {"service/ask_p50", "service/ask_p99", "service/queue", "service/busy"} <= numbers.keys()
     assert all(isinstance(number, float) for number in numbers.values())
+
+
+def test_no_caller_waits_for_ever_while_something_else_uses_the_curriculum() -> None:
+    clock = Clock()
+    service = make(4, clock=clock, expire_seconds=10.0)
+    held = service.ask(2)
+    clock.now = 20.0
+    futures = [service.put_tell(outcomes(held[:1])), service.put_ask(1, None, None, None, None, 60.0)]
+    with service.desk.curriculum.busy.lock:
+        service.serve()
+    for future in futures:
+        with pytest.raises(rw.ConcurrentUseError):
+            future.result(0)
+    assert service.tell(outcomes(held)).taken == 2
+    assert len(service.ask(4)) == 4
+
+
+def test_the_clock_moves_without_a_look_at_prompts_on_disk() -> None:
+    class Disk(list[str]):
+        reads = 0
+
+        def __getitem__(self, row: Any) -> Any:
+            Disk.reads += 1
+            return super().__getitem__(row)
+
+    def made() -> CurriculumService:
+        pool = rw.PromptPool(ids=list("abcdef"), prompts=Disk(f"text {i}" for i in "abcdef"))
+        return CurriculumService(rw.Uniform(pool, seed=0))
+
+    service, loaded = made(), made()
+    tickets = service.ask(4)
+    loaded.load_state_dict(service.state_dict())
+    before = Disk.reads
+    for one in (service, loaded):
+        for step in range(1, 4):
+            one.advance(step)
+        assert one.open_tickets() == tickets
+    assert Disk.reads == before

@@ -122,6 +122,50 @@ def test_tickets_expire_by_steps() -> None:
     assert len(service.ask(4)) == 4
 
 
+@pytest.mark.parametrize("bound", [{}, {"max_open": 4}, {"max_open_per_worker": 4}])
+def test_an_ask_of_a_later_step_moves_the_clock_though_nothing_is_free(bound: dict[str, int]) -> None:
+    """An engine that gives its step with each ask, and never calls `advance`, once starved when all was out."""
+    service = make(8 if bound else 4, expire_after=3, **bound)
+    first = service.ask(4, worker="a", step=1)
+    assert [service.ask(4, worker="a", step=step) for step in (2, 3)] == [[], []]
+    assert service.status()["step"] == 3
+    assert len(service.ask(4, worker="a", step=4)) == 4
+    assert {service.ticket_status(ticket.id) for ticket in first} == {"expired"}
+
+
+def test_a_learner_that_tells_nothing_is_noticed_by_the_steps_of_its_asks() -> None:
+    service = make(4)
+    service.ask(4, step=1)
+    for step in range(2, 11):
+        assert service.ask(1, step=step) == []
+    for _ in range(2):
+        with pytest.raises(rw.SilentNoOpError, match="made 10 steps"):
+            service.ask(1, step=11)
+    assert service.status()["step"] == 10
+
+
+def test_an_ask_that_was_cancelled_and_is_repeated_is_answered() -> None:
+    service = make(max_open=4)
+    held = service.ask(4)
+    given_up = service.put_ask(3, "w", "r", None, None, 60.0)
+    service.serve()
+    assert given_up.cancel()
+    again = service.put_ask(3, "w", "r", None, None, 60.0)
+    service.tell(outcomes(held))
+    assert len(again.result(0)) == 3
+
+
+def test_tickets_of_an_ask_that_was_cancelled_are_free() -> None:
+    service = make(4, max_open=4)
+    held = service.ask(2)
+    given_up = service.put_ask(4, "w", "r", None, None, 60.0)
+    service.serve()
+    assert service.status()["by_worker"] == {"w": 2}  # the two that were free wait for two more
+    assert given_up.cancel()
+    service.tell(outcomes(held))
+    assert len(service.ask(4, timeout=60.0)) == 4
+
+
 def test_a_lost_worker_gives_up_its_tickets() -> None:
     service = make(6)
     lost = service.ask(4, worker="a")

@@ -12,6 +12,7 @@ from service_parts import credited, make, make_pool, outcomes
 
 import rollwise as rw
 from rollwise.engines import CurriculumService
+from rollwise.engines.actor import Actor
 from rollwise.engines.serving import state_files
 
 
@@ -165,6 +166,56 @@ def test_states_of_a_course_that_was_given_up_are_put_aside(tmp_path: Path) -> N
         *("curriculum-3.state", "curriculum-4.state", "given-up-curriculum-5.state")
     ]
     assert service.load() == 4
+
+
+def test_a_new_run_in_the_folder_of_an_earlier_one_keeps_its_own_states(tmp_path: Path) -> None:
+    """Its states were once removed as the oldest, and `load` gave the earlier run's."""
+    earlier = make(folder=tmp_path)
+    for step in (90, 95, 100):
+        earlier.advance(step)
+        earlier.save(step)
+    earlier.close()
+    service = make(folder=tmp_path, keep=2)
+    for step in (1, 2, 3):
+        service.advance(step)
+        service.save(step)
+    assert sorted(path.name for path in tmp_path.glob("c*.state")) == ["curriculum-2.state", "curriculum-3.state"]
+    assert len(list(tmp_path.glob("given-up-curriculum-*.state"))) == 3
+    assert (service.load(), service.status()["step"]) == (3, 3)
+
+
+def test_a_kill_within_a_save_leaves_no_state_that_was_given_up(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    service = make(folder=tmp_path)
+    for step in (3, 4, 5):
+        service.save(step)
+    service.load(3)
+    save_state = state_files.save_state
+
+    def killed(path: Path, state: dict[str, Any]) -> Path:
+        save_state(path, state)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(state_files, "save_state", killed)
+    with pytest.raises(KeyboardInterrupt):
+        service.save(4)
+    assert service.load() == 4
+
+
+def test_an_actor_does_not_begin_anew_where_its_states_are_damaged(tmp_path: Path) -> None:
+    def curriculum() -> rw.Curriculum:
+        return rw.Recommended(make_pool(), seed=0)
+
+    service = Actor(curriculum, {"folder": tmp_path}).service
+    path = service.save(7)
+    service.close()
+    again = Actor(curriculum, {"folder": tmp_path})
+    assert again.loaded == 7
+    again.service.close()
+    path.write_bytes(path.read_bytes()[:-20])
+    with pytest.raises(rw.StateFileError, match="no state that can be read"):
+        Actor(curriculum, {"folder": tmp_path})
 
 
 def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

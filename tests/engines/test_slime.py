@@ -46,6 +46,7 @@ def arguments(tmp_path: Path, tokenizer_folder: str) -> Any:
                 "load": None,
                 "rollout_function_path": "slime.rollout.sglang_rollout.generate_rollout",
                 "rollout_all_samples_process_path": f"{ADAPTER}.tell",
+                "partial_rollout": True,
                 "rollwise": {"curriculum": "bots", "curriculum_options": {"seed": 1}},
                 **given,
             }
@@ -89,6 +90,23 @@ def test_a_resumed_run_asks_as_the_straight_one_and_its_buffer_is_filled_again(
     ]
     assert [go(slime, straight, 5) for _ in range(2)] == [go(slime, resumed, 5) for _ in range(2)]
     assert resumed.service.metrics()["told"] == 20
+
+
+def test_groups_that_slime_aborts_and_drops_are_free_again(slime: Any, arguments: Any) -> None:
+    """Of 16 over-sampled groups a rollout needs 4: after five rollouts all 64 prompts were held for 100 rollouts."""
+    source = slime.CurriculumSource(arguments(partial_rollout=False))
+    source.add_samples(source.get_samples(1))  # put back by the user's own code: still to be rolled out
+    waiting = source.buffer[0][0].metadata[slime.TICKET]
+    for rollout in range(8):
+        groups = source.get_samples(16)
+        assert (groups[0][0].metadata[slime.TICKET] == waiting) == (rollout == 0)
+        for sample in (sample for group in groups[:4] for sample in group):
+            sample.reward, sample.status = float(sample.index % 2), slime.Sample.Status.COMPLETED
+        if rollout == 7:
+            source.add_samples(groups[-1:])
+        slime.tell(source.args, groups[:4], source.get_samples)
+    metrics = source.service.metrics()
+    assert (metrics["told"], metrics["open"], metrics["expired"]) == (32, 1, 95)
 
 
 def test_a_rollout_function_that_never_tells_is_an_error(slime: Any, arguments: Any) -> None:

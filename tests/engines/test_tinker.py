@@ -67,6 +67,20 @@ def test_a_resumed_run_asks_as_the_straight_one(tinker: Any, tinker_group: Any, 
     assert run(make(tinker, tinker_group, tmp_path), tinker_group, range(3, 6)) == straight[3:]
 
 
+def test_groups_that_were_in_flight_at_a_save_are_free_after_the_resume(
+    tinker: Any, tinker_group: Any, tmp_path: Path
+) -> None:
+    """Tinker's asynchronous training reads batches ahead, and loses them at a restart."""
+    first = make(tinker, tinker_group, tmp_path, batch_size=15)
+    for index in range(2):
+        first.get_batch(index)
+    first.service.save(2)
+    first.service.close()
+    second = make(tinker, tinker_group, tmp_path, batch_size=15)
+    assert len(second.get_batch(2)) == 15
+    assert second.service.metrics()["open"] == 15
+
+
 def test_a_batch_without_a_saved_state_is_an_error(tinker: Any, tinker_group: Any, tmp_path: Path) -> None:
     with pytest.raises(StateFileError):
         make(tinker, tinker_group, tmp_path, save_every=2).get_batch(3)

@@ -11,7 +11,7 @@ from torch.utils.data import DataLoader
 import rollwise as rw
 from rollwise.engines import CurriculumService
 from rollwise.engines.torch_loader import TicketedDataset
-from rollwise.errors import ConfigError, SilentNoOpError
+from rollwise.errors import ConfigError, SilentNoOpError, StateError
 
 ROWS = [{"question": f"{i}+{i}"} for i in range(24)]
 
@@ -36,6 +36,15 @@ def go(data: TicketedDataset, batches: Any, n: int) -> list[list[str]]:
         asked.append([row["question"] for row in batch])
         data.tell(outcomes(batch))
     return asked
+
+
+@pytest.mark.parametrize("state", [{}, {"service": {}}, None])
+def test_a_loaders_state_without_a_curriculum_is_refused(state: Any) -> None:
+    data = make()
+    tickets = data.service.ask(4)
+    with pytest.raises(StateError, match="holds no curriculum"):
+        data.load_state_dict(state)
+    assert data.service.open_tickets() == tickets
 
 
 def test_each_batch_holds_rows_with_their_tickets_and_is_a_step() -> None:

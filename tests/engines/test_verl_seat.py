@@ -156,13 +156,18 @@ def test_a_good_group_is_taken_beside_bad_ones(caplog: pytest.LogCaptureFixture)
     assert len([record for record in caplog.records if "not taken" in record.message]) == 3
 
 
-def test_rewards_without_a_number_are_failures() -> None:
-    one = seat()
+def test_rewards_without_a_number_are_failures(tmp_path: Path) -> None:
+    """Their tokens were generated all the same: they once were in no total, and in no log."""
+    one = seat(folder=tmp_path)
     (ticket,) = one.ask(1)
     one.start(1)
     one.tell([Heard(ticket.id, [1.0, math.nan, 0.0], [3, 4, 5], ["a", "b", "c"])])
     numbers = one.finish(1)
     assert (numbers["curriculum/rollouts"], numbers["curriculum/failed"]) == (2, 2)
+    (line,) = lines(tmp_path)
+    assert (line["tokens"], line["texts"]) == ([3, 5, 4, 0], ["a", "c", "b", ""])
+    assert line["rewards"][:2] == [1.0, 0.0]
+    assert one.curriculum.tokens == lines(tmp_path, "metrics")[0]["tokens"] == 12
 
 
 def test_rewards_out_of_range_widen_it_unless_it_was_given(caplog: pytest.LogCaptureFixture) -> None:

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from rollwise.cli import main
+from rollwise.launching.command import Command
 from rollwise.models import EmbeddedConfig
 from rollwise.models.embedded import build_policy
 from rollwise.models.loading import save_policy
@@ -69,6 +70,31 @@ def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pyt
     said = capsys.readouterr().out
     assert "--rdzv_endpoint host:1 --nnodes 2" in said
     assert "train.yaml" in said
+
+
+def test_empty_engine_options_are_not_trains_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """So does the file that `--print_config` prints have them, and `rollwise train` refused it."""
+    path = _file(tmp_path, "engine_options: {}\n")
+    assert main(["launch", path, "--engine", "trl", "--nproc", "1", "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out
+    assert str(tmp_path / "run/train.yaml") in said
+    assert path not in said
+
+
+def test_words_that_name_another_folder_are_noted_there(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`launch.yaml` once stood in the folder of the file's options, and `--resume` did not find it."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(Command, "run", lambda self: 0)
+    Path("my.yaml").write_text(BASE + "curriculum_options: {candidate_multiplier: 2}\n")
+    words = ["--curriculum", "bots", "--seed=1", "--curriculum-options.sampling", "mean"]
+    assert main(["launch", "my.yaml", "--engine", "trl", "--nproc", "1", "--", *words]) == 0
+    assert [path.name for path in (tmp_path / "runs").iterdir()] == ["countdown-bots-seed1"]
+    assert read_yaml("runs/countdown-bots-seed1/launch.yaml")["overrides"] == words
+    with pytest.raises(SystemExit):
+        main(["launch", "my.yaml", "--engine", "trl", "--nproc", "1", "--", "--sed", "1"])
+    assert "--seed" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import rollwise as rw
 from rollwise.launching.command import Command, Extra, Machines
 from rollwise.launching.hydra import flattened, override
 from rollwise.launching.launch import Launch
-from rollwise.launching.prepared import named_columns, splits, verl_rows, verl_task
+from rollwise.launching.prepared import named_columns, splits, verl_rows, verl_task, write_verl_data
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
 from rollwise.training.config import TrainConfig
@@ -163,6 +163,14 @@ def test_the_rows_are_those_of_verl(data: Path) -> None:
 def test_prompts_of_text_name_the_remedy() -> None:
     with pytest.raises(rw.ConfigError, match="system"):
         verl_rows([{"id": "a", "prompt": "1+1"}], "sums")
+
+
+@pytest.mark.parametrize("values", [[1, "a"], [{}, {}]])
+def test_columns_that_no_parquet_can_hold_are_one_line(values: list[Any], tmp_path: Path) -> None:
+    message = [{"role": "user", "content": "1+1="}]
+    rows = verl_rows([{"id": f"p{i}", "prompt": message, "more": value} for i, value in enumerate(values)], "own")
+    with pytest.raises(rw.PoolError, match="use one kind of value a column, and no empty mappings"):
+        write_verl_data(tmp_path, train=rows)
 
 
 def test_columns_that_the_method_is_told_of_reach_verl() -> None:

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from jsonargparse import ArgumentParser, Namespace
 
-from rollwise.cli.formatting import command_parser
+from rollwise.cli.formatting import command_parser, gathered, underscored
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.terminal import say
@@ -105,13 +105,22 @@ def run(options: Namespace) -> int:
         if engine is None:
             raise ConfigError("--engine is missing: add --engine trl or --engine verl")
         machines = Machines(values.get("nproc") or _gpus(), values.get("nnodes") or 1)
-        launch = new_launch(str(path), engine, machines, words)
+        launch = new_launch(str(path), engine, machines, words, _options_of_train(words) if engine == "trl" else {})
     command = launch.command(write=not dry)
     say(command.shown() + "\n")
     if not dry:
         return command.run()
     say(_checked(launch.engine, command, str(path)) + "\n", error=True)
     return 0
+
+
+def _options_of_train(words: list[str]) -> dict[str, Any]:
+    """What the words behind `--` give, which are those of `rollwise train`."""
+    from rollwise.cli.main import LISTS, read_options
+
+    _, options, _, _ = read_options(gathered(underscored(["train", *words]), LISTS))
+    given = options.as_dict()
+    return {name: value for name, value in given.items() if name not in ("resume", "dry_run")}
 
 
 def _gpus() -> int:

@@ -7,7 +7,7 @@ import os
 import sys
 from collections.abc import Sequence
 from contextlib import ExitStack
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from rollwise.errors import ConfigError, MissingExtraError, RollwiseError
 from rollwise.terminal import guard_output, say
@@ -44,7 +44,7 @@ def _main(arguments: Sequence[str] | None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         try:
-            from rollwise.cli.commands import COMMANDS, show_overview
+            from rollwise.cli.commands import COMMANDS, run_command, show_overview
 
             if not given or given[0] not in COMMANDS:
                 return _refuse(show_overview(given))
@@ -53,7 +53,11 @@ def _main(arguments: Sequence[str] | None) -> int:
             if (error.name or "").startswith("rollwise"):
                 raise
             raise MissingExtraError(f'the command needs {error.name}: pip install "rollwise[train,report]"') from error
-        return _run(gathered(with_overrides(given), LISTS))
+        command, options, own, paths = read_options(gathered(with_overrides(given), LISTS))
+        with ExitStack() as lines:  # errors of what a `--config` file says name its line
+            for path in paths:
+                lines.enter_context(naming_the_line(path))
+            return run_command(command, options, own)
     except RollwiseError as error:
         say(f"rollwise: {error}\n", error=True)
         return 1
@@ -83,9 +87,12 @@ def _leave_at_once(status: int) -> NoReturn:
     os._exit(status)
 
 
-def _run(given: list[str]) -> int:
-    """Parse the command line and run it; errors of what a `--config` file says name its line."""
-    from rollwise.cli.commands import build_parsers, name_of, run_command
+def read_options(given: list[str]) -> tuple[str, Any, Any, list[str]]:
+    """A command line's command, what is given, the command's parser, and the `--config` files.
+
+    If it is wrong, the process ends.
+    """
+    from rollwise.cli.commands import build_parsers, name_of
     from rollwise.cli.config_file import read_config_files, with_new_flags
     from rollwise.cli.formatting import CommandLineError
     from rollwise.cli.mistakes import explain
@@ -103,10 +110,7 @@ def _run(given: list[str]) -> int:
     options = namespace
     for name in command.split():
         options = options[name]
-    with ExitStack() as lines:
-        for path in paths:
-            lines.enter_context(naming_the_line(path))
-        return run_command(command, options, own)
+    return command, options, own, paths
 
 
 def _warn(sentence: str) -> None:

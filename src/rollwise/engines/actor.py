@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import pickle
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
+from pathlib import Path
 from typing import Any
 
 from rollwise.curricula import Curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
-from rollwise.errors import StateFileError
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
 
@@ -32,9 +31,9 @@ class Actor:
         made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
         self.service = CurriculumService(made, **options)
         self.loaded: int | None = None
-        if options.get("folder") is not None:
-            with contextlib.suppress(StateFileError):  # nothing saved yet
-                self.loaded = self.service.load()
+        folder = options.get("folder")
+        if folder is not None and any(Path(folder).glob("curriculum-*.state")):  # all damaged: an error, not a new run
+            self.loaded = self.service.load()
         self._woken = False
         self._timed = False
 

@@ -13,11 +13,11 @@ from typing import Any
 
 import yaml
 from prime_rl.orchestrator import train_source
-from prime_rl.orchestrator.curriculum import Curriculum, TaskSampler
+from prime_rl.orchestrator.curriculum import Curriculum, StandardSampler, TaskSampler
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import ask_all, make_service, pool_of
-from rollwise.errors import ConfigError
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of
+from rollwise.errors import ConfigError, StateError
 from rollwise.options import check_mapping
 from rollwise.tickets.outcome import Outcome
 
@@ -59,7 +59,7 @@ class CurriculumSampler(TaskSampler):
             ShortError: all tasks are in flight.
             SilentNoOpError: nothing was ever told.
         """
-        (ticket,) = ask_all(self.service, 1)
+        (ticket,) = ask_all(self.service, 1, worker=LOADER)
         return self.tasks[self.pool.slot(ticket.prompt_id)]
 
     def observe(self, group: list[Any]) -> None:
@@ -79,7 +79,11 @@ class CurriculumSampler(TaskSampler):
         return {"rollwise": self.service.state_dict()}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a saved state, or raise `StateError`. Groups in flight were lost, so their tickets expire."""
+        if "rollwise" not in state_dict:
+            raise StateError(f"the checkpoint holds another sampler's state, {sorted(state_dict)}; start anew")
         self.service.load_state_dict(state_dict["rollwise"])
+        self.service.lose(LOADER)
 
     def metrics(self) -> dict[str, float]:
         return dict(self.service.metrics())
@@ -93,13 +97,19 @@ def install(settings: Mapping[str, Any]) -> None:
 
     Raises:
         SilentNoOpError: a hook of prime-rl's has moved.
+        ConfigError: by a `TrainSource`, of an environment with an endless task set, or with a sampler of its own.
     """
     check_hooks(RELEASE, HOOKS)
     settings = dict(settings)
 
     class Chosen(Curriculum):
+        sampler: Any
+
         def __init__(self, config: Any, tasks: Sequence[Any] | Iterator[Any]) -> None:
             super().__init__(config, tasks)
+            if type(self.sampler) is not StandardSampler:
+                kind = type(self.sampler).__name__
+                raise ConfigError(f"rollwise would choose in place of {kind}: leave curriculum.sampler out")
             self.sampler = CurriculumSampler(tasks, settings)
 
     train_source.Curriculum = Chosen

@@ -28,8 +28,8 @@ class LoggedGroup:
     Attributes:
         ticket: the ticket.
         rewards: (k,) raw rewards.
-        tokens: (k,) completion lengths; empty if the engine does not tell them.
-        texts: (k,) completions; empty if they are not kept.
+        tokens: completion lengths, of the k and then of failed ones that came back; empty if the engine tells none.
+        texts: completions, likewise; empty if they are not kept.
         failed: how many more rollouts gave no reward.
         fate: "trained", or why the group was not: "filtered", "stale", "surplus", "failed".
     """

@@ -23,6 +23,9 @@ SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)
 POOL = ("id", "prompt", "columns")
 """Settings of `pool_of`."""
 
+LOADER = "loader"
+"""The worker that asks for an engine which loses what is in flight at a save: after a load its tickets are given up."""
+
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Those of the settings that are for `pool_of`, and the others."""

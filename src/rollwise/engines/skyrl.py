@@ -13,7 +13,7 @@ from typing import Any
 from skyrl.train.dataset.dataset import PromptDataset
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import ask_all, make_service, pool_of, split
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, split
 from rollwise.engines.torch_loader import refuse_workers
 from rollwise.state import load_state, save_state
 from rollwise.tickets.outcome import Outcome
@@ -33,7 +33,6 @@ TRAINER_HOOKS = {
     f"{_TRAINER}load_checkpoints": ("self",),
 }
 FILE = "rollwise.state"
-_LOADER = "loader"
 
 
 class CurriculumPrompts(PromptDataset):
@@ -58,7 +57,7 @@ class CurriculumPrompts(PromptDataset):
             ShortError: fewer prompts are free.
         """
         refuse_workers("data.dataloader.num_workers")
-        tickets = ask_all(self.service, len(indices), n_rollouts=self.n_rollouts, worker=_LOADER)
+        tickets = ask_all(self.service, len(indices), n_rollouts=self.n_rollouts, worker=LOADER)
         return [(*self[self.pool.slot(ticket.prompt_id)][:3], ticket.id) for ticket in tickets]
 
     def hear(self, output: dict[str, Any], uids: Sequence[str], *, stepwise: bool = False) -> None:
@@ -77,7 +76,7 @@ class CurriculumPrompts(PromptDataset):
     def load(self, folder: str) -> None:
         """Go on from a checkpoint. Rollouts that were in flight are lost there, so their tickets expire."""
         self.service.load_state_dict(load_state(os.path.join(folder, FILE)))
-        self.service.lose(_LOADER)
+        self.service.lose(LOADER)
 
 
 class Telling:

@@ -37,6 +37,7 @@ HOOKS = {
     f"{_SOURCE}load": ("self", "rollout_id"),
     "slime.utils.types:Sample.get_reward_value": ("self", "args"),
 }
+_ROLLOUT = "slime.rollout.sglang_rollout.generate_rollout"
 _ASYNC = "slime.rollout.fully_async_rollout"
 TICKET = "rollwise_ticket"
 
@@ -88,6 +89,12 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
         self.service.tell([self._outcome(group) for group in groups if group])
         advance_one(self.service)
 
+    def give_up_aborted(self) -> None:
+        """Free the prompts of groups that a rollout did not need: slime has aborted them, and drops them."""
+        kept = {group[0].metadata[TICKET] for group in self.buffer}
+        lost = [ticket.id for ticket in self.service.open_tickets() if ticket.id not in kept]
+        self.service.run(lambda: self.service.desk.expire(lost))
+
     def save(self, rollout_id: int) -> None:
         super().save(rollout_id)
         path = self._path(self.args.save, rollout_id)
@@ -126,7 +133,10 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
 
 def tell(args: Any, all_samples: Sequence[Sequence[Any]], data_source: Callable[[int], Any]) -> None:
     """For `--rollout-all-samples-process-path`; slime hands over the source's bound `get_samples`."""
-    data_source.__self__.hear(all_samples)  # type: ignore[attr-defined]
+    source: CurriculumSource = data_source.__self__  # type: ignore[attr-defined]
+    source.hear(all_samples)
+    if args.rollout_function_path == _ROLLOUT and not args.partial_rollout:
+        source.give_up_aborted()
 
 
 def generate_rollout_fully_async(args: Any, rollout_id: int, data_buffer: Any, evaluation: bool = False) -> Any:

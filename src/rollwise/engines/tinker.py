@@ -13,7 +13,7 @@ from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset
 from rollwise.curricula import Curriculum
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.service import CurriculumService
-from rollwise.engines.settings import ask_all
+from rollwise.engines.settings import LOADER, ask_all
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.tickets.outcome import Outcome
@@ -139,9 +139,10 @@ class CurriculumRLDataset(RLDataset):
         """
         if index and not self._begun:
             self.service.load(index)
+            self.service.lose(LOADER)  # their groups are lost, or were trained on after the save
         self._begun = True
         if index % self.save_every == 0:
             self.service.save(index)
         self.service.advance(max(index + 1, self.service.status()["step"]))
-        tickets = ask_all(self.service, self.batch_size, n_rollouts=self.group_size)
+        tickets = ask_all(self.service, self.batch_size, n_rollouts=self.group_size, worker=LOADER)
         return [TellingGroup(self.builder_of(one), one, self.service, self.termination) for one in tickets]

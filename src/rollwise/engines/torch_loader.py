@@ -8,7 +8,7 @@ from typing import Any, NoReturn
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
 from rollwise.engines.settings import advance_one, ask_all
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, StateError
 from rollwise.pool import PromptPool
 from rollwise.tickets.outcome import Outcome
 
@@ -102,8 +102,12 @@ class TicketedDataset:
         Raises:
             StateError: it does not fit. Nothing has changed then.
         """
-        self.service.load_state_dict(state["service"])
-        self._learners_clock = bool(state["learners_clock"])
+        try:
+            service, learners_clock = state["service"], bool(state["learners_clock"])
+        except (KeyError, TypeError) as error:
+            raise StateError(f"the loader's state holds no curriculum: {error!r}; start a new run") from error
+        self.service.load_state_dict(service)
+        self._learners_clock = learners_clock
         self._begin()
 
     def _begin(self) -> None:

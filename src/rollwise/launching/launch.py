@@ -33,7 +33,7 @@ class Launch:
         config: the options of `rollwise train`.
         machines: where it goes.
         extra: the engine's own options.
-        path: the configuration file, of a new run.
+        path: the configuration file of a new run, where `rollwise train` reads it as it is: without `engine_options`.
         resume: whether it goes on.
     """
 
@@ -75,12 +75,10 @@ class Launch:
     def _trl(self, folder: Path, *, write: bool) -> Command:
         if self.resume:
             return trl_command(["--resume", folder], self.machines, self.extra)
-        path: str | Path = str(self.path)
-        if self.extra.options:  # `rollwise train` knows nothing of them
-            path = folder / "train.yaml"
+        path = self.path or folder / "train.yaml"
         if write:
             self._note(folder)
-            if self.extra.options:
+            if self.path is None:
                 write_yaml(Path(path), {k: v for k, v in self.config.to_dict().items() if v is not None})
         return trl_command(["--config", path], self.machines, self.extra)
 
@@ -99,8 +97,17 @@ class Launch:
         )
 
 
-def new_launch(path: str, engine: Engine, machines: Machines, overrides: list[str]) -> Launch:
+def new_launch(
+    path: str, engine: Engine, machines: Machines, overrides: list[str], given: Mapping[str, Any] | None = None
+) -> Launch:
     """A new run by a file of `rollwise train`, in which `engine_options` may stand as well.
+
+    Args:
+        path: the file.
+        engine: which.
+        machines: where it goes.
+        overrides: words behind `--`.
+        given: the options of `rollwise train` that these words give, by which the run's folder may be another.
 
     Raises:
         ConfigError: the file can't be read, or an option is wrong; the message names its line.
@@ -109,12 +116,16 @@ def new_launch(path: str, engine: Engine, machines: Machines, overrides: list[st
     if not isinstance(values, dict):
         raise ConfigError(f"{path!r} must map options to values, got {values!r:.80}")
     with naming_the_line(path):
+        own = "engine_options" not in values
         options = values.pop("engine_options", None) or {}
         if not isinstance(options, Mapping):
             raise ConfigError(f"engine_options must map the engine's keys to values, got {options!r:.80}")
-        config = TrainConfig.from_dict(with_new_names("train", values, warn=logger.warning))
+        values = with_new_names("train", values, warn=logger.warning)
+        config = TrainConfig.from_dict(values)
         config.check_parts()
-    return Launch(engine, config, machines, Extra(options, overrides), path)
+    if given:
+        config = replace(config, out=str(TrainConfig.from_dict({**values, **given}).folder))
+    return Launch(engine, config, machines, Extra(options, overrides), path if own else None)
 
 
 def resumed_launch(folder: str, machines: Machines | None, overrides: list[str]) -> Launch:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, PoolError
 from rollwise.models import is_embedded
 from rollwise.sampling.own_task import OwnTask, task_of
 from rollwise.tasks import Task
@@ -71,12 +71,23 @@ def named_columns(options: Mapping[str, Any]) -> list[str]:
 
 
 def write_verl_data(folder: Path, **rows: list[dict[str, Any]]) -> None:
-    """Write each set of rows into the run's folder, as parquet by its name."""
+    """Write each set of rows into the run's folder, as parquet by its name.
+
+    Raises:
+        PoolError: columns that parquet can't hold.
+    """
+    import pyarrow
     from datasets import Dataset
 
     (folder / DATA_FOLDER).mkdir(parents=True, exist_ok=True)
     for name, part in rows.items():
-        Dataset.from_list(part).to_parquet(str(folder / DATA_FOLDER / f"{name}.parquet"))
+        try:
+            Dataset.from_list(part).to_parquet(str(folder / DATA_FOLDER / f"{name}.parquet"))
+        except (pyarrow.ArrowException, OverflowError) as error:
+            raise PoolError(
+                f"the columns of the data can't be written as verl's parquet: {error}; use one kind of value a column, "
+                "and no empty mappings"
+            ) from error
 
 
 def splits(config: TrainConfig, task: Task) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:

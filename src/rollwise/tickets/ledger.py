@@ -279,7 +279,9 @@ class Ledger:
 
     def _whole(self, entry: Entry) -> Ticket:
         """Its ticket with the prompt: a load reads none, as there may be very many on disk."""
-        return replace(entry.ticket, prompt=self._pool.prompts[entry.slot])
+        if entry.ticket.prompt is None:
+            entry.ticket = replace(entry.ticket, prompt=self._pool.prompts[entry.slot])
+        return entry.ticket
 
 
 def _with_none(numbers: np.ndarray) -> list[float | None]:

@@ -321,3 +321,23 @@ def test_a_method_that_chooses_a_prompt_twice_is_named_and_nothing_is_issued() -
             call(3)
     assert twice.open_tickets() == []
     assert twice.metrics()["asked"] == twice.metrics()["probed"] == twice.metrics()["coverage"] == 0
+
+
+def test_a_prompt_that_can_not_be_read_holds_nothing_for_good() -> None:
+    class Disk(list[str]):
+        broken = False
+
+        def __getitem__(self, row: Any) -> Any:
+            if Disk.broken and row == 1:
+                raise OSError("no such file")
+            return super().__getitem__(row)
+
+    for name in ("ask", "probe"):
+        curriculum = make_curriculum("sfl", seed=0)
+        curriculum.bind(rw.PromptPool(ids=list("abc"), prompts=Disk("abc")))
+        Disk.broken = True
+        with pytest.raises(OSError, match="no such file"):
+            getattr(curriculum, name)(3)
+        Disk.broken = False
+        assert curriculum.metrics()["open"] == curriculum.metrics()["asked"] == curriculum.metrics()["probed"] == 0
+        assert len(curriculum.ask(3)) == 3

@@ -130,3 +130,12 @@ def test_tickets_whose_lists_do_not_fit_are_refused(damage: str) -> None:
     state["ledger"]["open"][damage].pop()
     with pytest.raises(rw.StateError):
         rw.Uniform(pool_of(IDS), seed=0).load_state_dict(state)
+
+
+def test_a_load_takes_back_the_range_of_rewards_too() -> None:
+    curriculum = rw.Mixture(pool_of(IDS), lanes={"a": (0.5, rw.BOTS()), "b": (0.5, rw.Uniform())}, seed=0)
+    before = curriculum.state_dict()
+    curriculum.widen_rewards(-1.0, 1.0)
+    curriculum.load_state_dict(before)
+    assert curriculum.reward_spec == curriculum.child("a").reward_spec == rw.RewardSpec()
+    assert json.dumps(curriculum.state_dict()) == json.dumps(before)

@@ -71,6 +71,7 @@ class Composite(Curriculum):
         for name, maker in self.makers.items():
             child = copy.copy(maker)
             child.seed = int(self.rng[f"lane:{name}"].integers(2**63))
+            child.reward_spec = self.reward_spec
             child._start(self.pool, ledger=self.ledger)
             self.children[name] = child
         needs = {child.learns_from for child in self.children.values()}

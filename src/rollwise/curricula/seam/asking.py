@@ -81,10 +81,11 @@ class Asking(Flow):
         self._hold(aside)
         with self._freed_if_it_fails():
             picks = self._choose(min(n, len(self.pool) - self.ledger.n_open - len(aside)))
+            tickets = self._issue(picks, step, n_rollouts, "train")
         self._release(aside)
         self.counters["asked"] += len(picks)
         self.counters["short"] += n - len(picks)
-        return self._issue(picks, step, n_rollouts, "train")
+        return tickets
 
     @exclusive
     def probe(
@@ -115,11 +116,12 @@ class Asking(Flow):
             with self._freed_if_it_fails():
                 picks = self.select_probes(self._eligible(n))
                 self._check_picks(picks.slots)
+                self._hold(picks.slots)
+                tickets = self._issue(picks, step, self.probe_rollouts or n_rollouts, self.probe_purpose)
         finally:
             self.next_ask = None
-        self._hold(picks.slots)
         self.counters["probed"] += len(picks)
-        return self._issue(picks, step, self.probe_rollouts or n_rollouts, self.probe_purpose)
+        return tickets
 
     @exclusive
     def advance(self, step: int) -> None:

@@ -155,8 +155,8 @@ class Resumable(Method):
             dropped_tickets = fresh.ledger.load_state_dict(state["ledger"])
             fresh.load_body(state["body"], old_rows, new_rows, strict=strict)
             fresh._release(np.flatnonzero(~fresh.ledger.open))
-            if state.get("widened") is not None and not fresh.range_declared:
-                fresh.set_reward_spec(RewardSpec(**state["widened"]))
+            if not fresh.range_declared:
+                fresh.set_reward_spec(RewardSpec(**(state.get("widened") or self.options["reward_spec"])))
         except (StateError, PoolError):
             raise
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:

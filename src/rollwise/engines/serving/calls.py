@@ -39,6 +39,10 @@ class Call:
     run: Callable[[], Any]
     done: Future[Any]
 
+    def fail(self, error: BaseException) -> None:
+        """Raise `error` in the caller."""
+        settle(self.done, error=error)
+
 
 @dataclass(eq=False, slots=True)
 class Tell:
@@ -46,6 +50,10 @@ class Tell:
 
     outcomes: Sequence[Outcome]
     done: Future[Told] = field(default_factory=Future)
+
+    def fail(self, error: BaseException) -> None:
+        """Raise `error` in the caller."""
+        settle(self.done, error=error)
 
 
 @dataclass(eq=False, slots=True)
@@ -79,6 +87,11 @@ class Ask:
         """How many tickets it still wants."""
         return self.n - len(self.tickets)
 
+    @property
+    def given_up(self) -> bool:
+        """Whether nobody waits for it any more: it has failed, or its callers have cancelled it."""
+        return all(ask.done.done() for ask in (self, *self.twins))
+
     def finish(self) -> None:
         """Hand over what was issued for it."""
         for ask in (self, *self.twins):
@@ -91,8 +104,8 @@ class Ask:
 
 
 def settle(future: Future[Any], result: Any = None, *, error: BaseException | None = None) -> None:
-    """Set a future's result, unless the caller has cancelled it."""
-    if not future.set_running_or_notify_cancel():
+    """Set a future's result, unless it has one, or the caller has cancelled it."""
+    if future.done() or not future.set_running_or_notify_cancel():
         return
     if error is None:
         future.set_result(result)

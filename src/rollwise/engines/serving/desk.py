@@ -65,13 +65,19 @@ class Desk:
                 tells.append(call)
             else:
                 calls.append(call)
-        self._expire(began)
-        if tells:
-            self._tell(tells)
-        for call in calls:
-            self._run(call)
-        if self.waiting:
-            self._ask()
+        try:
+            self._expire(began)
+            if tells:
+                self._tell(tells)
+            for call in calls:
+                self._run(call)
+            if self.waiting:
+                self._ask()
+        except Exception as error:  # somebody else uses the curriculum: no caller may wait for ever
+            failed: list[Ask | Tell | Call] = [*tells, *calls, *self.waiting]
+            self.waiting = []
+            for one in failed:
+                one.fail(error)
         self.meter.work(began, self.clock())
 
     def wake_at(self) -> float | None:
@@ -83,7 +89,7 @@ class Desk:
 
     def synchronise(self) -> None:
         """The clock has moved, or a state was loaded: tickets may have expired."""
-        self.in_flight.keep(ticket.id for ticket in self.curriculum.open_tickets())
+        self.in_flight.keep(lambda id_: self.curriculum.ticket_status(id_) == "open")
         self._exhausted = False
 
     def expire(self, ticket_ids: list[str]) -> None:
@@ -134,7 +140,7 @@ class Desk:
                 self.in_flight.remove(outcome.ticket_id for _, outcome in pairs if id(outcome) not in refused)
         except Exception as error:
             for call in tells:
-                settle(call.done, error=error)
+                call.fail(error)
             return
         self._exhausted = False
         for call in tells:
@@ -156,19 +162,35 @@ class Desk:
         try:
             result = call.run()
         except Exception as error:
-            settle(call.done, error=error)
+            call.fail(error)
         else:
             settle(call.done, result)
         if self.curriculum.step != step:
             self.synchronise()
 
+    def _catch_up(self) -> None:
+        """Move the clock to the latest step that is asked for: what expires then is free for these asks already."""
+        ahead = [ask for ask in self.waiting if (ask.options[0] or 0) > self.curriculum.step]
+        if not ahead:
+            return
+        step = max(ask.options[0] or 0 for ask in ahead)
+        try:
+            self.silence.check(step)
+            self.curriculum.advance(step)
+        except Exception as error:
+            for ask in ahead:
+                ask.fail(error)
+        else:
+            self.synchronise()
+
     def _ask(self) -> None:
+        self._catch_up()
         groups: dict[tuple[int | None, int | None], list[tuple[Ask, int]]] = {}
         room = Counter({ask.worker: self.in_flight.room(ask.worker) for ask in self.waiting})
         left = 0 if self._exhausted else self.in_flight.room(None)
         for ask in self.waiting:
             wanted = min(ask.missing, left, room[ask.worker])
-            if wanted > 0:
+            if wanted > 0 and not ask.given_up:
                 groups.setdefault(ask.options, []).append((ask, wanted))
                 left -= wanted
                 room[ask.worker] -= wanted
@@ -200,7 +222,9 @@ class Desk:
 
     def _finished(self, ask: Ask, now: float) -> bool:
         """Whether an ask waits no longer; it is answered then."""
-        if ask.done.done():
+        if ask.given_up:
+            if ask.tickets:  # which nobody was given
+                self.expire([ticket.id for ticket in ask.tickets])
             return True
         if ask.missing and now < ask.until:
             return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from math import inf
 from typing import Any
 
@@ -64,9 +64,9 @@ class InFlight:
             if self.by_worker[worker] <= 0:
                 del self.by_worker[worker]
 
-    def keep(self, open_ids: Iterable[str]) -> None:
-        """Forget every ticket that is not among the open ones."""
-        self.remove(self._out.keys() - set(open_ids))
+    def keep(self, is_open: Callable[[str], bool]) -> None:
+        """Forget every ticket that is not open."""
+        self.remove([id_ for id_ in self._out if not is_open(id_)])
 
     def of(self, worker: str) -> list[str]:
         """The tickets of one worker, oldest first."""

@@ -21,8 +21,8 @@ _NAME = re.compile(r"curriculum-(\d+)\.state")
 class StateFiles:
     """Writes `curriculum-STEP.state`, each whole or not at all, and keeps the newest.
 
-    Files of later steps than the one that was read are renamed to `given-up-curriculum-STEP.state` by the next write:
-    the run goes another way.
+    Files of later steps than the one that was read, or else the one that is written, are renamed to
+    `given-up-curriculum-STEP.state` by the next write: the run goes another way, or is another one.
 
     Args:
         path: the folder; made if it is not there. One process writes to it at a time.
@@ -56,18 +56,17 @@ class StateFiles:
         """Save the state of `step`, then remove what is older than the newest `keep`.
 
         Raises:
-            OSError: it can't be written; what was there is as it was.
+            OSError: it can't be written; the states up to `step` are as they were.
         """
+        last = step if self._read is None else min(self._read, step)
+        for later in self.steps():
+            if last < later != step:  # first: a kill between the two must not leave them the newest
+                self.file(later).replace(self.path / f"given-up-{self.file(later).name}")
         written = save_state(self.file(step), state)
-        if self._read is not None:
-            for later in self.steps():
-                if self._read < later != step:
-                    self.file(later).replace(self.path / f"given-up-{self.file(later).name}")
-            self._read = None
+        self._read = None
         if self.keep is not None:
             for old in self.steps()[: -self.keep]:
-                if old != step:
-                    self.file(old).unlink(missing_ok=True)
+                self.file(old).unlink(missing_ok=True)
         return written
 
     def read(self, step: int | None = None) -> tuple[int, dict[str, Any]]:

@@ -216,12 +216,12 @@ class Seat:
         )
 
     def _group(self, ticket: Ticket, group: Heard) -> LoggedGroup:
-        """The group with rollouts that never came back counted as failed."""
-        scored = [i for i, reward in enumerate(group.rewards) if not math.isnan(reward)]
-        failed = max(len(group.rewards), ticket.n_rollouts or self.n_rollouts) - len(scored)
-        rewards = [group.rewards[i] for i in scored]
-        tokens = [group.tokens[i] for i in scored] if group.tokens else []
-        texts = [group.texts[i] for i in scored] if group.texts else []
+        """The group with rollouts that never came back counted as failed, and those without a score last."""
+        order = sorted(range(len(group.rewards)), key=lambda i: math.isnan(group.rewards[i]))
+        rewards = [reward for reward in group.rewards if not math.isnan(reward)]
+        failed = max(len(group.rewards), ticket.n_rollouts or self.n_rollouts) - len(rewards)
+        tokens = [group.tokens[i] for i in order] if group.tokens else []
+        texts = [group.texts[i] for i in order] if group.texts else []
         return LoggedGroup(ticket, rewards, tokens, texts, failed, group.fate)
 
     def _widen(self, rewards: Sequence[float]) -> None:
