@@ -179,7 +179,7 @@ def _sides(comparison: Comparison, found: Gains) -> list[str]:
         elif effect is Effect.FEW and gain.side:
             side = f"{'Above' if gain.side > 0 else 'Below'} {base} by both intervals, {few}"
         else:
-            side = f"Not to be told from {base}"
+            side = f"No sure difference from {base}"
         lists.setdefault(side, []).append(method.name)
     return [f"{side}: {enumeration(names)}." for side, names in lists.items()]
 
