@@ -98,7 +98,7 @@ def test_every_method_is_told_by_one_rule(three: Comparison) -> None:
     said = verdict(three)
     assert said[0].startswith("It helped, with good: after 100 generated tokens each its pass@1 is +0.200")
     assert "p below 0.001 after Holm's correction over 3 methods" in said[0]
-    for line in ("Helped: good.", "Not to be told from uniform: same.", "Hurt: bad."):
+    for line in ("Helped: good.", "No sure difference from uniform: same.", "Hurt: bad."):
         assert line in said
     assert [row[4].text for row in result_table(three).rows] == ["helped", "can't tell", "-", "hurt"]
 
