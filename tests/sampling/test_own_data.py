@@ -225,6 +225,12 @@ def test_a_fifth_is_held_out_by_a_hash(tmp_path: Path) -> None:
     assert [row["prompt"] for row in task.eval_records(5, 0)] == ["9+9="]
 
 
+def test_data_are_read_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is held out was read from the file again, and its warnings said twice."""
+    own_task(jsonl(tmp_path / "sums.jsonl", [*ROWS, ROWS[0]]), reward="exact")
+    assert caplog.text.count("have the text of an earlier one") == 1
+
+
 def test_solution_instead_of_answer(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "a.jsonl", [{"problem": f"{i}", "solution": f"#### {i}"} for i in range(40)])
     with pytest.raises(MissingColumnError, match="needs the column 'answer'.*--answer_column solution names it"):
