@@ -238,6 +238,16 @@ def test_a_fifth_is_held_out_by_a_hash(tmp_path: Path) -> None:
     assert [row["prompt"] for row in task.eval_records(5, 0)] == ["9+9="]
 
 
+def test_prompts_that_are_trained_on_and_evaluated_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = jsonl(tmp_path / "sums.jsonl", ROWS)
+    other = jsonl(tmp_path / "held.jsonl", [*ROWS[:3], {"problem": "99+99=", "answer": "198", "type": "new"}])
+    own_task(path, reward="exact", eval_data={"id": str(other)})
+    assert "3 of the 4 prompts of eval_data.id are trained on as well" in caplog.text
+    caplog.clear()
+    own_task(path, reward="exact")
+    assert "trained on as well" not in caplog.text
+
+
 def test_data_are_read_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """What is held out was read from the file again, and its warnings said twice."""
     own_task(jsonl(tmp_path / "sums.jsonl", [*ROWS, ROWS[0]]), reward="exact")

@@ -9,6 +9,7 @@ from typing import Any
 
 from rollwise.errors import ConfigError, PoolError
 from rollwise.models import is_embedded, task_for
+from rollwise.prompt_ids import content_id
 from rollwise.sampling.config import DataConfig, OwnData
 from rollwise.sampling.data import PromptData, load_data, sampling_order, split_of
 from rollwise.sampling.eval_sets import EvalData, eval_sources
@@ -16,8 +17,7 @@ from rollwise.sampling.rewards import check_columns, reward_functions
 from rollwise.sampling.scorers.functions import RewardFunctions
 from rollwise.sampling.scoring import task_scorer
 from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
-from rollwise.tasks import Task
-from rollwise.tasks.base import TaskRewards, Text
+from rollwise.tasks.base import Task, TaskRewards, Text
 
 logger = logging.getLogger(__name__)
 
@@ -53,6 +53,7 @@ class OwnTask(Task):
         if evaluated and eval_data:
             sources = eval_sources(eval_data)
             self.held_out = {name: _read(config.held_out(data)) for name, data in sources.items()}
+            self._warn_of_shared()
         elif evaluated:
             self.held_out = {"": split_of(self.data, "eval", repr(config.source))}
             self.data = split_of(self.data, "train", repr(config.source))
@@ -69,6 +70,16 @@ class OwnTask(Task):
             logger.warning("%s; name another with --success", found.why)
         self.reward_hash = found.digest
         return task_rewards(config, found)
+
+    def _warn_of_shared(self) -> None:
+        trained = set(map(content_id, self.data.prompts))
+        for name, held in self.held_out.items():
+            if shared := sum(content_id(prompt) in trained for prompt in held.prompts):
+                logger.warning(
+                    "%d of the %d prompts of eval_data%s are trained on as well, so its scores are not those of new "
+                    "prompts; take them out of one of the two",
+                    *(shared, len(held), f".{name}" if name else ""),
+                )
 
     @property
     def rewards(self) -> TaskRewards:
