@@ -103,12 +103,15 @@ def test_a_method_of_a_solution() -> None:
 def test_inputs_and_outputs_longer_than_the_limit_of_output() -> None:
     """More than 1 MiB each, as LiveCodeBench has them; what a program writes beyond its tests is still limited."""
     longest = 300_000
-    lines = "100\n" * longest
-    program = "import sys\nprint(sys.stdin.read())"
-    assert score(program, kind="stdin", cases=[[lines, lines]]) == (1, 1, "")
-    assert score(f"print('{'x' * 7}' * {longest})", kind="stdin", cases=[["", "x"]])[2] == "wrote more than 1024 KiB"
-    numbers = json.dumps(list(range(longest)))
-    assert score("def f(n): return list(range(n))", kind="functional", function="f", cases=[[str(longest), numbers]])[0]
+    lines, limits = "100\n" * longest, Limits(seconds=100.0)
+
+    def found(program: str, **tests: Any) -> tuple[int, int, str]:
+        return score_program(program, json.dumps(tests), limits=limits)
+
+    assert found("import sys\nprint(sys.stdin.read())", kind="stdin", cases=[[lines, lines]]) == (1, 1, "")
+    assert found(f"print('{'x' * 7}' * {longest})", kind="stdin", cases=[["", "x"]])[2] == "wrote more than 1024 KiB"
+    cases = [[str(longest), json.dumps(list(range(longest)))]]
+    assert found("def f(n): return list(range(n))", kind="functional", function="f", cases=cases) == (1, 1, "")
 
 
 def test_values_of_numpy_are_plain_values() -> None:

@@ -45,8 +45,8 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
     _end_after(settings["seconds"])
     program = Program(settings["to_program"], settings["from_program"], settings["output"] * 2**10)
     try:
-        functional = tests["kind"] == "functional"
-        run, count = _cases(tests) if functional else _counted(tests["code"])
+        cases = _cases(tests) if tests["kind"] == "functional" else None
+        code, count = _counted(tests["code"]) if cases is None else (ast.Module([], []), len(cases))
     except Exception as error:
         replies.write(json.dumps(f"{error!r:.200}") + "\n")
         return
@@ -54,10 +54,10 @@ def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None
     replies.flush()
     try:
         program.load(sources)
-        if functional:
-            _functional(program, tests["function"], run, verdicts)
+        if cases is not None:
+            _functional(program, tests["function"], cases, verdicts)
         else:
-            _assertions(program, tests, run, verdicts)
+            _assertions(program, tests, code, verdicts)
             if not count:  # it raises by itself: one test, which got to its end
                 verdicts.say(True)
     except ProgramEnded as error:
@@ -74,10 +74,10 @@ def _end_after(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _cases(tests: dict[str, Any]) -> tuple[list[tuple[list[Any], Any]], int]:
-    """Arguments and the expected value of each call, and how many calls there are."""
+def _cases(tests: dict[str, Any]) -> list[tuple[list[Any], Any]]:
+    """Arguments and the expected value of each call."""
     texts = [(given.splitlines(), wanted) for given, wanted in tests["cases"]]
-    return [([json.loads(line) for line in lines], json.loads(wanted)) for lines, wanted in texts], len(texts)
+    return [([json.loads(line) for line in lines], json.loads(wanted)) for lines, wanted in texts]
 
 
 def _functional(program: Program, name: str, cases: list[tuple[list[Any], Any]], verdicts: Verdicts) -> None:

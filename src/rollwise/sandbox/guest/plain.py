@@ -39,7 +39,8 @@ def to_plain(value: Any, other: Callable[[Any], int]) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
-        return int(value) if -_LARGE < value < _LARGE else ["int", hex(int(value))]
+        number = int(value)
+        return number if -_LARGE < number < _LARGE else ["int", hex(number)]
     if isinstance(value, str):
         return str.__str__(value)
     numpy = sys.modules.get("numpy")
