@@ -37,6 +37,12 @@ WHOLE = (
         ("12 eggs\n#### 1,400", "1,400"),
         ("The answer is **Paris**.", "Paris"),
         ("first 3, then -4.5", "-4.5"),
+        ("so it is \N{MINUS SIGN}4", "-4"),
+        ("7-3", "3"),
+        ("between 2010-2015", "2015"),
+        ("the chance is .5", ".5"),
+        ("and so on...5", "5"),
+        ("about 3.0e8", "3.0e8"),
         ("It cost $1,005 in all", "1005"),
         ("hm\nParis", "Paris"),
         ("a long closing line without any figure in it at all, which is no answer", None),
@@ -193,6 +199,21 @@ def test_numbers_are_compared_exactly() -> None:
     assert not same_answer("1/0", "2/0")
     assert not same_answer("1e999999999", "1e999999998")
     assert not stands_within("9007199254740993", "so 9007199254740992")
+
+
+def test_numbers_side_by_side_are_not_one() -> None:
+    """They passed as the same, and votes counted them together."""
+    for one, other in (("1,2,3", "123"), ("4 2", "42"), ("(1, -2)", "(1-2)"), ("0,5", "05")):
+        assert not same_answer(one, other)
+    for one, other in (
+        ("(1, 2)", "(1,2)"),
+        ("1 2", "1, 2"),
+        ("1 234 567", "1,234,567"),
+        ("3 - 1", "3-1"),
+        ("\N{MINUS SIGN}3", "-3"),
+    ):
+        assert same_answer(one, other)
+    assert same_answer("1e3", "1000")
 
 
 def test_same_answer() -> None:

@@ -28,3 +28,9 @@ def test_a_heading_of_another_kind_ends_a_section() -> None:
 @pytest.mark.parametrize("line", ["Notes are short.", "Input is a list", "Note-taking helps", "Inputs vary"])
 def test_sentences_are_no_headings(line: str) -> None:
     assert prose_of(line) == line
+
+
+@pytest.mark.parametrize("mark", ["-", "*", "_", "#", "- "])
+def test_a_rule_of_many_marks_takes_no_time(mark: str) -> None:
+    """30 dashes, as statements have them, took hours."""
+    assert prose_of(f"A\n{mark * 1000}.\nB") == f"A\n{mark * 1000}.\nB"

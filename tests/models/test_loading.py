@@ -10,7 +10,7 @@ import pytest
 from rollwise.errors import ConfigError, MissingExtraError
 from rollwise.models import EmbeddedConfig, load_policy
 from rollwise.models.embedded import build_policy
-from rollwise.models.loading import _give_pad_token, need, save_policy
+from rollwise.models.loading import _give_pad_token, load_tokenizer, need, save_policy
 
 torch = pytest.importorskip("torch")
 SMALL = EmbeddedConfig(hidden_size=32, num_layers=1, intermediate_size=32)
@@ -56,6 +56,23 @@ def test_trained_weights_survive_whatever_happens_to_their_file(tmp_path: Path) 
     file.write_bytes(file.read_bytes())
     assert all(bool((now == then).all()) for now, then in zip(model.parameters(), trained, strict=True))
     assert model.get_input_embeddings().weight is model.get_output_embeddings().weight  # still tied
+
+
+def test_a_lora_checkpoint_is_its_base_with_the_adapter_merged(folder: Path, tmp_path: Path) -> None:
+    """`--model runs/first/checkpoints/best` was refused where the run had trained an adapter."""
+    peft = pytest.importorskip("peft")
+    model, tokenizer = load_policy(folder)
+    lora = peft.LoraConfig(r=2, target_modules=["q_proj"], init_lora_weights=False, task_type="CAUSAL_LM")
+    adapted = peft.get_peft_model(model, lora).eval()
+    save_policy(adapted, tokenizer, tmp_path / "checkpoint-1")
+    loaded, _ = load_policy(tmp_path / "checkpoint-1")
+    tokens = torch.tensor([[5, 6, 7, 8]])
+    with torch.inference_mode():
+        logits, base = loaded.eval()(tokens).logits, load_policy(folder)[0].eval()(tokens).logits
+        assert torch.allclose(logits, adapted(tokens).logits, atol=1e-5)
+    assert not torch.allclose(logits, base, atol=1e-3)
+    assert all(weight.requires_grad for weight in loaded.parameters())
+    assert load_tokenizer(tmp_path / "checkpoint-1")[1].model_type == model.config.model_type
 
 
 def test_errors_say_what_is_wrong(folder: Path, tmp_path: Path) -> None:

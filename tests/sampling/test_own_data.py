@@ -13,9 +13,10 @@ import pytest
 from datasets import Dataset
 
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, RewardError, RollwiseError
-from rollwise.sampling.config import DataConfig
+from rollwise.sampling.config import DataConfig, SampleConfig
 from rollwise.sampling.data import PromptData, load_data
 from rollwise.sampling.own_task import OwnTask
+from rollwise.sampling.prepared import prepare
 from rollwise.sampling.rewards import choose_success, load_reward, reward_functions
 from rollwise.sampling.scorers.builtin import exact, math, regex
 from rollwise.tickets.outcome import RewardSpec
@@ -107,6 +108,18 @@ def test_columns_that_do_not_fit(
 def test_prompts_that_are_all_the_same_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     load(jsonl(tmp_path / "a.jsonl", [{"prompt": "x", "answer": i} for i in range(3)]))
     assert "all 3 prompts are the same text" in caplog.text
+
+
+@pytest.mark.parametrize("name", ["prompts", "completions"])
+def test_a_column_with_a_name_that_rewards_need_is_left_out(
+    name: str, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The reward raised a TypeError: it was given two values by this name."""
+    path = jsonl(tmp_path / "a.jsonl", [{"prompt": "1+1=", "answer": "2", name: ["3"]}])
+    prepared = prepare(SampleConfig(data=str(path), reward="exact", model="m"), rollouts=2, batch_size=2)
+    assert prepared.scorer(prepared.data.rows[0], ["2", "3"], [[1], [1]])[0] == [1.0, 0.0]
+    assert f"column '{name}' is left out" in caplog.text
+    assert load(jsonl(tmp_path / "b.jsonl", [{name: "1+1="}]), prompt_column=name).prompts == ["1+1="]
 
 
 def test_a_hub_id_without_a_network() -> None:
@@ -223,6 +236,22 @@ def test_a_fifth_is_held_out_by_a_hash(tmp_path: Path) -> None:
     task = own_task(path, reward="exact", eval_data=str(other))
     assert len(task.train_records(100, 0)) == 40
     assert [row["prompt"] for row in task.eval_records(5, 0)] == ["9+9="]
+
+
+def test_prompts_that_are_trained_on_and_evaluated_are_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = jsonl(tmp_path / "sums.jsonl", ROWS)
+    other = jsonl(tmp_path / "held.jsonl", [*ROWS[:3], {"problem": "99+99=", "answer": "198", "type": "new"}])
+    own_task(path, reward="exact", eval_data={"id": str(other)})
+    assert "3 of the 4 prompts of eval_data.id are trained on as well" in caplog.text
+    caplog.clear()
+    own_task(path, reward="exact")
+    assert "trained on as well" not in caplog.text
+
+
+def test_data_are_read_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is held out was read from the file again, and its warnings said twice."""
+    own_task(jsonl(tmp_path / "sums.jsonl", [*ROWS, ROWS[0]]), reward="exact")
+    assert caplog.text.count("have the text of an earlier one") == 1
 
 
 def test_solution_instead_of_answer(tmp_path: Path) -> None:

@@ -49,6 +49,15 @@ async def slow(completions, answer, **_):
 
 def process(completions, **_):
     return [float(os.getpid())]
+
+def forking(completions, folder, **_):
+    """Waits for a process that it forked, which has the pipes of this one open."""
+    if (child := os.fork()) == 0:
+        time.sleep(30)
+        (Path(folder[0]) / "outlived").touch()
+        os._exit(0)
+    os.waitpid(child, 0)
+    return [1.0]
 '''
 
 
@@ -72,6 +81,11 @@ def test_scores_come_in_the_order_of_the_rollouts(pool: Callable[..., RewardPool
     given: dict[str, Any] = {"prompts": texts, "completions": texts, "answer": answers}
     scores = pool("right", 3)(**given, trainer_state=object(), log_metric=print)
     assert scores == [float(i % 3 > 0) for i in range(20)]
+
+
+def test_what_a_late_rollout_started_ends_with_it(pool: Callable[..., RewardPool], tmp_path: Path) -> None:
+    assert pool("forking", 1, timeout=2.0)(completions=["a"], folder=[str(tmp_path)]) == [None]
+    assert not (tmp_path / "outlived").exists()
 
 
 def test_each_call_has_one_rollout(pool: Callable[..., RewardPool]) -> None:

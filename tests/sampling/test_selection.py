@@ -1,5 +1,6 @@
 """`--where`, `--limit` and `--stratify`: which rows of one's own data are used."""
 
+import csv
 import json
 import random
 from collections import Counter
@@ -103,6 +104,15 @@ def test_a_stratified_sample_has_each_share_and_the_order_of_the_file_plays_no_p
 def test_many_numbers_are_cut_into_parts_by_rank(data: str) -> None:
     rates = sorted(row["rate"] for row in load(data, limit=20, stratify="rate").rows)
     assert [int(rate * 20) for rate in rates] == list(range(20))  # one of each part of five
+
+
+def test_numbers_of_a_csv_file_are_cut_as_well(data: str, tmp_path: Path) -> None:
+    """Each was a stratum by itself, so that the sample was a plain one."""
+    with (tmp_path / "a.csv").open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerows([["prompt", "rate"], *([row["prompt"], row["rate"]] for row in ROWS)])
+    wanted = [row["prompt"] for row in load(data, limit=20, stratify="rate").rows]
+    assert sorted(load(str(tmp_path / "a.csv"), limit=20, stratify="rate").prompts) == sorted(wanted)
 
 
 def test_a_limit_beyond_the_data_takes_all(data: str) -> None:

@@ -100,6 +100,63 @@ def test_a_method_of_a_solution() -> None:
     assert score(program, kind="functional", function="add", cases=cases) == (2, 3, "a test failed")
 
 
+def test_inputs_and_outputs_longer_than_the_limit_of_output() -> None:
+    """More than 1 MiB each, as LiveCodeBench has them; what a program writes beyond its tests is still limited."""
+    longest = 300_000
+    lines, limits = "100\n" * longest, Limits(seconds=100.0)
+
+    def found(program: str, **tests: Any) -> tuple[int, int, str]:
+        return score_program(program, json.dumps(tests), limits=limits)
+
+    assert found("import sys\nprint(sys.stdin.read())", kind="stdin", cases=[[lines, lines]]) == (1, 1, "")
+    assert found(f"print('{'x' * 7}' * {longest})", kind="stdin", cases=[["", "x"]])[2] == "wrote more than 1024 KiB"
+    cases = [[str(longest), json.dumps(list(range(longest)))]]
+    assert found("def f(n): return list(range(n))", kind="functional", function="f", cases=cases) == (1, 1, "")
+
+
+def test_values_of_numpy_are_plain_values() -> None:
+    program = """
+import numpy as np
+def positive(x): return np.all(np.array(x) > 0)
+def half(x): return np.float32(x / 2)
+"""
+    code = """
+assert positive([1]) == True and positive([-1]) == False
+assert not positive([-1])
+assert positive([1])
+assert half(1) == 0.5
+"""
+    assert score(program, kind="asserts", code=code)[:2] == (4, 4)
+    assert score(program, kind="asserts", code="assert positive([-1])")[:2] == (0, 1)
+
+
+def test_tests_without_an_assertion_are_one_test() -> None:
+    code = "if f(1) != 1: raise ValueError('no')"
+    assert score("def f(x): return x", kind="asserts", code=code) == (1, 1, "")
+    assert score("def f(x): return 0", kind="asserts", code=code) == (0, 1, "raised ValueError('no')")
+
+
+def test_an_assertion_in_a_class_counts() -> None:
+    code = "class Tests:\n    def one(self): assert f(1) == 1\nTests().one()"
+    assert score("def f(x): return x", kind="asserts", code=code) == (1, 1, "")
+
+
+def test_a_test_that_was_skipped_or_failed_in_parts() -> None:
+    """Of four tests the second passes: a skipped one does not, and three failures in one test are one."""
+    code = """
+import unittest
+class TestCases(unittest.TestCase):
+    def test_parts(self):
+        for x in range(1, 4):
+            with self.subTest(x=x): self.assertEqual(task_func(x), 0)
+    def test_right(self): self.assertEqual(task_func(2), 2)
+    def test_skipped(self): raise unittest.SkipTest("")
+    @unittest.expectedFailure
+    def test_unexpected(self): pass
+"""
+    assert score("def task_func(x): return x", kind="unittest", code=code)[:2] == (1, 4)
+
+
 def test_a_test_case_of_unittest() -> None:
     """BigCodeBench's form: 1 of 3 pass."""
     code = """
@@ -126,7 +183,15 @@ def test_the_reward_is_the_share_or_all_or_nothing() -> None:
 
 @pytest.mark.parametrize(
     ("tests", "said"),
-    [("42", "needs tests as JSON text with a kind"), ('{"kind": "check", "code": "x"}', "'check' need function")],
+    [
+        ("42", "needs tests as JSON text with a kind"),
+        ('{"kind": "check", "code": "x"}', "'check' need function"),
+        ('{"kind": "stdin", "cases": [["1", 1]]}', r"pairs of texts, an input and an output, got \['1', 1\]"),
+        ('{"kind": "stdin", "cases": {"input": "1"}}', "pairs of texts, an input and an output"),
+        ('{"kind": "functional", "function": "f", "cases": [[[1], 1]]}', "pairs of texts, an input and an output"),
+        ('{"kind": "functional", "function": "f", "cases": [["1", "one"]]}', "can't be read: JSONDecodeError"),
+        ('{"kind": "asserts", "code": "assert ("}', "can't be read: SyntaxError"),
+    ],
 )
 def test_other_answers_are_refused(tests: str, said: str) -> None:
     with pytest.raises(RewardError, match=said):
@@ -160,4 +225,10 @@ def test_outputs_are_compared_by_words_and_numbers(given: str, expected: str, sa
 def test_the_last_block_that_defines_the_function_is_the_program() -> None:
     text = "```py\ndef f(): pass\n```\nor\n```\ndef g(): pass\n```\n``` \nprint(f())"
     assert program_of(text, "f") == "def f(): pass\n"
-    assert program_of(text, "h") == program_of(text) == "print(f())"
+    assert program_of(text, "g") == "def g(): pass\n"
+
+
+def test_an_example_of_the_output_is_not_the_program() -> None:
+    text = "```python\nprint(1)\n```\nbetter:\n```Python3\nprint(2)\n```\nIt prints\n```\n2\n```"
+    assert program_of(text) == program_of(text, "f") == "print(2)\n"
+    assert program_of(text.replace("Python3", "").replace("python", "")) == "2\n"

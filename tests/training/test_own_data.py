@@ -129,6 +129,11 @@ def test_lora_from_the_command(own: Path) -> None:
         (["--reward", "R:starts", "--max_completion_length", "600"], "is more than the model's window of 512"),
         (["--reward", "R:starts", "--system", "Be brief."], "the model's tokenizer has no chat template"),
         (["--reward", "R:starts", "--peft.rank", "2"], "peft's LoraConfig has no option 'rank'"),
+        (["--reward", "R:starts", "--peft.r", "two"], "peft refuses these options of --peft"),
+        (
+            ["--reward", "R:starts", "--peft.r", "2", "--peft.target_modules", "[q]"],
+            "peft refuses these options of --peft",
+        ),
         (["--reward", "R:starts", "--success", "start"], "did you mean 'starts'?"),
         (["--reward", "R:starts", "--reward_weights", "[1,2]"], "a number for each of the 1 rewards"),
         (["--reward", "R:starts", "--report_to", "wandb"], "report_to 'wandb' is not installed"),

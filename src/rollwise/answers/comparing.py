@@ -6,8 +6,15 @@ import re
 from decimal import Decimal
 from fractions import Fraction
 
-_NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?(?:/\d+)?")
+_NUMBER = re.compile(
+    r"""(?:(?<![\w.)])[-+])?  # not that of 7-3 or COVID-19
+    (?:\d+(?:\.\d+)?|(?<![\w.])\.\d+)(?:e[-+]?\d{1,4}(?!\w))?(?:/\d+)?""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_MINUS = "\N{MINUS SIGN}"
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}(?!\d))")
+_BETWEEN_THOUSANDS = re.compile(r"(?<=\d)(?:, ?| )(?=\d{3}(?!\d))")
+_BETWEEN_NUMBERS = re.compile(r"(?<=\d)(?:\s*,\s*(?=[-+]?\.?\d)|\s+(?=\.?\d))")
 _LONGEST_NUMBER = 10_000
 """Characters of a number up to which its value is looked at; longer ones are compared as text."""
 
@@ -15,8 +22,10 @@ _LONGEST_NUMBER = 10_000
 def same_answer(one: str, other: str) -> bool:
     """Whether two answers are the same, but for case, commas, spaces, dollar signs and a full stop; 4 is 4.0.
 
-    >>> same_answer("1,005", "$1005."), same_answer("4", "4.0"), same_answer("4", "14")
-    (True, True, False)
+    Commas and spaces count between numbers, unless they mark thousands.
+
+    >>> same_answer("1,005", "$1005."), same_answer("4", "4.0"), same_answer("4", "14"), same_answer("1,2", "12")
+    (True, True, False, False)
     """
     first, second = normalised(one), normalised(other)
     if first == second:
@@ -27,8 +36,14 @@ def same_answer(one: str, other: str) -> bool:
 
 
 def normalised(answer: str) -> str:
-    """An answer without case, commas, spaces, dollar signs, asterisks and a full stop at its end."""
-    return re.sub(r"[\s,$*]", "", answer.casefold()).rstrip(".")
+    """An answer without case, spaces, dollar signs, asterisks and a full stop at its end; commas between numbers alone.
+
+    >>> normalised("Paris, France."), normalised("1 2"), normalised("1,234")
+    ('parisfrance', '1,2', '1234')
+    """
+    text = _BETWEEN_THOUSANDS.sub("", answer.casefold().replace(_MINUS, "-"))
+    parts = _BETWEEN_NUMBERS.split(text)
+    return ",".join(re.sub(r"[\s,$*]", "", part) for part in parts).rstrip(".")
 
 
 def stands_within(answer: str, text: str) -> bool:
@@ -47,10 +62,10 @@ def stands_within(answer: str, text: str) -> bool:
 def numbers_of(text: str) -> list[str]:
     """The numbers of a text in their order, without commas between thousands.
 
-    >>> numbers_of("2 of 1,005, or 1/2")
-    ['2', '1005', '1/2']
+    >>> numbers_of("2 of 1,005, or 1/2"), numbers_of("7-3 is not -.5")
+    (['2', '1005', '1/2'], ['7', '3', '-.5'])
     """
-    found: list[str] = _NUMBER.findall(_THOUSANDS.sub("", text))
+    found: list[str] = _NUMBER.findall(_THOUSANDS.sub("", text.replace(_MINUS, "-")))
     return found
 
 

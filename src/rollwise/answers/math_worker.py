@@ -44,9 +44,20 @@ def main() -> None:
         try:
             gold, answer = json.loads(line)
             same = bool(verify(parsed(gold), parsed(answer), timeout_seconds=None))
+            same = same and not _small_and_apart(parsed(gold), parsed(answer))
         except Exception:  # too deep, too large: not seen to be the same
             same = False
         replies.write(json.dumps(same) + "\n")
+
+
+def _small_and_apart(gold: Any, answer: Any) -> bool:
+    """Whether two numbers below 0.001 differ in 3 digits: math-verify rounds to 6 decimals, where all of 1e-7 is 0."""
+    try:
+        one, other = float(gold[0]), float(answer[0])
+    except (TypeError, ValueError, IndexError, ArithmeticError):
+        return False
+    largest = max(abs(one), abs(other))
+    return largest < 1e-3 and abs(one - other) > 2e-3 * largest
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ _LONGEST = 500
 _WHOLE = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+|[-+]?\d+")
 _WORDS = re.compile(r"[^\W\d_]{2,}(?:[\s'-]+[^\W\d_]+)*")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}\\]*)\}")
+_SCIENTIFIC = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))[eE]([-+]?\d{1,4})")
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
 _MISSING = 'comparing answers as mathematics needs math-verify; pip install "rollwise[math]"'
 
@@ -32,8 +33,9 @@ _MISSING = 'comparing answers as mathematics needs math-verify; pip install "rol
 def math_equal(gold: str, answer: str) -> bool:
     r"""Whether an answer is the same as the right one, as mathematics.
 
-    Numbers are compared by value to 6 decimals, expressions as algebra, sets and intervals by their elements. A percent
-    sign may be left out. Words are compared as text, whatever their case. Works in any thread.
+    Numbers are compared by value to 6 decimals, those below 0.001 to 3 digits, expressions as algebra, sets and
+    intervals by their elements. A percent sign may be left out. Words are compared as text, whatever their case. Works
+    in any thread.
 
     Args:
         gold: The right answer, such as `\frac{1}{2}`, without `\boxed`; a single `$` at each end does not matter.
@@ -56,10 +58,12 @@ def check_math() -> None:
 
 
 def _bare(answer: str) -> str:
-    """Without dollar signs, a full stop and braces of text around it."""
+    """Without dollar signs, a full stop and braces of text around it; `3e8` as LaTeX writes it, where e is a number."""
     answer = answer.strip().rstrip(". ").strip("$").strip()
     text = _TEXT.fullmatch(answer)
-    return text[1].strip() if text else answer
+    answer = text[1].strip() if text else answer
+    number = _SCIENTIFIC.fullmatch(answer)
+    return f"{number[1]} \\times 10^{{{int(number[2])}}}" if number else answer
 
 
 @lru_cache(maxsize=2**16)

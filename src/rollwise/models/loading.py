@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,6 +11,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from rollwise.errors import ConfigError, MissingExtraError
+
+_ADAPTER = "adapter_config.json"
+"""What a LoRA checkpoint has in place of `config.json`."""
 
 
 @contextmanager
@@ -52,7 +56,8 @@ def load_policy(
     """A causal language model and its tokenizer, ready for generation: a pad token, padding on the left.
 
     Args:
-        path_or_id: A folder written by `save_pretrained`, or a model's id on the Hugging Face hub.
+        path_or_id: A folder written by `save_pretrained`, or a model's id on the Hugging Face hub. Of a LoRA
+            checkpoint, which holds the adapter alone, the base model with the adapter merged into its weights.
         dtype: A torch dtype's name, such as `bfloat16`; by default `float32` on a machine without an accelerator
             (bfloat16 is several times slower on most CPUs) and the checkpoint's own elsewhere.
         trust_remote_code: Let the model run code that came with it.
@@ -73,8 +78,11 @@ def load_policy(
             source, padding_side="left", trust_remote_code=trust_remote_code
         )
         model = transformers.AutoModelForCausalLM.from_pretrained(
-            source, dtype=dtype, trust_remote_code=trust_remote_code
+            _base_of(source), dtype=dtype, trust_remote_code=trust_remote_code
         )
+        if _base_of(source) != source:
+            adapted = need("peft", "loading a LoRA checkpoint").PeftModel.from_pretrained(model, source)
+            model = adapted.merge_and_unload().requires_grad_(True)  # peft has frozen it
     _give_pad_token(model, tokenizer, source)
     _take_off_the_file(model)
     return model, tokenizer
@@ -90,7 +98,15 @@ def load_tokenizer(path_or_id: str | Path) -> tuple[PreTrainedTokenizerBase, Pre
     transformers = need("transformers", "loading a tokenizer")
     with _loading(path_or_id):
         tokenizer = transformers.AutoTokenizer.from_pretrained(str(path_or_id), padding_side="left")
-        return tokenizer, transformers.AutoConfig.from_pretrained(str(path_or_id))
+        return tokenizer, transformers.AutoConfig.from_pretrained(_base_of(str(path_or_id)))
+
+
+def _base_of(source: str) -> str:
+    """The model that a LoRA checkpoint is an adapter of; of anything else itself."""
+    adapter = Path(source, _ADAPTER)
+    if Path(source, "config.json").is_file() or not adapter.is_file():
+        return source
+    return str(json.loads(adapter.read_text(encoding="utf-8"))["base_model_name_or_path"])
 
 
 @contextmanager
@@ -121,7 +137,7 @@ def check_model_folder(path_or_id: str | Path) -> None:
     """
     path = Path(path_or_id)
     local = isinstance(path_or_id, Path) or str(path_or_id).startswith((".", "/", "~")) or path.is_dir()
-    if local and not (path / "config.json").is_file():
+    if local and not any((path / name).is_file() for name in ("config.json", _ADAPTER)):
         what = "has no config.json" if path.is_dir() else "does not exist"
         raise ConfigError(f"model folder {str(path)!r} {what}; give a folder written by save_pretrained")
 

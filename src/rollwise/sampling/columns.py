@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 import string
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -15,9 +16,16 @@ from rollwise.sampling.config import OwnData
 from rollwise.sampling.suites.known import TEMPLATES
 from rollwise.sampling.suites.lookup import ABSENT, Row, lookup
 
+logger = logging.getLogger(__name__)
+
+TAKEN = ("prompts", "completions")
+"""Names by which a reward is given the rollouts; no column can have them."""
+
 
 def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
     """The rows with `prompt`, `answer` and the category and id columns in place, and the prompts as they are asked.
+
+    Columns that no reward could be given are left out, with a warning.
 
     Raises:
         MissingColumnError: a column that is named is not there.
@@ -32,9 +40,11 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
         if name is not None and all(lookup(row, name) is ABSENT for row in rows):
             raise MissingColumnError(_missing(name, option, names, source))
     moved = {"answer": config.answer_column, config.category or "category": config.category, config.id: config.id}
+    for name in set(TAKEN).intersection(names) - {config.prompt_column, config.answer_column}:
+        logger.warning("%s: column %r is left out, as rewards are given the rollouts by this name", source, name)
     out = []
     for at, row in enumerate(rows, start=1):
-        filled = {name: row.get(name) for name in names}
+        filled = {name: row.get(name) for name in names if name not in TAKEN}
         for name, column in moved.items():
             if column is not None and (value := lookup(row, column)) is not ABSENT:
                 filled[name] = value

@@ -100,10 +100,15 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     data = limited(data, config, source)
     if len(rows) > 1 and len({json.dumps(prompt, default=str) for prompt in data.prompts}) == 1:
         logger.warning("%s: all %d prompts are the same text; is --prompt_column right?", source, len(rows))
-    return data if named or split is None else _split(data, split, source)
+    return data if named or split is None else split_of(data, split, source)
 
 
-def _split(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:
+def split_of(data: PromptData, split: Literal["train", "eval"], source: str) -> PromptData:
+    """The prompts of a file that are trained on, or those held out.
+
+    Raises:
+        PoolError: there are none.
+    """
     kept = [i for i, prompt in enumerate(data.prompts) if _is_held_out(prompt) == (split == "eval")]
     if not kept:
         part = "held out; give --eval_data FILE" if split == "eval" else "trained on; give more"

@@ -9,15 +9,15 @@ from typing import Any
 
 from rollwise.errors import ConfigError, PoolError
 from rollwise.models import is_embedded, task_for
+from rollwise.prompt_ids import content_id
 from rollwise.sampling.config import DataConfig, OwnData
-from rollwise.sampling.data import PromptData, load_data, sampling_order
+from rollwise.sampling.data import PromptData, load_data, sampling_order, split_of
 from rollwise.sampling.eval_sets import EvalData, eval_sources
 from rollwise.sampling.rewards import check_columns, reward_functions
 from rollwise.sampling.scorers.functions import RewardFunctions
 from rollwise.sampling.scoring import task_scorer
 from rollwise.sampling.setting import FILE_COMPLETION_LENGTH
-from rollwise.tasks import Task
-from rollwise.tasks.base import TaskRewards, Text
+from rollwise.tasks.base import Task, TaskRewards, Text
 
 logger = logging.getLogger(__name__)
 
@@ -48,12 +48,15 @@ class OwnTask(Task):
                 f"who scores the prompts of {config.source!r}? give --reward math, exact, regex:PATTERN or "
                 "file.py:function, or the --task whose verifier does"
             )
-        self.data = _read(config, None if eval_data or not evaluated else "train")
+        self.data = _read(config)
         self.held_out: dict[str, PromptData] = {}
-        if evaluated:
-            sources = eval_sources(eval_data or None)
-            self.held_out = {name: _read(config.held_out(data), None) for name, data in sources.items()}
-            self.held_out = self.held_out or {"": _read(config, "eval")}
+        if evaluated and eval_data:
+            sources = eval_sources(eval_data)
+            self.held_out = {name: _read(config.held_out(data)) for name, data in sources.items()}
+            self._warn_of_shared()
+        elif evaluated:
+            self.held_out = {"": split_of(self.data, "eval", repr(config.source))}
+            self.data = split_of(self.data, "train", repr(config.source))
         self.reward_hash = ""
         self._own_rewards = self._rewards(config)
         for row in (self.data.rows[0], *(one.rows[0] for one in self.held_out.values())):
@@ -67,6 +70,16 @@ class OwnTask(Task):
             logger.warning("%s; name another with --success", found.why)
         self.reward_hash = found.digest
         return task_rewards(config, found)
+
+    def _warn_of_shared(self) -> None:
+        trained = set(map(content_id, self.data.prompts))
+        for name, held in self.held_out.items():
+            if shared := sum(content_id(prompt) in trained for prompt in held.prompts):
+                logger.warning(
+                    "%d of the %d prompts of eval_data%s are trained on as well, so its scores are not those of new "
+                    "prompts; take them out of one of the two",
+                    *(shared, len(held), f".{name}" if name else ""),
+                )
 
     @property
     def rewards(self) -> TaskRewards:
@@ -151,9 +164,9 @@ def task_of(config: Any) -> Task:
     return task
 
 
-def _read(config: OwnData, split: Any) -> PromptData:
+def _read(config: OwnData) -> PromptData:
     own = {name: getattr(config, name) for name in OwnData.__dataclass_fields__}
-    return load_data(DataConfig(**own), None, split=split)
+    return load_data(DataConfig(**own), None)
 
 
 def _records(data: PromptData, n: int, seed: int) -> list[dict[str, Any]]:

@@ -134,6 +134,8 @@ def chosen_rows(rows: list[Row], where: Sequence[str], source: str) -> list[Row]
 def strata_of(rows: Sequence[Row], column: str, source: str) -> list[str]:
     """The stratum of each row (N,): the column's value; of more than `STRATA` numbers, which part by rank it is in.
 
+    Numbers may be text, as those of a .csv file are, if all of the column's values are.
+
     Raises:
         MissingColumnError: no row has the column.
         PoolError: it holds neither text nor numbers.
@@ -147,12 +149,20 @@ def strata_of(rows: Sequence[Row], column: str, source: str) -> list[str]:
     values = [None if value is ABSENT else value for value in values]
     if wrong := [value for value in values if not isinstance(value, str | int | float | None)]:
         raise PoolError(f"{source}: stratify column {column!r} must hold text or numbers, got {wrong[0]!r:.80}")
-    numbers = sorted(value for value in values if isinstance(value, int | float) and not math.isnan(value))
+    found = _as_numbers(values)
+    numbers = sorted(value for value in found if isinstance(value, int | float) and not math.isnan(value))
     if len(set(numbers)) <= STRATA:
         return [str(value) for value in values]
     return [
-        str(bisect.bisect_left(numbers, value) * STRATA // len(numbers))
-        if isinstance(value, int | float) and not math.isnan(value)
+        str(bisect.bisect_left(numbers, number) * STRATA // len(numbers))
+        if isinstance(number, int | float) and not math.isnan(number)
         else str(value)
-        for value in values
+        for value, number in zip(values, found, strict=True)
     ]
+
+
+def _as_numbers(values: list[Any]) -> list[Any]:
+    try:
+        return [value if value is None else float(value) for value in values]
+    except (ValueError, OverflowError):
+        return values

@@ -16,7 +16,7 @@ from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import TrainConfig
-from rollwise.training.parts import datasets_of, lora_config
+from rollwise.training.parts import PeftErrors, datasets_of, lora_config
 from rollwise.training.trainer.environments import environment_arguments
 from rollwise.training.warm_start import embedded_of
 
@@ -43,25 +43,26 @@ def make_trainer(
         train = add_pass_rates(train, config.profile)
     rewards = task.rewards
     arguments.reward_weights = rewards.weights or arguments.reward_weights
-    return TRAINERS[config.trainer][0](
-        model=model,
-        reward_funcs=rewards.functions,
-        success=rewards.success,
-        args=arguments,
-        train_dataset=train,
-        eval_dataset=held_out.get("", held_out) or None,
-        eval_aggregate=config.eval_aggregate,
-        eval_temperature=config.eval_temperature,
-        keep_best=config.keep_best,
-        processing_class=tokenizer,
-        curriculum=curriculum,
-        gate=gate,
-        posterior_advantages=config.advantages == "posterior",
-        probe_batch=config.probe_batch,
-        max_judgment_length=config.max_judgment_length,
-        failure_of=task.failure_of,
-        stop=stop_texts(config, task),
-        log=config.log,
-        peft_config=lora_config(config.peft),
-        **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
-    )
+    with PeftErrors():
+        return TRAINERS[config.trainer][0](
+            model=model,
+            reward_funcs=rewards.functions,
+            success=rewards.success,
+            args=arguments,
+            train_dataset=train,
+            eval_dataset=held_out.get("", held_out) or None,
+            eval_aggregate=config.eval_aggregate,
+            eval_temperature=config.eval_temperature,
+            keep_best=config.keep_best,
+            processing_class=tokenizer,
+            curriculum=curriculum,
+            gate=gate,
+            posterior_advantages=config.advantages == "posterior",
+            probe_batch=config.probe_batch,
+            max_judgment_length=config.max_judgment_length,
+            failure_of=task.failure_of,
+            stop=stop_texts(config, task),
+            log=config.log,
+            peft_config=lora_config(config.peft),
+            **environment_arguments(task, trainer=config.trainer, tokenizer=tokenizer),
+        )

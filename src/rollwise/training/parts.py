@@ -109,6 +109,20 @@ def _eval_records(n: int, config: TrainConfig, task: Task) -> dict[str, list[dic
     return {name: records for name, records in sets.items() if records}
 
 
+class PeftErrors:
+    """Inside, what peft raises becomes a `ConfigError`; only when it has the model does it look at values and names."""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        while trace is not None and trace.tb_next is not None:
+            trace = trace.tb_next
+        raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
+        if isinstance(error, TypeError | ValueError) and raised_in.partition(".")[0] == "peft":
+            raise ConfigError(f"peft refuses these options of --peft: {error}") from error
+
+
 def lora_config(options: dict[str, Any]) -> Any:
     """Peft's configuration of a LoRA adapter; None without options.
 

@@ -82,6 +82,8 @@ def test_reward_names_a_missing_column(task: Countdown) -> None:
         task.reward([""], ["x"], target=[1])
     with pytest.raises(TaskError, match="'target' has 2 values for 1"):
         task.reward([""], ["x"], nums=[[1]], target=[1, 2])
+    with pytest.raises(TaskError, match="a .csv file can't hold lists"):
+        task.reward([""], ["<answer>3+5</answer>"], nums=["[3, 5]"], target=["8"])
     with pytest.raises(TaskError, match="text or a list of chat messages"):
         task.reward([""], [3], nums=[[1]], target=[1])  # type: ignore[list-item]
 

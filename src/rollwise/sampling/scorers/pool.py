@@ -16,6 +16,7 @@ from queue import SimpleQueue
 from threading import Event, Timer
 from typing import IO, Any, cast
 
+from rollwise.child_process import kill_group
 from rollwise.errors import RewardError
 
 logger = logging.getLogger(__name__)
@@ -108,7 +109,7 @@ class _Worker:
 
         def end() -> None:
             late.set()
-            process.kill()
+            kill_group(process)
 
         timer = Timer(self.timeout, end)
         timer.start()
@@ -138,13 +139,14 @@ class _Worker:
             env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, [*_own_path(), *sys.path]))},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
+            start_new_session=True,  # so that what a reward starts ends with it
         )
 
     def close(self) -> None:
         """End the process."""
         process, self._process = self._process, None
         if process is not None and self._owner == os.getpid():
-            process.kill()
+            kill_group(process)
             process.wait()
 
 

@@ -37,21 +37,29 @@ class Verdicts:
 def check(settings: dict[str, Any], requests: IO[str], replies: IO[str]) -> None:
     """Test the program of the first line with the tests of the second.
 
-    The first line written is the number of tests, as far as it can be counted before they run.
+    The first line written is the number of tests, as far as it can be counted before they run, or text: why the tests
+    can't be read.
     """
     sources, tests = json.loads(requests.readline()), json.loads(requests.readline())
     verdicts = Verdicts(replies)
     _end_after(settings["seconds"])
     program = Program(settings["to_program"], settings["from_program"], settings["output"] * 2**10)
     try:
-        code = None if tests["kind"] == "functional" else _counted(tests["code"])
-        replies.write(json.dumps(len(tests["cases"]) if code is None else code[1]) + "\n")
-        replies.flush()
+        cases = _cases(tests) if tests["kind"] == "functional" else None
+        code, count = _counted(tests["code"]) if cases is None else (ast.Module([], []), len(cases))
+    except Exception as error:
+        replies.write(json.dumps(f"{error!r:.200}") + "\n")
+        return
+    replies.write(json.dumps(count) + "\n")
+    replies.flush()
+    try:
         program.load(sources)
-        if code is None:
-            _functional(program, tests, verdicts)
+        if cases is not None:
+            _functional(program, tests["function"], cases, verdicts)
         else:
-            _assertions(program, tests, code[0], verdicts)
+            _assertions(program, tests, code, verdicts)
+            if not count:  # it raises by itself: one test, which got to its end
+                verdicts.say(True)
     except ProgramEnded as error:
         verdicts.say(False, f"the program {error}")
     except Exception as error:
@@ -66,10 +74,15 @@ def _end_after(seconds: float) -> None:
     signal.setitimer(signal.ITIMER_REAL, seconds)
 
 
-def _functional(program: Program, tests: dict[str, Any], verdicts: Verdicts) -> None:
-    function = program.function(tests["function"])
-    for given, wanted in tests["cases"]:
-        args, expected = [json.loads(line) for line in given.splitlines()], json.loads(wanted)
+def _cases(tests: dict[str, Any]) -> list[tuple[list[Any], Any]]:
+    """Arguments and the expected value of each call."""
+    texts = [(given.splitlines(), wanted) for given, wanted in tests["cases"]]
+    return [([json.loads(line) for line in lines], json.loads(wanted)) for lines, wanted in texts]
+
+
+def _functional(program: Program, name: str, cases: list[tuple[list[Any], Any]], verdicts: Verdicts) -> None:
+    function = program.function(name)
+    for args, expected in cases:
         verdicts.count(functools.partial(_gives, function, args, expected))
 
 
@@ -94,7 +107,7 @@ def _assertions(program: Program, tests: dict[str, Any], code: ast.Module, verdi
         space["check"](space[tests["function"]])
 
 
-_COUNT = "__count"
+_COUNT = "__count__"  # in a class, a name without the last two would become another
 
 
 def _counted(source: str) -> tuple[ast.Module, int]:

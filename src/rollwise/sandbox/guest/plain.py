@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import itertools
 import numbers
+import sys
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 _MOST_ITEMS = 10**6
+_LARGE = 2**63
+"""From here on a whole number is written in hexadecimal: in decimal, Python refuses more than 4,300 digits."""
+
 _SEQUENCES: dict[str, Callable[..., Any]] = {
     "list": list,
     "tuple": tuple,
@@ -22,7 +26,7 @@ _SEQUENCES: dict[str, Callable[..., Any]] = {
     "iterator": iter,
 }
 _TEXTS: dict[str, Callable[[str], Any]] = {
-    "int": lambda text: int(text, 16),  # in decimal, Python refuses more than 4,300 digits
+    "int": lambda text: int(text, 16),
     "complex": complex,
     "bytes": bytes.fromhex,
     "Decimal": Decimal,
@@ -35,10 +39,14 @@ def to_plain(value: Any, other: Callable[[Any], int]) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if isinstance(value, numbers.Integral):
-        return ["int", hex(int(value))]
+        number = int(value)
+        return number if -_LARGE < number < _LARGE else ["int", hex(number)]
     if isinstance(value, str):
         return str.__str__(value)
-    if isinstance(value, float):
+    numpy = sys.modules.get("numpy")
+    if numpy is not None and isinstance(value, numpy.bool_):
+        return bool(value)
+    if isinstance(value, numbers.Real) and not isinstance(value, Fraction):  # numpy's among them
         return float(value)
     for kind in (complex, Decimal, Fraction):
         if isinstance(value, kind):

@@ -37,8 +37,10 @@ def _run(program: str, code: str, writable: int) -> None:
         suite.run(result)
     except BaseException as error:
         reason = f"raised {error!r:.200}"
-    failed = [*result.failures, *result.errors]
+    notes = [*result.failures, *result.errors, *result.skipped]
+    failed = {getattr(test, "test_case", test).id() for test, _ in notes}  # a test once, however many subtests failed
+    failed |= {test.id() for test in result.unexpectedSuccesses}
     if failed and not reason:
-        reason = failed[0][1].strip().splitlines()[-1][:200]
+        reason = ["a test failed", *(line for _, text in notes[:1] for line in text.strip().splitlines())][-1][:200]
     with os.fdopen(writable, "w") as file:
         json.dump([max(result.testsRun - len(failed), 0), result.testsRun, reason], file)

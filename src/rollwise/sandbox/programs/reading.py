@@ -4,25 +4,27 @@ from __future__ import annotations
 
 import re
 
-_BLOCK = re.compile(r"^[ \t]*```[^\n`]*\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
+_BLOCK = re.compile(r"^[ \t]*```([^\n`]*)\n(.*?)(?:^[ \t]*```|\Z)", re.DOTALL | re.MULTILINE)
 _THOUGHT = "</think>"
 
 
 def program_of(text: str, function: str = "") -> str:
-    r"""The last fenced block, of several the last that defines `function`; without a block the whole text.
+    r"""The last fenced block that is marked as Python, or of others the last; without a block the whole text.
 
-    Text before `</think>` does not count. A block at the end need not be closed.
+    Of several blocks the last that defines `function`, where one does. Text before `</think>` does not count. A block
+    at the end need not be closed.
 
     >>> program_of("Try this:\n```python\nprint(1)\n```\nIt prints 1.")
     'print(1)\n'
     """
     text = text.rpartition(_THOUGHT)[2]
-    blocks: list[str] = _BLOCK.findall(text)
+    blocks: list[tuple[str, str]] = _BLOCK.findall(text)
     if not blocks:
         return text
-    if not function:
-        return blocks[-1]
-    return next((block for block in reversed(blocks) if defines(block, function)), blocks[-1])
+    if function and (own := [block for _, block in blocks if defines(block, function)]):
+        return own[-1]
+    python = [block for mark, block in blocks if mark.strip().lower().startswith("py")]
+    return (python or [block for _, block in blocks])[-1]  # an example of the output may stand behind the program
 
 
 def defines(program: str, function: str) -> bool:

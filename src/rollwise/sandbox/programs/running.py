@@ -10,13 +10,14 @@ from threading import Timer
 from typing import IO, Any, cast
 
 from rollwise.sandbox.boxes import start
-from rollwise.sandbox.limits import Limits
+from rollwise.sandbox.limits import MIB, Limits
 
 _START_SECONDS = 5.0
 """More time for the start of a sandbox, on a busy machine."""
 
 _LINES = 64
-"""A sandbox's replies may be this many times as long as `Limits.output`."""
+_MOST = 256 * MIB
+"""A sandbox's replies may be `_LINES` times as long as `Limits.output`, and at most this many bytes."""
 
 
 def run_alone(role: str, request: Any, limits: Limits, *, seconds: float) -> list[Any]:
@@ -65,7 +66,7 @@ def _replies(
     try:
         with suppress(BrokenPipeError), cast(IO[bytes], process.stdin) as to:
             to.writelines(json.dumps(request).encode() + b"\n" for request in requests)
-        output = cast(IO[bytes], process.stdout).read(limits.output * 2**10 * _LINES)
+        output = cast(IO[bytes], process.stdout).read(min(limits.output * 2**10 * _LINES, _MOST))
     finally:
         timer.cancel()
         end()

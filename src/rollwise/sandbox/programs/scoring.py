@@ -9,10 +9,11 @@ attacks its tests can pass them.
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 from rollwise.errors import RewardError
-from rollwise.sandbox.limits import Limits
+from rollwise.sandbox.limits import MIB, Limits
 from rollwise.sandbox.programs.outputs import same_output
 from rollwise.sandbox.programs.reading import continued, defines, program_of
 from rollwise.sandbox.programs.running import run_alone, run_checked
@@ -50,12 +51,14 @@ def score_program(text: str, tests: str, *, limits: Limits | None = None) -> Sco
     Args:
         text: What the model wrote.
         tests: The tests as JSON text, as `docs/howto/presets.md` has them.
-        limits: `seconds` are for each input of kind "stdin", and for all tests of the other kinds together.
+        limits: `seconds` are for each input of kind "stdin", and three times as many for all of them; for all tests
+            of the other kinds together. `output` and `disk` grow where an input or output of the tests is longer.
 
     Raises:
         RewardError: The tests have another form.
     """
-    limits, parts = limits or Limits(), _parts(tests)
+    parts = _parts(tests)
+    limits = _with_room(limits or Limits(), parts)
     kind, function = parts["kind"], parts.get("function", "")
     program = program_of(text, function)
     if kind == "stdin":
@@ -80,7 +83,24 @@ def _parts(tests: str) -> dict[str, Any]:
         ) from None
     if wrong:
         raise RewardError(f"tests of kind {parts['kind']!r} need {' and '.join(wrong)}, got {str(tests)[:80]!r}")
+    if "cases" in _KINDS[parts["kind"]]:
+        _check_cases(parts["kind"], parts["cases"])
     return dict(parts)
+
+
+def _check_cases(kind: str, cases: Any) -> None:
+    for case in cases if isinstance(cases, list) else [cases]:
+        if not isinstance(case, list) or len(case) != 2 or not all(isinstance(text, str) for text in case):
+            raise RewardError(
+                f"tests of kind {kind!r} need cases that are pairs of texts, an input and an output, got {case!r:.80}"
+            )
+
+
+def _with_room(limits: Limits, parts: dict[str, Any]) -> Limits:
+    """Limits with which the longest input can be stored, and the longest output be given."""
+    longest = max((len(text) for case in parts.get("cases", ()) for text in case), default=0)
+    room = 4 * longest  # bytes: of characters, and of values with their kinds
+    return replace(limits, output=max(limits.output, room // 2**10), disk=limits.disk + room // MIB)
 
 
 def _stdin(program: str, cases: list[list[str]], limits: Limits) -> Score:
@@ -104,10 +124,16 @@ def _unittest(program: str, code: str, limits: Limits) -> Score:
 
 
 def _counted(lines: list[Any], limits: Limits) -> Score:
-    """The score of a checker's lines: the number of assertions in the code, then a verdict for each that ran."""
+    """The score of a checker's lines: the number of assertions in the code, then a verdict for each that ran.
+
+    Raises:
+        RewardError: There is text in place of the number, as the tests can't be read.
+    """
     if not lines:
-        return Score(0, 1, "the tests can't be read, or their sandbox ended")
+        return Score(0, 1, "the tests' sandbox ended")
     known, *verdicts = lines
+    if isinstance(known, str):
+        raise RewardError(f"the tests of reward 'code' can't be read: {known}; mend or leave out their row")
     passed = sum(verdict[0] for verdict in verdicts)
     reason = next((verdict[1] for verdict in verdicts if not verdict[0]), "")
     tests = max(known, len(verdicts), 1)

@@ -7,6 +7,7 @@ answer tags that is wrong, 0.0 otherwise. Puzzles are generated, easy to out of 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from numbers import Real
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -168,11 +169,12 @@ class Countdown(Task, name="countdown"):
         """1.0 for a correct expression in the last answer tags (or box), 0.1 for any other answer there, 0.0 for none.
 
         Raises:
-            TaskError: the columns `nums` and `target` are missing or not one for each completion.
+            TaskError: the columns `nums` and `target` are missing, not one for each completion, or hold no numbers.
         """
         rewards = []
         nums, target = _column(columns, "nums", completions), _column(columns, "target", completions)
         for completion, numbers, goal in zip(completions, nums, target, strict=True):
+            _check_puzzle(numbers, goal)
             answer = extract_answer(with_tags(self.style, completion_text(completion)))
             rewards.append(0.0 if answer is None else self.score(answer, numbers, goal))
         return rewards
@@ -213,6 +215,15 @@ class Countdown(Task, name="countdown"):
             "demo_accuracy": self.demo_accuracy,
             **self.puzzles.fingerprint(),
         }
+
+
+def _check_puzzle(nums: Any, target: Any) -> None:
+    """`TaskError` for text in place of numbers, as a .csv file has it: no answer would be right."""
+    if nums is None or not all(isinstance(n, Real) for n in (*nums, target)):
+        raise TaskError(
+            f"the reward of 'countdown' needs nums, a list of whole numbers, and target, a whole number; got "
+            f"{nums!r:.80} and {target!r:.80}; a .csv file can't hold lists: use .jsonl or .parquet"
+        )
 
 
 def _column(columns: dict[str, Any], name: str, completions: Sequence[Text]) -> Sequence[Any]:
