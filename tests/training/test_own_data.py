@@ -14,6 +14,7 @@ from toys import make_trainer, toy_dataset
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.errors import ConfigError, RewardError
+from rollwise.training import CurriculumGRPOTrainer
 
 PHASES = ("generation", "reward", "logprobs", "update", "evaluation", "ask", "tell")
 TIMED = {"time", "wall_s", "ask_s", "tell_s", *(f"time/{phase}" for phase in PHASES)}
@@ -261,6 +262,19 @@ def test_a_function_that_is_no_reward_may_say_what_is_solved(tmp_path: Path) -> 
     assert {r for rewards, _ in outcomes for r in rewards} <= {0.0, 1.0}  # type: ignore[union-attr]
     with pytest.raises(ConfigError, match=r"success must be the name of a reward, got 'acuracy'"):
         make_trainer(tmp_path, reward=[accuracy], extra={"success": "acuracy"})
+
+
+def test_such_a_function_goes_with_arguments_given_by_place(tmp_path: Path) -> None:
+    made = make_trainer(tmp_path)
+    given = (made.model, [length_penalty], made.args, made.train_dataset, None, made.processing_class)
+    trainer = CurriculumGRPOTrainer(*given, curriculum="uniform", success=accuracy)
+    assert trainer.reward_func_names == ["length_penalty", "accuracy"]
+    assert trainer.reward_weights.tolist() == [1.0, 0.0]
+    assert made.args.reward_weights is None
+    with pytest.raises(ConfigError, match="gets its weight, 0, in args; give args, too"):
+        CurriculumGRPOTrainer(
+            made.model, length_penalty, train_dataset=made.train_dataset, curriculum="uniform", success=accuracy
+        )
 
 
 def test_of_several_rewards_the_choice_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
