@@ -135,6 +135,16 @@ def test_another_set_leaves_the_results_of_the_runs_own_alone(tmp_path: Path) ->
     assert (tmp_path / "run/evaluations.jsonl").read_bytes() == before
 
 
+def test_a_stream_is_measured_whole_also_after_a_set_of_ones_own(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, eval_dataset=known(2, 2), reward=reward, num_generations_eval=2)
+    assert trainer.evaluate()["eval_pass@1"] == 1.0
+    for name in ("one", "another"):
+        scores = trainer.evaluate(known(24, 6).to_iterable_dataset(), metric_key_prefix=name)
+        assert scores[f"{name}_pass@1"] == 0.25
+    assert trainer.evaluate()["eval_pass@1"] == 1.0
+    assert trainer.results[""].by_row() == ([1.0, 1.0], [2, 2])
+
+
 def test_the_larger_evaluation_at_the_end_has_names_of_its_own(tmp_path: Path) -> None:
     """The curriculum, the run's own evaluations and those of its prompts know nothing of it."""
     trainer = trained(tmp_path, {"id": known(6, 3), "ood": known(4, 1)}, extra={"probe_batch": 24})

@@ -72,6 +72,8 @@ class EvaluationMixin(TrlTrainer):
             self.results, self.together = {}, {}
         given = args[0] if args else kwargs.get("eval_dataset")
         self.evaluated_set = name
+        if name in self._orders:
+            self._orders[name].rows = []  # of the evaluation before; a stream has none
         self.results[name] = SetResults(self.num_generations_eval, own=self._is_own(given))
         try:
             with ExitStack() as stack:

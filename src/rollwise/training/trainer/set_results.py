@@ -52,11 +52,11 @@ class SetResults:
         Args:
             rewards: (B, n), NaN where a rollout could not be scored.
             successes: (B,).
-            order: of the set's rows; None where they have no numbers, as in a stream. Prompts beyond the last row only
-                fill up the batches of several ranks.
+            order: of the set's rows; None, or without rows, where they have no numbers, as in a stream. Prompts beyond
+                the last row only fill up the batches of several ranks.
         """
         kept = len(rewards)
-        rows = None if order is None else order.rows[:: self.generations]
+        rows = order.rows[:: self.generations] if order is not None and order.rows else None
         if rows is not None:
             kept = min(kept, max(0, len(rows) - self.prompts))
         self._rows = None if rows is None else rows
