@@ -29,6 +29,8 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
 
     failure_of: FailureOf | None
     phases: Phases
+    _tool_mask: list[list[int]] | None
+    """See `TimingMixin`."""
 
     def _roll_out(self, rows: list[int], n: int, purpose: Purpose) -> Call:
         """Roll out `n` completions for each of M rows of the data set; of some rows again, to give each rank as many.
@@ -63,7 +65,7 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
             rewards=self._told_rewards(captured).double().cpu().numpy(),
             totals=self._total_rewards(captured).double().cpu().numpy(),
             advantages=advantages.float().cpu().numpy(),
-            lengths=np.array(gather_object(generated_lengths(captured["lengths"], output.get("tool_mask")))),
+            lengths=np.array(gather_object(captured["lengths"])),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
             labels=labels,
             padding=padding,
@@ -126,6 +128,6 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
             "inputs": inputs,
             "rewards": rewards,  # gathered over ranks by TRL already
             "texts": list(completions),
-            "lengths": [len(ids) for ids in completion_ids_list],
+            "lengths": generated_lengths(completion_ids_list, self._tool_mask),
         }
         return rewards
