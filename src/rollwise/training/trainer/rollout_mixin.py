@@ -100,15 +100,13 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
 
     @contextmanager
     def _as_one_call(self, weights: list[int]) -> Iterator[None]:
-        """Inside, where groups may differ in size, several calls note their metrics as one: means by rollouts.
+        """Inside, several calls note their metrics as one: means by rollouts.
 
         A call knows the spread of its own rollouts alone, so that is left out where it may have parts of groups.
         """
         noted = self._metrics["train"]
         before = {name: len(values) for name, values in noted.items()}
         yield
-        if not self._allocates:
-            return
         for name, values in noted.items():
             first = before.get(name, 0)
             if name in _SPREADS and self._in_parts:
