@@ -14,7 +14,7 @@ from toys import make_trainer, toy_dataset
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.errors import ConfigError, RewardError
-from rollwise.training import CurriculumGRPOTrainer
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 PHASES = ("generation", "reward", "logprobs", "update", "evaluation", "ask", "tell")
 TIMED = {"time", "wall_s", "ask_s", "tell_s", *(f"time/{phase}" for phase in PHASES)}
@@ -251,6 +251,27 @@ def test_a_length_penalty_leaves_the_curriculums_outcomes_as_they_are(tmp_path: 
         seen.append(outcomes)
     assert seen[0]
     assert seen[0] == seen[1]
+
+
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (CurriculumGRPOTrainer, {"scale_rewards": "batch"}),
+        (CurriculumRLOOTrainer, {"normalize_advantages": True}),
+        (CurriculumGRPOTrainer, {"scale_rewards": "group"}),
+    ],
+)
+def test_advantages_of_what_is_solved_are_scaled_as_those_trained_on(
+    tmp_path: Path, kind: type, options: dict[str, Any]
+) -> None:
+    seen = []
+    for name, extra in (("trained-on", {}), ("named", {"success": "accuracy"})):
+        trainer = make_trainer(tmp_path / name, kind=kind, reward=accuracy, extra=extra, max_steps=2, **options)
+        outcomes = told(trainer)
+        trainer.train()
+        seen.append(np.array(outcomes, dtype=float))
+    assert np.ptp(seen[0][:, 1]) > 0
+    np.testing.assert_allclose(seen[1], seen[0], atol=2e-5)
 
 
 def test_a_function_that_is_no_reward_may_say_what_is_solved(tmp_path: Path) -> None:
