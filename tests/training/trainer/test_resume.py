@@ -151,6 +151,24 @@ def test_a_course_that_is_given_up_is_put_aside(tmp_path: Path, caplog: pytest.L
     assert latest_complete(tmp_path) == tmp_path / "checkpoint-4"
 
 
+def test_what_is_refused_puts_nothing_aside(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=2)
+    trainer = make_trainer(tmp_path, max_steps=8, extra={"gate": rw.DynamicSampling()})
+    with pytest.raises(rw.StateError, match="was trained without a gate"):
+        trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint-2", "checkpoint-4", "checkpoint-6"]
+
+
+def test_weights_alone_are_not_resumed(tmp_path: Path) -> None:
+    """Not in silence with a new optimizer, and the learning rate of the first step."""
+    run(tmp_path, save_steps=6, save_only_model=True)
+    for resume in (True, str(tmp_path / "checkpoint-6")):
+        with pytest.raises(rw.StateFileError, match="weights alone, without the optimizer's state .save_only_model"):
+            run(tmp_path, resume=resume, save_steps=6)
+    with pytest.raises(rw.StateFileError, match="there is no such folder"):
+        run(tmp_path, resume=str(tmp_path / "nowhere"), save_steps=6)
+
+
 def test_who_begins_anew_beside_checkpoints_is_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run(tmp_path, save_steps=6)
     assert "begins anew" not in caplog.text

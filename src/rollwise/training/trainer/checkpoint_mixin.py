@@ -18,7 +18,7 @@ from rollwise.training.generation.messages import Screened
 from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 from rollwise.training.trainer.checkpoint import (
     checkpoints,
-    flaw,
+    fault_of,
     newest_usable,
     put_aside_after,
     seal,
@@ -143,7 +143,7 @@ class CheckpointMixin(KeepBestMixin):
             resume_from_checkpoint = str(newest)
         elif isinstance(resume_from_checkpoint, str | Path) and Path(resume_from_checkpoint) != self.checked:
             named = Path(resume_from_checkpoint)
-            wrong = self._on_main(lambda: flaw(named) or lacking(named))
+            wrong = self._on_main(lambda: fault_of(named, lacking))
             if wrong:
                 raise StateFileError(
                     f"can't resume from {str(named)!r}: {wrong}. Put back an intact copy, or resume from another "
@@ -153,7 +153,6 @@ class CheckpointMixin(KeepBestMixin):
         self.resumed_from = Path(str(resume_from_checkpoint)) if resume_from_checkpoint else None
         if resume_from_checkpoint:
             self._check_unfinished(Path(resume_from_checkpoint))
-            self._on_main(lambda: put_aside_after(Path(str(resume_from_checkpoint)), Path(self.args.output_dir)))
         else:
             self._on_main(lambda: warn_of_others(Path(self.args.output_dir)))
             self._clock, self._screened = self.curriculum.step, Screened()
@@ -202,6 +201,7 @@ class CheckpointMixin(KeepBestMixin):
             self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
             judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
             self._judge_batches = [batch_of(state) for state in judgments]
+        self._on_main(lambda: put_aside_after(Path(checkpoint), Path(self.args.output_dir)))
 
     def _load_curriculum(self, state: Mapping[str, Any], checkpoint: Path) -> None:
         """On rank 0: the others' curricula have no prompts."""
