@@ -210,6 +210,10 @@ class Recorder(TrainerCallback):
         self.flush()
         self._training = False
 
+    def end(self) -> None:
+        """Drop what is left of a step that was broken off."""
+        self.line, self._spared, self._training = {}, 0.0, False
+
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The policy is updated."""
         self._trainer.updated()

@@ -48,6 +48,9 @@ class RunLog(Protocol):
     def lacking(self, checkpoint: Path) -> str | None:
         """What the logs lack to go on from a checkpoint, or None."""
 
+    def end(self) -> None:
+        """Training is over, or was broken off."""
+
 
 class CheckpointMixin(KeepBestMixin):
     """Saves the curriculum with the model, seals checkpoints, and resumes from whole ones only."""
@@ -64,6 +67,8 @@ class CheckpointMixin(KeepBestMixin):
     run_log: RunLog | None = None
     resumed_from: Path | None = None
     """The checkpoint that this training goes on from."""
+    _stepping = False
+    """Whether a step has begun and is not over."""
     checked: Path | None = None
     """A checkpoint that was found usable just now: `train` does not read all of it again."""
 
@@ -73,7 +78,18 @@ class CheckpointMixin(KeepBestMixin):
         if keep_best is not None:
             self._keep_best_by(keep_best)
 
+    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+        self._stepping = True
+        return super().training_step(*args, **kwargs)
+
+    def _maybe_log_save_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        self._stepping = False
+        super()._maybe_log_save_evaluate(*args, **kwargs)
+
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        if self._stepping:  # as transformers' `enable_jit_checkpoint` does: what was told is not trained on yet
+            self.control.should_save = True
+            return
         for prepare in self.before_save:
             prepare()
         folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
@@ -155,8 +171,19 @@ class CheckpointMixin(KeepBestMixin):
             self._check_unfinished(Path(resume_from_checkpoint))
         else:
             self._on_main(lambda: warn_of_others(Path(self.args.output_dir)))
+            self._on_main(self._free_prompts)
             self._clock, self._screened = self.curriculum.step, Screened()
-        return super().train(resume_from_checkpoint, *args, **kwargs)
+            self._step, self._buffered_inputs, self._judge_batches = 0, None, []  # rollouts of before are left alone
+        try:
+            return super().train(resume_from_checkpoint, *args, **kwargs)
+        finally:
+            self._stepping = False
+            if self.run_log is not None:
+                self.run_log.end()
+
+    def _free_prompts(self) -> None:
+        """Nobody will tell what a training that was broken off has asked for."""
+        self.curriculum.expire([ticket.id for ticket in self.curriculum.open_tickets()])
 
     def _check_unfinished(self, checkpoint: Path) -> None:
         """Transformers would train a step more each time."""
