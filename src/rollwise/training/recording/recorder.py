@@ -196,14 +196,17 @@ class Recorder(TrainerCallback):
     ) -> None:
         """Take the scores of a set, by its name, and the results of its prompts.
 
-        Those from before training belong to the run that begins next, if it begins anew.
+        Those from before training belong to the run that begins next, if it begins anew. Another set than the trainer's
+        own is no part of the run, where it has some.
         """
-        own = self._trainer.evaluated_set or ""
-        results, name = self._trainer.results[own], own.replace("/", "-")
+        results = self._trainer.results[self._trainer.evaluated_set or ""]
+        if results.own is None and not self._trainer.evaluates_run:
+            return
+        name = (results.own or self._trainer.evaluated_set or "").replace("/", "-")
         prefix = f"{self._kind}/{name}" if name else self._kind
         self._scores(state.global_step).update({f"{prefix}/{k}": v for k, v in results.scores.items()})
         if self._trainer.is_world_process_zero():
-            self.evaluations.add(state.global_step, name, results)
+            self.evaluations.add(state.global_step, results)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The last step is over."""
@@ -220,9 +223,14 @@ class Recorder(TrainerCallback):
 
     def _evaluated_all(self) -> None:
         """Take the score of all sets together, and the time that the evaluation took."""
-        line = self._scores(self._trainer.state.global_step)
-        line |= {f"{self._kind}/{k}": v for k, v in self._trainer.together.items()}
-        line["time/evaluation"] = line.get("time/evaluation", 0.0) + self._trainer.phases.take_evaluation()
+        trainer, seconds = self._trainer, self._trainer.phases.take_evaluation()
+        own = trainer.evaluates_run or any(one.own is not None for one in trainer.results.values())
+        if not own and not self._training:
+            return
+        line = self._scores(trainer.state.global_step)
+        if trainer.evaluates_run:
+            line |= {f"{self._kind}/{k}": v for k, v in trainer.together.items()}
+        line["time/evaluation"] = line.get("time/evaluation", 0.0) + seconds
         if not self._training:
             self.flush()
 

@@ -34,10 +34,10 @@ class SetResults:
 
     Args:
         generations: rollouts of each prompt.
-        own: whether it is one of the sets that the trainer was given.
+        own: the set's name among those that the trainer was given, "" for the only one; None for another set.
     """
 
-    def __init__(self, generations: int, *, own: bool) -> None:
+    def __init__(self, generations: int, *, own: str | None) -> None:
         self.generations, self.own = generations, own
         self.scores: dict[str, float] = {}
         """pass@k and the mean reward, by name."""
