@@ -177,12 +177,10 @@ class Recorder(TrainerCallback):
         times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
         times |= {column: line[name] for name, column in _TIMES.items() if name in line}
         line |= times | compute
-        spent = {f"spent/{name}": getattr(self.totals, name) for name in SPENT}
-        for name, value in {
-            **spent,
-            **(times | compute if self._trainer._logs_all else {}),
-        }.items():  # for TRL's trackers
-            self._trainer._metrics["train"][name].append(float(value))
+        logged = self._trainer._metrics["train"]  # of which TRL logs means over `logging_steps`
+        logged |= {f"spent/{name}": [float(getattr(self.totals, name))] for name in SPENT}
+        for name, value in (times | compute if self._trainer._logs_all else {}).items():
+            logged[name].append(float(value))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Take the trainer's own numbers."""
