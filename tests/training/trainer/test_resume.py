@@ -192,6 +192,19 @@ def test_a_reference_that_follows_the_policy_is_resumed_too(tmp_path: Path) -> N
     assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
 
 
+def test_a_reference_that_can_not_be_saved_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    toy_model().save_pretrained(tmp_path / "policy")
+    moving: dict[str, Any] = {"beta": 0.5, "sync_ref_model": True, "ref_model_sync_steps": 1, "save_steps": 3}
+    run(tmp_path, model=str(tmp_path / "policy"), **moving)
+    shutil.rmtree(tmp_path / "checkpoint-6")
+    trainer = make_trainer(
+        tmp_path, model=str(tmp_path / "policy"), max_steps=4, curriculum=Traced(seed=3, retest_every=2), **moving
+    )
+    trainer._is_sharded = lambda: True
+    trainer.train(resume_from_checkpoint=True)
+    assert "checkpoint-3 has no reference model" in caplog.text
+
+
 def test_a_curriculum_goes_on_in_a_second_training(tmp_path: Path) -> None:
     """Its clock runs on, and a resume of the second one is exact."""
     curriculum = Traced(seed=3, retest_every=2)

@@ -183,6 +183,15 @@ def warn_of_others(run: Path) -> None:
         )
 
 
+def warn_of_reference(checkpoint: Path) -> None:
+    """A reference model that follows the policy, and that the checkpoint does not hold."""
+    logger.warning(
+        "%s has no reference model (sync_ref_model with sharded weights): it is that of the beginning, and the resumed "
+        "run is not the uninterrupted one",
+        checkpoint,
+    )
+
+
 def put_aside_after(checkpoint: Path, run: Path) -> None:
     """Later checkpoints, damaged or of a course given up, would be taken for this one's when it is resumed."""
     if checkpoint.resolve().parent != run.resolve():

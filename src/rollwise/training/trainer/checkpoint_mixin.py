@@ -25,6 +25,7 @@ from rollwise.training.trainer.checkpoint import (
     steps_done,
     unseal,
     warn_of_others,
+    warn_of_reference,
     writing,
 )
 from rollwise.training.trainer.keep_best import KeepBestMixin
@@ -213,9 +214,7 @@ class CheckpointMixin(KeepBestMixin):
         self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
         self._generations = 1
         go_on_elsewhere(trainer, self._rhythm(), seed=self.args.seed, step=steps_done(Path(checkpoint)))
-        if (reference := self._moving_reference()) is not None and (Path(checkpoint) / _REFERENCE).exists():
-            weights = torch.load(Path(checkpoint) / _REFERENCE, map_location="cpu", weights_only=True)
-            reference.load_state_dict(weights)
+        self._load_reference(Path(checkpoint))
         screened = Path(checkpoint) / _SCREENED
         self._screened.load(torch.load(screened, weights_only=True) if screened.exists() else [])
         if trainer["midway"]:
@@ -234,6 +233,13 @@ class CheckpointMixin(KeepBestMixin):
         """On rank 0: the others' curricula have no prompts."""
         self.curriculum.load_state_dict(state, new_incarnation=False)
         self.curriculum.load_files(checkpoint / _FILES)
+
+    def _load_reference(self, checkpoint: Path) -> None:
+        if (reference := self._moving_reference()) is not None and (checkpoint / _REFERENCE).exists():
+            weights = torch.load(checkpoint / _REFERENCE, map_location="cpu", weights_only=True)
+            reference.load_state_dict(weights)
+        elif getattr(self.args, "sync_ref_model", False):
+            warn_of_reference(checkpoint)
 
     def _moving_reference(self) -> Any:
         """The reference policy, where it follows the policy and so is not what it was at the start; else None."""
