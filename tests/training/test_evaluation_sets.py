@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -96,6 +97,17 @@ def test_the_display_says_each_score(tmp_path: Path) -> None:
     assert "evaluation at step 0: pass@1 0.500  pass@2 0.500" in said
     assert "on held-out prompts ood\n" in said
     assert "together (mean): pass@1 0.375\n" in said
+
+
+def test_the_display_keeps_the_last_reward_that_there_was(tmp_path: Path) -> None:
+    steps = iter(([1.0] * 16, [None] * 16))
+    trainer = make_trainer(tmp_path, reward=lambda **_: next(steps), max_steps=2)
+    display = Display(Console(file=io.StringIO()))
+    display.attach(trainer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        trainer.train()
+    assert display.parts["reward"] == "reward 1.000"
 
 
 def test_one_set_has_no_name(tmp_path: Path) -> None:
