@@ -16,7 +16,7 @@ from rollwise.training.generation.advantage_mixin import AdvantageMixin
 from rollwise.training.generation.feedback_mixin import FeedbackMixin
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows
-from rollwise.training.generation.messages import Call, share_of
+from rollwise.training.generation.messages import Call, one_step, share_of
 from rollwise.training.recording.phases import UNCHARGED, Phases
 from rollwise.training.trainer.environments import generated_lengths
 
@@ -80,8 +80,10 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
                 ("scale_rewards", "none") if self._batch_scale == "batch-std" else ("normalize_advantages", False)
             )
             settings[name] = off
-        if purpose in ("measure", "oracle"):  # nobody needs the log-probabilities of what is not trained on
-            settings |= {"beta": 0.0, "num_iterations": 1}
+        if purpose in ("measure", "oracle"):
+            # Nobody needs the log-probabilities of what is not trained on. TRL computes none for a generation of one
+            # optimiser step.
+            settings |= {"beta": 0.0, "num_iterations": one_step(self.args)}
         elif self._screens or self.curriculum.wants_feedback:
             # Screened rollouts may wait for a step or more. TRL notes the log-probabilities under the policy that made
             # them, so that the loss can weigh them right, when it takes a generation to last beyond an optimiser step.
