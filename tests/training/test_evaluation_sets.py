@@ -2,6 +2,7 @@
 
 import io
 import json
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -98,6 +99,17 @@ def test_the_display_says_each_score(tmp_path: Path) -> None:
     assert "together (mean): pass@1 0.375\n" in said
 
 
+def test_the_display_keeps_the_last_reward_that_there_was(tmp_path: Path) -> None:
+    steps = iter(([1.0] * 16, [None] * 16))
+    trainer = make_trainer(tmp_path, reward=lambda **_: next(steps), max_steps=2)
+    display = Display(Console(file=io.StringIO()))
+    display.attach(trainer)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        trainer.train()
+    assert display.parts["reward"] == "reward 1.000"
+
+
 def test_one_set_has_no_name(tmp_path: Path) -> None:
     trained(tmp_path, known(6, 3))
     run = tmp_path / "run"
@@ -130,9 +142,42 @@ def test_the_runs_of_a_seed_are_evaluated_with_the_same_random_numbers(tmp_path:
 
 def test_another_set_leaves_the_results_of_the_runs_own_alone(tmp_path: Path) -> None:
     trainer = trained(tmp_path, known(6, 3))
-    before = (tmp_path / "run/evaluations.jsonl").read_bytes()
+    before = [(tmp_path / "run" / name).read_bytes() for name in ("evaluations.jsonl", "metrics.jsonl")]
+    noted: list[float] = []
+    trainer.curriculum.note_score = noted.append
     assert trainer.evaluate(known(6, 6))["eval_pass@1"] == 1.0
-    assert (tmp_path / "run/evaluations.jsonl").read_bytes() == before
+    assert trainer.evaluate(known(6, 6), metric_key_prefix="test")["test_pass@1"] == 1.0
+    assert [(tmp_path / "run" / name).read_bytes() for name in ("evaluations.jsonl", "metrics.jsonl")] == before
+    assert not noted
+
+
+def test_one_of_several_sets_has_its_own_score_and_is_not_the_runs(tmp_path: Path) -> None:
+    sets = {"id": known(6, 3), "ood": known(4, 1)}
+    trainer = trained(tmp_path, sets)
+    noted: list[float] = []
+    trainer.curriculum.note_score = noted.append
+    for given in ("ood", sets["ood"]):
+        assert trainer.evaluate(given)["eval_pass@1"] == 0.25
+        last = lines_of(tmp_path / "run")[-1]
+        assert {key: value for key, value in last.items() if key.endswith("pass@1")} == {"eval/ood/pass@1": 0.25}
+    assert not noted
+    assert [one.set for one in read_evaluations(tmp_path / "run")] == ["id", "ood"] * 3
+
+
+def test_without_sets_of_its_own_a_run_is_evaluated_on_what_is_given(tmp_path: Path) -> None:
+    trainer = trained(tmp_path, None, eval_strategy="no")
+    trainer.evaluate(known(4, 1))
+    assert lines_of(tmp_path / "run")[-1]["eval/pass@1"] == 0.25
+
+
+def test_a_stream_is_measured_whole_also_after_a_set_of_ones_own(tmp_path: Path) -> None:
+    trainer = make_trainer(tmp_path, eval_dataset=known(2, 2), reward=reward, num_generations_eval=2)
+    assert trainer.evaluate()["eval_pass@1"] == 1.0
+    for name in ("one", "another"):
+        scores = trainer.evaluate(known(24, 6).to_iterable_dataset(), metric_key_prefix=name)
+        assert scores[f"{name}_pass@1"] == 0.25
+    assert trainer.evaluate()["eval_pass@1"] == 1.0
+    assert trainer.results[""].by_row() == ([1.0, 1.0], [2, 2])
 
 
 def test_the_larger_evaluation_at_the_end_has_names_of_its_own(tmp_path: Path) -> None:

@@ -92,8 +92,15 @@ def test_no_method_rolls_a_held_out_prompt_out(straight: Path) -> None:
 def test_cost_counts_them_at_most() -> None:
     given = {"task": "reversal", "steps": 10, "prompts_per_step": 4, "num_generations": 4, "eval_every_tokens": 500}
     cost = Estimate(prompt=3.0, limit=10, held_out=8, at_end=100).of(TrainConfig.from_dict(given))
-    trained, scored, end = 10 * 16, (1600 // 500 + 1) * 8 * 4, 100 * 8
+    trained, scored, end = 10 * 16, (1 + 1600 // 500 + 1) * 8 * 4, 100 * 8  # before the first step, and after the last
     assert cost.rollouts == trained + scored + end
+
+
+@pytest.mark.parametrize(("steps", "evaluations"), [(10, 2), (11, 3), (5, 2)])
+def test_the_evaluation_after_the_last_step_is_counted(steps: int, evaluations: int) -> None:
+    given = {"task": "reversal", "steps": steps, "prompts_per_step": 4, "num_generations": 4, "eval_every": 10}
+    cost = Estimate(prompt=3.0, limit=10, held_out=8).of(TrainConfig.from_dict(given))
+    assert cost.rollouts == steps * 16 + evaluations * 8 * 4
 
 
 @pytest.mark.parametrize(

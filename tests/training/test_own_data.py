@@ -14,6 +14,7 @@ from toys import make_trainer, toy_dataset
 import rollwise as rw
 from rollwise.cli import main
 from rollwise.errors import ConfigError, RewardError
+from rollwise.training import CurriculumGRPOTrainer, CurriculumRLOOTrainer
 
 PHASES = ("generation", "reward", "logprobs", "update", "evaluation", "ask", "tell")
 TIMED = {"time", "wall_s", "ask_s", "tell_s", *(f"time/{phase}" for phase in PHASES)}
@@ -257,6 +258,27 @@ def test_a_length_penalty_leaves_the_curriculums_outcomes_as_they_are(tmp_path: 
     assert seen[0] == seen[1]
 
 
+@pytest.mark.parametrize(
+    ("kind", "options"),
+    [
+        (CurriculumGRPOTrainer, {"scale_rewards": "batch"}),
+        (CurriculumRLOOTrainer, {"normalize_advantages": True}),
+        (CurriculumGRPOTrainer, {"scale_rewards": "group"}),
+    ],
+)
+def test_advantages_of_what_is_solved_are_scaled_as_those_trained_on(
+    tmp_path: Path, kind: type, options: dict[str, Any]
+) -> None:
+    seen = []
+    for name, extra in (("trained-on", {}), ("named", {"success": "accuracy"})):
+        trainer = make_trainer(tmp_path / name, kind=kind, reward=accuracy, extra=extra, max_steps=2, **options)
+        outcomes = told(trainer)
+        trainer.train()
+        seen.append(np.array(outcomes, dtype=float))
+    assert np.ptp(seen[0][:, 1]) > 0
+    np.testing.assert_allclose(seen[1], seen[0], atol=2e-5)
+
+
 def test_a_function_that_is_no_reward_may_say_what_is_solved(tmp_path: Path) -> None:
     trainer = make_trainer(tmp_path, reward=[length_penalty], extra={"success": accuracy}, max_steps=2)
     assert trainer.reward_func_names == ["length_penalty", "accuracy"]
@@ -266,6 +288,19 @@ def test_a_function_that_is_no_reward_may_say_what_is_solved(tmp_path: Path) -> 
     assert {r for rewards, _ in outcomes for r in rewards} <= {0.0, 1.0}  # type: ignore[union-attr]
     with pytest.raises(ConfigError, match=r"success must be the name of a reward, got 'acuracy'"):
         make_trainer(tmp_path, reward=[accuracy], extra={"success": "acuracy"})
+
+
+def test_such_a_function_goes_with_arguments_given_by_place(tmp_path: Path) -> None:
+    made = make_trainer(tmp_path)
+    given = (made.model, [length_penalty], made.args, made.train_dataset, None, made.processing_class)
+    trainer = CurriculumGRPOTrainer(*given, curriculum="uniform", success=accuracy)
+    assert trainer.reward_func_names == ["length_penalty", "accuracy"]
+    assert trainer.reward_weights.tolist() == [1.0, 0.0]
+    assert made.args.reward_weights is None
+    with pytest.raises(ConfigError, match="gets its weight, 0, in args; give args, too"):
+        CurriculumGRPOTrainer(
+            made.model, length_penalty, train_dataset=made.train_dataset, curriculum="uniform", success=accuracy
+        )
 
 
 def test_of_several_rewards_the_choice_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

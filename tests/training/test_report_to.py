@@ -13,9 +13,8 @@ from rollwise.training import Recorder, RunFolder
 
 STEPS = 4
 SPENT = ("rollouts", "tokens", "flops", "wall_s")
-# In the trackers these are TRL's own: its `reward` (a mean over rounds, where a gate refills), and under
-# `completions/` the mean length and the clipped ratio; the time of an evaluation is `eval_runtime`. The step and the
-# time are a tracker's axes.
+# In the trackers these are TRL's own: its `reward`, and under `completions/` the mean length and the clipped ratio; the
+# time of an evaluation is `eval_runtime`. The step and the time are a tracker's axes.
 TRLS_OWN = {"reward", "completion_length", "clipped_ratio", "step", "time", "time/evaluation"}
 
 
@@ -59,6 +58,24 @@ def test_every_number_of_a_step_is_in_trls_log(tmp_path: Path) -> None:
         for name in set(row) - TRLS_OWN:
             if row[name] is not None:
                 assert logged[row["step"]][tracked(name)] == pytest.approx(row[name], rel=1e-5, abs=1e-6), name
+
+
+def test_what_counts_from_the_beginning_is_logged_as_it_is(tmp_path: Path) -> None:
+    """Not as the mean over the steps between two logs, of which TRL's default is ten."""
+    extra = {"run": tmp_path / "run", "log": "all"}
+    trainer = make_trainer(tmp_path / "out", max_steps=6, logging_steps=3, extra=extra)
+    trainer.train()
+    rows = {row["step"]: row for row in map(json.loads, (tmp_path / "run/metrics.jsonl").read_text().splitlines())}
+    logs = [entry for entry in trainer.state.log_history if "loss" in entry]
+    assert [entry["step"] for entry in logs] == [3, 6]
+    for entry in logs:
+        row = rows[entry["step"]]
+        for name in ("rollouts", "tokens", "flops"):
+            assert entry[f"spent/{name}"] == pytest.approx(row[name], rel=1e-5)
+        for name in ("curriculum/coverage", "curriculum/effective_ratio", "curriculum/asked"):
+            assert entry[name] == pytest.approx(row[name], rel=1e-5)
+        mean = sum(rows[step]["success"] for step in range(entry["step"] - 2, entry["step"] + 1)) / 3
+        assert entry["curriculum/success"] == pytest.approx(mean, rel=1e-5)
 
 
 def test_tensorboard_holds_them_without_account_or_network(tmp_path: Path) -> None:

@@ -45,9 +45,9 @@ class Estimate:
         """The cost of a run with these options."""
         asks = -(-config.steps // config.updates)
         rollouts = asks * config.prompts_per_step * config.num_generations
-        evaluations = config.steps // config.eval_every
+        evaluations = -(-config.steps // config.eval_every)  # the last step is always evaluated
         if config.eval_every_tokens is not None:
-            evaluations = min(config.steps, rollouts * self.limit // config.eval_every_tokens)
+            evaluations = min(config.steps, rollouts * self.limit // config.eval_every_tokens + 1)
         rollouts += (evaluations + 1) * self.held_out * config.num_generations_eval
         rollouts += self.at_end * config.num_generations_end
         return Cost(rollouts, rollouts * self.limit, round(rollouts * self.prompt))

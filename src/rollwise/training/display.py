@@ -38,7 +38,8 @@ class Display(TrainerCallback):
     def on_groups(self, groups: Groups) -> None:
         """Take a generation's numbers."""
         numbers = groups.metrics()
-        self.parts["reward"] = f"reward {groups.evidence.mean[groups.evidence.judged].mean():.3f}"
+        if groups.evidence.judged.any():
+            self.parts["reward"] = f"reward {groups.evidence.mean[groups.evidence.judged].mean():.3f}"
         self.parts["mixed"] = f"mixed {numbers['frac_mixed']:.2f}"
         self.parts["advantage"] = f"|A| {numbers['abs_advantage']:.3f}"
         sizes = [f"{name} {int(groups.curriculum[name])}" for name in _POOLS if name in groups.curriculum]

@@ -106,6 +106,19 @@ def expected_advantages(rewards: np.ndarray, trainer: Any, options: dict[str, An
     return (centred / spread[options.get("scale_rewards", "group")]).ravel()
 
 
+def test_trls_own_numbers_are_those_of_all_rollouts(tmp_path: Path) -> None:
+    """Not means of rounds, of which the last are small."""
+    seen: list[Any] = []
+    trainer = gated(tmp_path, max_steps=3, logging_steps=3, extra={"group_observers": [seen.append]})
+    trainer.train()
+    assert max(groups.round.max() for groups in seen) > 1
+    line = trainer.state.log_history[0]
+    assert line["reward"] == pytest.approx(np.mean([groups.rewards.mean() for groups in seen]), abs=1e-4)
+    lengths = [groups.lengths for groups in seen]
+    assert line["completions/mean_length"] == pytest.approx(np.mean([own.mean() for own in lengths]), abs=1e-3)
+    assert line["completions/min_length"] == pytest.approx(np.mean([own.min() for own in lengths]))
+
+
 def test_old_and_reference_probabilities_stay_with_their_tokens(tmp_path: Path) -> None:
     """Recomputed on the merged batch, they are those that each round computed on its own padding."""
     options = {"steps_per_generation": 2, "num_iterations": 2, "beta": 0.01, "learning_rate": 0.0}

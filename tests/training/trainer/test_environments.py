@@ -13,7 +13,7 @@ import pytest
 import torch
 from datasets import Dataset
 from judging import LetterFormat, ToyMETIS
-from toys import Traced, toy_tokenizer
+from toys import Traced, make_trainer, toy_tokenizer
 from trl import GRPOConfig
 
 import rollwise as rw
@@ -192,10 +192,36 @@ def test_only_grpo_with_a_template_that_knows_tools_will_do() -> None:
 
 
 def test_generated_lengths_leave_tool_results_out() -> None:
-    """Of 6 tokens two are a tool's; of 4, padded to 6, one."""
-    mask = torch.tensor([[1, 0, 0, 1, 1, 1], [1, 1, 0, 1, 1, 1]])
-    assert generated_lengths([6, 4], mask) == [4, 3]
-    assert generated_lengths([6, 4], None) == [6, 4]
+    """Of 6 tokens two are a tool's; of 4 one."""
+    completions = [[9] * 6, [9] * 4]
+    assert generated_lengths(completions, [[1, 0, 0, 1, 1, 1], [1, 1, 0, 1]]) == [4, 3]
+    assert generated_lengths(completions, None) == [6, 4]
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_a_truncated_rollout_has_the_tokens_that_were_generated(tmp_path: Path, masked: bool) -> None:
+    """TRL's mask of tool results is 0 on all of it, padding included, where truncated completions are masked."""
+    written = [3, 5, 2, 4] * 4
+
+    def rollouts(prompts: list[str], trainer: Any) -> dict[str, Any]:
+        ids = [[5] * n + [6] for n in written]  # the last token is the environment's; none ends the text
+        return {
+            "prompt_ids": trainer.processing_class(text=prompts)["input_ids"],
+            "completion_ids": ids,
+            "logprobs": [[-1.0] * len(own) for own in ids],
+            "env_mask": [[1] * n + [0] for n in written],
+        }
+
+    seen: list[Groups] = []
+    trainer = make_trainer(
+        tmp_path,
+        max_steps=1,
+        mask_truncated_completions=masked,
+        extra={"rollout_func": rollouts, "group_observers": [seen.append]},
+    )
+    trainer.train()
+    assert seen[0].lengths.ravel().tolist() == written
+    assert seen[0].spent() == (len(written), sum(written))
 
 
 def test_labels_cover_what_the_policy_says_and_nothing_else() -> None:

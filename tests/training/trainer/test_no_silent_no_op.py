@@ -68,6 +68,14 @@ def test_rewards_out_of_range_name_the_remedy(tmp_path: Path) -> None:
         ).train()
 
 
+def test_an_infinite_reward_names_the_remedy(tmp_path: Path) -> None:
+    def reward(completion_ids: list[list[int]], **_: Any) -> list[float]:
+        return [float("-inf")] + [0.0] * (len(completion_ids) - 1)
+
+    with pytest.raises(rw.RewardError, match="step 1: 1 rewards are infinite, as -inf; have the .* return None"):
+        make_trainer(tmp_path, reward=reward).train()
+
+
 def test_a_pool_of_other_prompts_is_refused(tmp_path: Path) -> None:
     other = rw.PrioritizedReplay(rw.PromptPool(ids=[f"x{i}" for i in range(9)]))
     with pytest.raises(rw.SilentNoOpError, match="not in train_dataset"):

@@ -102,6 +102,14 @@ def test_no_reference_is_computed_for_probes(kind: type, tmp_path: Path) -> None
     assert trainer.num_iterations == 1
 
 
+@pytest.mark.parametrize("options", [{"steps_per_generation": 4}, {"num_iterations": 2}, {}])
+def test_no_log_probabilities_are_computed_for_probes(options: dict[str, int], tmp_path: Path) -> None:
+    trainer = probing(tmp_path, kind=NotingGRPO, max_steps=2, **options)
+    trainer.train()
+    trained = sum(int(own[f"{of}_mask"].sum()) for own in trainer.trained for of in ("prompt", "completion"))
+    assert trainer.compute.take()["scored"] == (trained if options else 0)
+
+
 def test_after_an_error_the_trainer_is_as_it_was(tmp_path: Path) -> None:
     def failing(**_: Any) -> list[float]:
         raise OSError("the verifier is down")

@@ -151,6 +151,24 @@ def test_a_course_that_is_given_up_is_put_aside(tmp_path: Path, caplog: pytest.L
     assert latest_complete(tmp_path) == tmp_path / "checkpoint-4"
 
 
+def test_what_is_refused_puts_nothing_aside(tmp_path: Path) -> None:
+    run(tmp_path, save_steps=2)
+    trainer = make_trainer(tmp_path, max_steps=8, extra={"gate": rw.DynamicSampling()})
+    with pytest.raises(rw.StateError, match="was trained without a gate"):
+        trainer.train(resume_from_checkpoint=str(tmp_path / "checkpoint-2"))
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["checkpoint-2", "checkpoint-4", "checkpoint-6"]
+
+
+def test_weights_alone_are_not_resumed(tmp_path: Path) -> None:
+    """Not in silence with a new optimizer, and the learning rate of the first step."""
+    run(tmp_path, save_steps=6, save_only_model=True)
+    for resume in (True, str(tmp_path / "checkpoint-6")):
+        with pytest.raises(rw.StateFileError, match="weights alone, without the optimizer's state .save_only_model"):
+            run(tmp_path, resume=resume, save_steps=6)
+    with pytest.raises(rw.StateFileError, match="there is no such folder"):
+        run(tmp_path, resume=str(tmp_path / "nowhere"), save_steps=6)
+
+
 def test_who_begins_anew_beside_checkpoints_is_told_so(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     run(tmp_path, save_steps=6)
     assert "begins anew" not in caplog.text
@@ -172,6 +190,19 @@ def test_a_reference_that_follows_the_policy_is_resumed_too(tmp_path: Path) -> N
     shutil.copytree(tmp_path / "straight/checkpoint-3", tmp_path / "again/checkpoint-3")
     resumed = run(tmp_path / "again", resume=True, **moving)
     assert torch.equal(flat_parameters(resumed), flat_parameters(straight))
+
+
+def test_a_reference_that_can_not_be_saved_is_said(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    toy_model().save_pretrained(tmp_path / "policy")
+    moving: dict[str, Any] = {"beta": 0.5, "sync_ref_model": True, "ref_model_sync_steps": 1, "save_steps": 3}
+    run(tmp_path, model=str(tmp_path / "policy"), **moving)
+    shutil.rmtree(tmp_path / "checkpoint-6")
+    trainer = make_trainer(
+        tmp_path, model=str(tmp_path / "policy"), max_steps=4, curriculum=Traced(seed=3, retest_every=2), **moving
+    )
+    trainer._is_sharded = lambda: True
+    trainer.train(resume_from_checkpoint=True)
+    assert "checkpoint-3 has no reference model" in caplog.text
 
 
 def test_a_curriculum_goes_on_in_a_second_training(tmp_path: Path) -> None:

@@ -41,8 +41,12 @@ class AdvantageMixin(TrlTrainer):
     @property
     def _batch_scale(self) -> AdvantageScale:
         """How advantages are scaled over the groups that are trained on, where these are not what one call gave."""
-        if self.gate is None and not self._screens and not self._allocates:
-            return ""  # TRL scales them itself
+        trl_scales = self.gate is None and not self._screens and not self._allocates
+        return "" if trl_scales else self._own_scale
+
+    @property
+    def _own_scale(self) -> AdvantageScale:
+        """How the trainer scales advantages over a batch."""
         if getattr(self, "scale_rewards", None) == "batch":
             return "batch-std"
         return "batch-normalised" if getattr(self, "normalize_advantages", False) else ""
@@ -107,4 +111,5 @@ class AdvantageMixin(TrlTrainer):
     def _told_advantages(self, rewards: np.ndarray, sizes: list[int]) -> np.ndarray:
         """The advantages (N,) that the rewards (N,) would have, were they what is trained on."""
         numbers = torch.tensor(rewards, dtype=torch.float32)
-        return np.asarray(group_advantages(self._advantage_kind, numbers, sizes).numpy())
+        within = group_advantages(self._advantage_kind, numbers, sizes)
+        return np.asarray(scale_advantages(self._own_scale, within, numbers, sizes).numpy())

@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,11 @@ class Screened:
                 whole=True,
             )
             self.groups[one["prompt_id"]] = Kept(one["ticket"], one["step"], call)
+
+
+def one_step(args: Any) -> Fraction:
+    """The `num_iterations` that makes a generation last as long as an optimiser step, by TRL's product of the two."""
+    return Fraction(args.gradient_accumulation_steps, args.steps_per_generation)
 
 
 def share_of(n: int, processes: int) -> int:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from rollwise.curricula import Curriculum
-from rollwise.errors import ConfigError
+from rollwise.errors import ConfigError, RewardError
 from rollwise.tickets.evidence import Evidence
 from rollwise.tickets.outcome import Outcome, RewardSpec
 from rollwise.tickets.ticket import Ticket
@@ -204,8 +204,14 @@ def check_sizes(tickets: list[Ticket], sizes: list[int], group: int, *, allocate
 
 
 def widen_rewards(curriculum: Curriculum, calls: list[Call], step: int) -> None:
-    """Let the curriculum take rewards outside its range, where nobody declared that."""
-    rewards = np.concatenate([call.rewards[np.isfinite(call.rewards)] for call in calls])
+    """Let the curriculum take rewards outside its range, where nobody declared that; `RewardError` for infinity."""
+    every = np.concatenate([call.rewards for call in calls])
+    if (odd := every[np.isinf(every)]).size:
+        raise RewardError(
+            f"step {step}: {odd.size} rewards are infinite, as {odd[0]}; have the reward function return None for a "
+            "completion that can't be scored"
+        )
+    rewards = every[~np.isnan(every)]
     before, spec = curriculum.reward_spec, RewardSpec()
     if not rewards.size or not curriculum.widen_rewards(float(rewards.min()), float(rewards.max())):
         return

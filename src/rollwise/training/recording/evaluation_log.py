@@ -27,12 +27,12 @@ class EvaluationLog:
         if waiting and anew:
             self.folder.append(self.folder.evaluations, waiting)
 
-    def add(self, step: int, name: str, results: Any) -> None:
+    def add(self, step: int, results: Any) -> None:
         """Write what was measured of a set of the trainer's; nothing where its prompts can't be told apart."""
-        measured = results.by_row() if results.own else None
+        measured = None if results.own is None else results.by_row()
         if measured is None:
             return
-        line = evaluation_line(step, name, results.generations, *measured)
+        line = evaluation_line(step, results.own.replace("/", "-"), results.generations, *measured)
         if self._waiting is None:
             self.folder.append(self.folder.evaluations, [line])
         else:

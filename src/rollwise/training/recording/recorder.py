@@ -177,12 +177,10 @@ class Recorder(TrainerCallback):
         times = {column: seconds[phase] for phase, column in _PHASES.items() if phase in seconds}
         times |= {column: line[name] for name, column in _TIMES.items() if name in line}
         line |= times | compute
-        spent = {f"spent/{name}": getattr(self.totals, name) for name in SPENT}
-        for name, value in {
-            **spent,
-            **(times | compute if self._trainer._logs_all else {}),
-        }.items():  # for TRL's trackers
-            self._trainer._metrics["train"][name].append(float(value))
+        logged = self._trainer._metrics["train"]  # of which TRL logs means over `logging_steps`
+        logged |= {f"spent/{name}": [float(getattr(self.totals, name))] for name in SPENT}
+        for name, value in (times | compute if self._trainer._logs_all else {}).items():
+            logged[name].append(float(value))
 
     def on_log(self, args: Any, state: Any, control: Any, logs: dict[str, Any] | None = None, **kwargs: Any) -> None:
         """Take the trainer's own numbers."""
@@ -196,19 +194,26 @@ class Recorder(TrainerCallback):
     ) -> None:
         """Take the scores of a set, by its name, and the results of its prompts.
 
-        Those from before training belong to the run that begins next, if it begins anew.
+        Those from before training belong to the run that begins next, if it begins anew. Another set than the trainer's
+        own is no part of the run, where it has some.
         """
-        own = self._trainer.evaluated_set or ""
-        results, name = self._trainer.results[own], own.replace("/", "-")
+        results = self._trainer.results[self._trainer.evaluated_set or ""]
+        if results.own is None and not self._trainer.evaluates_run:
+            return
+        name = (results.own or self._trainer.evaluated_set or "").replace("/", "-")
         prefix = f"{self._kind}/{name}" if name else self._kind
         self._scores(state.global_step).update({f"{prefix}/{k}": v for k, v in results.scores.items()})
         if self._trainer.is_world_process_zero():
-            self.evaluations.add(state.global_step, name, results)
+            self.evaluations.add(state.global_step, results)
 
     def on_train_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The last step is over."""
         self.flush()
         self._training = False
+
+    def end(self) -> None:
+        """Drop what is left of a step that was broken off."""
+        self.line, self._spared, self._training = {}, 0.0, False
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The policy is updated."""
@@ -216,9 +221,14 @@ class Recorder(TrainerCallback):
 
     def _evaluated_all(self) -> None:
         """Take the score of all sets together, and the time that the evaluation took."""
-        line = self._scores(self._trainer.state.global_step)
-        line |= {f"{self._kind}/{k}": v for k, v in self._trainer.together.items()}
-        line["time/evaluation"] = line.get("time/evaluation", 0.0) + self._trainer.phases.take_evaluation()
+        trainer, seconds = self._trainer, self._trainer.phases.take_evaluation()
+        own = trainer.evaluates_run or any(one.own is not None for one in trainer.results.values())
+        if not own and not self._training:
+            return
+        line = self._scores(trainer.state.global_step)
+        if trainer.evaluates_run:
+            line |= {f"{self._kind}/{k}": v for k, v in trainer.together.items()}
+        line["time/evaluation"] = line.get("time/evaluation", 0.0) + seconds
         if not self._training:
             self.flush()
 

@@ -108,6 +108,18 @@ def latest_complete(run: Path, *, hashes: bool = True) -> Path | None:
     return next((path for _, path in reversed(checkpoints(run)) if flaw(path, hashes=hashes) is None), None)
 
 
+def fault_of(folder: Path, lacking: Callable[[Path], str | None]) -> str | None:
+    """Why a checkpoint can't be resumed: a flaw, or what it lacks in its folder or outside; None if it can."""
+    if not folder.is_dir():
+        return "there is no such folder"
+    return flaw(folder) or _without_optimizer(folder) or lacking(folder)
+
+
+def _without_optimizer(folder: Path) -> str | None:
+    alone = not any(folder.glob("rng_state*.pth"))  # written with the optimizer's state, whatever the backend
+    return "it has the weights alone, without the optimizer's state (save_only_model)" if alone else None
+
+
 def newest_usable(run: Path, lacking: Callable[[Path], str | None] = lambda _: None) -> Path | None:
     """The newest checkpoint under `run` that can be resumed, or None if none was ever finished.
 
@@ -122,7 +134,7 @@ def newest_usable(run: Path, lacking: Callable[[Path], str | None] = lambda _: N
     """
     faults: dict[Path, str] = {}
     for _, folder in reversed(checkpoints(run)):
-        fault = flaw(folder) or lacking(folder)
+        fault = fault_of(folder, lacking)
         if fault is None:
             for path, why in faults.items():
                 logger.warning("%s is passed over: %s", path, why)
@@ -169,6 +181,15 @@ def warn_of_others(run: Path) -> None:
             str(run),
             newest.name,
         )
+
+
+def warn_of_reference(checkpoint: Path) -> None:
+    """A reference model that follows the policy, and that the checkpoint does not hold."""
+    logger.warning(
+        "%s has no reference model (sync_ref_model with sharded weights): it is that of the beginning, and the resumed "
+        "run is not the uninterrupted one",
+        checkpoint,
+    )
 
 
 def put_aside_after(checkpoint: Path, run: Path) -> None:

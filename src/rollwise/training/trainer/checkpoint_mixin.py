@@ -18,13 +18,14 @@ from rollwise.training.generation.messages import Screened
 from rollwise.training.judging.judge_loss import ExpectedBatch, JudgeBatch, batch_of
 from rollwise.training.trainer.checkpoint import (
     checkpoints,
-    flaw,
+    fault_of,
     newest_usable,
     put_aside_after,
     seal,
     steps_done,
     unseal,
     warn_of_others,
+    warn_of_reference,
     writing,
 )
 from rollwise.training.trainer.keep_best import KeepBestMixin
@@ -48,6 +49,9 @@ class RunLog(Protocol):
     def lacking(self, checkpoint: Path) -> str | None:
         """What the logs lack to go on from a checkpoint, or None."""
 
+    def end(self) -> None:
+        """Training is over, or was broken off."""
+
 
 class CheckpointMixin(KeepBestMixin):
     """Saves the curriculum with the model, seals checkpoints, and resumes from whole ones only."""
@@ -64,6 +68,8 @@ class CheckpointMixin(KeepBestMixin):
     run_log: RunLog | None = None
     resumed_from: Path | None = None
     """The checkpoint that this training goes on from."""
+    _stepping = False
+    """Whether a step has begun and is not over."""
     checked: Path | None = None
     """A checkpoint that was found usable just now: `train` does not read all of it again."""
 
@@ -73,7 +79,18 @@ class CheckpointMixin(KeepBestMixin):
         if keep_best is not None:
             self._keep_best_by(keep_best)
 
+    def training_step(self, *args: Any, **kwargs: Any) -> Any:
+        self._stepping = True
+        return super().training_step(*args, **kwargs)
+
+    def _maybe_log_save_evaluate(self, *args: Any, **kwargs: Any) -> None:
+        self._stepping = False
+        super()._maybe_log_save_evaluate(*args, **kwargs)
+
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
+        if self._stepping:  # as transformers' `enable_jit_checkpoint` does: what was told is not trained on yet
+            self.control.should_save = True
+            return
         for prepare in self.before_save:
             prepare()
         folder = Path(self._get_output_dir(trial=trial)) / f"{PREFIX_CHECKPOINT_DIR}-{self.state.global_step}"
@@ -143,7 +160,7 @@ class CheckpointMixin(KeepBestMixin):
             resume_from_checkpoint = str(newest)
         elif isinstance(resume_from_checkpoint, str | Path) and Path(resume_from_checkpoint) != self.checked:
             named = Path(resume_from_checkpoint)
-            wrong = self._on_main(lambda: flaw(named) or lacking(named))
+            wrong = self._on_main(lambda: fault_of(named, lacking))
             if wrong:
                 raise StateFileError(
                     f"can't resume from {str(named)!r}: {wrong}. Put back an intact copy, or resume from another "
@@ -153,11 +170,21 @@ class CheckpointMixin(KeepBestMixin):
         self.resumed_from = Path(str(resume_from_checkpoint)) if resume_from_checkpoint else None
         if resume_from_checkpoint:
             self._check_unfinished(Path(resume_from_checkpoint))
-            self._on_main(lambda: put_aside_after(Path(str(resume_from_checkpoint)), Path(self.args.output_dir)))
         else:
             self._on_main(lambda: warn_of_others(Path(self.args.output_dir)))
+            self._on_main(self._free_prompts)
             self._clock, self._screened = self.curriculum.step, Screened()
-        return super().train(resume_from_checkpoint, *args, **kwargs)
+            self._step, self._buffered_inputs, self._judge_batches = 0, None, []  # rollouts of before are left alone
+        try:
+            return super().train(resume_from_checkpoint, *args, **kwargs)
+        finally:
+            self._stepping = False
+            if self.run_log is not None:
+                self.run_log.end()
+
+    def _free_prompts(self) -> None:
+        """Nobody will tell what a training that was broken off has asked for."""
+        self.curriculum.expire([ticket.id for ticket in self.curriculum.open_tickets()])
 
     def _check_unfinished(self, checkpoint: Path) -> None:
         """Transformers would train a step more each time."""
@@ -187,9 +214,7 @@ class CheckpointMixin(KeepBestMixin):
         self._step, self._clock = int(trainer["micro_step"]), int(trainer.get("clock", 0))
         self._generations = 1
         go_on_elsewhere(trainer, self._rhythm(), seed=self.args.seed, step=steps_done(Path(checkpoint)))
-        if (reference := self._moving_reference()) is not None and (Path(checkpoint) / _REFERENCE).exists():
-            weights = torch.load(Path(checkpoint) / _REFERENCE, map_location="cpu", weights_only=True)
-            reference.load_state_dict(weights)
+        self._load_reference(Path(checkpoint))
         screened = Path(checkpoint) / _SCREENED
         self._screened.load(torch.load(screened, weights_only=True) if screened.exists() else [])
         if trainer["midway"]:
@@ -202,11 +227,19 @@ class CheckpointMixin(KeepBestMixin):
             self._buffered_inputs = self._load_own(Path(checkpoint) / _BUFFER)
             judgments = self._load_own(Path(checkpoint) / _JUDGMENTS, []) or []
             self._judge_batches = [batch_of(state) for state in judgments]
+        self._on_main(lambda: put_aside_after(Path(checkpoint), Path(self.args.output_dir)))
 
     def _load_curriculum(self, state: Mapping[str, Any], checkpoint: Path) -> None:
         """On rank 0: the others' curricula have no prompts."""
         self.curriculum.load_state_dict(state, new_incarnation=False)
         self.curriculum.load_files(checkpoint / _FILES)
+
+    def _load_reference(self, checkpoint: Path) -> None:
+        if (reference := self._moving_reference()) is not None and (checkpoint / _REFERENCE).exists():
+            weights = torch.load(checkpoint / _REFERENCE, map_location="cpu", weights_only=True)
+            reference.load_state_dict(weights)
+        elif getattr(self.args, "sync_ref_model", False):
+            warn_of_reference(checkpoint)
 
     def _moving_reference(self) -> Any:
         """The reference policy, where it follows the policy and so is not what it was at the start; else None."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from trl.chat_template_utils import supports_tool_calling
 
 from rollwise.errors import ConfigError
@@ -51,17 +50,15 @@ def environment_options(task: Task) -> dict[str, Any]:
     return {"max_tool_calling_iterations": task.max_tool_calls} if isinstance(task, ToolTask) else {}
 
 
-def generated_lengths(lengths: Sequence[int], tool_mask: torch.Tensor | None) -> list[int]:
+def generated_lengths(completions: Sequence[Sequence[int]], tool_mask: Sequence[Sequence[int]] | None) -> list[int]:
     """How many tokens of each completion the policy wrote, tool results left out.
 
     Args:
-        lengths: (B,) tokens of each completion, tool results included.
-        tool_mask: (B, T) 0 on tool results, 1 on all else and on padding, as TRL returns it; None without tools.
+        completions: B completions' tokens, tool results included.
+        tool_mask: for each of these tokens 0 if it is of a tool's result, else 1; None without tools. The mask in a
+            trainer's output will not do: `mask_truncated_completions` sets it to 0 on all of a truncated completion.
 
-    >>> generated_lengths([5, 3], torch.tensor([[1, 1, 0, 0, 1], [1, 1, 1, 1, 1]]))
+    >>> generated_lengths([[7, 8, 9, 9, 7], [7, 8, 7]], [[1, 1, 0, 0, 1], [1, 1, 1]])
     [3, 3]
     """
-    if tool_mask is None:
-        return list(lengths)
-    told = (tool_mask == 0).sum(dim=1).tolist()
-    return [n - results for n, results in zip(lengths, told, strict=True)]
+    return list(map(len, completions)) if tool_mask is None else list(map(sum, tool_mask))

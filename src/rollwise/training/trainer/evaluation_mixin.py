@@ -44,6 +44,8 @@ class EvaluationMixin(TrlTrainer):
     """Of the evaluation that goes on, or was the last: by the set's name."""
     together: dict[str, float]
     """The scores of several sets as one, by `eval_aggregate`; those of the only one."""
+    evaluates_run = True
+    """Whether what is evaluated, or was last, is what the run is evaluated on: not another set, nor one of several."""
     evaluates_end = False
     """Whether what is evaluated is the larger evaluation at the end of a run."""
     eval_aggregate: str = MEAN
@@ -68,11 +70,14 @@ class EvaluationMixin(TrlTrainer):
         prefix = str(kwargs.get("metric_key_prefix", "eval"))  # of several sets transformers evaluates each by itself
         whole = END_PREFIX if self.evaluates_end else "eval"
         name = prefix.removeprefix(f"{whole}_") if outer is not None and prefix != whole else ""
+        given = args[0] if args else kwargs.get("eval_dataset")
         if outer is None:
             self.results, self.together = {}, {}
-        given = args[0] if args else kwargs.get("eval_dataset")
+            self.evaluates_run = self.evaluates_end or self.eval_dataset is None or self._is_whole(given)
         self.evaluated_set = name
-        self.results[name] = SetResults(self.num_generations_eval, own=self._is_own(given))
+        if name in self._orders:
+            self._orders[name].rows = []  # of the evaluation before; a stream has none
+        self.results[name] = SetResults(self.num_generations_eval, own=self._own_name(given))
         try:
             with ExitStack() as stack:
                 for context in (self.phases.phase(EVALUATION), self._at_its_temperature()):
@@ -85,7 +90,8 @@ class EvaluationMixin(TrlTrainer):
                 self.evaluation_seconds += time.perf_counter() - started
         if outer is None:
             self._put_together()
-            if "pass@1" in self.together and self.accelerator.is_main_process and not self.evaluates_end:
+            noted = self.evaluates_run and not self.evaluates_end and "pass@1" in self.together
+            if noted and self.accelerator.is_main_process:
                 self.curriculum.note_score(self.together["pass@1"])
             metrics |= {f"{prefix}_{score}": value for score, value in self.together.items()}
             for observe in self.after_evaluation:
@@ -113,11 +119,16 @@ class EvaluationMixin(TrlTrainer):
         with attributes_set(self, **own), attributes_set(self.args, per_device_eval_batch_size=batch):
             self.evaluate(sets, metric_key_prefix=END_PREFIX)
 
-    def _is_own(self, given: Any) -> bool:
-        """Whether what `evaluate` was given is one of the trainer's own sets."""
+    def _is_whole(self, given: Any) -> bool:
+        """Whether what `evaluate` was given is all that the trainer evaluates on."""
+        return given is None or given is self.eval_dataset
+
+    def _own_name(self, given: Any) -> str | None:
+        """Which of the trainer's own sets `evaluate` was given; see `SetResults`."""
         own = self.eval_dataset
-        sets = list(own.values()) if isinstance(own, Mapping) else []
-        return given is None or isinstance(given, str) or any(given is one for one in [own, *sets])
+        if not isinstance(own, Mapping):
+            return "" if self._is_whole(given) else None
+        return given if isinstance(given, str) else next((name for name, one in own.items() if given is one), None)
 
     def _put_together(self) -> None:
         self.results = {name: one for name, one in self.results.items() if one.scores}
@@ -186,7 +197,7 @@ class EvaluationMixin(TrlTrainer):
             for numbers in (self._told_rewards(captured), self._total_rewards(captured))
         )
         order = self._orders.get(self.evaluated_set or "")
-        results = self.results.setdefault(self.evaluated_set or "", SetResults(n, own=False))
+        results = self.results.setdefault(self.evaluated_set or "", SetResults(n, own=None))
         successes = (told >= self.curriculum.reward_spec.threshold).sum(axis=1)
         kept = results.add(totals, successes, order)
         for k, share in pass_at_curve(n, successes[: max(1, kept)]).items():

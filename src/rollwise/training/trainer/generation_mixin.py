@@ -162,10 +162,13 @@ class GenerationMixin(EvaluationMixin, JudgmentMixin, RolloutMixin):
 
     def _observe(self, generation: Generation) -> None:
         groups = generation.groups(self.train_dataset if self.group_observers else None, gated=self.gate is not None)
-        numbers = {**groups.metrics(), **groups.curriculum}
-        logged = {f"curriculum/{name}": value for name, value in numbers.items() if self._logs_all or name in _MAIN}
-        for name, value in {**logged, **{f"gate/{name}": value for name, value in groups.gate.items()}}.items():
-            self._metrics["train"][name].append(value)
+        logged = self._metrics["train"]  # of which TRL logs means over `logging_steps`
+        for numbers, so_far in ((groups.metrics(), False), (groups.curriculum, True)):
+            for name in [name for name in numbers if self._logs_all or name in _MAIN]:
+                before = [] if so_far else logged[f"curriculum/{name}"]
+                logged[f"curriculum/{name}"] = [*before, numbers[name]]
+        for name, value in groups.gate.items():
+            logged[f"gate/{name}"].append(value)
         for observer in self.group_observers:
             observer(groups)
 

@@ -16,7 +16,7 @@ from rollwise.training.generation.advantage_mixin import AdvantageMixin
 from rollwise.training.generation.feedback_mixin import FeedbackMixin
 from rollwise.training.generation.isolation import attributes_set
 from rollwise.training.generation.merging import check_mergeable, gather_rows
-from rollwise.training.generation.messages import Call, share_of
+from rollwise.training.generation.messages import Call, one_step, share_of
 from rollwise.training.recording.phases import UNCHARGED, Phases
 from rollwise.training.trainer.environments import generated_lengths
 
@@ -29,6 +29,8 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
 
     failure_of: FailureOf | None
     phases: Phases
+    _tool_mask: list[list[int]] | None
+    """See `TimingMixin`."""
 
     def _roll_out(self, rows: list[int], n: int, purpose: Purpose) -> Call:
         """Roll out `n` completions for each of M rows of the data set; of some rows again, to give each rank as many.
@@ -63,7 +65,7 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
             rewards=self._told_rewards(captured).double().cpu().numpy(),
             totals=self._total_rewards(captured).double().cpu().numpy(),
             advantages=advantages.float().cpu().numpy(),
-            lengths=np.array(gather_object(generated_lengths(captured["lengths"], output.get("tool_mask")))),
+            lengths=np.array(gather_object(captured["lengths"])),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
             labels=labels,
             padding=padding,
@@ -78,8 +80,10 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
                 ("scale_rewards", "none") if self._batch_scale == "batch-std" else ("normalize_advantages", False)
             )
             settings[name] = off
-        if purpose in ("measure", "oracle"):  # nobody needs the log-probabilities of what is not trained on
-            settings |= {"beta": 0.0, "num_iterations": 1}
+        if purpose in ("measure", "oracle"):
+            # Nobody needs the log-probabilities of what is not trained on. TRL computes none for a generation of one
+            # optimiser step.
+            settings |= {"beta": 0.0, "num_iterations": one_step(self.args)}
         elif self._screens or self.curriculum.wants_feedback:
             # Screened rollouts may wait for a step or more. TRL notes the log-probabilities under the policy that made
             # them, so that the loss can weigh them right, when it takes a generation to last beyond an optimiser step.
@@ -98,15 +102,13 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
 
     @contextmanager
     def _as_one_call(self, weights: list[int]) -> Iterator[None]:
-        """Inside, where groups may differ in size, several calls note their metrics as one: means by rollouts.
+        """Inside, several calls note their metrics as one: means by rollouts.
 
         A call knows the spread of its own rollouts alone, so that is left out where it may have parts of groups.
         """
         noted = self._metrics["train"]
         before = {name: len(values) for name, values in noted.items()}
         yield
-        if not self._allocates:
-            return
         for name, values in noted.items():
             first = before.get(name, 0)
             if name in _SPREADS and self._in_parts:
@@ -126,6 +128,6 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
             "inputs": inputs,
             "rewards": rewards,  # gathered over ranks by TRL already
             "texts": list(completions),
-            "lengths": [len(ids) for ids in completion_ids_list],
+            "lengths": generated_lengths(completion_ids_list, self._tool_mask),
         }
         return rewards

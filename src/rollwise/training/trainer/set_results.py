@@ -34,10 +34,10 @@ class SetResults:
 
     Args:
         generations: rollouts of each prompt.
-        own: whether it is one of the sets that the trainer was given.
+        own: the set's name among those that the trainer was given, "" for the only one; None for another set.
     """
 
-    def __init__(self, generations: int, *, own: bool) -> None:
+    def __init__(self, generations: int, *, own: str | None) -> None:
         self.generations, self.own = generations, own
         self.scores: dict[str, float] = {}
         """pass@k and the mean reward, by name."""
@@ -52,11 +52,11 @@ class SetResults:
         Args:
             rewards: (B, n), NaN where a rollout could not be scored.
             successes: (B,).
-            order: of the set's rows; None where they have no numbers, as in a stream. Prompts beyond the last row only
-                fill up the batches of several ranks.
+            order: of the set's rows; None, or without rows, where they have no numbers, as in a stream. Prompts beyond
+                the last row only fill up the batches of several ranks.
         """
         kept = len(rewards)
-        rows = None if order is None else order.rows[:: self.generations]
+        rows = order.rows[:: self.generations] if order is not None and order.rows else None
         if rows is not None:
             kept = min(kept, max(0, len(rows) - self.prompts))
         self._rows = None if rows is None else rows

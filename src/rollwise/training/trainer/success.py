@@ -26,18 +26,21 @@ def with_success(
         return success, given, named
     if not callable(success):
         raise ConfigError(f"success must be the name of a reward function, or a function, got {success!r:.80}")
-    named = {**dict(zip(_LEADING, given, strict=False)), **named}
-    functions = named.get("reward_funcs") or []
+    all_named = {**dict(zip(_LEADING, given, strict=False)), **named}
+    functions = all_named.get("reward_funcs") or []
     functions = list(functions) if isinstance(functions, list) else [functions]
     name = getattr(success, "__name__", type(success).__name__)
     if success in functions:
-        return name, given[len(_LEADING) :], named
+        return name, given, named
     if name in [getattr(function, "__name__", "") for function in functions]:
         raise ConfigError(f"success and another reward function are both called {name!r}; rename one")
-    arguments = copy.copy(named["args"])
+    if all_named.get("args") is None:
+        raise ConfigError(f"success={name!r} is none of reward_funcs, and gets its weight, 0, in args; give args, too")
+    arguments = copy.copy(all_named["args"])
     arguments.reward_weights = [*(arguments.reward_weights or [1.0] * len(functions)), 0.0]
-    named |= {"reward_funcs": [*functions, success], "args": arguments}
-    return name, given[len(_LEADING) :], named
+    changed = {"reward_funcs": [*functions, success], "args": arguments}
+    places = [changed.pop(of, value) for of, value in zip(_LEADING, given, strict=False)]
+    return name, (*places, *given[len(_LEADING) :]), named | changed
 
 
 def success_index(success: str | None, trainer: Any, curriculum: Curriculum) -> int | None:

@@ -11,6 +11,7 @@ from accelerate.utils import gather_object
 
 from rollwise.models.flops import Compute, FlopsPerToken, Use
 from rollwise.training.recording.phases import Phases
+from rollwise.training.trainer.environments import generated_lengths
 
 if TYPE_CHECKING:
     from typing import Any as TrlTrainer  # a mixin: what it calls is the trainer's
@@ -23,6 +24,8 @@ class TimingMixin(TrlTrainer):
 
     phases: Phases
     compute: Compute
+    _tool_mask: list[list[int]] | None = None
+    """Of the completions generated last: 0 for tokens of a tool's result, else 1; None without tools."""
     _update_since: float
     """When the last `training_step` ended: from then to the optimiser's step, too, the policy is updated."""
 
@@ -38,14 +41,14 @@ class TimingMixin(TrlTrainer):
     def _generate(self, *args: Any, **kwargs: Any) -> Any:
         with self.phases.phase("generation"):
             made = super()._generate(*args, **kwargs)
+            self._tool_mask = made[2] if len(made) > 3 else None  # GRPO's alone have one
             if self.phases.current == "generation":  # not of an evaluation, nor of an oracle
-                self._count_rollouts(made[0], made[1], made[2] if len(made) > 3 else None)
+                self._count_rollouts(made[0], made[1])
             return made
 
-    def _count_rollouts(self, prompts: Any, completions: Any, tool_mask: Any) -> None:
-        """Count the tokens of rollouts; only GRPO's have a mask, 0 on the results of tools, where there are tools."""
-        in_all = sum(map(len, completions))
-        written = in_all if tool_mask is None else sum(map(sum, tool_mask))
+    def _count_rollouts(self, prompts: Any, completions: Any) -> None:
+        """Count the tokens of rollouts."""
+        in_all, written = sum(map(len, completions)), sum(generated_lengths(completions, self._tool_mask))
         self.compute.add("read", sum(map(len, prompts)) + in_all - written)
         self.compute.add("generated", written)
 
