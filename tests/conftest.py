@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read at import: without a network each look-up is tried for 23 s
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
@@ -47,10 +49,28 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     return folder
 
 
+@pytest.fixture(scope="module")
+def module_without_figures() -> Iterator[None]:
+    """Reports have no figures in this file, nor in its fixtures: they would be most of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch.setattr)
+        yield
+
+
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports have no figures; for tests of runs, in whose time the figures would be most."""
     without_figures(monkeypatch.setattr)
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs of a comparison are forks of a process that has loaded torch and TRL; for tests of what they do."""
+    from processes import Worker
+
+    from rollwise.comparing import workers
+
+    monkeypatch.setattr(workers, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": Worker}))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -24,6 +24,9 @@ def lighten() -> None:
 
 def without_figures(set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
     """Leave the figures out of this process' reports: to draw them takes several times as long as a toy's training."""
+    # The modules that hold these functions by name are loaded before, or they would hold what is put in their place.
+    import rollwise.reports.inference.consistency_page
+    import rollwise.simulation.curves  # noqa: F401
     from rollwise.reports import figure_files
 
     set_attribute(figure_files, "save_figure", lambda spec, folder: None)
