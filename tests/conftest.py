@@ -14,13 +14,13 @@ from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
-from lighter import lighten, without_figures
+from lighter import lighten, touch_figure, without_figures
 from plugin_package import as_before, installed, own_file  # noqa: F401  # fixtures
 
 gc.disable()  # until all tests are collected: imports and thousands of tests leave next to no garbage
 
 # The same examples each time, so that a change fails by what it changed; `thorough` looks for new ones.
-settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=24, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile("quick")  # `--hypothesis-profile thorough` takes the other
 
@@ -61,6 +61,15 @@ def module_without_figures() -> Iterator[None]:
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports have no figures; for tests of runs, in whose time the figures would be most."""
     without_figures(monkeypatch.setattr)
+
+
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made, but neither laid out nor rendered, which takes most of a report's time; files are empty."""
+    from rollwise.reports import figure_files
+
+    monkeypatch.setattr(figure_files, "_svg", lambda figure: "<svg></svg>")
+    monkeypatch.setattr(figure_files, "save_figure", touch_figure)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def _run(
         os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
     from rollwise.cli import main
 
-    lighten()
+    lighten(collect=False)
     without_figures()
 
     sys.argv = ["rollwise", *arguments]

@@ -187,9 +187,9 @@ OWN = {
 
 @pytest.mark.parametrize("curriculum", sorted(CURRICULA))
 def test_every_curriculum_trains(
-    curriculum: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    curriculum: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unrendered: None
 ) -> None:
-    if curriculum != "speed":  # one report of a run with probes is enough; drawing takes longer than training
+    if curriculum != "speed":  # one report of a run with probes is enough; it takes longer than training
         monkeypatch.setattr("rollwise.reports.write_report", lambda run: run)
     start = options.index("--curriculum_options.retest_every")
     own = [part for k, v in OWN.get(curriculum, {}).items() for part in (f"--curriculum_options.{k}", v)]

@@ -20,6 +20,11 @@ from rollwise.reports.inference.words import difference, percent, share
 from rollwise.runs.evaluation_file import viability_words
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _figures() -> None:
+    """They are drawn here."""
+
+
 def calibration() -> dict[str, Any]:
     import numpy as np
 
