@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from rollwise.curricula import Curriculum
 from rollwise.errors import ConcurrentUseError, ConfigError, RewardError, ShortError, TicketError
-from rollwise.testing.play import Contract, Player, Script, few, make_pool, play, scripts, snapshot
+from rollwise.testing.play import Contract, Player, Script, few, make_pool, most_open, play, scripts, snapshot
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
 
@@ -155,7 +155,8 @@ class EngineConformance(Contract):
     @few
     @given(script=scripts, solved=st.lists(st.integers(0, 4), min_size=6, max_size=6), exact=st.booleans())
     def test_a_binary_mean_is_its_rewards(self, script: Script, solved: list[int], exact: bool) -> None:
-        by_rewards, by_mean = (play(self.make(make_pool(400), seed=0), script).curriculum for _ in range(2))
+        n = most_open(script) + 6
+        by_rewards, by_mean = (play(self.make(make_pool(n), seed=0), script).curriculum for _ in range(2))
         for curriculum in (by_rewards, by_mean):
             tickets = curriculum.ask(6, n_rollouts=4)
             for ticket, k in zip(tickets, solved, strict=True):
