@@ -15,7 +15,6 @@ pytest.importorskip("trl")
 EXAMPLE = Path(__file__).parents[2] / "examples/warm_start.py"
 
 
-@pytest.mark.slow
 def test_the_upper_layers_learn_and_the_lower_ones_stay(tmp_path: Path) -> None:
     config = EmbeddedConfig(hidden_size=16, num_layers=3, num_heads=2, intermediate_size=32, max_length=64)
     model, tokenizer = build_policy(config, seed=1)
