@@ -2,7 +2,8 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 RUN ?= runs/demo
-PYTEST := OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
+# Bytecode is kept whatever the environment says: some fifty interpreters would compile all of it anew.
+PYTEST := PYTHONDONTWRITEBYTECODE= OMP_NUM_THREADS=1 OMP_WAIT_POLICY=PASSIVE $(BIN)/python -m pytest -n 2 --dist worksteal
 QUICK := $(addprefix tests/,answers core curricula estimators evaluation gates judges runs)
 EVIDENCE ?= examples/evidence
 PLANS ?= $(sort $(wildcard examples/compare/*.yaml examples/compare/judging/*.yaml))
@@ -22,7 +23,7 @@ quick: $(VENV)/.installed  ## The tests that need no training and no page: under
 test: $(VENV)/.installed lint  ## Lint, types, and every test
 	$(PYTEST)
 
-test-all: $(VENV)/.installed lint  ## As `test`, with five times as many examples for every property
+test-all: $(VENV)/.installed lint  ## As `test`, with eight times as many examples for every property
 	$(PYTEST) --hypothesis-profile thorough
 
 test-engines:  ## Real engines (verl on a CPU), in an environment of their own; skipped where that can't be installed

@@ -4,21 +4,23 @@ from __future__ import annotations
 
 import gc
 import os
+import subprocess
 
 os.environ.setdefault("HF_HUB_OFFLINE", "1")  # read at import: without a network each look-up is tried for 23 s
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from hypothesis import settings
-from lighter import lighten, without_figures
+from lighter import lighten, touch_figure, without_figures
 from plugin_package import as_before, installed, own_file  # noqa: F401  # fixtures
 
 gc.disable()  # until all tests are collected: imports and thousands of tests leave next to no garbage
 
 # The same examples each time, so that a change fails by what it changed; `thorough` looks for new ones.
-settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=24, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile("quick")  # `--hypothesis-profile thorough` takes the other
 
@@ -47,10 +49,37 @@ def once(tmp_path_factory: pytest.TempPathFactory) -> Once:
     return folder
 
 
+@pytest.fixture(scope="module")
+def module_without_figures() -> Iterator[None]:
+    """Reports have no figures in this file, nor in its fixtures: they would be most of its time."""
+    with pytest.MonkeyPatch.context() as patch:
+        without_figures(patch.setattr)
+        yield
+
+
 @pytest.fixture
 def no_figures(monkeypatch: pytest.MonkeyPatch) -> None:
     """Reports have no figures; for tests of runs, in whose time the figures would be most."""
     without_figures(monkeypatch.setattr)
+
+
+@pytest.fixture
+def unrendered(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Figures are made, but neither laid out nor rendered, which takes most of a report's time; files are empty."""
+    from rollwise.reports import figure_files
+
+    monkeypatch.setattr(figure_files, "_svg", lambda figure: "<svg></svg>")
+    monkeypatch.setattr(figure_files, "save_figure", touch_figure)
+
+
+@pytest.fixture
+def forked_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The runs of a comparison are forks of a process that has loaded torch and TRL; for tests of what they do."""
+    from processes import Worker
+
+    from rollwise.comparing import workers
+
+    monkeypatch.setattr(workers, "subprocess", SimpleNamespace(**{**vars(subprocess), "Popen": Worker}))
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import functools
 import gc
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 
-def lighten() -> None:
-    """Make the trainings of this process cheaper; call it when all is imported. Their results stay the same."""
-    gc.collect()
+def lighten(*, collect: bool = True) -> None:
+    """Make the trainings of this process cheaper; call it when all is imported. Their results stay the same.
+
+    Args:
+        collect: look for garbage first, which reads all modules once.
+    """
+    if collect:
+        gc.collect()
     gc.freeze()  # accelerate collects garbage at the end of each training, and would read all modules each time
     accelerate = sys.modules.get("accelerate.utils.imports")
     if accelerate is not None:  # which reads the metadata of peft and others anew at each call
@@ -22,8 +29,30 @@ def lighten() -> None:
             device._lazy_call = lambda *_, **__: None
 
 
+def touch_figure(spec: Any, folder: Path) -> None:
+    """In place of `save_figure`: the same files, empty."""
+    for kind in ("png", "svg"):
+        (folder / f"{spec.name}.{kind}").touch()
+
+
+@contextmanager
+def empty_files() -> Iterator[None]:
+    """Figures are drawn on pages alone while this is open: to write each as PNG and SVG too takes longer."""
+    from rollwise.reports import figure_files
+
+    kept = figure_files.save_figure
+    figure_files.save_figure = touch_figure
+    try:
+        yield
+    finally:
+        figure_files.save_figure = kept
+
+
 def without_figures(set_attribute: Callable[[Any, str, Any], None] = setattr) -> None:
     """Leave the figures out of this process' reports: to draw them takes several times as long as a toy's training."""
+    # The modules that hold these functions by name are loaded before, or they would hold what is put in their place.
+    import rollwise.reports.inference.consistency_page
+    import rollwise.simulation.curves  # noqa: F401
     from rollwise.reports import figure_files
 
     set_attribute(figure_files, "save_figure", lambda spec, folder: None)

@@ -9,16 +9,35 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
+from typing import IO
 
 from lighter import lighten, without_figures
 
+_WORKER = """
+import os, runpy, sys
+_, log, module, options, *how = sys.argv
+for number in (1, 2):
+    os.dup2(os.open(log, os.O_WRONLY | os.O_APPEND), number)
+sys.argv = [module, options, str(os.getppid()), *how]
+runpy.run_module(module, run_name="__main__", alter_sys=True)
+"""
+
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(["rollwise.training.run", "rollwise.cli.train", "rollwise.reports.run.report"])
+_CONTEXT.set_forkserver_preload(
+    [
+        "rollwise.training.run",
+        "rollwise.cli.train",
+        "rollwise.reports.run.report",
+        "rollwise.reports.inference.consistency_page",
+        "rollwise.simulation.curves",
+    ]
+)
 
 
 def _run(
@@ -38,7 +57,7 @@ def _run(
         os.dup2(os.open(log / name, os.O_WRONLY | os.O_CREAT), number)
     from rollwise.cli import main
 
-    lighten()
+    lighten(collect=False)
     without_figures()
 
     sys.argv = ["rollwise", *arguments]
@@ -99,3 +118,37 @@ class Command:
             assert self.status is None, self.said[-3000:]
             assert time.monotonic() < deadline
             time.sleep(0.002)
+
+
+def script(path: Path) -> str:
+    """The code of a `Command` that runs a Python file, with its arguments."""
+    return f"import runpy; runpy.run_path({str(path)!r}, run_name='__main__')"
+
+
+def ranks(n: int, *arguments: str) -> list[Command]:
+    """The same command on `n` gloo ranks, in the environment that torchrun gives them."""
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    group = {"WORLD_SIZE": str(n), "LOCAL_WORLD_SIZE": str(n), "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    return [Command(*arguments, environment={**group, "RANK": str(i), "LOCAL_RANK": str(i)}) for i in range(n)]
+
+
+class Worker(Command):
+    """In place of the `subprocess.Popen` of a comparison's worker; it ends with the process that forks."""
+
+    def __init__(self, command: list[str], *, stdout: IO[bytes], **_: object) -> None:
+        _, _, module, options, _, *how = command
+        super().__init__(stdout.name, module, options, *how, code=_WORKER)
+
+    def poll(self) -> int | None:
+        return self.status
+
+    @property
+    def returncode(self) -> int | None:
+        return self.status
+
+    def terminate(self) -> None:
+        self.send(signal.SIGTERM)
+
+    def kill(self) -> None:
+        self.send(signal.SIGKILL)

@@ -2,14 +2,13 @@
 
 import json
 import shutil
-import socket
 from collections import Counter
 from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 import yaml
-from processes import Command
+from processes import ranks
 
 from rollwise.allocators import ALLOCATORS
 from rollwise.cli import main
@@ -188,9 +187,9 @@ OWN = {
 
 @pytest.mark.parametrize("curriculum", sorted(CURRICULA))
 def test_every_curriculum_trains(
-    curriculum: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    curriculum: str, options: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, unrendered: None
 ) -> None:
-    if curriculum != "speed":  # one report of a run with probes is enough; drawing takes longer than training
+    if curriculum != "speed":  # one report of a run with probes is enough; it takes longer than training
         monkeypatch.setattr("rollwise.reports.write_report", lambda run: run)
     start = options.index("--curriculum_options.retest_every")
     own = [part for k, v in OWN.get(curriculum, {}).items() for part in (f"--curriculum_options.{k}", v)]
@@ -215,14 +214,8 @@ def test_two_processes_make_one_run(options: list[str], tmp_path: Path) -> None:
     begun = [*options, "--steps", "4", "--out", str(tmp_path)]
     resumed = ["train", "--resume", str(tmp_path), "--steps", "6"]
     for words in (begun, resumed):
-        with socket.socket() as free:
-            free.bind(("127.0.0.1", 0))
-            port = free.getsockname()[1]
-        group = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": str(port), "LOCAL_WORLD_SIZE": "2"}
-        ranks = [
-            Command(*words, environment={**group, "RANK": str(rank), "LOCAL_RANK": str(rank)}) for rank in range(2)
-        ]
-        assert [rank.wait() for rank in ranks] == [0, 0], ranks[0].said[-3000:]
+        both = ranks(2, *words)
+        assert [rank.wait() for rank in both] == [0, 0], both[0].said[-3000:]
     metrics = [json.loads(line) for line in (tmp_path / "metrics.jsonl").read_text().splitlines()]
     assert [line["step"] for line in metrics] == list(range(7))
     groups = [json.loads(line) for line in (tmp_path / "rollouts.jsonl").read_text().splitlines()]

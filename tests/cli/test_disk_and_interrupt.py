@@ -2,8 +2,6 @@
 
 import re
 import signal
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
@@ -15,10 +13,17 @@ resource = pytest.importorskip("resource")
 pytestmark = pytest.mark.usefixtures("no_figures")
 
 LIMITED = """
-import resource, sys
+import os, resource, subprocess, sys
+said = subprocess.Popen(["cat"], stdin=subprocess.PIPE)  # what is said has no limit
+for number in (1, 2):
+    os.dup2(said.stdin.fileno(), number)
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 from rollwise.cli.main import main
-sys.exit(main(sys.argv[1:]))
+status = main(sys.argv[1:])
+sys.stdout.flush()
+os.closerange(1, 3)
+said.communicate()
+os._exit(status)
 """
 
 
@@ -33,10 +38,9 @@ def test_a_disk_that_takes_no_more(where: str, policy: Path, options: list[str],
     """A limit of file sizes stands for a full disk: the optimizer's file is twice as large as the weights."""
     run = tmp_path / "run"
     limit = 2_000 if where == "logs" else (policy / "model.safetensors").stat().st_size + 10_000
-    command = [sys.executable, "-c", LIMITED.format(limit=limit), *options, "--out", str(run)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
-    assert done.returncode == 1, done.stderr[-3000:]
-    line = last_line(done.stderr)
+    command = Command(*options, "--out", str(run), code=LIMITED.format(limit=limit))
+    assert command.wait() == 1, command.said[-3000:]
+    line = last_line(command.said)
     assert re.search(r"^rollwise: '.*run/.*' can't be written .*rollwise train --resume .*/run goes on$", line), line
     assert main(["train", "--resume", str(run)]) == 0
 

@@ -150,6 +150,7 @@ def test_a_process_of_its_own(toy: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("forked_workers")
 def test_compare(command: Run, toy: Path, tmp_path: Path) -> None:
     base = {
         "task_options": {"style": "compact", "levels": [1]}, "model": str(toy / "policy"), "steps": 1,

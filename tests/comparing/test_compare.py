@@ -17,7 +17,7 @@ from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
 from rollwise.tasks import make_task
 
-pytestmark = pytest.mark.usefixtures("no_figures")
+pytestmark = pytest.mark.usefixtures("no_figures", "forked_workers")
 
 TINY = EmbeddedConfig(hidden_size=16, num_layers=1, num_heads=2, intermediate_size=32, num_demos=200, sft_steps=8)
 
@@ -59,6 +59,7 @@ def metrics(run: Path) -> list[dict[str, Any]]:
 def test_killed_and_gone_on_with_then_compared_at_equal_compute(
     plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    """Until it is killed, in real processes, which must end with the comparison; after that the runs are forks."""
     out = tmp_path / "out"
     command = ["compare", str(plan), "--out", str(out), "--jobs", "2"]
     process = subprocess.Popen(

@@ -203,6 +203,7 @@ def test_too_few_free_prompts_name_the_remedy() -> None:
         one.ask(4)
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_folder_can_be_reported(tmp_path: Path) -> None:
     train(seat(folder=tmp_path), range(1, 5))
     run = read_run(tmp_path)

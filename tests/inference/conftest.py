@@ -26,6 +26,11 @@ def begins_low(prompts, completions, threshold, **columns):
 '''
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _figures(module_without_figures: None) -> None:
+    """Reports have none here, but in files that define this anew."""
+
+
 @pytest.fixture
 def command(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str]]:
     """Runs a command as typed: its exit status, what it wrote to the standard output, and to the standard error."""

@@ -426,7 +426,6 @@ def test_a_head_of_another_model_is_refused_at_once(tmp_path: Path) -> None:
         trained(tmp_path, head=random_head(*tiny(unnamed=0)))
 
 
-@pytest.mark.slow
 def test_from_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """A head's file by name, resumed; another file under that name is another curriculum."""
     model, tokenizer = tiny(unnamed=0)

@@ -52,6 +52,8 @@ def share_of_tests(completions, answer, **columns):
 def recipe(path: Path, folder: Path, rows: int = 900) -> tuple[TrainConfig, Extra]:
     """A recipe's options, and the engine's own; with copies of its presets, which are written into the folder."""
     values = {**read_yaml(path), "eval_prompts": 8}
+    if "num_prompts" in values:
+        values["num_prompts"] = min(values["num_prompts"], 900)
     for name in ("data", "eval_data"):
         if name in values:
             values[name] = _copies(values[name], folder, rows)

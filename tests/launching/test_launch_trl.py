@@ -1,13 +1,12 @@
 """`rollwise launch --engine trl`: the command, a run on two ranks, and its resume."""
 
 import json
-import os
-import subprocess
-import sys
+import shlex
 from pathlib import Path
 from typing import Any
 
 import pytest
+from processes import Command, ranks
 
 from rollwise.cli import main
 from rollwise.launching.command import Command
@@ -141,17 +140,17 @@ def test_two_ranks_train_and_go_on(tmp_path: Path, capsys: pytest.CaptureFixture
     small = EmbeddedConfig(hidden_size=32, num_layers=1, num_heads=2, intermediate_size=32)
     save_policy(*build_policy(small), tmp_path / "policy")  # the command's own would have to be warm-started
     path = _file(tmp_path, f"model: {tmp_path / 'policy'}\n")
-    rollwise = [sys.executable, "-m", "rollwise", "launch"]
-    first = subprocess.run(
-        [*rollwise, path, "--engine", "trl", "--nproc", "2"], capture_output=True, text=True, check=False
-    )
-    assert first.returncode == 0, first.stderr[-2000:]
+    first = Command("launch", path, "--engine", "trl", "--nproc", "2")
+    assert first.wait() == 0, first.said[-2000:]
     assert read_yaml(tmp_path / "run/launch.yaml")["nproc"] == 2
     assert main(["launch", path, "--engine", "trl"]) == 1
     assert "holds a run already" in capsys.readouterr().err
-    more = [*rollwise, "--resume", str(tmp_path / "run"), "--", "--steps", "2"]
-    second = subprocess.run(more, capture_output=True, text=True, check=False, env={**os.environ})
-    assert second.returncode == 0, second.stderr[-2000:]
+    resume = ["launch", "--resume", str(tmp_path / "run"), "--dry_run", "true", "--", "--steps", "2"]
+    assert main(resume) == 0
+    torchrun, resumed = capsys.readouterr().out.split(" -m rollwise ")
+    assert torchrun.endswith("-m torch.distributed.run --standalone --nproc_per_node 2")
+    both = ranks(2, *shlex.split(resumed))
+    assert [rank.wait() for rank in both] == [0, 0], both[0].said[-2000:]
     lines = [json.loads(line) for line in (tmp_path / "run/rollouts.jsonl").read_text().splitlines()]
     assert {line["step"] for line in lines} == {1, 2}
     assert len(lines) == 8

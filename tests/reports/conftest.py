@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from lighter import empty_files
 
 CONFIG = """\
 # a made-up run, for tests
@@ -130,10 +131,26 @@ def whole_run(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
     return once("whole-run", make) / "countdown-replay-7"
 
 
+@pytest.fixture(scope="session")
+def comparison_of_sets(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
+    """Five methods on two named evaluation sets with three categories each, compared."""
+    from made_runs import write_sets_comparison
+
+    from rollwise.reports.comparison.report import write_comparison
+
+    def make(folder: Path) -> None:
+        gains = {"uniform": 0.1, "bots": 0.3, "prioritized": 0.25, "metis": 0.2, "sec": 0.05}
+        with empty_files():
+            write_comparison(write_sets_comparison(folder / "sets", gains, seeds=3))
+
+    return once("comparison-of-sets", make) / "sets"
+
+
 @pytest.fixture
-def page_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Figures are drawn on the page alone: to write each as PNG and SVG too takes most of a report's time."""
-    monkeypatch.setattr("rollwise.reports.figure_files.save_figure", lambda spec, folder: None)
+def page_alone() -> Iterator[None]:
+    """Figures are drawn on the page alone, their files are empty."""
+    with empty_files():
+        yield
 
 
 @pytest.fixture

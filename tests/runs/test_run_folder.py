@@ -116,6 +116,7 @@ def test_a_run_of_before_loads_unless_it_aborted_rollouts() -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("no_figures")
 def test_a_users_own_script_gets_a_run_folder_and_a_report(tmp_path: Path) -> None:
     from toys import PROMPTS, make_trainer, toy_dataset
 

@@ -319,14 +319,15 @@ def wait_for(found: Callable[[], Any], seconds: float = 120) -> Any:
 
 
 def working_below(parent: int) -> list[int]:
-    """The two workers of a process, once both have begun to work."""
+    """The two workers of a process, once both have begun: they leave Ctrl-C to it."""
     found = []
     for path in Path("/proc").glob("[0-9]*/stat"):
         try:
             fields = path.read_text().rpartition(")")[2].split()
             words = (path.parent / "cmdline").read_bytes()
+            ignored = (path.parent / "status").read_text().partition("SigIgn:")[2].split()[0]
         except OSError:
             continue
-        if int(fields[1]) == parent and b"spawn_main" in words and int(fields[11]) > 200:  # 2 s of work
+        if int(fields[1]) == parent and b"spawn_main" in words and int(ignored, 16) >> (signal.SIGINT - 1) & 1:
             found.append(int(path.parent.name))
     return found if len(found) == 2 else []

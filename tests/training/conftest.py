@@ -26,6 +26,11 @@ def launch(out: Path) -> None:
     (out / "status").write_text(str(done.returncode))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def _figures(module_without_figures: None) -> None:
+    """The reports of runs have none here."""
+
+
 @pytest.fixture(scope="session")
 def two_processes(once: Callable[[str, Callable[[Path], object]], Path]) -> Callable[[str], Path]:
     """`two_processes(scenario)`: the folder of a scenario of two_ranks_all.py, which ran on several ranks."""

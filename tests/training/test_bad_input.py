@@ -10,8 +10,6 @@ from own import maths_rows, tiny_model
 
 from rollwise.cli import main
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 REWARDS = """
 import numpy as np
 

@@ -15,8 +15,6 @@ from rollwise.tasks import make_task
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 
 def test_trl_is_told_the_steps_of_a_generation(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     config = TrainConfig(task="reversal", prompts_per_step=12, mini_batch_prompts=4, num_generations=2, micro_batch=4)

@@ -69,7 +69,6 @@ def test_killed_and_resumed_it_is_the_same_run_to_the_bit(own: Path) -> None:
     assert "not there" not in page
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_changed_data_and_rewards_are_said_at_a_resume(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     run = own / "run"
     reward = f"{own / 'r.py'}:starts"
@@ -85,6 +84,7 @@ def test_changed_data_and_rewards_are_said_at_a_resume(own: Path, capsys: pytest
     assert "the file of the reward has changed" in said
 
 
+@pytest.mark.usefixtures("forked_workers")
 def test_compare_on_own_data(own: Path) -> None:
     plan = own / "plan.yaml"
     plan.write_text(
@@ -113,7 +113,6 @@ methods:
     assert len(list((own / "comparison").rglob("rollouts.jsonl"))) == 4
 
 
-@pytest.mark.usefixtures("no_figures")
 def test_lora_from_the_command(own: Path) -> None:
     pytest.importorskip("peft")
     lora = ["--peft.r", "2", "--peft.target_modules", "[q_proj]", "--reward", f"{own / 'r.py'}:starts"]

@@ -2,16 +2,14 @@
 
 import json
 import logging
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
 from other_ranks import CURRICULA, SAVED
+from processes import Command
 from toys import make_trainer
 
 from rollwise.errors import ConfigError
@@ -199,11 +197,10 @@ def test_a_trainer_that_is_alone_is_refused(alone: pytest.MonkeyPatch, tmp_path:
 
 @pytest.mark.slow
 def test_accelerate_on_a_cpu_starts_one_process_and_that_is_said(alone: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    launch = [sys.executable, "-m", "accelerate.commands.accelerate_cli", "launch", "--cpu", "--num_processes", "2"]
-    command = [*launch, "-m", "rollwise", "train", "--out", str(tmp_path / "run")]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=600, env=dict(os.environ))
-    assert done.returncode != 0
-    said = [line for line in done.stderr.splitlines() if line.startswith("rollwise: ")]
+    words = ["launch", "--cpu", "--num_processes", "2", "-m", "rollwise", "train", "--out", str(tmp_path / "run")]
+    launch = Command(*words, code="from accelerate.commands.accelerate_cli import main; main()")
+    assert launch.wait() != 0
+    said = [line for line in launch.said.splitlines() if line.startswith("rollwise: ")]
     assert len(said) == 1
     assert "start them by torchrun --nproc_per_node 2 -m rollwise train" in said[0]
     assert not (tmp_path / "run").exists()

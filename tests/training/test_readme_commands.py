@@ -24,7 +24,6 @@ def readme_commands() -> list[list[str]]:
     return [shlex.split(line, comments=True)[1:] for line in lines if line.removeprefix("$ ").startswith("rollwise ")]
 
 
-@pytest.mark.slow
 def test_the_readmes_commands_run_as_they_stand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("math_verify")
     monkeypatch.chdir(tmp_path)

@@ -114,7 +114,8 @@ def test_readers_take_it_like_a_run_of_the_command(tmp_path: Path, capsys: pytes
     shown = capsys.readouterr().out
     assert "no new line" not in shown
     assert "--resume" not in shown
-    replay = ["simulate", "--replay", str(runs[0]), "--out", str(tmp_path / "sim")]
+    (tmp_path / "r.yaml").write_text("seeds: 1\njobs: 1\nmethods: {u: {curriculum: uniform}, b: {curriculum: bots}}\n")
+    replay = ["simulate", str(tmp_path / "r.yaml"), "--replay", str(runs[0]), "--out", str(tmp_path / "sim")]
     assert main(replay) == 0, capsys.readouterr().err
 
 

@@ -14,8 +14,6 @@ from transformers import TrainerCallback
 from rollwise.training import Recorder
 from rollwise.training.recording.trackers import PromptTable, takers
 
-pytestmark = pytest.mark.usefixtures("no_figures")
-
 STEPS = 4
 
 

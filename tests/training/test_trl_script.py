@@ -1,11 +1,9 @@
 """examples/trl_script.py: a plain TRL script in a few changed lines, whose run is whole."""
 
 import json
-import os
-import subprocess
-import sys
 from pathlib import Path
 
+from processes import Command, script
 from toys import toy_model, toy_tokenizer
 
 from rollwise.cli import main
@@ -25,10 +23,9 @@ def test_it_changes_at_most_ten_lines_of_a_plain_script() -> None:
 def test_its_run_is_whole(tmp_path: Path) -> None:
     toy_model().save_pretrained(tmp_path / "tiny")
     toy_tokenizer().save_pretrained(tmp_path / "tiny")
-    command = [sys.executable, str(SCRIPT), str(tmp_path / "tiny"), "3"]
-    environment = {**os.environ, "HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
-    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    environment = {"HF_HUB_OFFLINE": "1", "CUDA_VISIBLE_DEVICES": ""}
+    done = Command(str(tmp_path / "tiny"), "3", code=script(SCRIPT), folder=tmp_path, environment=environment)
+    assert done.wait() == 0, done.said[-3000:]
     run = tmp_path / "runs/sums"
     assert main(["report", str(run)]) == 0
     page = (run / "report.html").read_text()

@@ -88,19 +88,20 @@ class CurriculumConformance(
             assert ticket.lane
             assert ticket.propensity is None or 0 < ticket.propensity <= 1
 
-    @pytest.mark.parametrize(
-        "wrong",
-        [
-            *({"n": 0}, {"n": 2.5}, {"n": True}, {"n": 1, "step": -1}, {"n": 1, "n_rollouts": 0}),
-            *({"n": 1, "exclude": None}, {"n": 1, "exclude": "p0"}, {"n": 1, "exclude": [["p0"]]}),
-        ],
-    )
-    def test_a_wrong_ask_changes_nothing(self, wrong: dict[str, Any]) -> None:
+    def test_a_wrong_ask_changes_nothing(self) -> None:
         curriculum = self.make(make_pool(5), seed=0)
         before = snapshot(curriculum)
-        with pytest.raises(ConfigError):
-            curriculum.ask(**wrong)
-        assert snapshot(curriculum) == before
+        wrong: list[dict[str, Any]] = [
+            *({"n": 0}, {"n": 2.5}, {"n": True}, {"n": 1, "step": -1}, {"n": 1, "n_rollouts": 0}),
+            *({"n": 1, "exclude": None}, {"n": 1, "exclude": "p0"}, {"n": 1, "exclude": [["p0"]]}),
+        ]
+        for ask in wrong:
+            try:
+                curriculum.ask(**ask)
+            except ConfigError:
+                assert snapshot(curriculum) == before, ask
+            else:
+                pytest.fail(f"{ask}: was answered")
 
     def test_the_step_never_goes_back(self) -> None:
         curriculum = self.make(make_pool(5), seed=0)

@@ -112,6 +112,11 @@ def play(curriculum: Curriculum, script: Script, **world: Any) -> Player:
     return player
 
 
+def most_open(script: Script) -> int:
+    """How many tickets a script can leave open at most, as it may lose all of them."""
+    return sum(amount for action, amount in script if action in ("ask", "probe"))
+
+
 def signed() -> RewardSpec:
     """The range of rewards -1 and +1."""
     return RewardSpec(low=-1.0, high=1.0)

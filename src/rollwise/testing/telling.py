@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rollwise.errors import RewardError, TicketError
-from rollwise.testing.play import Contract, Script, few, make_pool, play, scripts, signed, snapshot
+from rollwise.testing.play import Contract, Script, few, make_pool, most_open, play, scripts, signed, snapshot
 from rollwise.tickets.outcome import Outcome
 
 
@@ -20,7 +20,7 @@ class TellConformance(Contract):
     @few
     @given(script=scripts, bad=st.sampled_from([float("nan"), float("inf"), -float("inf"), 1.5, -0.5, "x", None]))
     def test_a_bad_reward_changes_nothing_of_the_whole_tell(self, script: Script, bad: Any) -> None:
-        curriculum = self.make(make_pool(400), seed=0)  # more than the script can lose
+        curriculum = self.make(make_pool(most_open(script) + 3), seed=0)
         player = play(curriculum, [*script, ("tell", 99), ("ask", 3)])
         before = snapshot(curriculum)
         outcomes = [player.outcome(t) for t in player.tickets]

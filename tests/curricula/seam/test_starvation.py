@@ -106,6 +106,7 @@ def test_after_a_resume_it_is_said_again(caplog: pytest.LogCaptureFixture) -> No
     assert "starved" not in caplog.text
 
 
+@pytest.mark.usefixtures("no_figures")
 def test_the_report_and_the_watcher_name_it(tmp_path: Path) -> None:
     """The run's files as a recorder writes them: the curriculum's metrics with their prefix."""
     from rollwise.reports import write_report

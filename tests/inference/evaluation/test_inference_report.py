@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 from fake_decoder import LIMIT, STATES, FakeDecoder, judge
+from lighter import empty_files
 
 from rollwise.errors import StateFileError
 from rollwise.inference.evaluation.calibration import Scored, calibration_report
@@ -18,6 +19,11 @@ from rollwise.reports.inference.report import write_inference_report
 from rollwise.reports.inference.tables import policies_table, verdict
 from rollwise.reports.inference.words import difference, percent, share
 from rollwise.runs.evaluation_file import viability_words
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _figures() -> None:
+    """They are drawn here."""
 
 
 def calibration() -> dict[str, Any]:
@@ -92,7 +98,8 @@ def test_figures_are_there_as_png_and_svg(folder: Path) -> None:
 
 
 def test_the_same_json_gives_the_same_files(folder: Path, tmp_path: Path) -> None:
-    write_inference_report(folder, tmp_path)
+    with empty_files():
+        write_inference_report(folder, tmp_path)
     for name in ("report.html", "table.md", "policies.csv"):
         assert (tmp_path / name).read_bytes() == (folder / name).read_bytes()
 

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -16,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 from fake_vllm_server import FakeVLLMServer
+from processes import Command
 from tiny import random_head, tiny
 
 from rollwise.errors import ConfigError
@@ -233,13 +231,9 @@ def test_killed_it_goes_on_with_the_prompts_that_are_missing(
             str(exported / "exported"), "--transfer", "true", "--num_generations", "2",
             "--max_completion_length", str(LIMIT), "--slots", "2", "--out", str(out),
         ]  # fmt: skip
-        process = subprocess.Popen([sys.executable, "-m", "rollwise", *words])
-        answers, deadline = out / "answers.jsonl", time.monotonic() + 120
-        while not (answers.exists() and answers.read_bytes().count(b"\n") >= 2):
-            assert process.poll() is None
-            assert time.monotonic() < deadline
-            time.sleep(0.01)
-        os.kill(process.pid, signal.SIGKILL)
+        process, answers = Command(*words), out / "answers.jsonl"
+        process.wait_until(lambda: answers.exists() and answers.read_bytes().count(b"\n") >= 2)
+        process.send(signal.SIGKILL)
         process.wait()
         before = [json.loads(line) for line in answers.read_text().splitlines(keepends=True) if line.endswith("\n")]
         asked = len(server.requests)

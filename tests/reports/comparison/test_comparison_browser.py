@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from lighter import empty_files
 
 from rollwise.reports.comparison.report import write_run_comparison
 
@@ -34,7 +35,8 @@ def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
             (path / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
             (path / "config.yaml").write_text(f"curriculum: {method}\nseed: {seed}\nsteps: 4\n")
             paths.append(path)
-    return write_run_comparison(paths, folder / "out")
+    with empty_files():
+        return write_run_comparison(paths, folder / "out")
 
 
 def browse(profile: Path, page: Path, *options: str) -> subprocess.CompletedProcess[str]:

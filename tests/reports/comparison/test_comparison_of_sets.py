@@ -6,12 +6,11 @@ import csv
 import io
 import json
 import re
-from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
-from made_runs import CATEGORIES, lines, write_run, write_runs, write_sets_comparison, write_sets_run
+from made_runs import CATEGORIES, lines, write_run, write_runs, write_sets_run
 from rich.console import Console
 
 from rollwise.evaluation import read_run
@@ -19,22 +18,17 @@ from rollwise.evaluation.comparison.compare import compare_runs
 from rollwise.evaluation.comparison.results import Comparison
 from rollwise.reports.comparison.formats import format_markdown, format_table
 from rollwise.reports.comparison.page_tables import runs_section
-from rollwise.reports.comparison.report import compare_set, write_comparison
+from rollwise.reports.comparison.report import compare_set
 from rollwise.reports.comparison.set_tables import MOST_CATEGORIES, category_tables, set_relative_tables, set_tables
 from rollwise.reports.comparison.tables import all_tables
 from rollwise.reports.comparison.words.verdict import verdict
 from rollwise.runs.evaluations import read_evaluations
 from rollwise.runs.sets import read_comparison
 
-GAINS = {"uniform": 0.1, "bots": 0.3, "prioritized": 0.25, "metis": 0.2, "sec": 0.05}
-
 
 @pytest.fixture(scope="session")
-def folder(once: Callable[[str, Callable[[Path], object]], Path]) -> Path:
-    def make(folder: Path) -> None:
-        write_comparison(write_sets_comparison(folder / "sets", GAINS, seeds=3))
-
-    return once("comparison-of-sets", make) / "sets"
+def folder(comparison_of_sets: Path) -> Path:
+    return comparison_of_sets
 
 
 @pytest.fixture(scope="session")

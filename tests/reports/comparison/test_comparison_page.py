@@ -185,6 +185,7 @@ def test_all_files_are_written_and_agree(whole: Path) -> None:
     assert not list(whole.glob("*.part"))
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_the_same_runs_give_the_same_files_elsewhere_too(whole: Path, tmp_path: Path) -> None:
     again = write_comparison(whole, tmp_path / "out").parent
     for name in ("report.html", "results.json", "results.csv"):
@@ -257,6 +258,7 @@ def said(folder: Path) -> str:
     return " ".join(verdict(compare_set(read_comparison(folder))))
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_under_way(tmp_path: Path) -> None:
     write_plan(tmp_path, METHODS, 3)
     assert "There is nothing to compare yet: no run has been evaluated twice" in said(tmp_path)
@@ -287,6 +289,7 @@ def test_nothing_has_begun(tmp_path: Path) -> None:
     assert (tmp_path / "results.csv").read_text().count("\n") == 1
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_where_the_oracle_gains_nothing_it_is_said(tmp_path: Path) -> None:
     write_plan(tmp_path, METHODS, 3)
     for seed in range(3):
@@ -307,6 +310,7 @@ def test_no_oracle(tmp_path: Path) -> None:
     assert "| bots | 1 |" in text
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_names_are_escaped(tmp_path: Path) -> None:
     attack = "<script>alert(1)</script>|*`&\"'"
     paths = [write_method(tmp_path / f"run{i}", attack, i, 0.2) for i in range(2)]
@@ -407,6 +411,7 @@ def test_a_run_with_several_problems_is_one_run(tmp_path: Path) -> None:
     assert "1 run missing, unfinished or unreadable" in " ".join(verdict(compare_set(read_comparison(tmp_path))))
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_pass_at_k_has_a_figure_where_there_are_three_k(tmp_path: Path) -> None:
     folder = write_whole(tmp_path, methods=("uniform", "oracle"), seeds=2)
     for path in folder.glob("runs/*/*/metrics.jsonl"):
@@ -435,6 +440,7 @@ def test_the_page_says_which_start_each_seed_had(tmp_path: Path) -> None:
     assert ">start<" not in runs_section(one, tmp_path)
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_methods_without_a_run_have_no_score_at_the_end(tmp_path: Path) -> None:
     """`compare --methods bots` of a plan with more, whose runs end with a larger evaluation: the page is written."""
     write_plan(tmp_path, METHODS, 2, base={"eval_prompts_end": 1024})

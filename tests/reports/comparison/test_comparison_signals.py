@@ -145,6 +145,7 @@ def test_of_24_methods_the_page_stays_small_and_the_section_closed(tmp_path: Pat
     assert len(kept["rates"]["shares"]) == 9
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_the_section_opens_and_fits_a_phone(
     compared: Comparison, tmp_path: Path, open_page: Callable[..., Any]
 ) -> None:

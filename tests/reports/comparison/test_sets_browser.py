@@ -7,17 +7,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from made_runs import write_sets_comparison
-
-from rollwise.reports.comparison.report import write_comparison
 
 Open = Callable[..., Any]
 
 
-@pytest.fixture(scope="module")
-def page(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    gains = {"uniform": 0.1, "bots": 0.3, "prioritized": 0.25, "metis": 0.2, "sec": 0.05}
-    return write_comparison(write_sets_comparison(tmp_path_factory.mktemp("sets"), gains, seeds=3))
+@pytest.fixture
+def page(comparison_of_sets: Path) -> Path:
+    return comparison_of_sets / "report.html"
 
 
 def test_tables_of_sets_and_categories_fit_a_laptop(open_page: Open, page: Path) -> None:

@@ -47,6 +47,7 @@ def test_results_are_of_the_seeds_for_reporting(apart: Path) -> None:
     assert not comparison.problems
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_both_are_shown_and_labelled(apart: Path) -> None:
     rich_console = pytest.importorskip("rich.console")
     page = write_comparison(apart).read_text()

@@ -49,6 +49,7 @@ def test_damaged_lines_are_named_and_the_rest_is_drawn(
     assert not recwarn.list
 
 
+@pytest.mark.usefixtures("unrendered")
 def test_metrics_missing_or_rollouts_missing(make_run: RunMaker, rollout_rows: Rows, metric_rows: Rows) -> None:
     run = make_run(metric_rows(3, seed=0), rollout_rows(3, groups=4, seed=1))
     (run / "metrics.jsonl").unlink()

@@ -67,6 +67,7 @@ def section(page: Path, name: str) -> str:
     )
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_the_section_with_its_numbers(make_run: RunMaker) -> None:
     folder = make_run(judged_lines(20), judged_groups(20))
     page = write_report(folder)
@@ -84,7 +85,7 @@ def test_the_section_with_its_numbers(make_run: RunMaker) -> None:
     assert {"judgments.png", "judged_outcomes.svg"} <= {path.name for path in (folder / "figures").iterdir()}
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 @pytest.mark.parametrize(
     ("curriculum", "said"),
     [
@@ -100,7 +101,7 @@ def test_each_way_to_fail_is_named(make_run: RunMaker, curriculum: dict[str, flo
     assert said in section(write_report(make_run(judged_lines(6, **curriculum), judged_groups(6))), "judgments")
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_what_cannot_be_said_is_said(make_run: RunMaker) -> None:
     """Predictions that are all alike have no correlation; rewards beyond [0, 1] have no variance to compare with."""
     alike = [row | {"predicted_variance": 0.25} for row in judged_groups(6)]
@@ -118,7 +119,7 @@ def test_nothing_is_said_where_nothing_judged(whole_run: Path) -> None:
     assert "udgments" not in text
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_a_judge_of_pass_rates_has_no_ceiling(make_run: RunMaker) -> None:
     lines = [
         {name: value for name, value in row.items() if "judge" not in name}
@@ -178,7 +179,7 @@ def told(page: Path) -> str:
     return "" if found is None else unescape(re.sub(r"<[^>]+>", " ", found[1]))
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_best_worst_and_unreadable_judgments_are_shown(make_run: RunMaker) -> None:
     folder = make_run(judged_lines(6), judged_groups(6))
     rows = [judgment(step, reward) for step, reward in enumerate([0.5, 0.99, 0.1, 0.6, 0.7, 0.2, None, 0.8], start=1)]
@@ -196,7 +197,7 @@ def test_best_worst_and_unreadable_judgments_are_shown(make_run: RunMaker) -> No
     assert "judgments.jsonl has a torn last line (11)" in unescape(page.read_text())
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_a_run_without_the_file_has_no_such_section(make_run: RunMaker) -> None:
     folder = make_run(judged_lines(6), judged_groups(6))
     assert told(write_report(folder)) == ""

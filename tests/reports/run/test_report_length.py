@@ -51,7 +51,7 @@ def test_the_figure(drawn: Callable[..., list[dict[str, list[float]]]]) -> None:
     assert length_figure(digest_rollouts(ROWS[4:]).table) is None
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_a_run_without_lengths_says_what_the_figure_needs(make_run: Callable[..., Path]) -> None:
     from rollwise.reports import write_report
 

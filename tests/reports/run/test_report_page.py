@@ -116,6 +116,7 @@ def test_colours_follow_the_page(whole_run: Path) -> None:
     assert not any("DejaVu" in svg for svg in svgs)
 
 
+@pytest.mark.usefixtures("page_alone")
 def test_texts_are_escaped(make_run: RunMaker) -> None:
     attack = '<script>alert(1)</script><img src=x onerror=alert(2)> & "quotes" \' \ud800 \x00 ]]> -->'
     rollouts = [

@@ -47,7 +47,7 @@ def test_no_other_method_has_the_figure(make_run: RunMaker) -> None:
     assert "replay" not in figures_of(make_run(rows))
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_prompts_that_stay_unseen_are_worth_a_look(make_run: RunMaker) -> None:
     """Ten of 1,000 prompts, each asked for 100 times: a pass; at random 1000 / e = 368 would be left."""
     groups = [{"step": 1 + i // 100, "prompt_id": f"p{i % 10}", "rewards": [0, 1]} for i in range(1000)]

@@ -104,7 +104,7 @@ def test_json_within_a_script_element(text: str) -> None:
     assert json.loads(made) == [text]
 
 
-@pytest.mark.usefixtures("page_alone")
+@pytest.mark.usefixtures("unrendered")
 def test_page_says_how_many_of_how_many(make_run: RunMaker, monkeypatch: pytest.MonkeyPatch) -> None:
     from rollwise.reports import write_report
 

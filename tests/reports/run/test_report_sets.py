@@ -54,7 +54,7 @@ def test_the_headlines_name_sets_and_aggregate(run_folder: Path) -> None:
     assert labels[:4] == ["pass@1 (mean of sets)", "pass@8 (mean of sets)", "id/pass@1", "ood/pass@1"]
 
 
-def test_categories_of_each_set(run_folder: Path, page_alone: None) -> None:
+def test_categories_of_each_set(run_folder: Path, unrendered: None) -> None:
     """A panel a set, and in the table the first, last and best pass@1 of each category, from the prompts' successes."""
     spec = built(run_folder)["score_by_category"]
     assert len(spec.panels) == 2
@@ -109,7 +109,7 @@ def test_older_runs_have_no_such_figures(
     assert not any(word in " ".join(lacking) for word in ("set", "phase", "score by category"))
 
 
-def test_damaged_evaluations_are_named_on_the_page(tmp_path: Path, page_alone: None) -> None:
+def test_damaged_evaluations_are_named_on_the_page(tmp_path: Path, unrendered: None) -> None:
     folder = write_sets_run(tmp_path / "run", "bots", 0, 0.3, steps=10)
     path = folder / "evaluations.jsonl"
     path.write_text(json.dumps({"step": 0, "set": "other"}) + "\n" + path.read_text())
@@ -119,7 +119,7 @@ def test_damaged_evaluations_are_named_on_the_page(tmp_path: Path, page_alone: N
 
 
 @pytest.mark.slow
-def test_a_trained_runs_sets_and_categories(tmp_path: Path, page_alone: None) -> None:
+def test_a_trained_runs_sets_and_categories(tmp_path: Path, unrendered: None) -> None:
     """Two sets and three categories of a toy trained by TRL, four steps: what the recorder writes is what is shown."""
     toys = pytest.importorskip("toys")
     import rollwise as rw

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 from fractions import Fraction
+from functools import cache
 
 import pytest
 from hypothesis import given, settings
@@ -14,6 +15,7 @@ from rollwise.tasks.arithmetic import evaluate
 from rollwise.tasks.countdown.solver import solutions, solve
 
 
+@cache
 def _brute_force(nums: tuple[Fraction, ...]) -> set[Fraction]:
     """Every value reachable by replacing two numbers by one until one is left."""
     if len(nums) == 1:
@@ -23,7 +25,7 @@ def _brute_force(nums: tuple[Fraction, ...]) -> set[Fraction]:
         rest = tuple(n for k, n in enumerate(nums) if k not in (i, j))
         a, b = nums[i], nums[j]
         for made in [a + b, a - b, a * b] + ([a / b] if b else []):
-            values |= _brute_force((*rest, made))
+            values |= _brute_force(tuple(sorted((*rest, made))))
     return values
 
 
