@@ -23,7 +23,7 @@ quick: $(VENV)/.installed  ## The tests that need no training and no page: under
 test: $(VENV)/.installed lint  ## Lint, types, and every test
 	$(PYTEST)
 
-test-all: $(VENV)/.installed lint  ## As `test`, with eight times as many examples for every property
+test-all: $(VENV)/.installed lint  ## As `test`, with five times as many examples for every property
 	$(PYTEST) --hypothesis-profile thorough
 
 test-engines:  ## Real engines (verl on a CPU), in an environment of their own; skipped where that can't be installed

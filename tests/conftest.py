@@ -20,7 +20,7 @@ from plugin_package import as_before, installed, own_file  # noqa: F401  # fixtu
 gc.disable()  # until all tests are collected: imports and thousands of tests leave next to no garbage
 
 # The same examples each time, so that a change fails by what it changed; `thorough` looks for new ones.
-settings.register_profile("quick", max_examples=24, deadline=None, derandomize=True)
+settings.register_profile("quick", max_examples=40, deadline=None, derandomize=True)
 settings.register_profile("thorough", max_examples=200, deadline=None)
 settings.load_profile("quick")  # `--hypothesis-profile thorough` takes the other
 
