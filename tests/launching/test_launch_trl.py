@@ -9,7 +9,7 @@ import pytest
 from processes import Command, ranks
 
 from rollwise.cli import main
-from rollwise.launching.command import Command
+from rollwise.launching.command import Command as Launched
 from rollwise.models import EmbeddedConfig
 from rollwise.models.embedded import build_policy
 from rollwise.models.loading import save_policy
@@ -85,7 +85,7 @@ def test_words_that_name_another_folder_are_noted_there(
 ) -> None:
     """`launch.yaml` once stood in the folder of the file's options, and `--resume` did not find it."""
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(Command, "run", lambda self: 0)
+    monkeypatch.setattr(Launched, "run", lambda self: 0)
     Path("my.yaml").write_text(BASE + "curriculum_options: {candidate_multiplier: 2}\n")
     words = ["--curriculum", "bots", "--seed=1", "--curriculum-options.sampling", "mean"]
     assert main(["launch", "my.yaml", "--engine", "trl", "--nproc", "1", "--", *words]) == 0
