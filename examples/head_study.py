@@ -44,6 +44,12 @@ ROWS = (
     "sequential 0.05", "sequential 0.1", "sequential 0.2", "early-stop 0.9", "early-stop-finished 0.9",
     "utility 0.05", "utility-one-by-one 0.05", "prune 0.3",
 )  # fmt: skip
+PAPER_ROWS = (
+    "none", "majority", "check", "prune 0.3", "prune 0.4", "prune 0.5", "early-stop 0.7", "early-stop 0.8",
+    "utility 0.002", "utility 0.005", "utility 0.01", "blend 6/0.4", "blend 4/0.5", "utility-one-by-one 0.005",
+    "until 0.5",
+)  # fmt: skip
+"""What is shown of the paper's head: its own rules above all."""
 SHOWN = {
     "accuracy": "accuracy", "from_none": "from best-of-8 by value", "saved": "row-forwards saved",
     "from_matched": "from best-of-n at equal cost", "steps_saved": "steps of a prompt saved",
@@ -231,7 +237,7 @@ def policy_table(task: str) -> str:
     every = [row for row in read("policies.csv") if row["task"] == task]
     names = {row["setting"] for row in every}
     lines = ["| " + " | ".join(("policy", *SHOWN.values())) + " |", "|---|" + "--:|" * len(SHOWN)]
-    for setting in (name for name in ROWS if name in names):
+    for setting in (name for name in (PAPER_ROWS if task.endswith("-paper") else ROWS) if name in names):
         mine = [row for row in every if row["setting"] == setting]
         lines.append(line_of(setting, [[row[column] for row in mine] for column in SHOWN]))
     fifth = [row for head in heads for row in every if row["seed"] == head["seed"] and row["setting"] == fifth_of(head)]

@@ -241,7 +241,7 @@ def test_the_table_of_which_curriculum_is_of_the_runs() -> None:
         assert cells == [cell(folder, method, regime) for regime in ("hopeless", "one-pass")], method
 
 
-@pytest.mark.parametrize("task", ["compact", "reversal", "search", "letters"])
+@pytest.mark.parametrize("task", ["compact", "reversal", "search", "search-paper", "letters"])
 def test_the_tables_of_best_of_n_are_those_of_the_csv_files(task: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "examples"))
     study = importlib.import_module("head_study")
