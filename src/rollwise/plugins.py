@@ -17,8 +17,9 @@ import sys
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from importlib.machinery import SourceFileLoader
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from rollwise.errors import ConfigError, MissingExtraError, RollwiseError
@@ -181,6 +182,13 @@ def _load_module(place: str, what: str, where: str) -> ModuleType:
         raise ConfigError(f"{what} {where!r}: {place} can't be imported: {_reason(error)}") from error
 
 
+class _SourceLoader(SourceFileLoader):
+    """Compiles a user's file each time. Bytecode goes by size and second, so a quick edit could leave the old one."""
+
+    def get_code(self, fullname: str) -> CodeType:
+        return self.source_to_code(self.get_data(self.path), self.path)
+
+
 def _load_file(path: Path, what: str, where: str) -> ModuleType:
     if not path.is_file():
         raise ConfigError(f"{what} file {str(path)!r} does not exist; give file.py:name")
@@ -190,7 +198,7 @@ def _load_file(path: Path, what: str, where: str) -> ModuleType:
     name = f"rollwise_file_{path.stem}_{_digest(str(full).encode() + full.read_bytes())}"
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, full)
+    spec = importlib.util.spec_from_file_location(name, full, loader=_SourceLoader(name, str(full)))
     if spec is None or spec.loader is None:
         raise ConfigError(f"{what} file {str(path)!r} can't be imported; give file.py:name")
     module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look themselves up there

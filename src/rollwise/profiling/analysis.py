@@ -78,8 +78,8 @@ def mean_interval(values: np.ndarray, population: int, z: float = Z95) -> tuple[
 
     >>> mean_interval(np.array([0.0, 1.0]), 2)
     (0.5, 0.5)
-    >>> [round(end, 4) for end in mean_interval(np.zeros(10), 1000)]
-    [0.0, 0.2758]
+    >>> [round(end, 3) for end in mean_interval(np.zeros(10), 1000)]
+    [0.0, 0.276]
     """
     mean, n = float(values.mean()), len(values)
     if n >= population or n < 2:
