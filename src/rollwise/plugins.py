@@ -183,7 +183,7 @@ def _load_module(place: str, what: str, where: str) -> ModuleType:
 
 
 class _SourceLoader(SourceFileLoader):
-    """Compiles a user's file each time. Bytecode goes by size and second, so a quick edit could leave the old one."""
+    """Compiles a user's file at every load: Python may take kept bytecode for a file edited in the same second."""
 
     def get_code(self, fullname: str) -> CodeType:
         return self.source_to_code(self.get_data(self.path), self.path)

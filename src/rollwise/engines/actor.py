@@ -6,7 +6,6 @@ import asyncio
 import pickle
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
-from pathlib import Path
 from typing import Any
 
 from rollwise.curricula import Curriculum
@@ -31,8 +30,7 @@ class Actor:
         made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
         self.service = CurriculumService(made, **options)
         self.loaded: int | None = None
-        folder = options.get("folder")
-        if folder is not None and any(Path(folder).glob("curriculum-*.state")):  # all damaged: an error, not a new run
+        if self.service.saved_steps():  # all damaged: an error, not a new run
             self.loaded = self.service.load()
         self._woken = False
         self._timed = False

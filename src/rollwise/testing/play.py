@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 import zlib
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
+import pytest
 from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
@@ -115,6 +117,20 @@ def play(curriculum: Curriculum, script: Script, **world: Any) -> Player:
 def most_open(script: Script) -> int:
     """How many tickets a script can leave open at most, as it may lose all of them."""
     return sum(amount for action, amount in script if action in ("ask", "probe"))
+
+
+def check_refused(
+    curriculum: Curriculum, error: type[Exception], call: Callable[[Any], object], wrong: Iterable[Any]
+) -> None:
+    """Fail unless `call` raises `error` for each of `wrong` and changes nothing; the failure names the one."""
+    before = snapshot(curriculum)
+    for one in wrong:
+        try:
+            call(one)
+        except error:
+            assert snapshot(curriculum) == before, one
+        else:
+            pytest.fail(f"{one}: was taken")
 
 
 def signed() -> RewardSpec:

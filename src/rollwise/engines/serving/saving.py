@@ -83,6 +83,10 @@ class Saving(Serving):
         self._saved_step = found
         return found
 
+    def saved_steps(self) -> list[int]:
+        """The steps whose states are in the folder, damaged ones included, in order; none without a folder."""
+        return [] if self._files is None else self._files.steps()
+
     def close(self) -> None:
         """Let another service use the folder."""
         if self._files is not None:
