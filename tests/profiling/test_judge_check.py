@@ -111,6 +111,15 @@ def test_questions_that_do_not_fit_are_unreadable(options: dict[str, Any], tmp_p
     assert judged["verdict"].startswith("METIS can't ask this model: ")
 
 
+def test_where_no_form_fits_the_shortest_is_tried(
+    options: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Such as a small policy trained on from the embedded one that judges, which is given by its folder."""
+    monkeypatch.setattr(judge_check, "FORMATS", ("words", "listing"))
+    lines = profile(options, tmp_path, judge=4).numbers["judge"]["formats"]
+    assert [(one["format"], one["too_long"]) for one in lines] == [("words", 4), ("listing", 4), ("compact", 0)]
+
+
 def line(name: str, unreadable: float, spread: float | None, **changed: Any) -> dict[str, Any]:
     more = {"share_of_step": 0.18, "whole": 1.0, "one_token": False}
     return {"format": name, "unreadable": unreadable, "spread": spread, **more, **changed}

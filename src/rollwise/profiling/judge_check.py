@@ -21,7 +21,10 @@ from rollwise.profiling.summary import Summary
 from rollwise.rng import stream_generator
 
 FORMATS = ("words", "boxed", "digit")
-"""The forms that are tried, the first that will do is taken; of the embedded policy that judges, its own alone."""
+"""The forms that are tried; the first that will do is taken."""
+
+COMPACT = "compact"
+"""The form that the embedded policy was taught: the only one that it is asked in, and the last resort of any other."""
 
 MOST_UNREADABLE = 0.1
 LEAST_SPREAD = 0.04 * MAX_VARIANCE
@@ -51,8 +54,9 @@ def check_judge(config: ProfileConfig, summary: Summary, load: Callable[[], tupl
     known = rest if len(rest) >= config.judge_exemplars else order
     model, tokenizer = load()
     rollout = float(np.mean([tokens for group in summary.groups for tokens in group["tokens"]]))
-    lines = []
-    for name in ("compact",) if config.model == JUDGING else FORMATS:
+    realised = np.array([pairs[row].variance for row in asked])
+
+    def asked_in(name: str) -> dict[str, Any]:
         form = make_format(name)
         questions = [
             Question(
@@ -65,8 +69,11 @@ def check_judge(config: ProfileConfig, summary: Summary, load: Callable[[], tupl
             )
             for row in asked
         ]
-        realised = np.array([pairs[row].variance for row in asked])
-        lines.append(_asked(model, tokenizer, questions, realised, config, rollout))
+        return _asked(model, tokenizer, questions, realised, config, rollout)
+
+    lines = [asked_in(name) for name in ((COMPACT,) if config.model == JUDGING else FORMATS)]
+    if all(line["too_long"] == line["asked"] for line in lines):  # a small policy, such as one trained from JUDGING
+        lines.append(asked_in(COMPACT))
     return {"exemplars": config.judge_exemplars, "column": config.judge_column, "formats": lines, **verdict(lines)}
 
 
