@@ -61,6 +61,8 @@ PHASE_MEASURES = {f"time/{phase}": Measure(f"{label}, a step", -1, "seconds") fo
 COST_MEASURES = {
     "effective_task_ratio": Measure("effective task ratio", 1, "score"),
     "effective_task_ratio_late": Measure("effective task ratio, second half", 1, "score"),
+    "rollout_reward": Measure("mean reward of the rollouts", 0, "score"),
+    "rollout_reward_late": Measure("mean reward of the rollouts, second half", 0, "score"),
     "abs_advantage": Measure("mean |A|", 0, "score"),
     "squared_advantage": Measure("mean A^2 a rollout", 0, "score"),
     "zero_advantage": Measure("rollouts with A = 0", -1, "score"),
@@ -169,6 +171,8 @@ def measure_costs(run: RunData, baseline: RunData | None, groups: GroupTable) ->
     found = {
         "effective_task_ratio": _mean(run.column("frac_mixed")),
         "effective_task_ratio_late": _mean(second_half(run, run.column("frac_mixed"))),
+        "rollout_reward": _mean(rollout_rewards(run)),
+        "rollout_reward_late": _mean(second_half(run, rollout_rewards(run))),
         **{name: _mean(run.column(name)) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
         "steps": _steps(run),
         **{total: _last(run, total) for total in ("rollouts", "tokens", "flops", "wall_s")},
@@ -210,6 +214,12 @@ def judgment_measures(run: RunData, groups: GroupTable) -> dict[str, float]:
         "judgment_time": math.nan if costs is None else costs.time_share,
         "judgment_flops": _over(float(flops.sum()), _last(run, "flops")) if flops.size else math.nan,
     }
+
+
+def rollout_rewards(run: RunData) -> FloatArray:
+    """The mean reward of each step's rollouts, (S,); in [0, 1] where the run says what range its rewards have."""
+    spec, rewards = run.rewards, run.column("reward")
+    return rewards if spec is None else (rewards - spec.low) / (spec.high - spec.low)
 
 
 def second_half(run: RunData, values: FloatArray) -> FloatArray:

@@ -10,6 +10,7 @@ import numpy as np
 from rollwise.evaluation.curves import Curve, FloatArray
 from rollwise.evaluation.judgments import curriculum_column
 from rollwise.evaluation.lengths import SOLVED, UNSOLVED, lengths_by_step
+from rollwise.evaluation.run_measures import rollout_rewards
 from rollwise.evaluation.sizes import GroupSizes, sizes_of
 from rollwise.evaluation.success_rates import RateCounts, rate_counts
 from rollwise.runs.group_table import GroupTable
@@ -59,9 +60,7 @@ def _columns(run: RunData, groups: GroupTable) -> Iterator[tuple[str, FloatArray
     yield "some_solved", steps, 1 - run.column("frac_all_bad")
     yield "some_failed", steps, 1 - run.column("frac_all_good")
     yield "abs_advantage", steps, run.column("abs_advantage")
-    spec = run.rewards
-    reward = run.column("reward")
-    yield "reward", steps, reward if spec is None else (reward - spec.low) / (spec.high - spec.low)
+    yield "reward", steps, rollout_rewards(run)
     for name in ("judge_reward", "prediction_mean", "prediction_std"):
         yield name, steps, curriculum_column(run, name)
     at, lengths = lengths_by_step(groups)

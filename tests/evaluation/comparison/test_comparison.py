@@ -252,12 +252,13 @@ def test_costs_are_summed_and_averaged(tmp_path: Path) -> None:
              "abs_advantage": 0.2}  # fmt: skip
     rows = lines((0.1, 0.2, 0.3), **spent)
     for row, mixed in zip(rows[1:], (0.5, 0.9), strict=True):
-        row["frac_mixed"] = mixed
+        row |= {"frac_mixed": mixed, "reward": mixed / 2}
     runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.2, 0.3))], "probing": [rows]})
     measures = compare_runs(runs, baseline="uniform").method("probing").measures
     want = {"overhead": 0.2, "probe_rollouts": 10, "refill_rollouts": 16, "uncharged_rollouts": 14, "rollouts": 20,
             "tokens": 200, "wall_s": 4, "effective_task_ratio": 0.7, "effective_task_ratio_late": 0.9,
-            "abs_advantage": 0.2, "best_pass@1": 0.3, "final_pass@1": 0.3, "steps": 2}  # fmt: skip
+            "rollout_reward": 0.35, "rollout_reward_late": 0.45, "abs_advantage": 0.2, "best_pass@1": 0.3,
+            "final_pass@1": 0.3, "steps": 2}  # fmt: skip
     assert {key: measures[key].mean for key in want} == pytest.approx(want)
     assert math.isnan(measures["effective_task_ratio"].sd)
 

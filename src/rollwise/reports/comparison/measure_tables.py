@@ -74,14 +74,18 @@ def best_caution(comparison: Comparison) -> str:
 
 
 def _left_to_the_figure(comparison: Comparison) -> set[str]:
-    """Of pass@k the table has k = 1 and the widest; from 16 up also 16 and the mean reward, as Frontier's Table 1."""
+    """What the table does not show: the rollouts' reward, and of pass@k all but k = 1 and the widest.
+
+    From 16 up it has 16 and the mean reward too, as Frontier's Table 1.
+    """
     ks = comparison.pass_at_ks
     wide = bool(ks) and ks[-1] > _PAPERS_K
     names = {f"pass@{k}" for k in ks if k not in (1, ks[-1]) and not (wide and k == _PAPERS_K)}
     ends = [key for key in comparison.measures if key.startswith("end_")]
     if not wide and comparison.score != REWARD:
         names.add(short_name(REWARD))
-    return {f"{which}_{name}" for which in ("best", "final") for name in names} | set(ends[1:-1])
+    scores = {f"{which}_{name}" for which in ("best", "final") for name in names}
+    return scores | set(ends[1:-1]) | {"rollout_reward", "rollout_reward_late"}
 
 
 def any_spent(comparison: Comparison, key: str) -> bool:
