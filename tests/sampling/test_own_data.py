@@ -185,7 +185,12 @@ def test_several_rewards_and_the_one_that_says_what_is_solved(tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("names", "weights", "declared", "chosen"),
     [
-        (["f"], [2.0], None, None),
+        (["f"], [1.0], None, None),
+        (["f"], [0.5], None, 0),  # half of 1 is solved
+        (["f"], [2.0], None, 0),
+        (["f"], [2.0], RewardSpec(0, 2), None),
+        (["f"], [-1.0], None, None),  # less of it is better
+        (["a", "b"], [1.0, -3.0], None, 0),
         (["format", "accuracy"], [1.0, 1.0], None, 1),
         (["a", "b"], [1.0, 3.0], None, 1),
         (["a", "b"], [1.0, 1.0], None, None),

@@ -69,7 +69,8 @@ def choose_success(
 
     The one that is named; of several, else the only one whose name says so (accuracy, correct, ...), else the only one
     of the greatest weight, else the sum. The sum too where the declared range is one that a single reward of at most 1
-    can't reach.
+    can't reach. A single function is taken as it is, not times its weight, unless a range is declared: 0.5 of 1 is
+    solved.
 
     Raises:
         ConfigError: no function has that name.
@@ -78,6 +79,8 @@ def choose_success(
     0
     >>> choose_success(None, ["a", "b"], [1.0, 1.0], None)[0] is None
     True
+    >>> choose_success(None, ["a", "length"], [1.0, -3.0], None)[0]
+    0
     """
     if named is not None:
         if named not in names:
@@ -87,14 +90,14 @@ def choose_success(
             )
         return names.index(named), ""
     if len(names) < 2:
-        return None, ""
+        return (0 if declared is None and 0 < weights[0] != 1 else None), ""
     if declared is not None and declared.threshold > 1.0:
         return (
             None,
             f"the sum of all says what is solved, as the range that is given (solved at {declared.threshold:g})",
         )
     telling = [i for i, name in enumerate(names) if _TELLS_SUCCESS.search(name)]
-    heaviest = [i for i, weight in enumerate(weights) if abs(weight) == max(map(abs, weights))]
+    heaviest = [i for i, weight in enumerate(weights) if weight == max(weights)]
     for chosen, reason in ((telling, "its name says so"), (heaviest, "it has the greatest weight")):
         if len(chosen) == 1:
             return chosen[0], f"{names[chosen[0]]!r} says what is solved, as {reason}"
