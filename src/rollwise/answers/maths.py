@@ -9,6 +9,7 @@ import os
 import re
 import subprocess
 import sys
+import unicodedata
 from functools import lru_cache
 from pathlib import Path
 from threading import Lock, Timer
@@ -26,6 +27,13 @@ _WHOLE = re.compile(r"[-+]?\d{1,3}(?:,\d{3})+|[-+]?\d+")
 _WORDS = re.compile(r"[^\W\d_]{2,}(?:[\s'-]+[^\W\d_]+)*")
 _TEXT = re.compile(r"\\(?:text|textbf|textit|textrm|mathrm|mathbf|mbox)\s*\{([^{}\\]*)\}")
 _SCIENTIFIC = re.compile(r"([-+]?(?:\d+\.?\d*|\.\d+))[eE]([-+]?\d{1,4})")
+_RAISED, _LOWERED = re.compile("[⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ]+"), re.compile("[₀₁₂₃₄₅₆₇₈₉₊₋ₙ]+")
+_PLAIN = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻ⁿ₀₁₂₃₄₅₆₇₈₉₊₋ₙ", "0123456789+-n" * 2)
+_FRACTION = re.compile(r"(\d+)\u2044(\d+)")
+_MIXED = re.compile(r"([-+]?\d+)\s+(\d+)/(\d+)")
+_ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[a-zA-Z]))")
+_SIGNS = {"∞": r"\infty ", "°": r"^\circ", "·": r"\cdot ", "⋅": r"\cdot ", "\u2212": "-"}
+_CHOICE = re.compile(r"\(?([A-Z])[).:]\s+\S.*", re.DOTALL)
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
 _MISSING = 'comparing answers as mathematics needs math-verify; pip install "rollwise[math]"'
 
@@ -34,8 +42,9 @@ def math_equal(gold: str, answer: str) -> bool:
     r"""Whether an answer is the same as the right one, as mathematics.
 
     Numbers are compared by value to 6 decimals, those below 0.001 to 3 digits, expressions as algebra, sets and
-    intervals by their elements. A percent sign may be left out. Words are compared as text, whatever their case. Works
-    in any thread.
+    intervals by their elements. A percent sign may be left out. Words are compared as text, whatever their case; of
+    "B) Paris" only the letter counts where the right answer is one. Signs of Unicode such as `½`, `√` and `x²` are
+    read. Works in any thread.
 
     Args:
         gold: The right answer, such as `\frac{1}{2}`, without `\boxed`; a single `$` at each end does not matter.
@@ -59,11 +68,32 @@ def check_math() -> None:
 
 def _bare(answer: str) -> str:
     """Without dollar signs, a full stop and braces of text around it; `3e8` as LaTeX writes it, where e is a number."""
-    answer = answer.strip().rstrip(". ").strip("$").strip()
+    answer = _latex(answer).strip().rstrip(". ").strip("$").strip()
     text = _TEXT.fullmatch(answer)
     answer = text[1].strip() if text else answer
+    if mixed := _MIXED.fullmatch(answer):
+        return f"{mixed[1]}\\frac{{{mixed[2]}}}{{{mixed[3]}}}"
     number = _SCIENTIFIC.fullmatch(answer)
     return f"{number[1]} \\times 10^{{{int(number[2])}}}" if number else answer
+
+
+def _latex(answer: str) -> str:
+    r"""Signs that math-verify does not read, as LaTeX or ASCII: `2½` is `2\frac{1}{2}`, `√2x²` is `\sqrt{2}x^{2}`."""
+    if answer.isascii():
+        return answer
+    answer = _RAISED.sub(lambda run: f"^{{{run[0].translate(_PLAIN)}}}", answer)
+    answer = _LOWERED.sub(lambda run: f"_{{{run[0].translate(_PLAIN)}}}", answer)
+    answer = "".join(_parted(sign) for sign in answer)
+    answer = _FRACTION.sub(r"\\frac{\1}{\2}", answer)
+    answer = _ROOT.sub(lambda root: rf"\sqrt{{{root[1] or root[2]}}}", answer)
+    answer = re.sub(r"^\u2013(?=[\d.\\])", "-", answer)
+    return "".join(_SIGNS.get(sign, sign) for sign in answer)
+
+
+def _parted(sign: str) -> str:
+    """`½` as a fraction of LaTeX, a digit of full width as the plain one."""
+    plain = unicodedata.normalize("NFKC", sign)
+    return _FRACTION.sub(r"\\frac{\1}{\2}", plain)
 
 
 @lru_cache(maxsize=2**16)
@@ -72,6 +102,8 @@ def _equal(gold: str, answer: str) -> bool:
         return bool(gold) and gold == answer
     if _WHOLE.fullmatch(gold) and _WHOLE.fullmatch(answer):
         return _digits(gold) == _digits(answer)
+    if len(gold) == 1 and (choice := _CHOICE.fullmatch(answer)):  # "B) Paris" where B is the right option
+        return choice[1] == gold
     if _WORDS.fullmatch(gold) and _WORDS.fullmatch(answer):  # as algebra "no" would be n * o, and "on" the same
         return gold.casefold().split() == answer.casefold().split()
     if len(gold) > _LONGEST or len(answer) > _LONGEST:
