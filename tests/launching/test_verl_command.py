@@ -70,6 +70,12 @@ def test_options_reach_verl_by_its_own_names(data: Path, tmp_path: Path) -> None
     assert made["data.dataloader_num_workers"] == "0"
 
 
+def test_a_relative_folder_is_written_out(data: Path) -> None:
+    """verl's workers may have another working directory."""
+    made = keys(command(config(data, out="runs/here")))
+    assert made["+data.rollwise.run"] == str(Path.cwd() / "runs/here")
+
+
 def test_mini_batches_are_verls_and_its_steps_are_batches(data: Path) -> None:
     counts = {"steps": 12, "warmup_steps": 4, "eval_every": 8, "save_every": 4}
     made = keys(command(config(data, prompts_per_step=8, mini_batch_prompts=2, **counts)))

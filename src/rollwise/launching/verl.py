@@ -57,7 +57,7 @@ def verl_command(
     """
     if config.stop is None and task.stop_texts:
         logger.warning("verl's rollouts go on after %s, where the task says that answers end", *task.stop_texts[:1])
-    folder = config.folder
+    folder = config.folder.absolute()  # workers may have another working directory
     per_pass, _ = config.batch(machines.processes)
     keys = {
         **_ALWAYS,
