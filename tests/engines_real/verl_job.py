@@ -55,7 +55,8 @@ class Job:
         self.ray = tempfile.TemporaryDirectory(prefix="r", dir="/tmp", ignore_cleanup_errors=True)  # sockets: short
         environment = os.environ | {
             "PYTHONPATH": f"{HERE}:{SOURCE}", "HF_HUB_OFFLINE": "1", "OMP_NUM_THREADS": "1",
-            "RAY_USAGE_STATS_ENABLED": "0", "RAY_TMPDIR": self.ray.name, "VERL_USE_EXTERNAL_MODULES": "verl_cpu",
+            "RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0", "RAY_TMPDIR": self.ray.name,
+            "VERL_USE_EXTERNAL_MODULES": "verl_cpu",
             "VERL_PLATFORM": "cpu", "VERL_ENGINE_DEVICE": "cuda", "ROLLWISE_JOB": self.mark, "PYTHONUNBUFFERED": "1",
         } | ({} if cluster is None else {"RAY_ADDRESS": cluster}) | env  # fmt: skip
         own = [sys.executable, "-m", "verl.trainer.main_ppo", *self._keys(toy, steps, ranks, train)]
