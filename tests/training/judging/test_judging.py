@@ -381,6 +381,18 @@ def test_a_candidate_too_long_for_the_model_is_not_asked_about(tmp_path: Path) -
     assert trainer.curriculum.metrics()["told"] == 2 * PROMPTS
 
 
+def test_a_model_that_no_question_fits_is_refused(tmp_path: Path) -> None:
+    """It would train on prompts at random, under the method's name."""
+    from datasets import Dataset
+
+    rows = [{"prompt": "x" * 57 + f" {i}=", "threshold": 1} for i in range(24)]
+    trainer = judging(tmp_path, max_steps=2, dataset=Dataset.from_list(rows), max_completion_length=2)
+    with pytest.raises(
+        rw.ConfigError, match="none of 12 questions to the policy fits its context, beside an answer of 5"
+    ):
+        trainer.train()
+
+
 def test_a_judge_weight_of_zero_asks_and_does_not_train_the_judgments(tmp_path: Path) -> None:
     trainer = judging(tmp_path, weight=0.0, max_steps=2)
     trainer.train()

@@ -38,11 +38,15 @@ class JudgmentMixin(LessonMixin):
     """Answers a curriculum's questions, and adds the judge loss to the trainer's."""
 
     max_judgment_length: int | None
+    _has_asked = False
 
     def _judge(self, questions: list[Question], per_call: int) -> list[Judgment]:
         """The live policy's answers, one for each question, the same on every rank.
 
         Each rank answers a share, in calls of at most `per_call`, by whatever the trainer generates with.
+
+        Raises:
+            ConfigError: no question has fitted into the model's context yet, so the method would do nothing.
         """
         accelerator = self.accelerator
         expected = questions[0].expected
@@ -51,6 +55,13 @@ class JudgmentMixin(LessonMixin):
         encoded = [encoder.encode(question) for question in questions]
         asked = [number for number, one in enumerate(encoded) if one.ids]
         judged: dict[int, Judgment] = {}
+        self._has_asked = self._has_asked or bool(asked)
+        if not self._has_asked:
+            raise ConfigError(
+                f"none of {len(questions)} questions to the policy fits its context, beside an answer of {longest} "
+                f"tokens: ask in a shorter form than {questions[0].format.name!r} (curriculum_options.format; "
+                "policies trained from embedded-judging read 'compact'), or take a model with a longer context"
+            )
         if asked:
             padded = asked + [asked[-1]] * (-len(asked) % accelerator.num_processes)  # no rank may wait for another
             size = len(padded) // accelerator.num_processes
