@@ -633,3 +633,12 @@ def test_a_reward_and_a_choice_of_ones_own(tmp_path: Path) -> None:
         bad.ask(1)
     with pytest.raises(rw.ConfigError, match="choice must be a function, file.py:name, or one of boltzmann"):
         rw.SEC(choice="greedy")
+
+
+def test_one_category_is_said(caplog: pytest.LogCaptureFixture) -> None:
+    """There is nothing to choose, and the batch is uniform under the method's name."""
+    records = [{"prompt": f"p{i}", "category": "a", "level": i % 2} for i in range(6)]
+    rw.SEC(rw.PromptPool.from_records(records), seed=0, category="level")
+    assert not caplog.records
+    rw.SEC(rw.PromptPool.from_records(records), seed=0)
+    assert "all 6 prompts are in one, 'a': it draws them at random" in caplog.text

@@ -189,7 +189,12 @@ class ArmBandit(Curriculum):
         self.divide_into(*self.divide())
 
     def divide_into(self, arms: list[str], arm_of: np.ndarray) -> None:
-        """Make these the arms, with no prompt free yet."""
+        """Make these the arms, with no prompt free yet; a warning where there is but one."""
+        if len(arms) == 1:
+            logger.warning(
+                "%s chooses among groups of prompts, and all %d prompts are in one, %r: it draws them at random",
+                *(type(self).__name__, len(arm_of), arms[0]),
+            )
         self.arms, self.arm_of = arms, arm_of
         self.members = self.members_of(arm_of, len(arms))
 
