@@ -132,11 +132,11 @@ def test_other_judges_read_the_named_column_alone() -> None:
         seen: set[str] = set()
 
         def predict(self, candidates: rw.Prompts) -> np.ndarray:
-            self.seen.update(candidates.texts)
+            self.seen.update(candidates.texts + candidates.prompts)
             return np.zeros(len(candidates))
 
         def learn(self, told: rw.Prompts, mean: Any, variance: Any, count: Any) -> None:
-            self.seen.update(told.texts)
+            self.seen.update(told.texts + told.prompts)
 
     for made in (rw.Judged, rw.PCL):
         for column, seen in ((None, {f"prompt {i}" for i in range(4)}), ("hint", {"think"})):
