@@ -152,6 +152,11 @@ def test_a_column_that_is_not_there_is_an_error_at_the_start() -> None:
         rw.METIS(plain(2), judge_column="prose")
 
 
+def test_a_judge_that_reads_vectors_takes_no_column_of_texts() -> None:
+    with pytest.raises(rw.ConfigError, match="judge_column='prose'.*the column 'embedding'; leave it out"):
+        rw.PCL(judge="frozen", judge_column="prose")
+
+
 def test_a_state_of_another_column_is_refused() -> None:
     state = rw.METIS(plain(4, **SECRETS), judge_column="hint").state_dict()
     rw.METIS(plain(4, **SECRETS), judge_column="hint").load_state_dict(state)
@@ -167,5 +172,5 @@ def test_a_run_says_at_its_start_what_the_judge_reads() -> None:
     column = "the judge reads the column 'prose' in place of the prompts, and no other column"
     assert judge_notes(rw.METIS()) == ["the judge reads the prompts, and no column"]
     assert judge_notes(rw.METIS(judge_column="prose")) == [column]
-    assert judge_notes(rw.PCL(judge="frozen", judge_column="prose")) == [column]
+    assert judge_notes(rw.PCL(judge=rw.Judge(), judge_column="prose")) == [column]
     assert judge_notes(rw.PCL(judge="frozen")) == judge_notes(rw.Uniform()) == []
