@@ -390,6 +390,21 @@ def test_a_prompt_that_another_lane_took_teaches_no_judgment() -> None:
         rw.Mixture(lanes={"a": (1, rw.METIS()), "b": (1, rw.METIS())})
 
 
+def test_a_lane_asks_about_the_candidates_of_its_own_share() -> None:
+    """A quarter of 8 is 2 prompts, with 8 candidates each: 16 questions, not 64. Of 6 it is 1.5: 2, then 1."""
+    lanes = {"judge": (1, rw.METIS(candidate_multiplier=8)), "uniform": (3, rw.Uniform())}
+    mixture = rw.Mixture(plain(400), lanes=lanes, rails="off")
+    found = []
+    for k in (8, 8, 6, 6):
+        questions = mixture.consult(k)
+        mixture.advise(answers(questions, lambda p: boxed(0.2)))
+        assert mixture.consult(k) == []
+        tickets = mixture.ask(k)
+        mixture.tell([outcome(t, 2) for t in tickets])
+        found.append((len(questions), sum(t.lane == "judge/judged" for t in tickets)))
+    assert found == [(16, 2), (16, 2), (16, 2), (8, 1)]
+
+
 def test_rails_take_their_share_without_judgments() -> None:
     metis = rw.METIS(plain(100), rails={"explore": 0.5, "at_most": 0.5})
     for _ in range(4):

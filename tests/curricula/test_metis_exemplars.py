@@ -132,11 +132,11 @@ def test_other_judges_read_the_named_column_alone() -> None:
         seen: set[str] = set()
 
         def predict(self, candidates: rw.Prompts) -> np.ndarray:
-            self.seen.update(candidates.texts)
+            self.seen.update(candidates.texts + candidates.prompts)
             return np.zeros(len(candidates))
 
         def learn(self, told: rw.Prompts, mean: Any, variance: Any, count: Any) -> None:
-            self.seen.update(told.texts)
+            self.seen.update(told.texts + told.prompts)
 
     for made in (rw.Judged, rw.PCL):
         for column, seen in ((None, {f"prompt {i}" for i in range(4)}), ("hint", {"think"})):
@@ -150,6 +150,11 @@ def test_other_judges_read_the_named_column_alone() -> None:
 def test_a_column_that_is_not_there_is_an_error_at_the_start() -> None:
     with pytest.raises(MissingColumnError, match="the judge needs the column 'prose'.*judge_column"):
         rw.METIS(plain(2), judge_column="prose")
+
+
+def test_a_judge_that_reads_vectors_takes_no_column_of_texts() -> None:
+    with pytest.raises(rw.ConfigError, match="judge_column='prose'.*the column 'embedding'; leave it out"):
+        rw.PCL(judge="frozen", judge_column="prose")
 
 
 def test_a_state_of_another_column_is_refused() -> None:
@@ -167,5 +172,5 @@ def test_a_run_says_at_its_start_what_the_judge_reads() -> None:
     column = "the judge reads the column 'prose' in place of the prompts, and no other column"
     assert judge_notes(rw.METIS()) == ["the judge reads the prompts, and no column"]
     assert judge_notes(rw.METIS(judge_column="prose")) == [column]
-    assert judge_notes(rw.PCL(judge="frozen", judge_column="prose")) == [column]
+    assert judge_notes(rw.PCL(judge=rw.Judge(), judge_column="prose")) == [column]
     assert judge_notes(rw.PCL(judge="frozen")) == judge_notes(rw.Uniform()) == []

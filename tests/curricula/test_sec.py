@@ -416,6 +416,14 @@ def test_metis_is_appendix_a_5_with_table_5() -> None:
         rw.SEC.with_preset("metsi", {})
 
 
+def test_metis_pays_in_its_own_advantages() -> None:
+    """Equation 1 of METIS has no std(r): p = 1/4 pays 2p(1-p) = 3/8, not 2 sqrt(p(1-p)); Q = 0.5 * 3/8."""
+    sec = rw.SEC.metis(pool_of({"a": 4}), category="category")
+    (ticket,) = sec.ask(1)
+    sec.tell([rw.Outcome(ticket.id, [1, 0, 0, 0])])
+    assert sec.values() == {"a": 0.1875}
+
+
 def test_a_batch_of_metis_holds_one_category_while_it_has_enough() -> None:
     """B = 64, ten tenths of 800: of 8 B candidates from the whole pool a tenth has 51, so most batches held two."""
     pool = rw.PromptPool(ids=[f"p{i}" for i in range(8000)], columns={"difficulty": np.arange(8000.0)})

@@ -151,6 +151,7 @@ def test_ttb_paper_example() -> None:
 
 def test_ttb_against_a_baseline_that_never_rises_is_nan() -> None:
     assert math.isnan(relative_time_to_baseline([0, 1], [0.1, 0.2], [0, 1], [0.3, 0.2]))
+    assert math.isnan(relative_time_to_baseline([20, 40], [0.1, 0.4], [20, 40], [0.3, 0.2]))  # first evaluated late
 
 
 def test_bsf_paper_example() -> None:

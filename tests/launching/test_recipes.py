@@ -50,6 +50,7 @@ SHORT = {"learning_rate": 1e-6, "max_completion_length": 4096}
         ("metis-agentic", {"prompts_per_step": 64, "mini_batch_prompts": 64, **SHORT}),
         ("sec-3b-math", {"prompts_per_step": 256, "num_generations": 8, **SHORT}),
         ("sec-3b-countdown", {"prompts_per_step": 256, "num_generations": 8, "learning_rate": 1e-6, "steps": 240}),
+        *[(name, {"num_generations_eval": 8}) for name in ("sec-3b-countdown", "sec-3b-math", "metis-agentic")],
         ("bots-1.5b-math", {"prompts_per_step": 256, "mini_batch_prompts": 32, "num_generations": 16, "updates": 8}),
         ("bots-7b-math", {"prompts_per_step": 512, "mini_batch_prompts": 64, "num_generations": 16, "updates": 8}),
         ("prioritized-7b-math", {"prompts_per_step": 4, "num_generations": 8, "temperature": 0.7, "steps": 250}),

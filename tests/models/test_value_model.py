@@ -98,6 +98,15 @@ def test_the_error_and_the_first_step_by_hand(folder: Path, frozen: bool) -> Non
     assert (set(after) == {"head.0.weight", "head.0.bias", "head.2.weight", "head.2.bias"}) == frozen
 
 
+def test_it_reads_the_named_column_in_place_of_the_prompts(folder: Path) -> None:
+    """Where the column says the same of every prompt, so does the judge."""
+    pool = rw.PromptPool(ids=POOL.ids, prompts=POOL.prompts, columns={"prose": ["7"] * len(POOL)})
+    for column, different in (("prose", 1), (None, 8)):
+        pcl = rw.PCL(pool, judge=ValueModelJudge(folder, hidden=8), judge_column=column)
+        pcl.tell([rw.Outcome(ticket.id, [1.0, 0.0]) for ticket in pcl.ask(8)])
+        assert len({ticket.predicted for ticket in pcl.ask(8)}) == different
+
+
 def test_variances_stay_in_their_range(folder: Path) -> None:
     """With a last layer of zeros, half of 1/4; a group of one teaches no variance."""
     judge = bound(folder, predicts="variance")

@@ -14,6 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.curricula.seam.rails import ROTATING_RAILS, Rails
 from rollwise.errors import ConfigError
+from rollwise.judges import Question
 from rollwise.options import check_number
 from rollwise.pool import PromptPool
 
@@ -77,6 +78,14 @@ class Mixture(
             left = k - sum(map(len, parts))
             parts.append(self._from_lane(name, left))
         return Picks.join(parts)
+
+    def questions(self, k: int) -> list[Question]:
+        if self.asker is None:
+            return []
+        owed = dict(self.owed)
+        quota = self._quotas(k)[self.asker]  # what its lane will be asked for, and no more
+        self.owed = owed
+        return self.children[self.asker].questions(quota)
 
     def _quotas(self, k: int) -> dict[str, int]:
         """Whole numbers that sum to `k`: what each lane is owed by largest remainder, the rest carried over."""

@@ -84,7 +84,7 @@ class SEC(
 
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {
         "metis": {"quantiles": 10, "learning_rate": 0.5, "temperature": 0.4}
-        | {"one_category": True, "pool_multiplier": 8},
+        | {"advantage": "centred", "one_category": True, "pool_multiplier": 8},
         **{name: {"learning_rate": alpha, "temperature": tau} for name, (alpha, tau) in TABLE_S1.items()},
         **{
             name: {"learning_rate": alpha, "temperature": tau} | {"advantage": "told"}
@@ -136,7 +136,8 @@ class SEC(
     def metis(cls, pool: PromptPool | None = None, **overrides: Any) -> Self:
         """SEC as METIS runs it as a baseline (its appendix A.5, table 5); any option may be given otherwise.
 
-        Ten categories, learning rate 0.5, temperature 0.4, one category a batch, pool multiplier 8.
+        Ten categories, learning rate 0.5, temperature 0.4, one category a batch, pool multiplier 8. The pay is METIS's
+        advantage, which is not divided by std(r) (its equation 1 and appendix A.4): 2p(1-p) for binary rewards.
 
         What METIS does not say, and what is done here:
 

@@ -230,7 +230,8 @@ def relative_time_to_baseline(
     target = baseline_target(baseline_scores, fraction)
     own = time_to_baseline(steps, scores, target)
     baseline = time_to_baseline(baseline_steps, baseline_scores, target)
-    return own / baseline if baseline > 0 else math.nan
+    _, score = _curve(baseline_steps, baseline_scores)
+    return own / baseline if baseline > 0 and score.max() > score[0] else math.nan
 
 
 def relative_best_so_far(

@@ -69,14 +69,14 @@ class Prompts:
 
     @property
     def prompts(self) -> list[Any]:
-        """K prompts, text or chat messages."""
+        """K prompts, text or chat messages; the texts of the named column, if there is one."""
+        if self.shown is not None:
+            return [str(self.shown[slot]) for slot in self.slots]
         return [self.pool.prompts[slot] for slot in self.slots]
 
     @property
     def texts(self) -> list[str]:
         """K texts: those of the named column, else the prompts' own."""
-        if self.shown is not None:
-            return [str(self.shown[slot]) for slot in self.slots]
         return [prompt_text(prompt) for prompt in self.prompts]
 
     def column(self, name: str, judge: str, remedy: str) -> np.ndarray:

@@ -101,7 +101,7 @@ class Ordered(
 ):
     """Every prompt once a round, from easy to hard or from hard to easy.
 
-    The offline curriculum that the papers compare with: BOTS (section 4.1) sorts by the pass rates of reference models
+    The offline curriculum that the papers compare with: BOTS (section 4.4) sorts by the pass rates of reference models
     once, by those of the weaker one, of equal ones by those of the stronger (appendix B.6). That is
     `Ordered(column="reference_pass_rates")`.
 

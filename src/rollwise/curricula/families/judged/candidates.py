@@ -14,7 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions, Curriculum
 from rollwise.curricula.seam.picks import Picks
 from rollwise.draws import ties
 from rollwise.errors import ConfigError
-from rollwise.judges import Judge, Prompts
+from rollwise.judges import EmbeddingJudge, Judge, Prompts
 from rollwise.judges.base import highest, middle_of, shown_column
 from rollwise.options import Count, Share, check_number
 from rollwise.pool import PromptPool
@@ -68,6 +68,11 @@ class Judged(JudgeHolder, Curriculum):
     ) -> None:
         if not isinstance(judge, Judge):
             raise ConfigError(f"judge must be a rollwise Judge, got {judge!r}; derive yours from rollwise.Judge")
+        if judge_column is not None and isinstance(judge, EmbeddingJudge):
+            raise ConfigError(
+                f"judge_column={judge_column!r} is for judges that read text, and {type(judge).__name__} reads the "
+                f"vectors of the column {judge.column!r}; leave it out"
+            )
         self.maker, self.judge_column = judge, judge_column
         self.high = highest(judge.predicts)
         if self.high == np.inf:
