@@ -102,7 +102,7 @@ def _equal(gold: str, answer: str) -> bool:
         return bool(gold) and gold == answer
     if _WHOLE.fullmatch(gold) and _WHOLE.fullmatch(answer):
         return _digits(gold) == _digits(answer)
-    if len(gold) == 1 and (choice := _CHOICE.fullmatch(answer)):  # "B) Paris" where B is the right option
+    if len(gold) == 1 and gold.isupper() and (choice := _CHOICE.fullmatch(answer)):  # "B) Paris" where B is right
         return choice[1] == gold
     if _WORDS.fullmatch(gold) and _WORDS.fullmatch(answer):  # as algebra "no" would be n * o, and "on" the same
         return gold.casefold().split() == answer.casefold().split()
