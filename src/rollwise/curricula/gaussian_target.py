@@ -237,10 +237,9 @@ class GaussianTarget(
         """The mean of the Gaussian at this step."""
         return target_mean(self.step - self.begun, self.steps, self.start, self.end)
 
-    def select(self, k: int) -> Picks:
+    def renew_arms(self) -> None:
         if self.profiling and not self.columns["awaits"].any():
             self._end_profile()
-        return super().select(k)
 
     def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         left, mean = left.copy(), self.target
