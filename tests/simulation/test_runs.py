@@ -245,6 +245,16 @@ def test_methods_that_ask_a_model_can_not_be_simulated(tmp_path: Path) -> None:
         run_all(config_of(methods=methods), tmp_path)
 
 
+def test_schedules_by_tokens_can_not_be_simulated(tmp_path: Path) -> None:
+    schedule = {"points": [[0, 0.5], [1000, 0.1]], "by": "tokens"}
+    methods = {
+        "uniform": {"curriculum": "uniform"},
+        "b": {"curriculum": "bots", "curriculum_options": {"forgetting": schedule}},
+    }
+    with pytest.raises(ConfigError, match="method 'b': a schedule of it is by tokens"):
+        run_all(config_of(methods=methods), tmp_path)
+
+
 def test_names_with_markup_are_shown_and_names_of_one_file_are_refused(tmp_path: Path) -> None:
     config = config_of(methods={"sec [/ucb]": {"curriculum": "uniform"}, "sec [b]": {"curriculum": "uniform"}}, seeds=1)
     runs = run_all(config, tmp_path)

@@ -72,6 +72,8 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
             curriculum = method.make(0)
             if curriculum.wants_answers:
                 raise ConfigError("it asks the policy for judgments, and a simulated learner has none to give")
+            if curriculum.counts_tokens:
+                raise ConfigError("a schedule of it is by tokens, and a simulated learner makes none; give it by steps")
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
