@@ -14,7 +14,8 @@ from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.log import SimulationLog, sizes_of_log, summary
 from rollwise.simulation.methods import Method
 from rollwise.simulation.replay import ReplayWorld
-from rollwise.simulation.running import AnyWorld, simulate
+from rollwise.simulation.running import simulate
+from rollwise.simulation.world import AnyWorld
 from rollwise.simulation.worlds import Block, log_of_seed, sizes, world_of
 from rollwise.tickets.outcome import RewardSpec
 

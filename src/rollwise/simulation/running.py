@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,35 +14,11 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
-from rollwise.pool import PromptPool
 from rollwise.simulation.items import outcome_gains
 from rollwise.simulation.log import Recorder, SimulationLog
+from rollwise.simulation.world import AnyWorld
 from rollwise.tickets import Evidence, Outcome, by_size
 from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
-
-
-class AnyWorld(Protocol):
-    """What `simulate` needs of a world; `World` and `ReplayWorld` are two."""
-
-    pool: PromptPool
-    categories: tuple[str, ...]
-
-    @property
-    def category(self) -> np.ndarray: ...
-
-    def success_rates(self, slots: np.ndarray) -> np.ndarray: ...
-
-    def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray: ...
-
-    def advantages(self, rewards_KG: np.ndarray) -> np.ndarray: ...
-
-    def train(
-        self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray,
-        weight: Literal["rollout", "prompt"] = ..., used: Sequence[np.ndarray] | None = ...,
-    ) -> None: ...  # fmt: skip
-
-    def scores(self) -> tuple[float, np.ndarray]: ...
-
 
 W = TypeVar("W", bound=AnyWorld)
 
@@ -136,6 +112,11 @@ class _Groups:
     rewards: list[np.ndarray]
     advantages: list[np.ndarray]
     used: list[np.ndarray]
+
+    @property
+    def own(self) -> list[np.ndarray]:
+        """K arrays of the rewards of what the tickets asked for, without those of a screening."""
+        return [own[-(ticket.n_rollouts or len(own)) :] for ticket, own in zip(self.tickets, self.rewards, strict=True)]
 
     def at(self, rows: list[int], shares: list[int] | None) -> _Groups:
         """The groups at these rows, and of each no more rollouts to train on than its share."""
@@ -240,14 +221,14 @@ class _Trainer(Generic[W]):
             sizes = [len(used) for used in groups.used] if allocated else None
             filling.add(range(first, first + len(tickets)), self._evidence(groups), sizes)
         whole = _Groups.join(rounds)
-        self.record.came(row, self._evidence(whole), self.world.category[whole.slots], whole.advantages)
+        self._note(row, whole)
         return whole.at(filling.groups, filling.shares if allocated else None)
 
     def train(self, row: int, groups: _Groups, told: bool) -> None:
         """Tell, unless that is done, and train."""
         if not told:
             self._tell(groups)
-            self.record.came(row, self._evidence(groups), self.world.category[groups.slots], groups.advantages)
+            self._note(row, groups)
         allocator, rewards = self.curriculum.allocator, groups.rewards
         weight = () if allocator is None else (allocator.weight,)
         some = any(len(used) < len(own) for used, own in zip(groups.used, rewards, strict=True))
@@ -276,14 +257,12 @@ class _Trainer(Generic[W]):
 
     def _tell(self, groups: _Groups) -> None:
         """What was rolled out for these tickets, without their screening, which is told already."""
-        rows = zip(groups.tickets, groups.rewards, groups.advantages, strict=True)
-        self.curriculum.tell(
-            [
-                Outcome(ticket.id, rewards[-n:], advantages[-n:])
-                for ticket, rewards, advantages in rows
-                for n in [ticket.n_rollouts or len(rewards)]
-            ]
-        )
+        rows = zip(groups.tickets, groups.own, groups.advantages, strict=True)
+        self.curriculum.tell([Outcome(t.id, own, advantages[-len(own) :]) for t, own, advantages in rows])
+
+    def _note(self, row: int, groups: _Groups) -> None:
+        category, advantages = self.world.category[groups.slots], groups.advantages
+        self.record.came(row, self._evidence(groups), category, advantages, [own.mean() for own in groups.own])
 
     def _evidence(self, groups: _Groups) -> Evidence:
         """Of whole groups, screenings included."""
