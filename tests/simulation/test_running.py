@@ -238,6 +238,16 @@ def test_a_prediction_is_compared_with_rollouts_that_it_does_not_rest_on() -> No
     assert summary(log, 400, np.zeros(1))["brier"] == pytest.approx(np.square(log.predicted[known] - rest).mean())
 
 
+def test_each_step_begins_with_an_evaluation() -> None:
+    """A learner that learns nothing has no better score, so that GaussianTarget profiles all 24 prompts again."""
+    world, _ = make_world(24, learner=Learner(learning_rate=0.0), seed=0)
+    target = rw.GaussianTarget(patience=2, profile_rollouts=2)
+    log = simulate(target, world, 6, 4, 4)
+    assert target.metrics()["profiles"] >= 1
+    assert log.rollouts[-1] == 6 * 16 + target.metrics()["probe_rollouts"]
+    assert target.metrics()["probe_rollouts"] >= 48
+
+
 class Sized(rw.Uniform):
     """Asks for groups of these sizes in turn, where 8 are wanted."""
 

@@ -37,8 +37,9 @@ def simulate(
 ) -> SimulationLog:
     """Train a *simulated* learner for `steps` steps on what the curriculum asks for. The world is changed by it.
 
-    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated. Probes count
-    as rollouts, but for those of an oracle (tickets of the purpose "oracle"), which are counted apart.
+    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated. Each step
+    begins with an evaluation, whose score the curriculum is given (`note_score`); a replay has none. Probes count as
+    rollouts, but for those of an oracle (tickets of the purpose "oracle"), which are counted apart.
 
     Args:
         curriculum: unbound, or bound to a pool of the world's prompts. Its rewards must be those of [0, 1].
@@ -82,8 +83,7 @@ def simulate(
             break
         if on_step is not None:
             on_step(row, world)
-        trainer.probe(row, batch)
-        record.begun(row, *world.scores())
+        trainer.begin(row, batch)
         if gate is None:
             groups = trainer.roll_out(row, curriculum.ask(batch, n_rollouts=group_size))
         else:
@@ -149,6 +149,14 @@ class _Trainer(Generic[W]):
     group_size: int
     record: Recorder
     screened: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def begin(self, row: int, batch: int) -> None:
+        """Evaluate, and roll out what is only looked at."""
+        score, by_category = self.world.scores()
+        if not np.isnan(score):
+            self.curriculum.note_score(score)
+        self.probe(row, batch)
+        self.record.begun(row, score, by_category)
 
     def probe(self, row: int, batch: int) -> None:
         """Roll out what is only looked at, and keep the rewards of screenings."""
