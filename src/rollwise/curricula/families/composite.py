@@ -226,15 +226,19 @@ class Composite(Curriculum):
     def own_state(self) -> dict[str, Any]:
         return {"children": {name: child.body_state() for name, child in self.children.items()}}
 
-    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        if set(state["children"]) != set(self.children):
-            raise StateError(f"the state is of {sorted(state['children'])}, expected {sorted(self.children)}")
-
     def load_body(
         self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
     ) -> None:
+        saved = body["own"]["children"]
+        if set(saved) != set(self.children):
+            raise StateError(f"the state is of the curricula {sorted(saved)}, and here are {sorted(self.children)}")
         for name, child in self.children.items():
-            child.load_body(body["own"]["children"][name], old_rows, new_rows, strict=strict)
+            try:
+                child.load_body(saved[name], old_rows, new_rows, strict=strict)
+            except KeyError as error:
+                raise StateError(
+                    f"the state of the curriculum {name!r} is not that of a {type(child).__name__}: it lacks {error}"
+                ) from error
         super().load_body(body, old_rows, new_rows, strict=strict)
 
     @property
