@@ -217,6 +217,8 @@ class GaussianTarget(
         return Picks.of(slots, "profile")
 
     def observe_probes(self, evidence: Evidence) -> None:
+        if self.patience is None:  # probes of before a load with other options
+            return
         judged = evidence.where(evidence.judged)
         self.columns["found"][judged.slots] = judged.solved
 
