@@ -25,6 +25,7 @@ from rollwise.simulation.curves import draw_curves
 from rollwise.simulation.log import calibration
 from rollwise.simulation.methods import Method
 from rollwise.simulation.one_run import REPLAYED, SIMULATED, run_one
+from rollwise.simulation.replay_log import read_log
 from rollwise.simulation.runs import run_all
 from rollwise.simulation.table import aggregate, make_table, mean_sd, paired, write_results
 from rollwise.simulation.worlds import Block, _log
@@ -160,6 +161,12 @@ def test_a_replay_reports_contrast_calibration_and_coverage_and_no_score(tmp_pat
         assert "score" not in run["curves"]
         assert run["results"]["logged_effective_ratio"] == pytest.approx(0.5, abs=0.1)
     assert runs[-1]["results"]["correlation"] > 0.3
+    short = dataclasses.replace(config, steps=5, seeds=(0,))
+    ours = run_all(short, tmp_path / "short")[0]["results"]["logged_effective_ratio"]
+    log = read_log(RUN)
+    groups = log.counts[log.step <= 5]
+    assert ours == pytest.approx(np.mean((groups > 0).sum(axis=1) > 1))
+    assert ours != pytest.approx(log.effective_ratio)
     assert "never learning" in (tmp_path / "results.csv").read_text().splitlines()[0]
     assert "never learning" in json.loads((tmp_path / "results.json").read_text())["note"]
 
@@ -295,6 +302,7 @@ def test_a_ratio_of_0_is_shown_and_so_is_who_refills_beyond_the_budget(tmp_path:
 INTERRUPTED = """
 import signal, sys, time
 from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.replay_log import read_log
 from rollwise.simulation.runs import run_all
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that put us in the background had it ignored

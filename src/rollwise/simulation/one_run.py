@@ -57,7 +57,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     results = summary(log, len(world.pool), world.scores()[1])
     results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
     if isinstance(world, ReplayWorld):
-        results["logged_effective_ratio"] = world.log.effective_ratio
+        results["logged_effective_ratio"] = world.log.contrast_until(steps)
     found = sizes_of_log(log)
     return {
         "note": note(config),
