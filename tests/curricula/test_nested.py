@@ -74,6 +74,7 @@ def test_asking_one_at_a_time_chooses_within_categories_as_asking_at_once() -> N
         ({"categories": rw.SEC.metis(), "prompts": rw.BOTS()}, "candidates"),
         ({"categories": rw.SEC(within="exhaust"), "prompts": rw.BOTS()}, "within"),
         ({"categories": rw.SEC(pool_of(3)), "prompts": rw.BOTS()}, "unbound"),
+        ({"categories": rw.SEC(), "prompts": rw.BOTS(allocator="knapsack")}, "'prompts' would do nothing; .* Nested"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(parts: dict[str, rw.Curriculum], message: str) -> None:
