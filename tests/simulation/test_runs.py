@@ -252,6 +252,18 @@ def test_methods_that_ask_a_model_can_not_be_simulated(tmp_path: Path) -> None:
         run_all(config_of(methods=methods), tmp_path)
 
 
+def test_feedback_that_comes_too_late_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    options = {"dormant": 0, "warmup": 0}
+    methods = {
+        "uniform": {"curriculum": "uniform"},
+        "ac": {"curriculum": "actor-curator", "curriculum_options": options, "gate": "mixed"},
+    }
+    assert len(run_all(config_of(methods=methods, lag=1, seeds=1), tmp_path / "one")) == 2
+    with pytest.raises(ConfigError, match="method 'ac': it learns from what a step gained, and with lag 2"):
+        run_all(config_of(methods=methods, lag=2, seeds=1), tmp_path / "two")
+    assert not list((tmp_path / "two").rglob("*.json"))
+
+
 def test_schedules_by_tokens_can_not_be_simulated(tmp_path: Path) -> None:
     schedule = {"points": [[0, 0.5], [1000, 0.1]], "by": "tokens"}
     methods = {

@@ -74,6 +74,11 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
                 raise ConfigError("it asks the policy for judgments, and a simulated learner has none to give")
             if curriculum.counts_tokens:
                 raise ConfigError("a schedule of it is by tokens, and a simulated learner makes none; give it by steps")
+            if curriculum.wants_feedback and method.sampling() is not None and config.lag > 1:
+                raise ConfigError(
+                    f"it learns from what a step gained, and with lag {config.lag} a gate's groups are trained on too "
+                    "late for that; take a lag of 0 or 1, or no gate"
+                )
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error
