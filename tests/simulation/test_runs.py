@@ -264,6 +264,13 @@ def test_feedback_that_comes_too_late_is_refused_before_anything_is_run(tmp_path
     assert not list((tmp_path / "two").rglob("*.json"))
 
 
+def test_a_screening_as_large_as_a_group_is_refused_as_in_training(tmp_path: Path) -> None:
+    """All of it was made again, and paid for twice."""
+    methods = {"uniform": {"curriculum": "uniform"}, "pilot": {"curriculum": "pilot-commit"}}
+    with pytest.raises(ConfigError, match="method 'pilot': 8 screening rollouts leave none of a group of 8 to be made"):
+        run_all(config_of(methods=methods, num_generations=8), tmp_path)
+
+
 def test_schedules_by_tokens_can_not_be_simulated(tmp_path: Path) -> None:
     schedule = {"points": [[0, 0.5], [1000, 0.1]], "by": "tokens"}
     methods = {
