@@ -264,6 +264,24 @@ def test_feedback_that_comes_too_late_is_refused_before_anything_is_run(tmp_path
     assert not list((tmp_path / "two").rglob("*.json"))
 
 
+def test_a_step_without_groups_leaves_the_rest_of_a_grey_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    names = ["uniform", *(f"m{i}" for i in range(20))]
+    config = config_of(methods={name: {"curriculum": "uniform"} for name in names}, seeds=1)
+    ratio = [0.5, None, *[0.25] * 10]  # all prompts were in flight in the second step
+    curves = {"rollouts": list(range(24, 12 * 24 + 1, 24)), "effective_ratio": ratio, "score": [0.5] * 12}
+    results = {"score": 0.5, "effective_ratio": 0.3}
+    specs: list[Any] = []
+    monkeypatch.setattr("rollwise.simulation.curves.save_figure", lambda spec, out: specs.append(spec))
+    draw_curves(config, [{"method": n, "seed": 0, "curves": curves, "results": results} for n in names], tmp_path)
+    ax = Figure().subplots()
+    specs[0].panels[0](ax)
+    grey = [line for line in ax.lines if line.get_zorder() == 0]
+    assert len(grey) == 14  # six are named besides the baseline
+    assert all(len(line.get_ydata()) == 11 and np.isfinite(line.get_ydata()).all() for line in grey)
+
+
 def test_a_screening_as_large_as_a_group_is_refused_as_in_training(tmp_path: Path) -> None:
     """All of it was made again, and paid for twice."""
     methods = {"uniform": {"curriculum": "uniform"}, "pilot": {"curriculum": "pilot-commit"}}
