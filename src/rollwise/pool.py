@@ -155,18 +155,27 @@ class PromptPool:
         return self.columns[column]
 
     def plus(self, other: PromptPool) -> PromptPool:
-        """This pool's prompts and then the other's; columns that both have.
+        """This pool's prompts and then the other's; columns that both have. Known ones that are lost are warned of.
 
         Raises:
             PoolError: a prompt is in both.
         """
+        lost = other._lacks(self)
         columns = {name: [*self.columns[name], *other.columns[name]] for name in self.columns if name in other.columns}
-        return PromptPool(
+        both = PromptPool(
             ids=self.ids + other.ids,
             prompts=join_rows(self.prompts, other.prompts),
             columns=columns,
-            left_out={**other.left_out, **self.left_out},
+            left_out={**self._lacks(other), **other.left_out, **self.left_out, **lost},
         )
+        warn_left_out(lost)
+        return both
+
+    def _lacks(self, other: PromptPool) -> dict[str, str]:
+        """The other's columns that this pool has not, with the reason to leave them out of both together."""
+        n = len(self) + len(other)
+        why = f"{len(self)} of {n} prompts are without it, the first {self.ids[0]!r}"
+        return dict.fromkeys(other.columns.keys() - self.columns.keys(), why)
 
     def minus(self, ids: Iterable[str]) -> PromptPool:
         """This pool without the prompts of these ids, in the same order.

@@ -120,9 +120,9 @@ class PromptStream:
     def _more(self, n: int) -> dict[str, int]:
         """The next `n` items that are not in the pool: id -> number."""
         fresh: dict[str, int] = {}
-        fruitless = 0
+        position, fruitless = self.position, 0
         while len(fresh) < n:
-            id_ = self.item(self.position).ids[0]
+            id_ = self.item(position).ids[0]
             if id_ in fresh or id_ in self._live:
                 fruitless += 1
                 if fruitless >= _FRUITLESS:
@@ -131,9 +131,10 @@ class PromptStream:
                         f"{len(self._live) + len(fresh)} distinct prompts; use a smaller size or a richer source"
                     )
             else:
-                fresh[id_] = self.position
+                fresh[id_] = position
                 fruitless = 0
-            self.position += 1
+            position += 1
+        self.position = position
         return fresh
 
     def _build(self, numbers: Iterable[int]) -> PromptPool:

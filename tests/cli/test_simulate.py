@@ -92,7 +92,7 @@ def test_a_run_is_replayed_without_a_config(
     shown = capsys.readouterr().out
     assert "never learning" in " ".join(shown.split())
     assert "score" not in shown
-    assert "the replayed log itself has an effective ratio of" in " ".join(shown.split())
+    assert "the replayed steps of the log itself have an effective ratio of" in " ".join(shown.split())
     assert (tmp_path / "runs/simulate-r/results.json").exists()
 
 

@@ -80,8 +80,10 @@ def test_a_stream_resumes_with_its_pool() -> None:
 
 
 def test_an_exhausted_source_is_said_and_changes_nothing() -> None:
+    poor = rw.PromptStream(coin, seed=0, size=3)
     with pytest.raises(rw.PoolError, match="2 distinct"):
-        rw.PromptStream(coin, seed=0, size=3).pool()
+        poor.pool()
+    assert poor.position == 0
     stream = rw.PromptStream(coin, seed=0, size=2)
     curriculum = rw.Uniform(stream.pool())
     before, position = list(curriculum.pool.ids), stream.position
@@ -139,7 +141,7 @@ def test_another_pool_altogether_is_refused() -> None:
     assert len(bots.ask(1)) == 1
 
 
-def test_pools_are_put_together_and_taken_apart() -> None:
+def test_pools_are_put_together_and_taken_apart(caplog: pytest.LogCaptureFixture) -> None:
     a = rw.PromptPool(ids=["a", "b"], columns={"difficulty": [1, 2], "category": ["x", "y"]})
     b = rw.PromptPool(ids=["c"], columns={"difficulty": [3]})
     both = a.plus(b)
@@ -148,6 +150,12 @@ def test_pools_are_put_together_and_taken_apart() -> None:
         [1, 2, 3],
         ["difficulty"],
     )
+    assert [r.message for r in caplog.records] == [
+        "column 'category' is left out: 1 of 3 prompts are without it, the first 'c'"
+    ]
+    for pool in (both, b.plus(a), both.plus(rw.PromptPool(ids=["d"])), both.minus(["c"])):
+        with pytest.raises(rw.MissingColumnError, match="in the data, but left out: 1 of 3 .* the first 'c'"):
+            rw.SEC(pool)
     less = both.minus(["b"])
     assert (less.ids, less.columns["difficulty"].tolist()) == (["a", "c"], [1, 3])
     with pytest.raises(rw.PoolError):

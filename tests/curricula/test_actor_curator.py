@@ -93,10 +93,24 @@ def test_two_steps_by_hand() -> None:
 def test_it_is_dormant_and_warms_up_first() -> None:
     curator = made(pool_of(40), dormant=2, warmup=1, candidate_multiplier=4)
     for learnt in (False, False, True):
-        assert {t.propensity for t in step(curator, 8)} == {1 / 32}
+        assert [t.propensity for t in step(curator, 8)] == pytest.approx([1 / n for n in range(32, 24, -1)])
         curator.ask(1)
         assert bool(curator.theta.any()) == learnt
-    assert len({t.propensity for t in curator.ask(8)}) > 1
+    assert curator.ask(8)[0].propensity != pytest.approx(1 / 32)
+
+
+def test_the_propensities_are_those_of_draws_one_after_another() -> None:
+    """Each share is over what the draws before have left; the last one is sure."""
+    curator = made(pool_of(4), candidate_multiplier=1)
+    curator.theta = np.array([0.8])
+    tickets = curator.ask(4)
+    slots = curator.pool.slots_of([t.prompt_id for t in tickets]).tolist()
+    share = dict(zip(curator.candidates.tolist(), curator.shares.tolist(), strict=True))
+    left = [sum(share[slot] for slot in slots[i:]) for i in range(4)]
+    assert [t.propensity for t in tickets] == pytest.approx(
+        [share[slot] / rest for slot, rest in zip(slots, left, strict=True)]
+    )
+    assert tickets[-1].propensity == pytest.approx(1.0)
 
 
 def test_the_weights_undo_the_draw() -> None:
@@ -121,7 +135,7 @@ def test_without_feedback_it_stays_uniform() -> None:
     curator = made(pool_of(40))
     for _ in range(3):
         curator.tell([rw.Outcome(t.id, [1, 0]) for t in curator.ask(4)])
-    assert {t.propensity for t in curator.ask(4)} == {1 / 32}
+    assert [t.propensity for t in curator.ask(4)] == pytest.approx([1 / n for n in range(32, 28, -1)])
 
 
 # ---- the message ----

@@ -221,6 +221,15 @@ def test_without_patience_or_probes_nothing_changes() -> None:
     assert {rate_of(t) for t in unprobed.ask(4, step=13)} == {0.25}
 
 
+def test_probes_in_flight_are_told_where_patience_was_taken_back() -> None:
+    curriculum = stopped()
+    tickets = curriculum.probe(7, step=13)
+    other = GaussianTarget(pool_of(6, [0.25, 0.75], ("a", "b")))
+    other.load_state_dict(curriculum.state_dict(), strict=False)
+    assert len(other.tell([rw.Outcome(t.id, [1, 0, 0, 0]) for t in tickets])) == 7
+    assert other.metrics()["probe_rollouts"] == 28
+
+
 @pytest.mark.parametrize("at", ["stopped", "half", "whole", "anew"])
 def test_a_profile_resumes(at: str) -> None:
     def later(curriculum: GaussianTarget, *, resume: bool) -> list[list[str]]:

@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import rollwise as rw
+from rollwise.testing.play import make_pool, snapshot
 
 
 def make(pool: rw.PromptPool, **weights: float) -> rw.Mixture:
@@ -199,3 +200,20 @@ def test_children_know_the_range_of_the_rewards() -> None:
     child = outer.child("in")
     assert isinstance(child, rw.Mixture)
     assert child.reward_spec == child.child("x").reward_spec == spec
+
+
+@pytest.mark.parametrize(
+    ("names", "second", "message"),
+    [
+        ("ac", rw.BOTS(), r"of the curricula \['a', 'b'\], and here are \['a', 'c'\]"),
+        ("ab", rw.SEC(), "the curriculum 'b' is not that of a SEC: it lacks"),
+    ],
+)
+def test_a_state_of_other_curricula_is_refused_by_their_names(names: str, second: rw.Curriculum, message: str) -> None:
+    """Also with strict=False, which the error about options advises: it was said to be damaged."""
+    saved = rw.Mixture(make_pool(9), lanes={"a": (1, rw.Uniform()), "b": (1, rw.BOTS())}).state_dict()
+    other = rw.Mixture(make_pool(9), lanes=dict(zip(names, [(1, rw.Uniform()), (1, second)], strict=True)))
+    before = snapshot(other)
+    with pytest.raises(rw.StateError, match=message):
+        other.load_state_dict(saved, strict=False)
+    assert snapshot(other) == before

@@ -74,6 +74,7 @@ def test_asking_one_at_a_time_chooses_within_categories_as_asking_at_once() -> N
         ({"categories": rw.SEC.metis(), "prompts": rw.BOTS()}, "candidates"),
         ({"categories": rw.SEC(within="exhaust"), "prompts": rw.BOTS()}, "within"),
         ({"categories": rw.SEC(pool_of(3)), "prompts": rw.BOTS()}, "unbound"),
+        ({"categories": rw.SEC(), "prompts": rw.BOTS(allocator="knapsack")}, "'prompts' would do nothing; .* Nested"),
     ],
 )
 def test_parts_that_do_not_fit_are_named(parts: dict[str, rw.Curriculum], message: str) -> None:
@@ -101,3 +102,21 @@ def test_what_was_chosen_is_marked_in_the_method_that_chose_it() -> None:
     assert nested.metrics()["prompts/asked"] == 8
     nested.ask(1)
     assert nested.child("prompts").step_size == 4  # type: ignore[attr-defined]
+
+
+def test_pass_rates_that_were_measured_again_make_the_categories_anew() -> None:
+    """GaussianTarget profiles again while SEC's place is its own: all had 1/4, and now have 3/4."""
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(12)], columns={"pass_rate": [0.25] * 12})
+    target = rw.GaussianTarget(patience=1, profile_rollouts=4)
+    nested = rw.Nested(pool, categories=target, prompts=rw.Selector(), rails=None, seed=0)
+    first = nested.ask(4)
+    nested.tell([rw.Outcome(t.id, [1, 0, 0, 0]) for t in first])
+    for _ in range(2):
+        nested.note_score(0.5)
+    while probes := nested.probe(5):
+        nested.tell([rw.Outcome(t.id, [1, 1, 1, 0]) for t in probes])
+    second = nested.ask(12)
+    assert {t.lane.partition("/")[0] for t in first} == {"0.25"}
+    assert {t.lane.partition("/")[0] for t in second} == {"0.75"}
+    assert len({t.prompt_id for t in second}) == 12
+    assert nested.metrics()["categories/profiles"] == 1

@@ -179,6 +179,9 @@ def test_minus_zero_is_zero() -> None:
     ("options", "reason"),
     [
         ({"acquisition": "greed"}, "acquisition"),
+        ({"acquisition": 0.5}, "acquisition must be a function or one of .* got 0.5"),
+        ({"acquisition": ["variance"]}, "acquisition must be a function"),
+        ({"estimator_options": "beta"}, "estimator_options must be a mapping, got 'beta'"),
         ({"sampling": "median"}, "sampling"),
         ({"estimator": "oracle"}, "oracle"),
         ({"estimator": "average", "estimator_options": {"prior": (1.0, 1.0)}}, "prior"),

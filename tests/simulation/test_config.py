@@ -120,6 +120,15 @@ def test_processes_are_the_cores_unless_said() -> None:
     assert 1 <= SimulateConfig().processes <= (os.cpu_count() or 1)
 
 
+def test_another_log_keeps_how_the_file_replays(tmp_path: Path) -> None:
+    (tmp_path / "my.yaml").write_text("replay: {run: runs/a, bandwidth: 30, pooling: 2.0}")
+    for other in ("runs/b", {"run": "runs/b"}):
+        read = SimulateConfig.from_file(tmp_path / "my.yaml", replay=other)
+        assert read.replay == Replay(run="runs/b", bandwidth=30, pooling=2.0)
+    (tmp_path / "my.yaml").write_text("replay: runs/a")
+    assert SimulateConfig.from_file(tmp_path / "my.yaml", replay="runs/b").replay == Replay(run="runs/b")
+
+
 @pytest.mark.parametrize("path", sorted(p for p in EXAMPLES.glob("*.yaml") if p.stem not in ("methods", "replay")))
 def test_the_shipped_configs_can_be_run(path: Path) -> None:
     assert path.read_text().startswith("# SIMULATED")

@@ -8,6 +8,7 @@ import pytest
 
 import rollwise as rw
 from rollwise.simulation import Learner, Population, SimulationLog, heatmap, make_world, parts, simulate
+from rollwise.simulation.log import summary
 
 
 def log_of(realised: list[list[float]], group_size: int) -> SimulationLog:
@@ -224,6 +225,27 @@ def test_what_was_believed_is_in_the_log() -> None:
     believing, uniform = (simulate(c, world.fresh(), 3, 8, 8) for c in (rw.BOTS(), rw.Uniform()))
     assert np.all((believing.predicted >= 0) & (believing.predicted <= 1))
     assert np.isnan(uniform.predicted).all()
+
+
+def test_a_prediction_is_compared_with_rollouts_that_it_does_not_rest_on() -> None:
+    """SPEED expects the pass rate of its screening: beside whole groups, half of which it is, it looks far too good."""
+    world, _ = make_world(400, population=Population(hardest=1.0, hopeless=0.0), seed=0)
+    speed = rw.SPEED(screen_rollouts=4, screen=32, ready=8, rails=None)
+    log = simulate(speed, world, 5, 8, 8)
+    known = ~np.isnan(log.predicted)
+    rest = 2.0 * log.realised[known] - log.predicted[known]  # the mean of the other four
+    assert log.outcome[known] == pytest.approx(rest)
+    assert summary(log, 400, np.zeros(1))["brier"] == pytest.approx(np.square(log.predicted[known] - rest).mean())
+
+
+def test_each_step_begins_with_an_evaluation() -> None:
+    """A learner that learns nothing has no better score, so that GaussianTarget profiles all 24 prompts again."""
+    world, _ = make_world(24, learner=Learner(learning_rate=0.0), seed=0)
+    target = rw.GaussianTarget(patience=2, profile_rollouts=2)
+    log = simulate(target, world, 6, 4, 4)
+    assert target.metrics()["profiles"] >= 1
+    assert log.rollouts[-1] == 6 * 16 + target.metrics()["probe_rollouts"]
+    assert target.metrics()["probe_rollouts"] >= 48
 
 
 class Sized(rw.Uniform):

@@ -25,6 +25,7 @@ from rollwise.simulation.curves import draw_curves
 from rollwise.simulation.log import calibration
 from rollwise.simulation.methods import Method
 from rollwise.simulation.one_run import REPLAYED, SIMULATED, run_one
+from rollwise.simulation.replay_log import read_log
 from rollwise.simulation.runs import run_all
 from rollwise.simulation.table import aggregate, make_table, mean_sd, paired, write_results
 from rollwise.simulation.worlds import Block, _log
@@ -160,6 +161,12 @@ def test_a_replay_reports_contrast_calibration_and_coverage_and_no_score(tmp_pat
         assert "score" not in run["curves"]
         assert run["results"]["logged_effective_ratio"] == pytest.approx(0.5, abs=0.1)
     assert runs[-1]["results"]["correlation"] > 0.3
+    short = dataclasses.replace(config, steps=5, seeds=(0,))
+    ours = run_all(short, tmp_path / "short")[0]["results"]["logged_effective_ratio"]
+    log = read_log(RUN)
+    groups = log.counts[log.step <= 5]
+    assert ours == pytest.approx(np.mean((groups > 0).sum(axis=1) > 1))
+    assert ours != pytest.approx(log.effective_ratio)
     assert "never learning" in (tmp_path / "results.csv").read_text().splitlines()[0]
     assert "never learning" in json.loads((tmp_path / "results.json").read_text())["note"]
 
@@ -245,6 +252,53 @@ def test_methods_that_ask_a_model_can_not_be_simulated(tmp_path: Path) -> None:
         run_all(config_of(methods=methods), tmp_path)
 
 
+def test_feedback_that_comes_too_late_is_refused_before_anything_is_run(tmp_path: Path) -> None:
+    options = {"dormant": 0, "warmup": 0}
+    methods = {
+        "uniform": {"curriculum": "uniform"},
+        "ac": {"curriculum": "actor-curator", "curriculum_options": options, "gate": "mixed"},
+    }
+    assert len(run_all(config_of(methods=methods, lag=1, seeds=1), tmp_path / "one")) == 2
+    with pytest.raises(ConfigError, match="method 'ac': it learns from what a step gained, and with lag 2"):
+        run_all(config_of(methods=methods, lag=2, seeds=1), tmp_path / "two")
+    assert not list((tmp_path / "two").rglob("*.json"))
+
+
+def test_a_step_without_groups_leaves_the_rest_of_a_grey_curve(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from matplotlib.figure import Figure
+
+    names = ["uniform", *(f"m{i}" for i in range(20))]
+    config = config_of(methods={name: {"curriculum": "uniform"} for name in names}, seeds=1)
+    ratio = [0.5, None, *[0.25] * 10]  # all prompts were in flight in the second step
+    curves = {"rollouts": list(range(24, 12 * 24 + 1, 24)), "effective_ratio": ratio, "score": [0.5] * 12}
+    results = {"score": 0.5, "effective_ratio": 0.3}
+    specs: list[Any] = []
+    monkeypatch.setattr("rollwise.simulation.curves.save_figure", lambda spec, out: specs.append(spec))
+    draw_curves(config, [{"method": n, "seed": 0, "curves": curves, "results": results} for n in names], tmp_path)
+    ax = Figure().subplots()
+    specs[0].panels[0](ax)
+    grey = [line for line in ax.lines if line.get_zorder() == 0]
+    assert len(grey) == 14  # six are named besides the baseline
+    assert all(len(line.get_ydata()) == 11 and np.isfinite(line.get_ydata()).all() for line in grey)
+
+
+def test_a_screening_as_large_as_a_group_is_refused_as_in_training(tmp_path: Path) -> None:
+    """All of it was made again, and paid for twice."""
+    methods = {"uniform": {"curriculum": "uniform"}, "pilot": {"curriculum": "pilot-commit"}}
+    with pytest.raises(ConfigError, match="method 'pilot': 8 screening rollouts leave none of a group of 8 to be made"):
+        run_all(config_of(methods=methods, num_generations=8), tmp_path)
+
+
+def test_schedules_by_tokens_can_not_be_simulated(tmp_path: Path) -> None:
+    schedule = {"points": [[0, 0.5], [1000, 0.1]], "by": "tokens"}
+    methods = {
+        "uniform": {"curriculum": "uniform"},
+        "b": {"curriculum": "bots", "curriculum_options": {"forgetting": schedule}},
+    }
+    with pytest.raises(ConfigError, match="method 'b': a schedule of it is by tokens"):
+        run_all(config_of(methods=methods), tmp_path)
+
+
 def test_names_with_markup_are_shown_and_names_of_one_file_are_refused(tmp_path: Path) -> None:
     config = config_of(methods={"sec [/ucb]": {"curriculum": "uniform"}, "sec [b]": {"curriculum": "uniform"}}, seeds=1)
     runs = run_all(config, tmp_path)
@@ -285,6 +339,7 @@ def test_a_ratio_of_0_is_shown_and_so_is_who_refills_beyond_the_budget(tmp_path:
 INTERRUPTED = """
 import signal, sys, time
 from rollwise.simulation.config import SimulateConfig
+from rollwise.simulation.replay_log import read_log
 from rollwise.simulation.runs import run_all
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell that put us in the background had it ignored

@@ -50,7 +50,6 @@ def log_by_hand() -> RunLog:
         batch=2,
         group_size=4,
         advantage="centred",
-        effective_ratio=1 / 6,
     )
 
 

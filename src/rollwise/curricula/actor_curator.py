@@ -186,7 +186,8 @@ class ActorCurator(
         share = weight[picks.slots]
         weight[self.candidates] = np.nan
         weight[picks.slots] = 1.0 / np.minimum(k * share, 1.0) / len(self.shares)
-        return Picks.of(picks.slots, self.lane, propensity=share)
+        left = np.maximum(1.0 - (np.cumsum(share) - share), share)  # of the draw, after the picks before
+        return Picks.of(picks.slots, self.lane, propensity=share / left)
 
     def mark(self, picks: Picks) -> None:
         super().mark(picks)

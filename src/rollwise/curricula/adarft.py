@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Annotated, Any, Unpack
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from rollwise.curricula.families.ranked import Ranked
 from rollwise.curricula.families.round_keys import NearestKeys, RoundKeys
 from rollwise.curricula.seam.base import CoreOptions
+from rollwise.draws import rank_of_scores
 from rollwise.errors import ConfigError, PoolError
 from rollwise.options import Positive, Range, Share
 from rollwise.pool import PromptPool
@@ -38,6 +40,11 @@ def nearness_on_scale(difficulty: np.ndarray, target: float, scale: float) -> np
     [2.0, 1000000000.0, 2.0]
     """
     return np.asarray(1.0 / (np.abs(difficulty - target) / scale + 1e-9))
+
+
+def _keys(difficulty: np.ndarray, target: float, scale: float, slots: np.ndarray) -> np.ndarray:
+    """What slots (K,) of the pool's difficulties (N,) are sorted by, (K,), the least first."""
+    return np.asarray(~rank_of_scores(nearness_on_scale(difficulty[slots], target, scale)))
 
 
 Difficulty = Annotated[float, Range(-1e12, 1e12)]
@@ -129,7 +136,8 @@ class AdaRFT(
         return nearness_on_scale(difficulty, self.target, self.scale)
 
     def round_keys(self) -> RoundKeys:
-        return NearestKeys(self.line, self.order, self.target, lambda slots: self._ascending(self.scores(slots)))
+        keys_of = partial(_keys, self.difficulty, self.target, self.scale)  # no lambda: a curriculum can be pickled
+        return NearestKeys(self.line, self.order, self.target, keys_of)
 
     def observe(self, evidence: Evidence) -> None:
         judged = evidence.where(evidence.judged)

@@ -156,15 +156,17 @@ class GaussianTarget(
         names, domain_of = self._domains()
         level_of = np.round(rates * self.n_levels).astype(np.int64)
         solved = rates >= self.solved_at
-        arms, arm_of = np.unique(np.stack([domain_of, level_of, solved]), axis=1, return_inverse=True)
+        of_level = domain_of * (self.n_levels + 1) + level_of
+        arms, arm_of = np.unique(2 * of_level + solved, return_inverse=True)
+        domain, level = np.divmod(arms // 2, self.n_levels + 1)
         self.domains, self.shares = names, self._shares_of(names, domain_of)
         self.owed = np.zeros(len(names))
-        self.domain_of_arm, self.level, self.solved = arms[0], arms[1] / self.n_levels, arms[2] > 0
+        self.domain_of_arm, self.level, self.solved = domain, level / self.n_levels, arms % 2 > 0
         labels = [
-            f"{names[domain]} {level / self.n_levels:g}{' solved' if solved else ''}".strip()
-            for domain, level, solved in arms.T.tolist()
+            f"{names[in_domain]} {rate:g}{' solved' if always else ''}".strip()
+            for in_domain, rate, always in zip(domain.tolist(), self.level.tolist(), self.solved.tolist(), strict=True)
         ]
-        return labels, arm_of.reshape(-1)
+        return labels, arm_of
 
     def members_of(self, arm_of: np.ndarray, n_arms: int) -> ArmMembers:
         return ArmRounds(arm_of, n_arms, self.columns["drawn"])
@@ -215,6 +217,8 @@ class GaussianTarget(
         return Picks.of(slots, "profile")
 
     def observe_probes(self, evidence: Evidence) -> None:
+        if self.patience is None:  # probes of before a load with other options
+            return
         judged = evidence.where(evidence.judged)
         self.columns["found"][judged.slots] = judged.solved
 
@@ -237,10 +241,9 @@ class GaussianTarget(
         """The mean of the Gaussian at this step."""
         return target_mean(self.step - self.begun, self.steps, self.start, self.end)
 
-    def select(self, k: int) -> Picks:
+    def renew_arms(self) -> None:
         if self.profiling and not self.columns["awaits"].any():
             self._end_profile()
-        return super().select(k)
 
     def choose(self, k: int, left: np.ndarray, flying: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         left, mean = left.copy(), self.target

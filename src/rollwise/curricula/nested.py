@@ -84,8 +84,10 @@ class Nested(
 
     def select(self, k: int) -> Picks:
         bandit = self.bandit
-        if bandit.arm_of is not self.divided_for:  # a loaded state brought its own clusters
+        bandit.renew_arms()
+        if bandit.arm_of is not self.divided_for:  # it has others now, or a loaded state brought its own clusters
             self._divide()
+            self.ranked.ahead_within.clear()
         flying = bandit.members.sizes - bandit.members.left
         parts: list[Picks] = []
         while k > 0:

@@ -14,7 +14,7 @@ from rollwise.curricula.seam.base import CoreOptions
 from rollwise.curricula.seam.rails import Rails
 from rollwise.errors import ConfigError
 from rollwise.estimators import make_belief
-from rollwise.options import Count, Positive, Share
+from rollwise.options import Count, Positive, Share, check_mapping
 from rollwise.pool import PromptPool
 
 Acquisition = Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]
@@ -71,16 +71,18 @@ class Selector(
         candidate_multiplier: Count | None = None,
         **core: Unpack[CoreOptions],
     ) -> None:
-        if isinstance(acquisition, str) and acquisition not in ACQUISITIONS:
+        named = isinstance(acquisition, str) and acquisition in ACQUISITIONS
+        if not named and not callable(acquisition):
             raise ConfigError(f"acquisition must be a function or one of {sorted(ACQUISITIONS)}, got {acquisition!r}")
         self.forgetting = forgetting
         self.sample_by(sampling)
         self.acquire: Acquisition = ACQUISITIONS[acquisition] if isinstance(acquisition, str) else acquisition
         self.lane = acquisition if isinstance(acquisition, str) else _name(acquisition)
-        self.belief = make_belief(estimator, estimator_options or {})
+        options = {} if estimator_options is None else check_mapping("estimator_options", estimator_options)
+        self.belief = make_belief(estimator, options)
         self.columns_spec = self.belief.columns_spec
         self.draw_by(draw, temperature, candidate_multiplier)
-        own = {"estimator_options": dict(estimator_options or {}), "acquisition": self.lane}
+        own = {"estimator_options": dict(options), "acquisition": self.lane}
         super().__init__(pool, options=own, **core)
 
     def build(self) -> None:

@@ -78,7 +78,7 @@ def _replay(numbers: Mapping[str, Any], console: Console) -> None:
     console.print(table)
     some = f"its first {said['steps']} of {said['of']} steps, " if said["steps"] < said["of"] else ""
     console.print(
-        f"{some}{said['seeds']} seeds; the log itself has {said['logged']:.3f}. More methods and seeds: "
+        f"{some}{said['seeds']} seeds; the log itself has {said['logged']:.3f}{' in these' if some else ''}. More: "
         f"rollwise simulate --replay {escape(numbers['data'])}"
     )
     if not numbers["past"]["says_lanes"]:

@@ -27,8 +27,9 @@ def replay(past: PastRollouts, spec: RewardSpec) -> dict[str, Any]:
     """The share of groups with contrast that each default method would have found, over a few seeds.
 
     Returns:
-        `why`, the reason why the log can't be replayed; or `logged` (the log's own share), `steps`, `of` (the log's),
-        `seeds` and `methods`, each with `ratio`, `sd`, `difference` (from uniform sampling, seed by seed) and `mark`.
+        `why`, the reason why the log can't be replayed; or `steps`, `of` (the log's), `logged` (the log's own share in
+        these steps), `seeds` and `methods`, each with `ratio`, `sd`, `difference` (from uniform sampling, seed by seed)
+        and `mark`.
     """
     try:
         log = read_log(past.path) if (Path(past.path) / METRICS_FILE).is_file() else log_of(past, spec)
@@ -45,7 +46,7 @@ def replay(past: PastRollouts, spec: RewardSpec) -> dict[str, Any]:
             marks[name] = idle_mark(curriculum, world)
     uniform = np.array(found["uniform"])
     return {
-        "logged": log.effective_ratio,
+        "logged": log.contrast_until(steps),
         "steps": steps,
         "of": log.steps,
         "seeds": SEEDS,

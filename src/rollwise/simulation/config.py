@@ -173,12 +173,15 @@ class SimulateConfig:
 
     @classmethod
     def from_file(cls, path: str | Path, **more: Any) -> SimulateConfig:
-        """The config in a YAML file; what is given besides wins.
+        """The config in a YAML file; what is given besides wins, another log to replay with the file's other options.
 
         Raises:
             ConfigError: the file is missing, is not YAML, or its contents are wrong.
         """
         values = check_mapping(str(path), read_yaml(path, error=ConfigError))
+        log = more.get("replay")
+        if log is not None and isinstance(values.get("replay"), Mapping):
+            more["replay"] = {**values["replay"], **({"run": log} if isinstance(log, str) else log)}
         with naming_the_line(path):
             return cls.from_dict({**values, **more}, folder=Path(path).parent)
 

@@ -13,7 +13,7 @@ from matplotlib.axes import Axes
 from rollwise.evaluation.sizes import MIDDLES, GroupSizes
 from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, finish_axes
 from rollwise.reports.figure_files import save_figure
-from rollwise.reports.series import moving_mean, smoothing_window
+from rollwise.reports.series import finite_pair, moving_mean, smoothing_window
 from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.log import method_sizes
 from rollwise.simulation.table import Run, aggregate
@@ -39,7 +39,7 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     def panel(name: str, label: str, *, last: bool) -> Any:
         def draw(ax: Any) -> None:
             for method in [*(m for m in best if m not in named), *named]:
-                x, y = _curve([run["curves"] for run in runs if run["method"] == method], name)
+                x, y = finite_pair(*_curve([run["curves"] for run in runs if run["method"] == method], name))
                 if method in named:
                     draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=method)
                 else:

@@ -28,6 +28,7 @@ class SimulationLog:
         predicted: (T, W) the mean score that the curriculum expected of each when it asked; NaN without a belief.
         expected: (T, W) the true success probability of each when it was rolled out; NaN where fewer came, as below.
         realised: (T, W) the mean reward of each group.
+        outcome: (T, W) that of the rollouts that its ticket asked for: without a screening, by which it was predicted.
         effective_ratio: (T,) share of the groups whose rewards differ, of all that were rolled out.
         all_good: (T,) share of the groups that are all solved.
         all_bad: (T,) share of the others without contrast.
@@ -50,6 +51,7 @@ class SimulationLog:
     predicted: np.ndarray
     expected: np.ndarray
     realised: np.ndarray
+    outcome: np.ndarray
     effective_ratio: np.ndarray
     all_good: np.ndarray
     all_bad: np.ndarray
@@ -121,7 +123,7 @@ class Recorder:
         groups, by_category = (self.steps, self.width), (self.steps, len(self.categories))
         self.arrays = {
             "slots": np.full(groups, -1, dtype=np.int64),
-            **{name: np.full(groups, np.nan) for name in ("predicted", "expected", "realised")},
+            **{name: np.full(groups, np.nan) for name in ("predicted", "expected", "realised", "outcome")},
             **{name: np.full(self.steps, np.nan) for name in ("effective_ratio", "all_good", "all_bad")},
             "sizes": np.zeros(groups, dtype=np.int64),
             **{name: np.full(self.steps, np.nan) for name in ("abs_advantage", "squared_advantage", "zero_advantage")},
@@ -150,8 +152,18 @@ class Recorder:
         for ticket in tickets:
             self.lanes.setdefault(ticket.lane, np.zeros(self.steps, dtype=np.int64))[row] += 1
 
-    def came(self, row: int, evidence: Evidence, category: np.ndarray, advantages: list[np.ndarray]) -> None:
-        """Note what came of all that a step asked for, K groups, their categories (K,) and advantages, K arrays."""
+    def came(
+        self, row: int, evidence: Evidence, category: np.ndarray, advantages: list[np.ndarray], outcome: list[float]
+    ) -> None:
+        """Note what came of all that a step asked for.
+
+        Args:
+            row: of the step.
+            evidence: of K groups.
+            category: (K,) their categories.
+            advantages: K arrays.
+            outcome: K mean rewards without those of screenings.
+        """
         if not len(evidence):
             return
         flat = np.concatenate(advantages)
@@ -159,6 +171,7 @@ class Recorder:
         self.arrays["squared_advantage"][row] = np.square(flat).mean()
         self.arrays["zero_advantage"][row] = (flat == 0.0).mean()
         self.arrays["realised"][row, : len(evidence)] = evidence.mean
+        self.arrays["outcome"][row, : len(evidence)] = outcome
         self.arrays["category_share"][row] = np.bincount(category, minlength=len(self.categories)) / len(category)
         for name in ("all_good", "all_bad", "abs_advantage"):
             self.arrays[name][row] = getattr(evidence, name).mean()
@@ -187,7 +200,7 @@ def summary(log: SimulationLog, n_prompts: int, category_scores: np.ndarray) -> 
         category_scores: (C,) scores at the end.
     """
     ratio, asked = log.effective_ratio, log.slots[log.slots >= 0]
-    brier, correlation = calibration(log.predicted, log.realised)
+    brier, correlation = calibration(log.predicted, log.outcome)
     return {
         "effective_ratio": _mean(ratio),
         "effective_ratio_2nd_half": _mean(ratio[len(ratio) // 2 :]),

@@ -14,7 +14,8 @@ from rollwise.simulation.config import SimulateConfig
 from rollwise.simulation.log import SimulationLog, sizes_of_log, summary
 from rollwise.simulation.methods import Method
 from rollwise.simulation.replay import ReplayWorld
-from rollwise.simulation.running import AnyWorld, simulate
+from rollwise.simulation.running import simulate
+from rollwise.simulation.world import AnyWorld
 from rollwise.simulation.worlds import Block, log_of_seed, sizes, world_of
 from rollwise.tickets.outcome import RewardSpec
 
@@ -56,7 +57,7 @@ def run_one(config: SimulateConfig, name: str, seed: int) -> dict[str, Any]:
     results = summary(log, len(world.pool), world.scores()[1])
     results["rails_cost"] = curriculum.metrics().get("rails/cost", 0.0)
     if isinstance(world, ReplayWorld):
-        results["logged_effective_ratio"] = world.log.effective_ratio
+        results["logged_effective_ratio"] = world.log.contrast_until(steps)
     found = sizes_of_log(log)
     return {
         "note": note(config),

@@ -58,7 +58,6 @@ def read_log(run: str | Path, columns: Columns | None = None) -> RunLog:
         batch=_batch(data, steps),
         group_size=int(counts.sum(axis=1).max()),
         advantage="std" if data.config.get("advantages") == "std" else "centred",
-        effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
         solved_at=1.0 if data.rewards is None else solved_score(data.rewards),
     )
 
@@ -93,7 +92,6 @@ def log_of(past: PastRollouts, spec: RewardSpec | None = None) -> RunLog:
         batch=int(np.median(np.bincount(steps)[1:])),
         group_size=int(counts.sum(axis=1).max()),
         advantage="centred",
-        effective_ratio=float(np.mean(counts.max(axis=1) < counts.sum(axis=1))),
         solved_at=1.0 if spec is None else solved_score(spec),
     )
 

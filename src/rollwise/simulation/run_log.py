@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +36,6 @@ class RunLog:
         batch: prompts a step.
         group_size: rollouts of each.
         advantage: how the run made advantages.
-        effective_ratio: share of its groups with contrast.
         solved_at: the reward in [0, 1] from which on a rollout counts as solved.
     """
 
@@ -51,8 +51,17 @@ class RunLog:
     batch: int
     group_size: int
     advantage: Advantage
-    effective_ratio: float
     solved_at: float = 1.0
+
+    @property
+    def effective_ratio(self) -> float:
+        """Share of the groups with contrast."""
+        return self.contrast_until(self.steps)
+
+    def contrast_until(self, step: int) -> float:
+        """The same of the groups until a step, with which a replay of so many is compared; NaN without any."""
+        counts = self.counts[self.step <= step]
+        return float(np.mean(counts.max(axis=1) < counts.sum(axis=1))) if len(counts) else math.nan
 
     @property
     def fingerprint(self) -> str:

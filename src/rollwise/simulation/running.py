@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, Generic, Literal, Protocol, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 
@@ -14,35 +14,11 @@ from rollwise.curricula import Curriculum
 from rollwise.errors import PoolError, UnboundError
 from rollwise.gates import DynamicSampling
 from rollwise.options import check_whole
-from rollwise.pool import PromptPool
 from rollwise.simulation.items import outcome_gains
 from rollwise.simulation.log import Recorder, SimulationLog
+from rollwise.simulation.world import AnyWorld
 from rollwise.tickets import Evidence, Outcome, by_size
 from rollwise.tickets.ticket import Ticket, allotted_rollouts, is_continued, rollouts_to_make
-
-
-class AnyWorld(Protocol):
-    """What `simulate` needs of a world; `World` and `ReplayWorld` are two."""
-
-    pool: PromptPool
-    categories: tuple[str, ...]
-
-    @property
-    def category(self) -> np.ndarray: ...
-
-    def success_rates(self, slots: np.ndarray) -> np.ndarray: ...
-
-    def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray: ...
-
-    def advantages(self, rewards_KG: np.ndarray) -> np.ndarray: ...
-
-    def train(
-        self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray,
-        weight: Literal["rollout", "prompt"] = ..., used: Sequence[np.ndarray] | None = ...,
-    ) -> None: ...  # fmt: skip
-
-    def scores(self) -> tuple[float, np.ndarray]: ...
-
 
 W = TypeVar("W", bound=AnyWorld)
 
@@ -61,8 +37,9 @@ def simulate(
 ) -> SimulationLog:
     """Train a *simulated* learner for `steps` steps on what the curriculum asks for. The world is changed by it.
 
-    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated. Probes count
-    as rollouts, but for those of an oracle (tickets of the purpose "oracle"), which are counted apart.
+    Everything passes through `probe`, `ask` and `tell`, so whatever keeps their contract can be simulated. Each step
+    begins with an evaluation, whose score the curriculum is given (`note_score`); a replay has none. Probes count as
+    rollouts, but for those of an oracle (tickets of the purpose "oracle"), which are counted apart.
 
     Args:
         curriculum: unbound, or bound to a pool of the world's prompts. Its rewards must be those of [0, 1].
@@ -106,8 +83,7 @@ def simulate(
             break
         if on_step is not None:
             on_step(row, world)
-        trainer.probe(row, batch)
-        record.begun(row, *world.scores())
+        trainer.begin(row, batch)
         if gate is None:
             groups = trainer.roll_out(row, curriculum.ask(batch, n_rollouts=group_size))
         else:
@@ -136,6 +112,11 @@ class _Groups:
     rewards: list[np.ndarray]
     advantages: list[np.ndarray]
     used: list[np.ndarray]
+
+    @property
+    def own(self) -> list[np.ndarray]:
+        """K arrays of the rewards of what the tickets asked for, without those of a screening."""
+        return [own[-(ticket.n_rollouts or len(own)) :] for ticket, own in zip(self.tickets, self.rewards, strict=True)]
 
     def at(self, rows: list[int], shares: list[int] | None) -> _Groups:
         """The groups at these rows, and of each no more rollouts to train on than its share."""
@@ -168,6 +149,14 @@ class _Trainer(Generic[W]):
     group_size: int
     record: Recorder
     screened: dict[str, np.ndarray] = field(default_factory=dict)
+
+    def begin(self, row: int, batch: int) -> None:
+        """Evaluate, and roll out what is only looked at."""
+        score, by_category = self.world.scores()
+        if not np.isnan(score):
+            self.curriculum.note_score(score)
+        self.probe(row, batch)
+        self.record.begun(row, score, by_category)
 
     def probe(self, row: int, batch: int) -> None:
         """Roll out what is only looked at, and keep the rewards of screenings."""
@@ -240,14 +229,14 @@ class _Trainer(Generic[W]):
             sizes = [len(used) for used in groups.used] if allocated else None
             filling.add(range(first, first + len(tickets)), self._evidence(groups), sizes)
         whole = _Groups.join(rounds)
-        self.record.came(row, self._evidence(whole), self.world.category[whole.slots], whole.advantages)
+        self._note(row, whole)
         return whole.at(filling.groups, filling.shares if allocated else None)
 
     def train(self, row: int, groups: _Groups, told: bool) -> None:
         """Tell, unless that is done, and train."""
         if not told:
             self._tell(groups)
-            self.record.came(row, self._evidence(groups), self.world.category[groups.slots], groups.advantages)
+            self._note(row, groups)
         allocator, rewards = self.curriculum.allocator, groups.rewards
         weight = () if allocator is None else (allocator.weight,)
         some = any(len(used) < len(own) for used, own in zip(groups.used, rewards, strict=True))
@@ -276,14 +265,12 @@ class _Trainer(Generic[W]):
 
     def _tell(self, groups: _Groups) -> None:
         """What was rolled out for these tickets, without their screening, which is told already."""
-        rows = zip(groups.tickets, groups.rewards, groups.advantages, strict=True)
-        self.curriculum.tell(
-            [
-                Outcome(ticket.id, rewards[-n:], advantages[-n:])
-                for ticket, rewards, advantages in rows
-                for n in [ticket.n_rollouts or len(rewards)]
-            ]
-        )
+        rows = zip(groups.tickets, groups.own, groups.advantages, strict=True)
+        self.curriculum.tell([Outcome(t.id, own, advantages[-len(own) :]) for t, own, advantages in rows])
+
+    def _note(self, row: int, groups: _Groups) -> None:
+        category, advantages = self.world.category[groups.slots], groups.advantages
+        self.record.came(row, self._evidence(groups), category, advantages, [own.mean() for own in groups.own])
 
     def _evidence(self, groups: _Groups) -> Evidence:
         """Of whole groups, screenings included."""

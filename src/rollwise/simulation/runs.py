@@ -60,6 +60,7 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
     """
     for seed in config.seeds if config.replay is not None and "{seed}" in config.replay.run else config.seeds[:1]:
         sizes(config, seed)
+    group = sizes(config, config.seeds[0])[2]
     small = replace(config, num_prompts=min(config.num_prompts, 500))
     files: dict[Path, str] = {}
     for name in config.methods:
@@ -72,6 +73,18 @@ def check(config: SimulateConfig) -> dict[str, dict[str, str]]:
             curriculum = method.make(0)
             if curriculum.wants_answers:
                 raise ConfigError("it asks the policy for judgments, and a simulated learner has none to give")
+            if curriculum.counts_tokens:
+                raise ConfigError("a schedule of it is by tokens, and a simulated learner makes none; give it by steps")
+            if curriculum.probe_purpose == "screen" and (curriculum.probe_rollouts or 0) >= group:
+                raise ConfigError(
+                    f"{curriculum.probe_rollouts} screening rollouts leave none of a group of {group} to be made: "
+                    "lower screen_rollouts, or raise num_generations"
+                )
+            if curriculum.wants_feedback and method.sampling() is not None and config.lag > 1:
+                raise ConfigError(
+                    f"it learns from what a step gained, and with lag {config.lag} a gate's groups are trained on too "
+                    "late for that; take a lag of 0 or 1, or no gate"
+                )
             curriculum.bind(world.pool)
         except RollwiseError as error:
             raise ConfigError(f"method {name!r}: {error}") from error

@@ -121,7 +121,7 @@ def make_table(config: SimulateConfig, runs: Sequence[Run]) -> Table:
     )
     logged = [run["results"].get("logged_effective_ratio") for run in runs if run["method"] == config.baseline]
     if logged and logged[0] is not None:
-        caption += f"; the replayed log itself has an effective ratio of {mean_sd(logged)[0]:.3f}"
+        caption += f"; the replayed steps of the log itself have an effective ratio of {mean_sd(logged)[0]:.3f}"
     if over:
         names = ", ".join(map(escape, over))
         caption += f"; NOT at equal compute: {names} went beyond {budget:,} rollouts within a step"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Annotated, Literal
+from typing import Annotated, Literal, Protocol
 
 import numpy as np
 
@@ -69,6 +69,29 @@ class Learner:
 
     def __post_init__(self) -> None:
         check_fields(self)
+
+
+class AnyWorld(Protocol):
+    """What `simulate` needs of a world; `World` and `ReplayWorld` are two."""
+
+    pool: PromptPool
+    categories: tuple[str, ...]
+
+    @property
+    def category(self) -> np.ndarray: ...
+
+    def success_rates(self, slots: np.ndarray) -> np.ndarray: ...
+
+    def rollout(self, slots: np.ndarray, group_size: int) -> np.ndarray: ...
+
+    def advantages(self, rewards_KG: np.ndarray) -> np.ndarray: ...
+
+    def train(
+        self, slots: np.ndarray, rewards: Sequence[np.ndarray] | np.ndarray,
+        weight: Literal["rollout", "prompt"] = ..., used: Sequence[np.ndarray] | None = ...,
+    ) -> None: ...  # fmt: skip
+
+    def scores(self) -> tuple[float, np.ndarray]: ...
 
 
 class World:

@@ -9,11 +9,10 @@ import pytest
 
 import rollwise as rw
 
+READERS = {"hive", "pcl", "prepo"}
+"""They need a policy to read."""
 METHODS: dict[str, dict[str, Any]] = {
-    **{
-        name: {} for name in ("recommended", "empirical-bayes", "bots", "prioritized", "uniform", "sec", "metis", "sfl")
-    },
-    "selector": {},
+    **{name: {} for name in sorted(rw.CURRICULA) if name not in READERS},
     "mixture": {"lanes": {"a": {"weight": 0.5, "curriculum": "bots"}, "b": {"weight": 0.5, "curriculum": "sec"}}},
     "nested": {"categories": {"curriculum": "sec"}, "prompts": {"curriculum": "bots"}},
 }
@@ -32,7 +31,12 @@ def play(curriculum: rw.Curriculum, steps: int) -> list[str]:
 @pytest.mark.parametrize("copied", [lambda c: pickle.loads(pickle.dumps(c)), copy.deepcopy], ids=["pickle", "copy"])
 @pytest.mark.parametrize("method", METHODS)
 def test_a_copy_goes_on_as_the_original(method: str, copied: Callable[[rw.Curriculum], rw.Curriculum]) -> None:
-    pool = rw.PromptPool(ids=[f"p{i}" for i in range(60)], columns={"category": [f"c{i % 7}" for i in range(60)]})
+    columns = {
+        "category": [f"c{i % 7}" for i in range(60)],
+        "difficulty": [i / 60 for i in range(60)],
+        "embedding": [[i % 5, i % 7] for i in range(60)],
+    }
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(60)], columns=columns)
     curriculum = rw.make_curriculum(method, seed=0, rails="on", **METHODS[method])
     curriculum.bind(pool)
     play(curriculum, 3)

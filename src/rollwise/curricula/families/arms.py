@@ -183,6 +183,9 @@ class ArmBandit(Curriculum):
             chances: (K,) the arm's probability at its turn; NaN where unknown.
         """
 
+    def renew_arms(self) -> None:
+        """Make other arms, by `divide_into`, where it is time for them; called before prompts are chosen."""
+
     # ---- shared ----
 
     def build(self) -> None:
@@ -209,6 +212,7 @@ class ArmBandit(Curriculum):
         return self.pool.codes(*columns)
 
     def select(self, k: int) -> Picks:
+        self.renew_arms()
         if self.pool_multiplier is None or self.one_category:  # k of m k drawn uniformly of one arm: k drawn uniformly
             return self._fill(k, self.members)
         candidates = self.members.draw_any(self.rng["pool"], self.pool_multiplier * k)

@@ -24,8 +24,8 @@ class Composite(Curriculum):
     """Children by name: Every child learns from every outcome; a prompt in flight is in flight for all children.
 
     The children given are unbound, and stay so: copies of them work, with the composite's tickets, clock and
-    reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own. One of
-    them may want probes, one may ask the policy; the composite passes on both.
+    reward_spec, and random streams derived from its seed and the child's name. They have no rails of their own, and no
+    allocator. One of them may want probes, one may ask the policy; the composite passes on both.
 
     Args:
         pool: needs whatever the children need.
@@ -50,6 +50,8 @@ class Composite(Curriculum):
                 raise ConfigError(f"{name!r} must be a curriculum, got {child!r}")
             if child._pool is not None:
                 raise ConfigError(f"the curriculum of {name!r} has a pool already; give an unbound one")
+            if child.allocator is not None:
+                raise ConfigError(f"the allocator of {name!r} would do nothing; give it to the {type(self).__name__}")
         probing = [name for name, child in children.items() if child.wants_probes]
         if len(probing) > 1:
             raise ConfigError(f"only one curriculum here may measure by probes, but {' and '.join(probing)} do")
@@ -226,15 +228,19 @@ class Composite(Curriculum):
     def own_state(self) -> dict[str, Any]:
         return {"children": {name: child.body_state() for name, child in self.children.items()}}
 
-    def load_own_state(self, state: Mapping[str, Any], added: np.ndarray) -> None:
-        if set(state["children"]) != set(self.children):
-            raise StateError(f"the state is of {sorted(state['children'])}, expected {sorted(self.children)}")
-
     def load_body(
         self, body: Mapping[str, Any], old_rows: np.ndarray, new_rows: np.ndarray, *, strict: bool = True
     ) -> None:
+        saved = body["own"]["children"]
+        if set(saved) != set(self.children):
+            raise StateError(f"the state is of the curricula {sorted(saved)}, and here are {sorted(self.children)}")
         for name, child in self.children.items():
-            child.load_body(body["own"]["children"][name], old_rows, new_rows, strict=strict)
+            try:
+                child.load_body(saved[name], old_rows, new_rows, strict=strict)
+            except KeyError as error:
+                raise StateError(
+                    f"the state of the curriculum {name!r} is not that of a {type(child).__name__}: it lacks {error}"
+                ) from error
         super().load_body(body, old_rows, new_rows, strict=strict)
 
     @property
