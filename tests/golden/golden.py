@@ -156,7 +156,9 @@ def simulate(work: Path) -> Hashes:
         "mixture", "nested", "metis", "frontier", "pcl", "hive", "prepo", "embedding-judge", "gps", "actor-curator",
         "oracle",
     )  # fmt: skip
-    methods = {name: {"curriculum": name} for name, _ in curricula() if name not in left_out}
+    methods: dict[str, dict[str, Any]] = {n: {"curriculum": n} for n, _ in curricula() if n not in left_out}
+    for name in ("speed", "pilot-commit"):  # fewer than a group
+        methods[name] |= {"curriculum_options": {"screen_rollouts": 2}}
     methods |= {
         "gated": {"curriculum": "uniform", "gate": "mixed"},
         "variance": {"curriculum": "vcrl", "gate": "variance"},
