@@ -13,7 +13,7 @@ from rollwise.sampling.setting import say_stop
 from rollwise.training.arguments import trainer_arguments
 from rollwise.training.config import TrainConfig
 from rollwise.training.cost import Estimate
-from rollwise.training.dry_run_display import show_data, show_prompt, show_sets, show_tokens
+from rollwise.training.dry_run_display import show_data, show_notes, show_prompt, show_sets, show_tokens
 from rollwise.training.parts import curriculum_of, datasets_of, end_sets_of, first_rows, lora_config
 from rollwise.training.trainer.dataset import pool_from_dataset
 from rollwise.training.trainer.environments import check_trainer
@@ -49,6 +49,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     curriculum.start_from(config.model)  # a name only: no policy is loaded
     curriculum.bind(pool_from_dataset(train))
     rows = [train[slot] for slot in first_rows(curriculum, SHOWN, group=config.num_generations)]
+    show_notes(curriculum, config, console)
     say_stop(config, task, console)
     prompts = sum(map(len, held_out.values()))
     show_data(task, len(train), prompts, console)
