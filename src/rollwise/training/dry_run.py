@@ -34,6 +34,7 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     task = task_of(config)
     check_trainer(task, config.trainer)
     curriculum = curriculum_of(config, task)
+    show_notes(curriculum, config, console)
     arguments = trainer_arguments(config, task, config.folder, begun=False)
     lora_config(config.peft)
     train, held_out = datasets_of(config, task)
@@ -49,7 +50,6 @@ def dry_run(config: TrainConfig, *, console: Console) -> Estimate:
     curriculum.start_from(config.model)  # a name only: no policy is loaded
     curriculum.bind(pool_from_dataset(train))
     rows = [train[slot] for slot in first_rows(curriculum, SHOWN, group=config.num_generations)]
-    show_notes(curriculum, config, console)
     say_stop(config, task, console)
     prompts = sum(map(len, held_out.values()))
     show_data(task, len(train), prompts, console)

@@ -15,7 +15,7 @@ from rollwise.models.sampler import encode
 from rollwise.sampling.scoring import scores_by_name
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
-from rollwise.training.notes import cautions, say
+from rollwise.training.notes import cautions, hush, say
 from rollwise.training.parts import judge_notes, left_out
 
 SHOWN_KINDS = 20
@@ -27,7 +27,8 @@ COUNTED = 1000
 
 
 def show_notes(curriculum: Curriculum, config: TrainConfig, console: Console) -> None:
-    """What a run with these options says before its first step."""
+    """What a run with these options says before its first step, without other libraries' notices from here on."""
+    hush()
     say(console, [*left_out(curriculum, config), *judge_notes(curriculum), *cautions(config)])
 
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from rich.console import Console
+from transformers.utils import logging as transformers_logging
 
 from rollwise.models import is_embedded
 from rollwise.models.cache import RECEIPT
@@ -20,6 +22,12 @@ from rollwise.training.config import TrainConfig
 
 RARELY_HIGHER = 1e-4
 """Learning rates of pretrained models are rarely as high."""
+
+
+def hush() -> None:
+    """Keep other libraries' bars and notices about their own options out of our display."""
+    transformers_logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
 
 
 def cautions(config: TrainConfig) -> list[str]:
