@@ -4,6 +4,7 @@ import json
 import shutil
 from collections import Counter
 from collections.abc import Mapping
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -58,6 +59,18 @@ def test_listings_set_every_name_apart_from_its_description(
     assert main([command]) == 0
     names = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()]
     assert names == sorted(kinds)
+
+
+def test_every_option_of_a_listing_is_described_in_words(capsys: pytest.CaptureFixture[str]) -> None:
+    """Those that every curriculum takes, too; types in words, and no gap where the arguments stood."""
+    for command, kinds in (("curricula", CURRICULA), ("gates", GATES), ("allocators", ALLOCATORS), ("tasks", TASKS)):
+        for name in kinds:
+            assert main([command, name]) == 0
+            shown = capsys.readouterr().out
+            options = shown.partition("\noptions:\n")[2].splitlines()
+            bare = [line for line, after in pairwise([*options, ""]) if line[2] != " " and after[:6].strip()]
+            assert (bare, "\n\n\n" in shown, "collections.abc" in shown) == ([], False, False), (command, name)
+            assert "  expire_after = 100" not in options or "a ticket not told" in shown
 
 
 @pytest.mark.parametrize(

@@ -56,8 +56,8 @@ def test_after_ctrl_c_the_line_names_what_goes_on(options: list[str], tmp_path: 
     assert last_line(said) == f"rollwise: interrupted; what was saved is kept: rollwise train --resume {run} goes on"
 
 
-def test_other_commands_go_on_by_the_same_command(
-    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+def test_other_commands_and_runs_not_begun_go_on_by_the_same_command(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     from rollwise.cli import commands
 
@@ -67,3 +67,10 @@ def test_other_commands_go_on_by_the_same_command(
     monkeypatch.setattr(commands, "run_command", interrupted)
     assert main(["curricula"]) == 130
     assert capsys.readouterr().err.endswith("what was saved is kept: the same command goes on\n")
+    run = tmp_path / "run"
+    assert main(["train", "--out", str(run)]) == 130  # there is nothing to resume
+    assert capsys.readouterr().err.endswith("the same command begins the run\n")
+    run.mkdir()
+    (run / "config.yaml").touch()
+    assert main(["train", "--out", str(run)]) == 130
+    assert capsys.readouterr().err.endswith(f"rollwise train --resume {run} goes on\n")

@@ -220,6 +220,18 @@ def test_functions_that_fail_are_named(name: str, reason: str, tmp_path: Path) -
 # ---- as a task ----
 
 
+def test_a_function_that_does_not_take_what_it_is_given_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    """Before a model is loaded: rewards are given every column, so without **columns its first call would fail."""
+    path = jsonl(tmp_path / "a.jsonl", [{"problem": f"{i}?", "answer": "1", "source": "s"} for i in range(20)])
+    (tmp_path / "r.py").write_text(
+        "def closed(prompts, completions, answer):\n    return [1.0] * len(prompts)\n"
+        "def whole(prompts, completions, completion_ids, problem, answer, source, id=None):\n    return [1.0]\n"
+    )
+    with pytest.raises(ConfigError, match=r"no parameter for 'completion_ids'.*end its parameters with \*\*columns"):
+        own_task(path, reward=f"{tmp_path / 'r.py'}:closed")
+    assert own_task(path, reward=f"{tmp_path / 'r.py'}:whole")
+
+
 def own_task(path: Path, **options: Any) -> OwnTask:
     settings = {"verifier": None, "eval_data": None, "evaluated": True}
     settings |= {name: options.pop(name) for name in list(options) if name in settings}

@@ -21,7 +21,8 @@ def test_train(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: 
     assert "system: Brief." in said  # through the chat template
     assert "exact 1.0" in said  # the recorded answer
     assert "an empty answer: exact 0.0" in said
-    assert "110 rollouts, at most 880 generated tokens" in said  # 10 x 4 x 2, and 3 evaluations of 5 x 2
+    assert "learning rate 0.0003 is for the embedded policy" in said
+    assert "at most 110 rollouts and 880 generated tokens, about" in said  # 10 x 4 x 2, and 3 evaluations of 5 x 2
     assert not (tmp_path / "runs").exists()
     assert main([*given, "--dry_run", "true", "--max_completion_length", "600"]) == 1
     assert "more than the model's window of 512" in capsys.readouterr().err
@@ -50,5 +51,8 @@ def test_compare(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch
     assert main(["compare", "plan.yaml", "--dry_run", "true"]) == 0
     said = capsys.readouterr().out
     assert said.count("prompts to train on") == 1  # both methods have the same data and model
-    assert "all 4 runs: 64 rollouts, at most 256 generated tokens" in said
+    assert "all 4 runs: at most 64 rollouts and 256 generated tokens\n" in said  # no prompts, which nothing counted
     assert not (tmp_path / "comparisons").exists()
+    (tmp_path / "plan.yaml").write_text(f"base: {base}\nmethods: {methods}\nseeds: [0, 1]\nbudget: {{tokens: 20}}\n")
+    assert main(["compare", "plan.yaml", "--dry_run", "true"]) == 0  # 20, and the step in which it ends
+    assert "all 4 runs: at most 64 rollouts and 208 generated tokens" in capsys.readouterr().out

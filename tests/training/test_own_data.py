@@ -85,7 +85,7 @@ def test_changed_data_and_rewards_are_said_at_a_resume(own: Path, capsys: pytest
 
 
 @pytest.mark.usefixtures("forked_workers")
-def test_compare_on_own_data(own: Path) -> None:
+def test_compare_on_own_data(own: Path, capsys: pytest.CaptureFixture[str]) -> None:
     plan = own / "plan.yaml"
     plan.write_text(
         f"""
@@ -111,6 +111,10 @@ methods:
     )
     assert main(["compare", str(plan), "--out", str(own / "comparison")]) == 0
     assert len(list((own / "comparison").rglob("rollouts.jsonl"))) == 4
+    assert capsys.readouterr().err.count("learning rate 0.0003 is for the embedded policy") == 1  # not in logs alone
+    (own / "tiny/rollwise.json").touch()  # as the folder of an embedded policy has it
+    assert main(["compare", str(plan), "--dry_run", "true"]) == 0
+    assert "learning rate" not in capsys.readouterr().out
 
 
 def test_lora_from_the_command(own: Path) -> None:

@@ -184,6 +184,12 @@ def test_columns_that_could_serve_as_groups_are_said(tmp_path: Path, caplog: pyt
     script(tmp_path, dataset=typed)
     assert "grouped by: nothing; text columns that could serve: type (7 values); whole numbers" in caplog.text
     caplog.clear()
+    nearly = plain.add_column(
+        "problem", [f"p{min(i, 20)}" for i in range(24)]
+    )  # unique, but for a few repeated prompts
+    script(tmp_path, dataset=nearly)
+    assert "problem" not in caplog.text
+    caplog.clear()
     script(tmp_path, dataset=typed, extra={"curriculum_options": {"category": "type"}})
     script(tmp_path, dataset=typed, curriculum=rw.MoPPS())
     assert "grouped by" not in caplog.text

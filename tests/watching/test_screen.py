@@ -58,6 +58,15 @@ def test_a_terminal_that_is_too_small_is_no_error(size: tuple[int, int], real_ru
     assert drawn(render_rows([shown, shown], Canvas(*size, BLOCKS)), size[0])
 
 
+@pytest.mark.parametrize(("width", "headers"), [(60, "last first low high"), (40, "last first"), (30, "last")])
+def test_a_narrow_terminal_has_fewer_numbers_not_cut_ones(width: int, headers: str, real_run: Path) -> None:
+    lines = drawn(render_run(snapshot(real_run), Canvas(width, 30, BLOCKS)), width)
+    found = next(i for i, line in enumerate(lines) if line.split()[:1] == ["last"])
+    assert " ".join(lines[found].split()).startswith(headers + " first s")
+    signal = next(line for line in lines[found:] if line.startswith("mixed"))
+    assert all(len(number) == 5 for number in signal.split()[1 : 1 + len(headers.split())])  # as in 0.688
+
+
 def test_the_numbers_are_the_files(real_run: Path) -> None:
     rows = [json.loads(text) for text in (real_run / "metrics.jsonl").read_text().splitlines()]
     lines = drawn(render_run(snapshot(real_run), Canvas(120, 40, BLOCKS)), 120)

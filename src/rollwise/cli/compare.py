@@ -38,12 +38,13 @@ the file:
     dynamic sampling: {curriculum: uniform, gate: mixed}
     bots, slow: {curriculum: bots, curriculum_options: {forgetting: 0.02}}
     oracle: {curriculum: oracle}
-timing: true                        # optional: one run at a time, bound to the same cores, so that seconds compare
-`methods`, and a `model` and a `profile`, may be paths relative to the file; {name} and {seed} in the latter two are the
-file's name and the run's seed. `starts: [a, b, c]` in place of a `model` varies the start: seed 4 has number 4 % 3, b.
+  timing: true                      # optional: one run at a time, bound to the same cores, so that seconds compare
+`model`, `profile`, `data`, `eval_data`, `reward` and `methods` may be paths relative to the file; {name} and {seed} in
+them, but for `methods`, are the file's name and the run's seed. `starts: [a, b, c]` in place of a `model` varies the
+start: seed 4 has number 4 % 3, b.
 
-Every rollout that a method makes to measure, to screen or to refill a batch counts as its own; an oracle's brute force
-and evaluations do not. What is interrupted or killed goes on where it was when the command is given again.
+Every rollout that a method makes to measure, to screen or to refill a batch counts towards its budget; evaluations, and
+an oracle's own measuring, do not. Killed or interrupted, the same command goes on where it stopped.
 """
 
 _SEED_LIST = {"type": "array", "items": {"type": "integer", "minimum": 0}, "minItems": 1}

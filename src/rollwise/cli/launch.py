@@ -135,8 +135,8 @@ def _checked(engine: str, command: Any, path: str) -> str:
     """Have the engine itself read the command's keys, where it is installed."""
     if engine != "verl":
         return (
-            f"nothing was run or read but the options; `rollwise train --config {path} --dry_run true` reads data and "
-            "model too (without engine_options in the file)"
+            f"nothing was run, and only the options were checked; `rollwise train --config {path} --dry_run true` "
+            "checks data and model too (leave engine_options out of the file)"
         )
     if importlib.util.find_spec("verl") is None:
         return "nothing was run; verl is not installed here, so its keys were not checked"

@@ -13,7 +13,7 @@ from jsonargparse import ArgumentParser, Namespace
 
 from rollwise.allocators import ALLOCATORS, Allocator, allocator_options
 from rollwise.cli.formatting import command_parser
-from rollwise.curricula import CURRICULA, curriculum_options
+from rollwise.curricula import CURRICULA, Curriculum, curriculum_options
 from rollwise.gates import GATES, DynamicSampling, gate_options
 from rollwise.options import options_of
 from rollwise.plugins import Registry
@@ -60,12 +60,15 @@ class Listing:
         defaults, kind = self.find(name), self.kinds.find(name)
         declared = {k: option for part in (*self.parts, kind) for k, option in options_of(part).items()}
         doc = inspect.getdoc(kind) or ""
-        lines = [_ARGS.sub("", doc), "", "options:"]
+        lines = [_ARGS.sub("", doc).rstrip(), "", "options:"]
         for option, default in defaults.items():
             lines.append(f"  {option} = {'required' if default is inspect.Parameter.empty else repr(default)}")
+            about = ""
             if option in declared:
-                about = f"{declared[option].describe()}: {declared[option].help}"
-                lines.append(textwrap.indent(textwrap.fill(about, 110), "      "))
+                about = ": ".join(filter(None, (declared[option].describe(), declared[option].help)))
+            elif option == "preset":
+                about = f"one of {', '.join(map(repr, kind.presets))}: several options at once, by a name."
+            lines += [textwrap.indent(textwrap.fill(about, 110), "      ")] if about else []
         return "\n".join(lines) + "\n"
 
     def _names(self) -> str:
@@ -116,7 +119,7 @@ def methods_page() -> str:
 
 
 LISTINGS = {
-    "curricula": Listing("methods", CURRICULA, curriculum_options),
+    "curricula": Listing("methods", CURRICULA, curriculum_options, parts=(Curriculum,)),
     "gates": Listing("gates", GATES, gate_options, parts=(DynamicSampling,)),
     "allocators": Listing("allocators", ALLOCATORS, allocator_options, parts=(Allocator,)),
     "tasks": Listing("tasks", TASKS, task_options),

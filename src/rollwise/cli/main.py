@@ -123,8 +123,11 @@ def _refuse(reason: str) -> NoReturn:
 
 
 def _how_to_go_on(given: Sequence[str]) -> str:
-    """A new run can't be begun by the same command a second time; every other command goes on by it."""
+    """A run that has begun can't be begun by the same command a second time; every other command goes on by it."""
     if given[:1] != ["train"]:
         return "the same command goes on"
     option = next((option for option in ("--resume", "--out") if option in given[:-1]), None)
-    return f"rollwise train --resume {given[given.index(option) + 1] if option else 'RUN'} goes on"
+    folder = given[given.index(option) + 1] if option else "RUN"
+    if option == "--out" and not os.path.exists(os.path.join(folder, "config.yaml")):
+        return "the same command begins the run"
+    return f"rollwise train --resume {folder} goes on"

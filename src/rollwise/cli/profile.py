@@ -19,7 +19,7 @@ examples:
   rollwise profile my.jsonl --task countdown --model path/or/hub-id
   rollwise profile my.parquet --reward rewards.py:accuracy --model path/or/hub-id --max_completion_length 1024
   rollwise profile my.jsonl ... --num_prompts all                  the same command, all prompts: goes on
-  rollwise profile my.jsonl ... --steps 200 --prompts_per_step 32  how often will a prompt come by?
+  rollwise profile my.jsonl ... --steps 200 --prompts_per_step 32  how often is each prompt visited?
   rollwise profile my.jsonl ... --judge 32                         can METIS ask this model?
   rollwise profile my.jsonl ... --model small --out profiles/small
   rollwise profile my.jsonl ... --model large --join profiles/small

@@ -57,7 +57,7 @@ class Plan:
         timing: runs are timed: one at a time, each bound to the same cores.
         starts: policies to start from in place of one `model`: the run of seed s starts from number s modulo how many
             there are, so all methods of a seed have the same.
-        root: the folder of the plan's file, from which `model` and `profile` are looked for first.
+        root: the folder of the plan's file, in which paths are looked for first.
     """
 
     name: str

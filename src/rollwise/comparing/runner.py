@@ -13,7 +13,7 @@ from rich.progress import Progress, TaskID
 from rollwise.comparing.checks import check_runs, chosen_runs, setting_of
 from rollwise.comparing.plan import Plan, Run
 from rollwise.comparing.state import is_done, last_line, result_of
-from rollwise.comparing.warm_start import warm_start
+from rollwise.comparing.warm_start import cautions_of, warm_start
 from rollwise.comparing.workers import Workers
 from rollwise.errors import ConfigError
 from rollwise.progress_bar import progress_bar
@@ -58,6 +58,8 @@ def run_comparison(
     done = len(runs) - len(waiting)
     at_a_time = f", {jobs} at a time" if waiting else ""
     _say(console, f"{escape(str(folder))}: {len(runs)} runs, {done} of them complete{at_a_time}")
+    for caution in cautions_of(waiting):
+        _say(console, f"note: {escape(caution)}")
     failed: list[Run] = []
     if waiting:
         warm_start(waiting, console)

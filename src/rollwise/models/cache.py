@@ -23,7 +23,8 @@ from rollwise.state import cache_root
 
 logger = logging.getLogger(__name__)
 
-_RECEIPT = "rollwise.json"
+RECEIPT = "rollwise.json"
+"""Written last into an artefact's folder, an embedded policy's too: what determined it, and its files with sizes."""
 
 
 def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Path], None]) -> Path:
@@ -56,7 +57,7 @@ def cached(root: Path, kind: str, recipe: Mapping[str, Any], build: Callable[[Pa
         build(building)
         files = {str(f.relative_to(building)): f.stat().st_size for f in sorted(building.rglob("*")) if f.is_file()}
         receipt = json.dumps({"recipe": recipe, "files": files}, indent=2, sort_keys=True)
-        (building / _RECEIPT).write_text(receipt, encoding="utf-8")
+        (building / RECEIPT).write_text(receipt, encoding="utf-8")
         try:
             _publish(building, place)
         except OSError as error:
@@ -99,7 +100,7 @@ def _check_readable(place: Path) -> None:
 
 def _whole(place: Path) -> bool:
     try:
-        files = json.loads((place / _RECEIPT).read_text(encoding="utf-8"))["files"]
+        files = json.loads((place / RECEIPT).read_text(encoding="utf-8"))["files"]
         return all((place / name).stat().st_size == size for name, size in files.items())
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         return False

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -94,11 +94,13 @@ class _Kind:
             words = (word.removeprefix("a ") for word in item.words())
             several = ", ".join(word.replace("number", "numbers").replace("text", "texts") for word in words)
             return [f"{self.length or 'one or more'} {'' if item.bounds else 'of '}{several}"]
-        if len(self.items) == 1 and self.length is None:
+        if len(self.items) == 1:
             (inner,) = self.items
-            return [f"a list of {_PLURAL.get(inner, 'values')}"]
-        if get_origin(self.base) is dict:
+            return [f"{self.length or 'a list of'} {_PLURAL.get(inner, 'values')}"]
+        if get_origin(self.base) in (dict, Mapping):
             return ["a mapping"]
+        if get_origin(self.base) is Callable:
+            return ["a function"]
         other = str(self.base) if get_args(self.base) else str(getattr(self.base, "__name__", self.base))
         return [_NAMES.get(self.base) or other]
 

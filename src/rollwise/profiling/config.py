@@ -24,7 +24,7 @@ class ProfileConfig(DataConfig):
             reward does not recognise. By default `answer`, `ground_truth`, `solution` or the like.
         batch_size: Rollouts generated at once; smaller needs less memory.
         planned_generations: Rollouts of a prompt in the training that is planned.
-        steps: Its steps, if known: with prompts_per_step they say how often a prompt comes by, on which the
+        steps: Its steps, if known: with prompts_per_step they say how often a prompt is visited, on which the
             recommendation depends.
         prompts_per_step: Its prompts a step.
         seed: Root of everything random: the pool of a task, the sample, the rollouts.
@@ -66,7 +66,7 @@ class ProfileConfig(DataConfig):
         return self.decided({name: value for name, value in asdict(self).items() if name not in free})
 
     def visits(self, population: int) -> float | None:
-        """How often a prompt comes by in the training planned, under uniform sampling; None if that is not known."""
+        """How often a prompt is visited in the training planned, under uniform sampling; None if that is not known."""
         return None if self.steps is None else self.steps * self.prompts_per_step / population
 
 

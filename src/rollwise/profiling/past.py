@@ -32,7 +32,7 @@ class PastPlan:
     seed: int
 
     def visits(self, population: int) -> float | None:
-        """How often a prompt comes by, under uniform sampling; None if that is not known."""
+        """How often a prompt is visited, under uniform sampling; None if that is not known."""
         return None if self.steps is None else self.steps * self.prompts_per_step / population
 
 

@@ -95,7 +95,7 @@ def recommend(facts: Facts) -> Recommendation:
     bound = 1.0 / facts.effective if facts.effective >= LEAST_CONTRAST else None
     headline, arguments, reasons = _mend_first(facts) or _choose(facts)
     if facts.truncated >= MANY_TRUNCATED and "truncated" not in reasons[0]:
-        reasons = [*reasons, f"{facts.truncated:.0%} of the rollouts were truncated: allow more tokens, or count on it"]
+        reasons = [*reasons, f"{facts.truncated:.0%} of the rollouts were truncated: allow more tokens if you can"]
     if bound is not None:
         reasons = [*reasons, _bound_in_words(facts.effective, bound)]
     if arguments and "uniform " not in arguments + " ":
@@ -105,8 +105,8 @@ def recommend(facts: Facts) -> Recommendation:
 
 def _bound_in_words(effective: float, bound: float) -> str:
     return (
-        f"uniform sampling has contrast in {effective:.0%} of its groups, so no choice of prompts can save more than a "
-        f"factor {bound:.2f} of the rollouts for as many such groups"
+        f"uniform sampling has contrast in {effective:.0%} of its groups: a perfect choice of prompts would get as "
+        f"many such groups from {bound:.2f} times fewer rollouts"
     )
 
 
@@ -114,17 +114,17 @@ def _mend_first(facts: Facts) -> tuple[str, str, list[str]] | None:
     """What stands in the way of any training."""
     if facts.suspects >= FEWEST_SUSPECTS and facts.suspects >= MANY_SUSPECTS * facts.n_hopeless:
         reason = (
-            f"{facts.suspects} of {facts.n_hopeless} prompts that no rollout solved look answered: a reward that "
-            "misreads answers, or wrong labels, would be learnt from, or hide what the policy can do"
+            f"{facts.suspects} of {facts.n_hopeless} prompts that no rollout solved look answered: if the reward "
+            "misreads them, or their labels are wrong, the policy learns the mistake"
         )
         return "mend the answers or the reward first, and profile again", "", [reason]
     if facts.mean_pass_rate == 0.0 and facts.truncated >= MANY_TRUNCATED:
-        reason = f"no rollout was solved, and {facts.truncated:.0%} were truncated: what they would earn is not known"
+        reason = f"no rollout was solved, and {facts.truncated:.0%} were truncated, so their rewards say little"
         return "allow more tokens (--max_completion_length), and profile again", "", [reason]
     if facts.differing > 0.0:
         return None
     if facts.mean_pass_rate == 0.0:
-        first = "no rollout was solved: look at the texts; warm up by supervised training, or take easier data"
+        first = "no rollout was solved: read the texts; do supervised training first, or take easier data"
         reasons = [first, "no curriculum makes contrast where there is none"]
         return "this policy can't learn from this data yet", "", reasons
     reason = "no prompt's rollouts differ in reward, and some prompts are solved by all of them: take harder data"
@@ -138,28 +138,28 @@ def _choose(facts: Facts) -> tuple[str, str, list[str]]:
     if facts.visits is not None and facts.visits < SEVERAL_VISITS:
         return _one_pass(facts)
     visits = (
-        "several visits a prompt are assumed: say --steps"
+        "several visits to each prompt are assumed (say --steps)"
         if facts.visits is None
-        else (f"each prompt comes by {facts.visits:.1f} times")
+        else f"each prompt is visited {facts.visits:.1f} times"
     )
     reasons = [
-        f"{visits}; so what was seen of a prompt can be used when it comes by again",
-        f"{facts.unsolved:.0%} of the prompts were never solved, {facts.solved:.0%} always; truly hopeless (pass rate "
-        f"below 0.01) are an estimated {facts.hopeless:.0%}",
+        f"{visits}, so a method can use what it saw of a prompt at the next visit",
+        f"{facts.unsolved:.0%} of the prompts were never solved, {facts.solved:.0%} always; an estimated "
+        f"{facts.hopeless:.0%} are truly hopeless (pass rate below 0.01)",
         "in real training of a small policy on two tasks it ended above uniform sampling in all six comparisons "
         "(docs/results.md)",
     ]
     if facts.hopeless >= MANY_HOPELESS:
         reasons.append(
-            "prioritized replay is the plain alternative where most are hopeless (+0.17 against +0.22, simulated)"
+            "prioritized replay is simpler, and made for many hopeless prompts (+0.17, Recommended +0.22; simulated)"
         )
     return "a curriculum can pay: Recommended", "--curriculum recommended", reasons
 
 
 def _one_pass(facts: Facts) -> tuple[str, str, list[str]]:
     seldom = (
-        f"each prompt comes by {facts.visits:.1f} times: only methods that judge prompts never seen can gain "
-        "(simulated, one pass: Thompson sampling on own outcomes +0.00, Recommended with categories +0.27)"
+        f"each prompt is visited {facts.visits:.1f} times: only methods that predict prompts not seen yet can "
+        "gain (simulated, one pass: Thompson sampling, which can't, +0.00; Recommended with categories +0.27)"
     )
     big = {name: ratio for name, (ratio, n) in facts.categories.items() if n >= FEWEST_OF_A_CATEGORY}
     if len(big) > 1 and max(big.values()) - min(big.values()) >= APART:
@@ -168,17 +168,18 @@ def _one_pass(facts: Facts) -> tuple[str, str, list[str]]:
             f"categories differ: effective ratio {big[best]:.2f} in {best!r}, {big[worst]:.2f} in {worst!r}; choosing "
             f"between them alone can reach at most {max(big.values()):.2f}"
         )
-        return "like prompts tell of one another: Recommended", "--curriculum recommended", [seldom, reason]
+        return "similar prompts have similar pass rates: Recommended", "--curriculum recommended", [seldom, reason]
     if facts.references:
-        reason = "two models' pass rates tell of prompts never trained on (with them +0.23, simulated)"
-        return "references tell of prompts never seen: Recommended", "--curriculum recommended", [seldom, reason]
+        reason = "two models' pass rates predict prompts that were never trained on (+0.23, simulated)"
+        return "reference pass rates predict new prompts: Recommended", "--curriculum recommended", [seldom, reason]
     if facts.embedding:
-        reason = "the data has embeddings: like prompts have like pass rates (clusters of them: +0.22, simulated)"
+        reason = "the data has embeddings: prompts of one cluster have similar pass rates (+0.22, simulated)"
         arguments = "--curriculum recommended --curriculum_options.category embedding"
-        return "like prompts tell of one another: Recommended", arguments, [seldom, reason]
+        return "similar prompts have similar pass rates: Recommended", arguments, [seldom, reason]
     reason = (
-        "there is nothing to generalise by: no categories that differ, no embeddings, no pass rates of two models; "
-        "a gate refills groups without contrast, at the cost of their rollouts. Two profiles of all prompts, joined, "
-        "would do better (Recommended with references: +0.23, simulated)"
+        "nothing predicts prompts not seen yet: there are no categories that differ, no embeddings, no pass rates of "
+        "two models. A gate replaces groups without contrast, at the cost of their rollouts. Pass rates of two models "
+        "would do better (Recommended with them: +0.23, simulated): profile all prompts with each, the second with "
+        "--join"
     )
     return "uniform with dynamic sampling", "--curriculum uniform --gate mixed", [seldom, reason]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import math
 import re
+from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -27,6 +28,17 @@ _STYLE: dict[Any, Any] = {
 }  # fmt: skip
 # Settings of the process, not of a figure: left as they are.
 _PROCESS_SETTINGS = frozenset({"backend", "backend_fallback", "interactive", "toolbar", "timezone", "webagg.port"})
+
+
+def save_figures(specs: Iterable[FigureSpec], folder: Path) -> OSError | None:
+    """Write all of them into `folder`, which is made; what kept it from that, or None."""
+    try:
+        folder.mkdir(exist_ok=True)
+        for spec in specs:
+            save_figure(spec, folder)
+    except OSError as error:
+        return error
+    return None
 
 
 def save_figure(spec: FigureSpec, folder: Path) -> None:

@@ -6,7 +6,7 @@ import hashlib
 import importlib
 import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from rollwise.errors import ConfigError, MissingColumnError, MissingExtraError
@@ -161,20 +161,37 @@ def _of_trl(name: str) -> Callable[..., Any] | None:
 
 
 def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mapping[str, Any]) -> None:
-    """`MissingColumnError` if a function has a parameter without a default that is no column of `row`."""
+    """Whether the functions can be called with what they are given: the rollouts, and every column by its name.
+
+    Raises:
+        MissingColumnError: a function has a parameter without a default that is no column of `row`.
+        ConfigError: a function does not take one of them.
+    """
     for function in functions:
         parameters = inspect.signature(function).parameters.values()
+        about = name if len(functions) == 1 else f"reward {getattr(function, '__name__', '')!r}"
         required = [
             p.name for p in parameters if p.default is p.empty and p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY)
         ]
         missing = next((column for column in required if column not in _GIVEN and column not in row), None)
         if missing is None:
+            _check_takes_all(about, parameters, row)
             continue
-        own = getattr(function, "__name__", "")
-        about = name if len(functions) == 1 else f"reward {own!r}"
         likely = [other for other in ("solution", "ground_truth", "target", "gold") if other in row]
         remedy = f"--answer_column {likely[0]} names it" if missing == "answer" and likely else "add or rename one"
         raise MissingColumnError(f"{about} needs the column {missing!r}, but the data has {', '.join(row)}; {remedy}")
+
+
+def _check_takes_all(about: str, parameters: Collection[inspect.Parameter], row: Mapping[str, Any]) -> None:
+    if any(p.kind is p.VAR_KEYWORD for p in parameters):
+        return
+    given = dict.fromkeys(["prompts", "completions", "completion_ids", *row])
+    unknown = [column for column in given if column != "prompt" and column not in {p.name for p in parameters}]
+    if unknown:
+        raise ConfigError(
+            f"{about} has no parameter for {unknown[0]!r}, but is given the rollouts and every column by name; end its "
+            "parameters with **columns, which takes the rest"
+        )
 
 
 def _joined(digests: Sequence[str]) -> str:

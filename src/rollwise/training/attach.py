@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 from transformers import PrinterCallback, ProgressCallback
-from transformers.utils import logging as transformers_logging
 
 from rollwise.runs.folder import RunFolder
 from rollwise.tasks import Task
@@ -32,9 +30,3 @@ def attach(trainer: Any, config: TrainConfig, task: Task, folder: RunFolder, dis
     trainer.add_callback(Budget(recorder, tokens=config.token_budget, hours=config.max_hours))
     display.attach(trainer)
     Evaluations(recorder, config, end_sets_of(config, task)).attach(trainer)
-
-
-def hush() -> None:
-    """Keep other libraries' bars and notices about their own options out of our display."""
-    transformers_logging.disable_progress_bar()
-    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")

@@ -12,7 +12,7 @@ class Cost:
     """What training costs at most, without a curriculum's probes and a gate's refills.
 
     Attributes:
-        rollouts: completions, those of evaluations included.
+        rollouts: completions, those of evaluations included; fewer where a token budget ends the run.
         tokens: generated tokens at most.
         read: tokens of prompts.
     """
@@ -25,7 +25,8 @@ class Cost:
         return Cost(self.rollouts + other.rollouts, self.tokens + other.tokens, self.read + other.read)
 
     def __str__(self) -> str:
-        return f"{self.rollouts:,} rollouts, at most {self.tokens:,} generated tokens, about {self.read:,} of prompts"
+        read = f", about {self.read:,} of prompts" if self.read else ""
+        return f"at most {self.rollouts:,} rollouts and {self.tokens:,} generated tokens{read}"
 
 
 @dataclass(frozen=True)
@@ -44,10 +45,14 @@ class Estimate:
     def of(self, config: TrainConfig) -> Cost:
         """The cost of a run with these options."""
         asks = -(-config.steps // config.updates)
-        rollouts = asks * config.prompts_per_step * config.num_generations
+        step = config.prompts_per_step * config.num_generations
+        tokens = asks * step * self.limit
+        if config.token_budget is not None:
+            tokens = min(tokens, config.token_budget + step * self.limit)  # it ends after the step that reaches it
         evaluations = -(-config.steps // config.eval_every)  # the last step is always evaluated
         if config.eval_every_tokens is not None:
-            evaluations = min(config.steps, rollouts * self.limit // config.eval_every_tokens + 1)
-        rollouts += (evaluations + 1) * self.held_out * config.num_generations_eval
-        rollouts += self.at_end * config.num_generations_end
-        return Cost(rollouts, rollouts * self.limit, round(rollouts * self.prompt))
+            evaluations = min(config.steps, tokens // config.eval_every_tokens + 1)
+        evaluated = (evaluations + 1) * self.held_out * config.num_generations_eval
+        evaluated += self.at_end * config.num_generations_end
+        rollouts = asks * step + evaluated
+        return Cost(rollouts, tokens + evaluated * self.limit, round(rollouts * self.prompt))

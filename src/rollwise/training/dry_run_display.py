@@ -10,10 +10,13 @@ from typing import Any
 from rich.console import Console
 from rich.markup import escape
 
+from rollwise.curricula import Curriculum
 from rollwise.models.sampler import encode
 from rollwise.sampling.scoring import scores_by_name
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
+from rollwise.training.notes import cautions, hush, say
+from rollwise.training.parts import judge_notes, left_out
 
 SHOWN_KINDS = 20
 """Categories of a set that are named."""
@@ -21,6 +24,12 @@ SHOWN_KINDS = 20
 
 COUNTED = 1000
 """Prompts whose tokens are counted."""
+
+
+def show_notes(curriculum: Curriculum, config: TrainConfig, console: Console) -> None:
+    """What a run with these options says before its first step, without other libraries' notices from here on."""
+    hush()
+    say(console, [*left_out(curriculum, config), *judge_notes(curriculum), *cautions(config)])
 
 
 def show_data(task: Task, train: int, held_out: int, console: Console) -> None:

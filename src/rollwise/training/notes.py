@@ -2,18 +2,43 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterable
+from pathlib import Path
 from typing import Any
 
 from accelerate import PartialState
 from rich.console import Console
+from transformers.utils import logging as transformers_logging
 
+from rollwise.models import is_embedded
+from rollwise.models.cache import RECEIPT
 from rollwise.models.identity import made_by
 from rollwise.runs.data_file import note_data
 from rollwise.runs.folder import RunFolder
 from rollwise.sampling.own_task import OwnTask
 from rollwise.tasks import Task
 from rollwise.training.config import TrainConfig
+
+RARELY_HIGHER = 1e-4
+"""Learning rates of pretrained models are rarely as high."""
+
+
+def hush() -> None:
+    """Keep other libraries' bars and notices about their own options out of our display."""
+    transformers_logging.disable_progress_bar()
+    warnings.filterwarnings("ignore", category=FutureWarning, module="transformers")
+
+
+def cautions(config: TrainConfig) -> list[str]:
+    """What is rarely meant, in words: a learning rate for the embedded policy, with a pretrained model."""
+    embedded = is_embedded(config.model) or Path(config.model, RECEIPT).is_file()
+    if embedded or config.peft or config.learning_rate < RARELY_HIGHER:
+        return []
+    return [
+        f"learning rate {config.learning_rate:g} is for the embedded policy; 1e-6 is usual for a pretrained model "
+        "(--learning_rate 1e-6)"
+    ]
 
 
 def say(console: Console, notes: Iterable[str]) -> None:

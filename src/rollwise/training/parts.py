@@ -11,7 +11,7 @@ from datasets import Dataset
 
 from rollwise.curricula import Curriculum, Judged, make_curriculum
 from rollwise.errors import ConfigError, PoolError
-from rollwise.models import EMBEDDED, JUDGING, is_embedded
+from rollwise.models import EMBEDDED, JUDGING
 from rollwise.models.loading import need
 from rollwise.options import check_options
 from rollwise.sampling.eval_sets import check_aggregate
@@ -19,9 +19,6 @@ from rollwise.tasks import Task
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.trainer.keep_best import check_score
 from rollwise.training.warm_start import make_embedded as make_embedded
-
-RARELY_HIGHER = 1e-4
-"""Learning rates of pretrained models are rarely as high."""
 
 
 def curriculum_of(config: TrainConfig, task: Task) -> Curriculum:
@@ -67,16 +64,6 @@ def left_out(curriculum: Curriculum, config: TrainConfig) -> list[str]:
     if curriculum.paper_trainer not in (None, config.trainer):
         parts.append(f"{name}'s paper trains by {curriculum.paper_trainer}: --trainer {curriculum.paper_trainer}")
     return parts
-
-
-def cautions(config: TrainConfig) -> list[str]:
-    """What is rarely meant, in words: a learning rate for the embedded policy, with a pretrained model."""
-    if is_embedded(config.model) or config.peft or config.learning_rate < RARELY_HIGHER:
-        return []
-    return [
-        f"learning rate {config.learning_rate:g} is for the embedded policy; 1e-6 is usual for a pretrained model "
-        "(--learning_rate 1e-6)"
-    ]
 
 
 def datasets_of(config: TrainConfig, task: Task) -> tuple[Dataset, dict[str, Dataset]]:

@@ -18,13 +18,13 @@ from rollwise.sampling.own_task import task_of
 from rollwise.sampling.setting import say_stop
 from rollwise.terminal import make_console
 from rollwise.training.arguments import trainer_arguments
-from rollwise.training.attach import attach, hush
+from rollwise.training.attach import attach
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
 from rollwise.training.limits import is_over, limits_of
 from rollwise.training.make_trainer import make_trainer
-from rollwise.training.notes import note_origin, say, write_config
-from rollwise.training.parts import cautions, curriculum_of, judge_notes, left_out
+from rollwise.training.notes import cautions, hush, note_origin, say, write_config
+from rollwise.training.parts import curriculum_of, judge_notes, left_out
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.ranks import on_main, ranks_of_run

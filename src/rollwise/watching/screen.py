@@ -25,6 +25,7 @@ TALL = 44
 STATUS_STYLES = {"running": "green", "complete": "bold green", "quiet": "bold yellow"}
 _LABEL, _LONGEST_LABEL, _NUMBER = 11, 20, 7
 _WIDEST_SPARKLINE = 120
+_SHORTEST_SPARKLINE = 8
 _FEWEST_ROWS, _MOST_ROWS = 3, 12
 _MOST_ALARMS = 3
 
@@ -132,14 +133,16 @@ def _progress(snapshot: Snapshot, canvas: Canvas) -> Text:
 
 def _signals(signals: Sequence[Signal], canvas: Canvas) -> Block:
     label = max(_LABEL, *(min(_LONGEST_LABEL, cell_len(signal.name)) for signal in signals))
-    room = min(_WIDEST_SPARKLINE, canvas.width - label - 2 - 4 * (_NUMBER + 2))
-    numbers = [(name, _NUMBER) for name in (">last", ">first", ">low", ">high")]
-    table = canvas.table(("", label), *numbers, ("first step to last", None))
+    free = canvas.width - label - 2
+    shown = min(4, max(1, (free - _SHORTEST_SPARKLINE) // (_NUMBER + 2)))  # numbers that are whole, the last one first
+    room = max(1, min(_WIDEST_SPARKLINE, free - shown * (_NUMBER + 2)))
+    numbers = [(name, _NUMBER) for name in (">last", ">first", ">low", ">high")[:shown]]
+    table = canvas.table(("", label), *numbers, ("first step to last", room))
     for signal in signals:
         values = signal.values
         last, *others = [number(value) for value in (values[-1], values[0], min(values), max(values))]
-        line = sparkline(values, max(1, room), canvas.glyphs, low=signal.low, high=signal.high)
-        table.add_row(Text(signal.name), Text(last, style="bold"), *others, Text(line, style="cyan"))
+        line = sparkline(values, room, canvas.glyphs, low=signal.low, high=signal.high)
+        table.add_row(Text(signal.name), Text(last, style="bold"), *others[: shown - 1], Text(line, style="cyan"))
     return Block(table, len(signals) + 1)
 
 

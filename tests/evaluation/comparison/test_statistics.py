@@ -184,6 +184,9 @@ def test_seeds_that_a_wanted_difference_needs(tmp_path: Path) -> None:
     assert pilot.sd == pytest.approx(0.2 / math.sqrt(8))
     asked = compared(tmp_path, {"it": [0.1, 0.2, 0.3]}, wanted=[0.1])
     assert asked.statistics.needed["it"].alone == {0.1: 10}
+    same = compared(tmp_path / "same", {"it": [0.0, 0.0, 0.0]})  # nothing was solved: no deviation to plan with
+    assert same.statistics.needed == {}
+    assert not any("needs" in sentence for sentence in verdict(same)[1:-1])
     with pytest.raises(ConfigError, match="a wanted difference must be a number > 0"):
         compare_runs({"uniform": {}}, baseline="uniform", wanted=[-0.1])
 

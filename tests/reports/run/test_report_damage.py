@@ -115,5 +115,15 @@ def test_a_page_that_can_not_be_written_is_an_error_in_a_line(make_run: RunMaker
     run = make_run([{"step": 1, "frac_mixed": 0.5}])
     blocker = tmp_path / "file"
     blocker.write_text("")
-    with pytest.raises(StateFileError, match="the report can't be written to"):
+    with pytest.raises(StateFileError, match="the report can't be written to .*give `--out` a file"):
         write_report(run, out=blocker / "page.html")
+
+
+def test_a_run_that_can_only_be_read_has_a_page_elsewhere(make_run: RunMaker, tmp_path: Path) -> None:
+    run = make_run([{"step": 1, "frac_mixed": 0.5}])
+    (run / "figures").write_text("in the way, as a folder without permission is")
+    with pytest.raises(StateFileError, match="figures"):
+        write_report(run)
+    page = write_report(run, tmp_path / "page.html").read_text()
+    assert "<svg" in page
+    assert "figures can&#x27;t be written (File exists): they are in this page alone" in page

@@ -32,18 +32,7 @@ CURRICULA: Registry[type[Curriculum]] = Registry("curriculum", "curricula")
 
 
 class CoreOptions(TypedDict, total=False):
-    """The options that every curriculum takes.
-
-    Attributes:
-        seed: root of every random choice; default 0.
-        reward_spec: range of the raw rewards; default 0 to 1, solved at 1.
-        expire_after: a ticket not told within this many steps expires and frees its prompt; default 100; None: never.
-        rails: what every batch guarantees, whatever the method believes: "on" (`Rails()`), "off" or None, a `Rails`, or
-            a mapping of its attributes. By default on for `EmpiricalBayes`, `Recommended`, `Selector`, `Mixture` and
-            `Nested`, off for all others, as the papers have none.
-        allocator: gives each ticket its own number of rollouts, `n_rollouts` on the average: a name in `ALLOCATORS`, a
-            mapping with `name` and its options, or an `Allocator`; None: all have `n_rollouts`.
-    """
+    """The options that every curriculum takes: `Curriculum` says what they are."""
 
     seed: int
     reward_spec: RewardSpec
@@ -57,7 +46,14 @@ class Curriculum(Telling):
 
     Args:
         pool: the prompts; or None, and `bind` gives them later (a trainer does it with its data set).
-        **core: see `CoreOptions`.
+        seed: root of every random choice.
+        reward_spec: range of the raw rewards; by default 0 to 1, solved at 1.
+        expire_after: a ticket not told within this many steps expires and frees its prompt; None: never.
+        rails: what every batch guarantees, whatever the method believes: "on" (`Rails()`), "off" or None, a `Rails`, or
+            a mapping of its attributes. By default on for `EmpiricalBayes`, `Recommended`, `Selector`, `Mixture` and
+            `Nested`, off for all others, as the papers have none.
+        allocator: gives each ticket its own number of rollouts, `n_rollouts` on the average: a name in `ALLOCATORS`, a
+            mapping with `name` and its options, or an `Allocator`; None: all have `n_rollouts`.
 
     A subclass declares its options as keyword-only arguments of its `__init__`, which are checked before it runs and
     saved (`rollwise.options`); those that are no plain values it passes on as `options`. It makes everything that

@@ -173,7 +173,8 @@ class Statistics:
     Attributes:
         tests: How many methods Holm's correction is over: those of the plan, run or not, but baseline and oracle.
         verdicts: By method; those alone that have a seed in common with the baseline.
-        needed: Seeds that a wanted difference from the baseline needs, by method; from 3 seeds on.
+        needed: Seeds that a wanted difference from the baseline needs, by method; from 3 seeds on, and of differences
+            that vary.
         pairs: Differences between any two methods, the better-ranked first.
         ranks: By method; the oracle and methods with fewer than half of the baseline's seeds are not ranked.
     """

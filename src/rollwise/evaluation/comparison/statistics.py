@@ -29,6 +29,9 @@ from rollwise.evaluation.comparison.estimates import (
 from rollwise.evaluation.comparison.methods import Methods
 from rollwise.evaluation.comparison.student import effect_found, holm, seeds_needed
 
+_NO_DEVIATION = 1e-9
+"""Differences that vary by no more than this are all alike, as where nothing is solved, and plan nothing."""
+
 # Differences in score whose seeds are counted where none is asked for.
 WANTED = (0.02, 0.05, 0.1)
 
@@ -53,7 +56,11 @@ def statistics_of(work: Methods, ranked: Sequence[str], tests: int, wanted: Sequ
     return Statistics(
         tests=tests,
         verdicts=verdicts(gains, tests),
-        needed={name: needed(gain, tests, wanted) for name, gain in gains.items() if gain.n >= FEWEST_SEEDS},
+        needed={
+            name: needed(gain, tests, wanted)
+            for name, gain in gains.items()
+            if gain.n >= FEWEST_SEEDS and gain.sd > _NO_DEVIATION
+        },
         pairs=_pairs(differences(itertools.combinations(ranked, 2))),
         ranks=ranks(kept, work.baseline, resamples=work.resamples, seed=work.seed),
     )
@@ -77,7 +84,7 @@ def _effect(gain: Difference, adjusted: float) -> Effect:
 
 
 def needed(gain: Difference, tests: int, wanted: Sequence[float]) -> SeedsNeeded:
-    """How many seeds each wanted difference needs, by the deviation of `gain`."""
+    """How many seeds each wanted difference needs, by the deviation of `gain`, which must be above 0."""
     alone, strictest = 1 - LEVEL, (1 - LEVEL) / max(tests, 1)
     return SeedsNeeded(
         sd=gain.sd,
@@ -89,7 +96,7 @@ def needed(gain: Difference, tests: int, wanted: Sequence[float]) -> SeedsNeeded
 
 
 def _seeds(size: float, sd: float, alpha: float) -> int | None:
-    found = seeds_needed(size / sd, alpha) if sd > 0 else ENOUGH_SEEDS
+    found = seeds_needed(size / sd, alpha)
     return None if found is None else max(found, ENOUGH_SEEDS)
 
 

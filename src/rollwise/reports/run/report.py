@@ -27,7 +27,8 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
 
     Args:
         run_path: The run's folder.
-        out: The page's path; `<run_path>/report.html` unless given. Figures go to `<run_path>/figures/`.
+        out: The page's path; `<run_path>/report.html` unless given. Figures go to `<run_path>/figures/`;
+            where these can't be written, a page at another path says so and is written all the same.
 
     Returns:
         The page's path.
@@ -38,7 +39,7 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     """
     check_installed("matplotlib", "the report", "report")
     # Only now, so that `import rollwise.reports` works without matplotlib and costs no time with it.
-    from rollwise.reports.figure_files import inline_panels, save_figure
+    from rollwise.reports.figure_files import inline_panels, save_figures
     from rollwise.reports.run.figures import build_figures
     from rollwise.reports.run.page import PageParts, render_page
 
@@ -47,6 +48,11 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
     digest = digest_lines(run.rollout_lines(faults), run.rule)
     evaluations = read_evaluations(run.path, faults)
     specs, lacking = build_figures(run, digest, evaluations)
+    target = run.path / REPORT_FILE if out is None else Path(out)
+    if lost := save_figures(specs, run.path / FIGURES_FOLDER):
+        if out is None:
+            raise _not_written(lost, target) from lost
+        faults.add_file(FIGURES_FOLDER, f"can't be written ({lost.strerror or lost}): they are in this page alone")
     details, sections, sample = rollouts_parts(run, digest)
     details["score_by_category"] = category_table(evaluations)
     judged = judgment_samples(run, faults)
@@ -62,14 +68,14 @@ def write_report(run_path: str | Path, out: str | Path | None = None) -> Path:
         sections=[*judged, *sections],
         sample=sample,
     )
-    target = run.path / REPORT_FILE if out is None else Path(out)
     try:
-        folder = run.path / FIGURES_FOLDER
-        folder.mkdir(exist_ok=True)
-        for spec in specs:
-            save_figure(spec, folder)
         write_whole(target, render_page(parts))
     except OSError as error:
-        where = error.filename or target
-        raise StateFileError(f"the report can't be written to {str(where)!r}: {error.strerror or error}") from error
+        raise _not_written(error, target) from error
     return target
+
+
+def _not_written(error: OSError, target: Path) -> StateFileError:
+    where = str(error.filename or target)
+    remedy = "give `--out` a file that can be written to"
+    return StateFileError(f"the report can't be written to {where!r}: {error.strerror or error}; {remedy}")

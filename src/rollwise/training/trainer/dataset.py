@@ -65,7 +65,10 @@ def say_groups(curriculum: Curriculum) -> None:
 
 
 def _kinds(pool: PromptPool) -> tuple[dict[str, int], dict[str, int]]:
-    """Columns that may name kinds of prompts, and how many values each has: of texts, and of whole numbers."""
+    """Columns that may name kinds of prompts, and how many values each has: of texts, and of whole numbers.
+
+    A value stands for two prompts or more on the average, so that a column of nearly unique texts is no kind.
+    """
     texts: dict[str, int] = {}
     levels: dict[str, int] = {}
     for name, column in pool.columns.items():
@@ -73,7 +76,7 @@ def _kinds(pool: PromptPool) -> tuple[dict[str, int], dict[str, int]]:
         if name in _ANSWERS or column.ndim != 1 or not (whole or all(isinstance(value, str) for value in column)):
             continue
         n = len(set(column.tolist()))
-        if 1 < n < len(column) and n <= (_MOST_LEVELS if whole else _MOST_KINDS):
+        if 1 < n <= min(len(column) // 2, _MOST_LEVELS if whole else _MOST_KINDS):
             (levels if whole else texts)[name] = n
     return texts, levels
 

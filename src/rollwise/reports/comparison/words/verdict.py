@@ -53,7 +53,8 @@ def verdict(comparison: Comparison) -> list[str]:
         sentences.append(f"{count(missing, 'run')} missing, unfinished or unreadable: see the problems below.")
     if comparison.tune is not None and (tuned := sorted({run.seed for run in comparison.tune.runs})):
         seeds = f"Seed{'s' if len(tuned) > 1 else ''} {enumeration([str(seed) for seed in tuned])}"
-        sentences.append(f"{seeds} {'were' if len(tuned) > 1 else 'was'} for choosing; no number here includes them.")
+        was, it = ("were", "them") if len(tuned) > 1 else ("was", "it")
+        sentences.append(f"{seeds} {was} for choosing; no number here includes {it}.")
     if uncounted := sum(problem.kind == "uncounted" for problem in comparison.problems):
         axis = AXES[comparison.headline_axis]
         sentences.append(
