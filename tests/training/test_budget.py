@@ -38,8 +38,11 @@ def metrics(run: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in (run / "metrics.jsonl").read_text().splitlines()]
 
 
-def test_it_ends_after_the_step_that_uses_the_budget_up(policy: Path, tmp_path: Path) -> None:
+def test_it_ends_after_the_step_that_uses_the_budget_up(
+    policy: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = start_run(config(policy, tmp_path / "run", token_budget=250))
+    assert "by --token_budget (now 250)" in " ".join(capsys.readouterr().err.split())
     tokens = [line["tokens"] for line in metrics(run)]
     assert tokens[-2] < 250 <= tokens[-1]
     assert len(tokens) < 20

@@ -21,3 +21,9 @@ def limits_of(config: TrainConfig, folder: RunFolder, step: int) -> str:
         f"--max_hours (now {config.max_hours or 0:g})": is_spent(spent, tokens=None, hours=config.max_hours),
     }
     return " and ".join(limit for limit, over in ends.items() if over)
+
+
+def ended_early(config: TrainConfig, folder: RunFolder, step: int) -> str:
+    """Why a run ended at `step`, before all of its steps; "" where it did not."""
+    limit = limits_of(config, folder, step) if step < config.steps else ""
+    return f"ended at step {step} of {config.steps}, by {limit}" if limit else ""

@@ -21,7 +21,7 @@ from rollwise.training.arguments import trainer_arguments
 from rollwise.training.attach import attach
 from rollwise.training.config import NO_GATE, TrainConfig
 from rollwise.training.display import Display
-from rollwise.training.limits import is_over, limits_of
+from rollwise.training.limits import ended_early, is_over, limits_of
 from rollwise.training.make_trainer import make_trainer
 from rollwise.training.notes import cautions, hush, note_origin, say, write_config
 from rollwise.training.parts import curriculum_of, judge_notes, left_out
@@ -127,6 +127,8 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         finally:
             display.close()
+        if processes.is_main_process and (limit := ended_early(config, folder, trainer.state.global_step)):
+            say(console, [limit])
         _end(trainer)
     return folder.path
 
