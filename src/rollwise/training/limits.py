@@ -23,7 +23,7 @@ def limits_of(config: TrainConfig, folder: RunFolder, step: int) -> str:
     return " and ".join(limit for limit, over in ends.items() if over)
 
 
-def ended_early(config: TrainConfig, folder: RunFolder, step: int) -> str:
-    """Why a run ended at `step`, before all of its steps; "" where it did not."""
+def ended_early(config: TrainConfig, folder: RunFolder, step: int) -> list[str]:
+    """Why a run ended at `step`, before all of its steps, in a line; nothing where it did not."""
     limit = limits_of(config, folder, step) if step < config.steps else ""
-    return f"ended at step {step} of {config.steps}, by {limit}" if limit else ""
+    return [f"ended at step {step} of {config.steps}, by {limit}"] if limit else []

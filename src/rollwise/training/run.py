@@ -127,14 +127,13 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         finally:
             display.close()
-        if processes.is_main_process and (limit := ended_early(config, folder, trainer.state.global_step)):
-            say(console, [limit])
-        _end(trainer)
+        _end(trainer, config, folder, console)
     return folder.path
 
 
-def _end(trainer: Any) -> None:
+def _end(trainer: Any, config: TrainConfig, folder: RunFolder, console: Console) -> None:
     trainer.accelerator.wait_for_everyone()
+    say(console, ended_early(config, folder, trainer.state.global_step))
     shut_engine(trainer)
     trainer.accelerator.end_training()
 
