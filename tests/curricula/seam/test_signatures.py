@@ -92,6 +92,7 @@ WITH: dict[tuple[str, str], dict[str, Any]] = {
     ("frontier", "taxonomy_weights"): {"key_column": "topic"},
     ("hive", "judge_options"): {"judge": LENGTHS},
     ("metis", "answers"): {"format": "digit"},
+    ("pcl", "judge_column"): {"judge": rw.Judge()},  # one that reads text
     ("prepo", "judge_options"): {"judge": LENGTHS},
     ("selector", "estimator_options"): {"estimator": "beta"},
     ("selector", "sampling"): {"estimator": "beta"},

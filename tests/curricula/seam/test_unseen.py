@@ -80,7 +80,7 @@ def test_it_warns_once_and_the_metric_counts(caplog: pytest.LogCaptureFixture) -
 
 def test_drawing_at_random_and_in_turn_is_not_warned_of(caplog: pytest.LogCaptureFixture) -> None:
     play(rw.Uniform(pool_of(200), seed=1), 50, 10)
-    pool = rw.PromptPool(ids=[f"p{i}" for i in range(200)], columns={"category": ["a"] * 200})
+    pool = rw.PromptPool(ids=[f"p{i}" for i in range(200)], columns={"category": ["a", "b"] * 100})
     sec = rw.SEC(pool, within="uniform", seed=1)
     for _ in range(5):
         play(sec, 10, 10)
