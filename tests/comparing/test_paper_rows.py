@@ -21,6 +21,7 @@ PAPERS = set(CURRICULA) - OURS
 FREE: dict[str, set[str]] = {
     "mopps": {"forgetting", "candidate_multiplier"},  # its release has them by task
     "metis": {"format"},  # a policy that follows no instruction answers in letters
+    "pilot-commit": {"screen_rollouts"},  # its recipes: a quarter of a group
 }
 """Options that a row of a paper's name may set: the paper leaves them to the task."""
 
