@@ -14,9 +14,9 @@ import pytest
 from accelerate import PartialState
 from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl.experimental.async_grpo.async_grpo_trainer import AsyncGRPOTrainer
-from trl_async_parts import GROUP, MadeUpLoop, group_of, make_service, options
+from trl_async_parts import GROUP, MadeUpWorker, group_of, make_service, options
 
-from rollwise.engines.trl_async import CurriculumRolloutLoop, CurriculumRolloutWorker
+from rollwise.engines.trl_async import CurriculumRolloutLoop
 from rollwise.errors import ConfigError, RewardError, SilentNoOpError
 
 
@@ -127,10 +127,6 @@ def test_what_it_can_not_do_is_refused() -> None:
 
 def far_off(completions: list[Any], **_: Any) -> list[float]:
     return [1000.0] * len(completions)
-
-
-class MadeUpWorker(CurriculumRolloutWorker):
-    _loop_cls = MadeUpLoop
 
 
 @pytest.mark.slow

@@ -11,18 +11,14 @@ from typing import Any
 
 import pytest
 import torch
-from transformers import Qwen2Config, Qwen2ForCausalLM
+from toys import toy_model
 from trl.experimental.async_grpo import AsyncGRPOConfig, packing
 from trl.experimental.async_grpo import async_rollout_worker as trl_worker
-from trl_async_parts import DATASET, GROUP, MadeUpLoop, make_service, options, reward, tokenizer
+from trl_async_parts import DATASET, GROUP, MadeUpWorker, make_service, options, reward, tokenizer
 
 from rollwise.engines import CurriculumService
-from rollwise.engines.trl_async import STATE, CurriculumAsyncGRPOTrainer, CurriculumRolloutWorker
+from rollwise.engines.trl_async import STATE, CurriculumAsyncGRPOTrainer
 from rollwise.state import load_state
-
-
-class MadeUpWorker(CurriculumRolloutWorker):
-    _loop_cls = MadeUpLoop
 
 
 class NoTransfer:
@@ -61,11 +57,7 @@ def on_a_cpu(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def model(tmp_path: Path) -> str:
-    config = Qwen2Config(
-        vocab_size=16, hidden_size=32, intermediate_size=64, num_hidden_layers=1, num_attention_heads=2,
-        num_key_value_heads=2, max_position_embeddings=64, pad_token_id=0, eos_token_id=1,
-    )  # fmt: skip
-    Qwen2ForCausalLM(config).save_pretrained(tmp_path / "model")
+    toy_model().save_pretrained(tmp_path / "model")
     return str(tmp_path / "model")
 
 

@@ -12,7 +12,7 @@ from trl.experimental.async_grpo.async_rollout_worker import RolloutGroup, Train
 
 import rollwise as rw
 from rollwise.engines import CurriculumService
-from rollwise.engines.trl_async import CurriculumRolloutLoop
+from rollwise.engines.trl_async import CurriculumRolloutLoop, CurriculumRolloutWorker
 
 GROUP = 4
 DATASET = Dataset.from_list([{"prompt": [{"role": "user", "content": f"task {i}"}], "level": i % 5} for i in range(40)])
@@ -74,3 +74,9 @@ class MadeUpLoop(CurriculumRolloutLoop):
         number = self.__dict__.setdefault("made", {}).setdefault(group_id, iter(range(GROUP)))
         completion = [{"role": "assistant", "content": str(next(number))}]
         return completion, [5], [TrainingSequence([4, 5], [0, 1], [0.0, -1.0], 0)], 0, 0, None
+
+
+class MadeUpWorker(CurriculumRolloutWorker):
+    """Spawns that loop."""
+
+    _loop_cls = MadeUpLoop

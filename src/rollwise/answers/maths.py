@@ -67,7 +67,7 @@ def check_math() -> None:
 
 
 def _bare(answer: str) -> str:
-    """Without dollar signs, a full stop and braces of text around it; `3e8` as LaTeX writes it, where e is a number."""
+    """Without dollar signs, a full stop and braces of text around it; `3e8` and `3 1/2` as LaTeX writes them."""
     answer = _latex(answer).strip().rstrip(". ").strip("$").strip()
     text = _TEXT.fullmatch(answer)
     answer = text[1].strip() if text else answer

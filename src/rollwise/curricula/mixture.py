@@ -72,7 +72,8 @@ class Mixture(
 
     def select(self, k: int) -> Picks:
         parts: list[Picks] = []
-        for name, quota in self._quotas(k).items():
+        quotas, self.owed = self._quotas(k)
+        for name, quota in quotas.items():
             parts.append(self._from_lane(name, quota))
         for name in self.children:  # a lane that fell short leaves room for the others
             left = k - sum(map(len, parts))
@@ -82,25 +83,20 @@ class Mixture(
     def questions(self, k: int) -> list[Question]:
         if self.asker is None:
             return []
-        owed = dict(self.owed)
-        quota = self._quotas(k)[self.asker]  # what its lane will be asked for, and no more
-        self.owed = owed
-        return self.children[self.asker].questions(quota)
+        quotas, _ = self._quotas(k)  # what its lane will be asked for, and no more
+        return self.children[self.asker].questions(quotas[self.asker])
 
-    def _quotas(self, k: int) -> dict[str, int]:
-        """Whole numbers that sum to `k`: what each lane is owed by largest remainder, the rest carried over."""
-        for name, share in self.shares.items():
-            self.owed[name] += share * k
-        quotas = {name: max(0, int(np.floor(owed + 1e-9))) for name, owed in self.owed.items()}
-        by_remainder = sorted(quotas, key=lambda name: quotas[name] - self.owed[name])
+    def _quotas(self, k: int) -> tuple[dict[str, int], dict[str, float]]:
+        """Whole numbers that sum to `k`, by largest remainder of what each lane is owed; and what it is owed then."""
+        owed = {name: self.owed[name] + share * k for name, share in self.shares.items()}
+        quotas = {name: max(0, int(np.floor(due + 1e-9))) for name, due in owed.items()}
+        by_remainder = sorted(quotas, key=lambda name: quotas[name] - owed[name])
         for i in range(k - sum(quotas.values())):
             quotas[by_remainder[i % len(by_remainder)]] += 1
         while sum(quotas.values()) > k:  # credits of earlier rounds can exceed this batch: the smallest debt waits
-            worst = max((name for name in quotas if quotas[name]), key=lambda name: quotas[name] - self.owed[name])
+            worst = max((name for name in quotas if quotas[name]), key=lambda name: quotas[name] - owed[name])
             quotas[worst] -= 1
-        for name, quota in quotas.items():
-            self.owed[name] -= quota
-        return quotas
+        return quotas, {name: due - quotas[name] for name, due in owed.items()}
 
     def _from_lane(self, name: str, k: int) -> Picks:
         if k <= 0:

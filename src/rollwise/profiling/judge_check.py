@@ -9,7 +9,7 @@ import numpy as np
 
 from rollwise.curricula import METIS
 from rollwise.errors import ConfigError, MissingColumnError
-from rollwise.judges import MAX_VARIANCE, Exemplar, JudgmentFormat, Question, spread_out
+from rollwise.judges import MAX_VARIANCE, CompactFormat, Exemplar, JudgmentFormat, Question, spread_out
 from rollwise.judges.base import prompt_text
 from rollwise.judges.formats import make_format
 from rollwise.models import JUDGING
@@ -21,10 +21,10 @@ from rollwise.profiling.summary import Summary
 from rollwise.rng import stream_generator
 
 FORMATS = ("words", "boxed", "digit")
-"""The forms that are tried; the first that will do is taken."""
+"""The forms that are tried; the first that will do is taken.
 
-COMPACT = "compact"
-"""The form that the embedded policy was taught: the only one that it is asked in, and the last resort of any other."""
+The embedded policy that judges is asked only in the form that it was taught, and so is a model that none of these fit.
+"""
 
 MOST_UNREADABLE = 0.1
 LEAST_SPREAD = 0.04 * MAX_VARIANCE
@@ -71,9 +71,9 @@ def check_judge(config: ProfileConfig, summary: Summary, load: Callable[[], tupl
         ]
         return _asked(model, tokenizer, questions, realised, config, rollout)
 
-    lines = [asked_in(name) for name in ((COMPACT,) if config.model == JUDGING else FORMATS)]
+    lines = [asked_in(name) for name in ((CompactFormat.name,) if config.model == JUDGING else FORMATS)]
     if all(line["too_long"] == line["asked"] for line in lines):  # a small policy, such as one trained from JUDGING
-        lines.append(asked_in(COMPACT))
+        lines.append(asked_in(CompactFormat.name))
     return {"exemplars": config.judge_exemplars, "column": config.judge_column, "formats": lines, **verdict(lines)}
 
 

@@ -185,8 +185,8 @@ def check_columns(functions: Sequence[Callable[..., Any]], name: str, row: Mappi
 def _check_takes_all(about: str, parameters: Collection[inspect.Parameter], row: Mapping[str, Any]) -> None:
     if any(p.kind is p.VAR_KEYWORD for p in parameters):
         return
-    given = dict.fromkeys(["prompts", "completions", "completion_ids", *row])
-    unknown = [column for column in given if column != "prompt" and column not in {p.name for p in parameters}]
+    taken = {"prompt", *(p.name for p in parameters)}
+    unknown = [column for column in ("prompts", "completions", "completion_ids", *row) if column not in taken]
     if unknown:
         raise ConfigError(
             f"{about} has no parameter for {unknown[0]!r}, but is given the rollouts and every column by name; end its "

@@ -59,7 +59,7 @@ class RunLog:
         return self.contrast_until(self.steps)
 
     def contrast_until(self, step: int) -> float:
-        """The same of the groups until a step, with which a replay of so many is compared; NaN without any."""
+        """Share of the groups with contrast up to and including `step`; NaN without a group."""
         counts = self.counts[self.step <= step]
         return float(np.mean(counts.max(axis=1) < counts.sum(axis=1))) if len(counts) else math.nan
 
