@@ -10,7 +10,7 @@ The regimes are examples/simulate/REGIME.yaml, the methods examples/simulate/met
 for each of them. Every run has the same number of rollouts: methods that measure or screen get fewer steps of training.
 
 A simulation says how a method behaves where success rates move as item response theory has it. It can't say what a
-method is worth for a language model; docs/simulate.md has both beside each other.
+method is worth for a language model; benchmarks/results/simulation.md has both beside each other.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python benchmarks/uniform_log.py runs/simulated-uniform
     rollwise simulate --replay runs/simulated-uniform --shadow
 
-What estimators would predict of it is in docs/simulate.md.
+What estimators would predict of it is in benchmarks/results/simulation.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The table of defaults in docs/curricula.md says what the constructors do, and is complete in their numbers."""
+"""The table of defaults in docs/decisions.md says what the constructors do, and is complete in their numbers."""
 
 import ast
 import inspect
@@ -11,7 +11,7 @@ import pytest
 import rollwise as rw
 from rollwise.models.value_model import ValueModelJudge
 
-PAGE = Path(__file__).parents[1] / "docs/curricula.md"
+PAGE = Path(__file__).parents[1] / "docs/decisions.md"
 HEADING = "## Defaults against the papers"
 NOT_METHODS = {"ValueModelJudge": ValueModelJudge}
 NOT_IN_PAPERS = {

@@ -99,7 +99,7 @@ def methods_page() -> str:
         "# Methods",
         "",
         "Made by `rollwise curricula --markdown` from the classes. Each default beside its paper's:",
-        "[curricula.md](curricula.md#defaults-against-the-papers). Every method takes `seed`, `reward_spec`,",
+        "[decisions.md](decisions.md#defaults-against-the-papers). Every method takes `seed`, `reward_spec`,",
         "`expire_after`, `rails` and `allocator` as well. Methods that need probes roll out some prompts to measure",
         "them first, which is counted and charged.",
         "",

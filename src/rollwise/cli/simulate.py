@@ -15,7 +15,7 @@ from rollwise.terminal import make_console, say
 
 _DESCRIPTION = """Compare curricula on a SIMULATED learner (item response theory), or on the log of a uniform run:
 ten methods on a million prompts in minutes. It shows how methods behave, not what they are worth for a language
-model; docs/simulate.md says where it agreed with real runs and where it did not."""
+model; docs/simulate.md says how far to trust it."""
 
 _EXAMPLES = """
 examples:

@@ -29,7 +29,7 @@ class ADCL(
     Adaptive Difficulty Curriculum Learning: Zhang et al. 2025, *Learning Like Humans* (arXiv 2505.08364), without its
     expert-guided part, with the numbers of METIS (appendix A.5, table 5). The rollouts that estimate difficulty come by
     `probe`, are not trained on, and are counted (`probed`, `probe_rollouts`): of the whole pool before training, and of
-    every chunk but the first. What was decided where the paper is silent is in docs/curricula.md.
+    every chunk but the first. What was decided where the paper is silent is in docs/decisions.md.
 
     Args:
         pool: any prompts; with `difficulty="column"` it needs `column`.

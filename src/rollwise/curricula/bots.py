@@ -44,7 +44,7 @@ class BOTS(
 ):
     """Rolls out the prompts whose success rate, sampled from a Beta belief, is nearest to `target`.
 
-    What was decided where the paper is silent or wrong is in docs/curricula.md.
+    What was decided where the paper is silent or wrong is in docs/decisions.md.
 
     Args:
         pool: `reference_pass_rates` for interpolated evidence, `embedding` for kernel evidence; neither is needed.

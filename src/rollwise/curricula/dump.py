@@ -53,7 +53,7 @@ class DUMP(
     Wang et al. 2025, *DUMP: Automated Distribution-level Curriculum Learning for RL-based LLM Post-training*
     (arXiv 2504.09710), and its released code. A source's learnability L is the mean absolute advantage of its most
     recent rollouts; the bound adds a bonus for sources that were rolled out less. What was decided where the paper is
-    silent or wrong is in docs/curricula.md.
+    silent or wrong is in docs/decisions.md.
 
     Args:
         pool: needs `category`.

@@ -46,7 +46,7 @@ class FrontierReplay(
 
     A prompt is on the frontier when its group has both solved and unsolved rollouts. A memory keeps the most recent
     ones with their priority 4p(1-p); the prompts retrieved are *like* them, never the same. *Frontier-Curriculum RLOO*
-    trains with RLOO: `{curriculum: frontier, trainer: rloo}` in a plan. What it leaves open: docs/curricula.md.
+    trains with RLOO: `{curriculum: frontier, trainer: rloo}` in a plan. What it leaves open: docs/decisions.md.
 
     Args:
         pool: needs the column `embedding`, unless that is a callable; each vector is scaled to length 1.

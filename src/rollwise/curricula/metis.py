@@ -57,7 +57,7 @@ class METIS(
 
     Zheng et al. 2026, *Internalizing Curriculum Judgment for LLM Reinforcement Fine-Tuning*, Algorithm 1: `consult`
     asks about m B candidates, `ask` takes the B with the greatest predictions, `lessons` says how strongly to reinforce
-    each answer. docs/judges.md says how; docs/curricula.md what was decided where the paper leaves it open.
+    each answer. docs/judges.md says how; docs/decisions.md what was decided where the paper leaves it open.
 
     Args:
         pool: any prompts.

@@ -24,7 +24,7 @@ class PCL(
     """Scores m B candidates with a learned value model, trains on the B nearest to the target, and learns from them.
 
     Prompt Curriculum Learning (Gao et al. 2025, arXiv 2510.01135), as METIS's appendix A.5 describes it and its Table 5
-    sets it. The judges, and what both papers leave open, are in docs/curricula.md.
+    sets it. The judges, and what both papers leave open, are in docs/decisions.md.
 
     Args:
         pool: what the judge needs.

@@ -35,7 +35,7 @@ class PrioritizedReplay(
     """Rolls out the prompts of highest priority omega = p(1-p), p an exponential average of the success rate.
 
     Prompts whose last group was all solved or all unsolved leave the heap for two pools and are tested again now and
-    then. What was decided where the paper is silent is in docs/curricula.md.
+    then. What was decided where the paper is silent is in docs/decisions.md.
 
     Args:
         pool: any prompts.

@@ -52,7 +52,7 @@ class SEC(
     """Chooses a category by a Boltzmann bandit, then a prompt uniformly within it (Algorithm 1).
 
     Each category has a value that follows its rollouts' mean |A|: Q(c) <- alpha r(c) + (1 - alpha) Q(c), from 0.
-    What was decided where the paper is silent or wrong is in docs/curricula.md.
+    What was decided where the paper is silent or wrong is in docs/decisions.md.
 
     Args:
         pool: needs `category`, or `embedding` for clusters, or `difficulty` for quantiles.

@@ -33,7 +33,7 @@ class SPEED(
     Zhang et al. 2025, *SPEED-RL: Faster Training of Reasoning Models via Online Curriculum Learning* (arXiv
     2506.09016; its first author withdrew it in March 2026), and its release. `probe` gives screening tickets, round
     after round, until enough prompts have qualified; `ask` gives the rest of their groups (lane `continue`), first
-    qualified first. What was decided where paper and release leave it open is in docs/curricula.md.
+    qualified first. What was decided where paper and release leave it open is in docs/decisions.md.
 
     Args:
         pool: any prompts.

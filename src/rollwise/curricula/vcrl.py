@@ -39,7 +39,7 @@ class VCRL(
     chooses prompts; the gate `DynamicSampling(VarianceThreshold())` keeps groups below the threshold out of training
     and refills the batch within the step: `{curriculum: vcrl, gate: variance}` in a plan. Without the gate all groups
     train, and replays come in the next step: half of the paper. What was decided where it is silent is in
-    docs/curricula.md.
+    docs/decisions.md.
 
     Args:
         pool: any prompts.

@@ -25,7 +25,7 @@ class DynamicSampling(Declared):
 
     A batch takes at most `max_rounds` rounds, and no prompt twice. What is missing then is filled with rejected groups,
     those of the greatest variance first, then in the order asked; a warning says so once, and the metrics count it. So
-    a batch is always full. Sizing, and what was decided where papers are silent: docs/curricula.md.
+    a batch is always full. Sizing, and what was decided where papers are silent: docs/decisions.md.
 
     Args:
         gate: which groups train; by default those with contrast.
