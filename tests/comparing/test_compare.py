@@ -126,6 +126,7 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
         (["--jobs", "0"], "jobs must be"),
         (["--learning_rate", "0"], "learning_rate must be a number in (0"),
         (["--model", "./none"], "model folder 'none' does not exist; give a folder"),
+        (["--model", "starts/none"], "can be loaded from 'starts/none' (no such folder is here)"),
         (["--report_only", "--seeds", "0"], "--seeds says what to train, and --report_only trains nothing"),
         (["--report_only", "--out", "/nowhere"], "'/nowhere' holds no comparison yet"),
     ],

@@ -9,7 +9,7 @@ from pathlib import Path
 from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError
 from rollwise.models import is_embedded
-from rollwise.models.loading import check_model_folder
+from rollwise.models.loading import check_model_folder, load_tokenizer
 from rollwise.runs.names import CONFIG_FILE
 from rollwise.sampling.config import OwnData
 from rollwise.sampling.own_task import task_of
@@ -53,6 +53,8 @@ def check_runs(runs: Sequence[Run]) -> None:
     """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files."""
     for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
         check_model_folder(model)
+        if not Path(model).is_dir():
+            load_tokenizer(model)  # a hub id, or a folder that is not there: one look-up, not one a run
     tasks: dict[str, Task] = {}
     for run in {run.method: run for run in runs}.values():  # one of a method's seeds stands for all
         config = run.config

@@ -118,8 +118,10 @@ def _loading(path_or_id: str | Path) -> Iterator[None]:
         yield
     except (OSError, ValueError, KeyError, safetensors.SafetensorError) as error:
         remedy = "give a folder written by save_pretrained, or a hub id that this machine can reach"
+        absent = "" if Path(path_or_id).exists() else " (no such folder is here)"
         raise ConfigError(
-            f"no causal language model can be loaded from {str(path_or_id)!r}: {' '.join(str(error).split())}; {remedy}"
+            f"no causal language model can be loaded from {str(path_or_id)!r}{absent}: "
+            f"{' '.join(str(error).split())}; {remedy}"
         ) from error
 
 
