@@ -146,7 +146,7 @@ def test_training_and_evaluation_share_the_declaration_and_other_held_out_data_a
 
 
 def test_a_task_has_options_of_its_own() -> None:
-    with pytest.raises(ConfigError, match="where describes data of one's own"):
+    with pytest.raises(ConfigError, match="where describes your own data"):
         TrainConfig(where="difficulty > 2")
     with pytest.raises(ConfigError, match="where chooses rows of one's own data, and task 'countdown'"):
         from rollwise.models import task_for

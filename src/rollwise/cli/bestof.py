@@ -12,7 +12,7 @@ _EXAMPLES = """
 examples:
   rollwise bestof countdown --select majority                      full best-of-8, chosen by vote: needs no head
   rollwise bestof countdown --select majority --policy esc --policy_options.window 4
-                                                                   votes that stop once a window agrees: nor does this
+                                                                   votes that stop once a window agrees: needs no head
   rollwise bestof countdown --head head.safetensors                full best-of-8, chosen by the head
   rollwise bestof countdown --head head.safetensors --policy sequential
                                                                    another candidate only while it is worth its tokens

@@ -34,7 +34,10 @@ def build_parser() -> ArgumentParser:
     parser.add_argument("rollouts", metavar="ROLLOUTS", type=str, help="a folder of `rollwise rollouts`")
     parser.add_argument("--head", type=str, required=True, help="a file of `rollwise head fit`")
     parser.add_argument(
-        "--model", type=str | None, default=None, help="folder, hub id or embedded; by default who made the rollouts"
+        "--model",
+        type=str | None,
+        default=None,
+        help="folder, hub id or embedded; by default the model that made the rollouts",
     )
     parser.add_argument("--out", type=str | None, default=None, help="file to write; by default ROLLOUTS/scores.jsonl")
     return parser

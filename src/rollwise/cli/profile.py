@@ -14,7 +14,7 @@ from rollwise.terminal import make_console, say
 
 _EXAMPLES = """
 examples:
-  rollwise profile countdown                                       a task, with its embedded policy: seconds
+  rollwise profile countdown                                       a task, with its embedded policy
   rollwise profile countdown --task_options.levels [1,2] --num_generations 16 --num_prompts all
   rollwise profile my.jsonl --task countdown --model path/or/hub-id
   rollwise profile my.parquet --reward rewards.py:accuracy --model path/or/hub-id --max_completion_length 1024

@@ -24,9 +24,9 @@ class ProfileConfig(DataConfig):
             reward does not recognise. By default `answer`, `ground_truth`, `solution` or the like.
         batch_size: Rollouts generated at once; smaller needs less memory.
         planned_generations: Rollouts of a prompt in the training that is planned.
-        steps: Its steps, if known: with prompts_per_step they say how often a prompt is visited, on which the
-            recommendation depends.
-        prompts_per_step: Its prompts a step.
+        steps: Steps of the planned training, if known: with prompts_per_step they say how often a prompt is visited, on
+            which the recommendation depends.
+        prompts_per_step: Prompts a step in the planned training.
         seed: Root of everything random: the pool of a task, the sample, the rollouts.
         judge: How many judgments to ask the model for, of prompts that were rolled out: can METIS ask it? 0 asks none;
             32 are enough.
@@ -79,12 +79,12 @@ class PastConfig(Columns):
             folder; TRL's `output_dir` (trained with `log_completions=True`); or verl's `rollout_data_dir`.
         answer_column: The column of recorded answers.
         reward_low: The least reward; by default 0, or the least that there is.
-        reward_high: The greatest; by default 1, or the greatest that there is.
+        reward_high: The greatest reward; by default 1, or the greatest that there is.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.
         max_completion_length: Rollouts of this many tokens were cut off, where the log does not say which were.
         planned_generations: Rollouts of a prompt in the training that is planned; by default those of the log's groups.
-        steps: Its steps; by default those of the log.
-        prompts_per_step: Its prompts a step; by default those of the log.
+        steps: Steps of the planned training; by default those of the log.
+        prompts_per_step: Prompts a step in the planned training; by default those of the log.
         seed: Root of everything random.
         out: The profile's folder; by default profiles/NAME.
     """

@@ -48,20 +48,20 @@ class OwnData:
         id: The column of ids; without one a prompt's id is the hash of its content.
         where: Rows that are used: `COLUMN OP VALUE`, for example "difficulty >= 3" or "source == math", with ==, !=,
             <, <=, >, >=, in, not in. Of several conditions all must hold.
-        limit: Use at most this many of those rows; which ones, a hash of each prompt's id decides, not the order.
+        limit: Use at most this many of those rows. A hash of each prompt's id decides which, not the order of the rows.
         stratify: A column whose values keep their shares under `limit`.
-        limit_seed: Another number gives another sample under `limit`; the run's own seed plays no part in it.
+        limit_seed: Another number gives another sample under `limit`. It does not depend on the run's seed.
         system: A system message; prompts of text become chat messages with it ("" for chat messages without one).
-        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}." Or
-            `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
+        template: The text of the prompt, with the columns in braces, for example "{prompt} Put the answer in
+            \boxed{{}}." Or `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
         reward: The reward: `math`, `hendrycks`, `exact`, `boxed`, `code`, `regex:PATTERN`, `rewards.py:accuracy`,
             `package.module:accuracy`, or a name of `trl.rewards`. Several are summed. A function has TRL's signature
             and may be asynchronous. A preset has its own.
         reward_weights: A weight for each reward; by default 1.
-        success: The reward that says which rollouts are solved, by its name. By default, of several, the one that is
-            told by its name or its weight, else the sum of all, which a warning says.
+        success: The reward that says which rollouts are solved, by its name. By default one of several is chosen by its
+            name or its weight, else their sum is used; a warning says which.
         reward_low: The least reward. A range that is not given is widened when a reward lies outside [0, 1].
-        reward_high: The greatest.
+        reward_high: The greatest reward.
         solved_at: The reward from which on a rollout counts as solved; by default the greatest.
         reward_workers: Processes that score rollouts, each one at a time, for rewards that run code or wait for
             something; 0 scores in the command's own process.

@@ -42,7 +42,7 @@ class TrainConfig(OwnData):
     Args:
         task: The verifiable task: its prompts and the verifier that rewards answers. `rollwise tasks` lists them. With
             `data`, the verifier alone. By default countdown, if there are no data.
-        eval_data: Held-out prompts of one's own, named as `data`; by default a fifth of the data, by a hash of each
+        eval_data: Your own held-out prompts, named as `data`; by default a fifth of the data, by a hash of each
             prompt. Several sets have names: `--eval_data.id a.jsonl --eval_data.ood b.jsonl`.
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
         model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can be
@@ -50,25 +50,25 @@ class TrainConfig(OwnData):
             transformers.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
         curriculum_options: The method's own options, for example `--curriculum_options.uniform 0.5`.
-        gate: Which groups train: "none" for all of them; else a gate, with further prompts rolled out in place of the
-            groups it rejects. `rollwise gates` lists them with their options.
+        gate: Which groups are trained on: "none" for all of them; else a gate. Further prompts are rolled out in place
+            of the groups that it rejects. `rollwise gates` lists them with their options.
         gate_options: The gate's own options, for example `--gate_options.max_rounds 4`.
         match_uniform: Multiply advantages by one number, so that their mean square is that of prompts drawn at random:
             for a learning rate tuned with uniform sampling. Needs a lane of random prompts, as exploration is.
-        allocator: What gives each prompt of a step its own number of rollouts, `num_generations` on the average: "none"
-            for the same number; else one that `rollwise allocators` lists with their options.
+        allocator: The rule that gives each prompt of a step its own number of rollouts, `num_generations` on average:
+            "none" for the same number; else one that `rollwise allocators` lists with their options.
         allocator_options: The allocator's own options, for example `--allocator_options.max_rollouts 32`.
         trainer: TRL's trainer: "grpo" or "rloo".
         trainer_options: Any further field of TRL's GRPOConfig or RLOOConfig, for example
-            `--trainer_options.num_iterations 2`. They win over what the options here imply.
+            `--trainer_options.num_iterations 2`. They override what the options here imply.
         steps: Optimiser steps in all.
         max_hours: Stop after the step in which the run has trained for this many hours, evaluations not counted; what a
             resumed run trained before counts.
         token_budget: Stop after the step in which the run has generated this many tokens; for comparisons at
             equal compute.
-        prompts_per_step: Prompts that the curriculum is asked for at a time: at each step, but for mini-batches.
-        mini_batch_prompts: Train in several optimiser steps on what one ask rolled out, each of as many rollouts as
-            this number of prompts has; it must divide prompts_per_step. All counts of steps are of optimiser steps.
+        prompts_per_step: Prompts asked for at once: for each step, or with mini_batch_prompts for several steps.
+        mini_batch_prompts: Train in several optimiser steps on the rollouts of one ask, each on the rollouts of this
+            many prompts; it must divide prompts_per_step. All counts of steps are of optimiser steps.
         num_generations: Rollouts of each prompt; they are compared with one another.
         advantages: "centred": reward minus the group's baseline. "std": divided by the standard deviation too.
             "posterior": what "std" is expected to be by the method's belief about the prompt (MaPP); for rewards of 0
@@ -76,17 +76,17 @@ class TrainConfig(OwnData):
         learning_rate: Peak learning rate; constant after the warm-up, so that a run can be extended. 1e-6 is usual for
             a pretrained model, 3e-4 for the embedded one.
         warmup_steps: Steps over which the learning rate rises from 0.
-        temperature: Of the rollouts.
-        eval_temperature: Of the rollouts of evaluations; by default that of training, 0 for greedy decoding.
+        temperature: Sampling temperature of the rollouts.
+        eval_temperature: Sampling temperature in evaluations; by default that of training, 0 for greedy decoding.
         max_completion_length: Most tokens of a rollout; by default what the task says is enough.
         micro_batch: Rollouts in one forward and backward pass of one process; smaller needs less memory.
-        probe_batch: Most rollouts of one call that only measures or screens prompts or evaluates at the end, and most
-            judgments of one; by default as many as a step trains on. More are quicker where memory has room.
+        probe_batch: Most rollouts in one call that measures or screens prompts or runs the evaluation at the end, and
+            most judgments in one call; by default as many as a step trains on. More are faster where memory has room.
         max_judgment_length: Most tokens of a judgment, where the curriculum asks the policy for them; by default what
             the judgment's format needs.
         judgments_per_step: Judgments of a step that are written to `judgments.jsonl`, at most, where the curriculum
             asks the policy for them: the best, the worst, one that can't be read, and a sample; 0 for none.
-        num_prompts: Size of the pool; by default 4000 of a task, all of one's own data.
+        num_prompts: Size of the pool; by default 4000 of a task, all of your own data.
         profile: Folder of a `rollwise profile` of all these prompts; its pass rates become their difficulty and
             reference pass rates, which AdaRFT, Ordered and BOTS take, and ADCL with `difficulty: column`.
         eval_prompts: Held-out prompts to score on, of each set; 0 for no evaluation.
@@ -108,8 +108,8 @@ class TrainConfig(OwnData):
         peft: Train a LoRA adapter: options of peft's LoraConfig, for example `--peft.r 16`.
         out: The run's folder; by default runs/TASK-CURRICULUM-seedSEED.
         report_to: Where TRL logs as well: none, tensorboard, trackio, wandb, ...
-        log: What it logs of the curriculum there: "main" six numbers, "all" every one. The run's folder has all of
-            them.
+        log: Which numbers of the curriculum go to `report_to`: "main" six of them, "all" every one. The run's folder
+            has all of them.
     """
 
     task: NonEmptyText | None = None

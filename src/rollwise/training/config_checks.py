@@ -59,4 +59,4 @@ def check_own(config: TrainConfig) -> None:
         return
     for name in ("reward", "eval_data", "system", "template", "answer_column", "category", *SELECTION):
         if getattr(config, name) is not None:
-            raise ConfigError(f"{name} describes data of one's own: give --data, or leave it out")
+            raise ConfigError(f"{name} describes your own data: give --data, or leave it out")

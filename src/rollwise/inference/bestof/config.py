@@ -51,7 +51,7 @@ class BestOfConfig(SampleConfig):
         task: The task whose verifier scores the file's prompts. Without one, and without a reward, nothing is scored.
         split: "eval" for a task's held-out prompts, as by default, "train" for its training ones. A file is taken whole
             by default.
-        temperature: Of the softmax.
+        temperature: Sampling temperature.
         top_k: Draw from this many of the likeliest tokens; 0 for all.
         max_completion_length: Most tokens of a candidate; by default what the task says is enough, for a file 512.
         slots: Candidates in the batch at once; smaller needs less memory. With `base_url` most candidates in flight.

@@ -39,8 +39,8 @@ class EndpointConfig:
             `extra_info.question`.
         where: Rows that are used: `COLUMN OP VALUE`, for example "difficulty >= 3", with ==, !=, <, <=, >, >=, in, not
             in. Of several conditions all must hold.
-        template: What is asked, with the columns in braces, for example "{prompt} Put the answer in \boxed{{}}." Or
-            `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
+        template: The text of the prompt, with the columns in braces, for example "{prompt} Put the answer in
+            \boxed{{}}." Or `boxed`, `sec` or `sec-math`, which are METIS's and SEC's.
         base_url: The endpoint, up to and with its version, as in http://localhost:8000/v1.
         model: The name by which it knows the model.
         out: File of the results, a JSON line a prompt; by default consistency/NAME-RULE.jsonl.
@@ -55,12 +55,12 @@ class EndpointConfig:
             number): a function of a completion's text that gives its answer or None, as `answers.py:last_line`.
         route: "chat" (/chat/completions) or "completions" (/completions, text prompts as they are).
         system: A system message before each prompt, with route chat.
-        temperature: Of the samples; they must differ, or agreement means nothing.
+        temperature: Sampling temperature. The samples must differ, or agreement means nothing.
         top_p: Nucleus sampling: draw from the smallest set of tokens with this total probability.
         max_completion_length: Most tokens of a sample; one that is cut off counts as having no answer.
         stop: Texts with which a sample ends, besides the end of text, for example `--stop "</answer>"`. A server leaves
             them out of its reply; they are put back.
-        seed: Sent along, another for each request of each prompt, if given; not all endpoints heed it.
+        seed: Sent along if given, another for each request of each prompt; some endpoints ignore it.
         extra: Anything else to send along, as in `--extra '{"top_k": 20}'`.
         id: The file's column of ids; without one a prompt's id is the hash of its content.
         answer_column: The column of recorded answers, to count which chosen answers are right; by default `answer`,
@@ -68,7 +68,7 @@ class EndpointConfig:
         reward: Instead of the recorded answer: a reward function of TRL's signature, as `rewards.py:accuracy`, says
             whether the chosen answer is right. It is given the first completion with that answer.
         reward_low: The least reward of that function.
-        reward_high: Its greatest.
+        reward_high: The greatest reward of that function.
         solved_at: The reward from which on an answer is right; by default the greatest.
         num_prompts: Only this many of the first prompts.
         concurrency: Most samples in flight, of all prompts together. Lower it for a server that lets requests wait.

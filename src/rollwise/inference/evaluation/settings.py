@@ -81,26 +81,26 @@ class EvaluationConfig:
     Args:
         limit: Most tokens of a candidate.
         num_generations: Candidates of best-of-N.
-        seeds: At least 3.
+        seeds: Number of seeds, at least 3.
         select: How the answer is chosen: value-end, majority or weighted-majority.
         warmup: First step at which candidates are abandoned; an eighth of the limit, as 128 of 1024.
-        interval: Steps between; a 32nd of the limit.
-        thresholds: Of `prune`.
+        interval: Steps between two decisions; a 32nd of the limit.
+        thresholds: Thresholds of `prune`.
         prune_keep: Candidates that `prune` keeps.
-        taus: Of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best.
+        taus: Thresholds of `early-stop`, and of `early-stop-finished`, where a finished candidate may be the best.
         betas: Of `utility` (section 3.2), of `utility-at-once` (the same, costs in units of a typical candidate, B.5),
             and of `utility-one-by-one`.
-        gammas: Of `utility-one-by-one`, with each of `betas`: the charge on the longest candidate.
+        gammas: Charges on the longest candidate, of `utility-one-by-one` with each of `betas`.
         sequential_betas: Of `sequential`, one candidate at a time, and two.
         untils: Thresholds of `until`, one candidate at a time.
-        mean_ks: Candidates on average of adaptive K, by itself and with `prune` (the blend); each from 1; K and more,
-            where nothing is left to allot, are left out.
+        mean_ks: Mean numbers of candidates of adaptive K, alone and with `prune` (the blend), from 1; K and more are
+            left out.
         windows: Of the peer `esc`: K voting by windows, stopped once a window agrees.
         confidences: Thresholds of the peer `adaptive-consistency`.
         keeps: Percent of the most confident candidates that the peer `deepconf` keeps; K/2 candidates set its
             threshold, and a group of tokens is `warmup` long.
         tolerance: Accuracy that an operating point may lose on the half that it is chosen on.
-        resamples: Of the bootstrap over prompts.
+        resamples: Resamples of the bootstrap over prompts.
         live: Which settings are also run live, for seconds: `front` for the baseline, those on a front and the
             families' operating points (none of them with a head that failed the viability gate), `all`, `no`, or names
             of settings, separated by commas.

@@ -27,7 +27,7 @@ class FitConfig:
         coherent: For structured states: `file.py:function`, (prompt, completion) -> bool, says whether a failure is
             coherent, a rule or a language model. It is asked of failures alone, and its answers are kept in
             OUT.coherence.jsonl. By default Countdown's kinds of failure say so.
-        least_share: Of the rollouts that each structured state must hold; 0.15 by default.
+        least_share: The least share of the rollouts in each structured state; 0.15 by default.
         edges: Edges of the bins of remaining tokens; by default 7 bins up to the longest rollout.
         verdict: Also fit what finished candidates are judged by; false for the paper's value_end (convex).
         l2: Factor of the squared norm (convex).
@@ -35,7 +35,7 @@ class FitConfig:
         num_prompts: Fit on the rollouts of this many prompts, at random; of several numbers, as in [64,128,256], a head
             each, OUT with the number in its name. `rollwise head matrix` shows their AUC. By default all.
         max_positions: Use a uniform sample of at most this many positions; by default 100,000 (convex), or all (paper).
-        seed: Of that sample, and of the paper's order.
+        seed: Seed of that sample, and of the order of the paper's optimiser.
 
     Raises:
         ConfigError: options that contradict each other.

@@ -18,7 +18,7 @@ class MatrixConfig:
         model: Folder, hub id or embedded, for all folders; by default the model that made each folder's rollouts.
         out: The folder of the tables.
         fitted: Take rollouts of prompts that a head was fitted on as well.
-        resamples: Of the bootstrap over prompts.
+        resamples: Resamples of the bootstrap over prompts.
 
     Raises:
         ConfigError: nothing to compare, or an option that is out of its range.
