@@ -149,8 +149,8 @@ def generate_rollout_fully_async(args: Any, rollout_id: int, data_buffer: Any, e
 def _check_told(args: Any) -> None:
     if args.rollout_function_path.startswith(_ASYNC):
         raise ConfigError(
-            f"{args.rollout_function_path} does not report its rollouts to the curriculum; set --rollout-function-path to "
-            f"{__name__}.generate_rollout_fully_async"
+            f"{args.rollout_function_path} does not report its rollouts to the curriculum; set "
+            f"--rollout-function-path to {__name__}.generate_rollout_fully_async"
         )
     fully_async = args.rollout_function_path == f"{__name__}.generate_rollout_fully_async"
     if not fully_async and args.rollout_all_samples_process_path != f"{__name__}.tell":

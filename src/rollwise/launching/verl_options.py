@@ -148,7 +148,7 @@ VERL: Mapping[str, Option] = {
         ("actor_rollout_ref.rollout.temperature", "actor_rollout_ref.rollout.val_kwargs.temperature")
     ),
     "eval_temperature": Option(("actor_rollout_ref.rollout.val_kwargs.temperature",)),
-    "max_completion_length": Option(by="data.max_response_length; by default the task's, 512 for data of one's own"),
+    "max_completion_length": Option(by="data.max_response_length; by default the task's, 512 for your own data"),
     "micro_batch": Option(
         by="actor_rollout_ref.actor.ppo_micro_batch_size_per_gpu, at most a GPU's share of an optimiser step"
     ),

@@ -44,8 +44,8 @@ class FeedbackMixin(TrlTrainer):
         captured = self._take_captured()
         if captured is None:
             raise SilentNoOpError(
-                f"rollouts were generated but no rewards were computed: trl {trl.__version__} or a subclass computes them "
-                "without _calculate_rewards, so the curriculum would never learn"
+                f"rollouts were generated but no rewards were computed: trl {trl.__version__} or a subclass computes "
+                "them without _calculate_rewards, so the curriculum would never learn"
             )
         if [row.get("prompt") for row in captured["inputs"]] != prompts:
             raise SilentNoOpError(
