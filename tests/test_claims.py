@@ -123,6 +123,7 @@ def test_the_readmes_fresh_seeds_are_of_their_runs(claim: Any) -> None:
         ("row 2 is", "reversal", "1e-4"),
         ("row 4", "countdown", "2e-4"),
         ("1.3 million parameters", "reversal-1m", "1e-4"),
+        ("with 3.4 million", "reversal-3m", "1e-4"),
     ):
         gain = f"'recommended at {rate}' minus='uniform at {rate}' digits=2"
         found, seeds = claim.text_of(f"evidence/{plan}/results.csv score/tokens {gain}").rsplit(", ", 1)
