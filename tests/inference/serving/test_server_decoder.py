@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fake_openai import FakeOpenAI
 from fake_vllm_server import FakeVLLMServer
 from processes import Command
 from tiny import random_head, tiny
@@ -201,6 +202,13 @@ def test_policies_without_a_head_run_on_any_server(exported: Path, policy_of: tu
     assert len(answers.lines) == len(PROMPTS)
     for line in answers.lines:
         assert ("7" in line["answer"]) == (line["complete"] < 4) or line["complete"] == 4
+
+
+def test_a_gateway_that_ends_a_stream_twice_takes_no_text_away(exported: Path, tmp_path: Path) -> None:
+    more = {"head": None, "transfer": False, "policy": "none", "select": "majority", "out": str(tmp_path / "out")}
+    with FakeOpenAI(lambda prompt, i: f"{prompt} is it", ends_twice=True) as fake:
+        answers = run_bestof(config(exported, fake, **more))
+    assert [line["answer"] for line in answers.lines] == [f"{line['prompt']} is it" for line in answers.lines]
 
 
 def test_the_command_answers_and_says_what_the_server_counted(
