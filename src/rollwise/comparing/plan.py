@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.comparing.paths import beside, each_path, is_path, located
+from rollwise.comparing.paths import beside, each_path, is_path, is_same, located
 from rollwise.errors import ConfigError
 from rollwise.options import check_text, check_whole, did_you_mean
 from rollwise.renamed import with_new_names
@@ -279,15 +279,8 @@ def _check_same(run: Run, saved: Any) -> None:
         )
     before, now = TrainConfig.from_dict(saved).to_dict(), run.config.to_dict()
     for key in now:
-        if key != "out" and _told(key, before[key]) != _told(key, now[key]):
+        if key != "out" and not is_same(key, before[key], now[key]):
             raise ConfigError(
                 f"the folder holds a run of {run.name} made with {key} = {before[key]!r}, now it is {now[key]!r}; take "
                 f"that back, give another --out, or delete {str(run.folder)!r} to have it run again"
             )
-
-
-def _told(key: str, value: Any) -> Any:
-    """What tells options apart: of a path its last part, as folders may have been moved."""
-    if not is_path(key, value):
-        return value
-    return each_path(value, lambda path: Path(path).name if Path(path).is_absolute() else path)
