@@ -201,6 +201,11 @@ class Plan:
         kept = replace(self, tune=tuple(dict.fromkeys((*self.tune, *tuned))))
         write_yaml(make_folder(folder) / COMPARISON_FILE, kept.to_dict())
 
+    def other_keys(self, folder: Path) -> list[str]:
+        """In what the plan that the comparison's folder holds, by which it is reported, differs from this one."""
+        kept = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
+        return [key for key, value in self.to_dict().items() if isinstance(kept, dict) and kept.get(key) != value]
+
     def _tuned(self, folder: Path) -> list[int]:
         """The seeds that have been run for choosing in this folder; none of them may be one to report on."""
         before = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
