@@ -11,8 +11,10 @@ from typing import Any
 
 import pytest
 import yaml
+from made_runs import lines, write_run
 
 from rollwise.cli import main
+from rollwise.comparing import read_plan
 from rollwise.evaluation.comparison.timing import read_timings
 from rollwise.models import EmbeddedConfig, embedded_policy
 from rollwise.tasks import make_task
@@ -116,6 +118,21 @@ def test_a_run_that_fails_is_named_and_does_not_stop_the_others(
     (timing,) = read_timings(tmp_path / "out/runs/uniform/seed0")
     assert (timing.jobs, timing.pinned, timing.cores) == (1, True, tuple(cores[1:] or cores))
     assert timing.processor
+
+
+def test_a_report_by_another_plan_than_the_folder_s_says_so(
+    plan: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out, changed = tmp_path / "out", tmp_path / "changed.yaml"
+    read_plan(plan).write(out)
+    for method in ("uniform", "oracle"):
+        write_run(out / f"runs/{method}/seed0", lines([0.1, 0.2]), steps=1)
+    values = yaml.safe_load(plan.read_text())
+    changed.write_text(yaml.safe_dump({**values, "baseline": "oracle", "oracle": None}))
+    for file, said in ((plan, ""), (changed, "comparison.yaml, which has other baseline, oracle than")):
+        assert main(["compare", str(file), "--out", str(out), "--report_only"]) == 0
+        assert said in capsys.readouterr().err if said else not capsys.readouterr().err
+        assert json.loads((out / "results.json").read_text())["baseline"] == "uniform"
 
 
 @pytest.mark.parametrize(

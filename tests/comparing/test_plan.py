@@ -9,7 +9,7 @@ from plugin_package import PLUGIN
 from rich.console import Console
 
 from rollwise.comparing import read_plan, run_comparison
-from rollwise.comparing.plan import Run
+from rollwise.comparing.plan import Plan, Run
 from rollwise.errors import ConfigError, StateFileError
 from rollwise.evaluation import read_comparison
 from rollwise.models import is_embedded
@@ -155,6 +155,26 @@ def test_a_comparison_whose_folder_was_moved_goes_on(tmp_path: Path) -> None:
         if place == "here":
             begin(plan.runs(tmp_path / "out")[0])
         plan.write(tmp_path / "out")
+
+
+def test_other_data_of_the_same_name_is_refused(tmp_path: Path) -> None:
+    """As `gsm8k/train.jsonl` and `math/train.jsonl`: else the results of the one would pass for the other's."""
+
+    def plan(folder: str) -> Plan:
+        paths = {"data": f"{folder}/train.jsonl", "reward": [f"{folder}/mine.py:right", "math"], "model": f"{folder}/m"}
+        base = {key: value for key, value in PLAN["base"].items() if key != "task"}
+        return read_plan(written(tmp_path, base={**base, **paths}))
+
+    for folder in ("gsm8k", "copy", "other", "reward", "model"):
+        (tmp_path / folder / "m").mkdir(parents=True)
+        (tmp_path / folder / "train.jsonl").write_text("{}" if folder == "other" else "")
+        (tmp_path / folder / "mine.py").write_text("x = 1" if folder == "reward" else "")
+        (tmp_path / folder / "m/weights").write_text("1" if folder == "model" else "0")
+    begin(plan("gsm8k").runs(tmp_path / "out")[0])
+    plan("copy").write(tmp_path / "out")
+    for folder, option in (("other", "data"), ("reward", "reward"), ("model", "model")):
+        with pytest.raises(ConfigError, match=rf"made with {option} = .*gsm8k.*, now it is .*{folder}"):
+            plan(folder).write(tmp_path / "out")
 
 
 @pytest.mark.parametrize(

@@ -38,6 +38,7 @@ class FakeOpenAI:
         latency: A sample's number in the script -> seconds that it takes; its text comes in PIECES over that time.
         by_seed: A sample's number in the script is the request's seed plus its place, as a server that heeds seeds.
         streams: Stream where it is asked to; else it answers whole, whatever is asked.
+        ends_twice: Repeat every sample's end, without text, in the chunk that has the usage, as some gateways do.
         befall: (prompt, how many requests went before) -> a fault as above, of those that `faults` has none for.
     """
 
@@ -54,11 +55,13 @@ class FakeOpenAI:
         latency: Callable[[int], float] | None = None,
         by_seed: bool = False,
         streams: bool = True,
+        ends_twice: bool = False,
         befall: Callable[[str, int], int | str] = lambda prompt, before: "fine",
     ) -> None:
         self.script, self.ignore_n, self.count_tokens, self.cut = script, ignore_n, count_tokens, cut
         self.faults = {prompt: list(some) for prompt, some in (faults or {}).items()}
         self.latency, self.by_seed, self.streams, self.befall = latency, by_seed, streams, befall
+        self.ends_twice = ends_twice
         self.requests: list[tuple[str, dict[str, Any]]] = []
         self.headers: list[dict[str, str]] = []
         self.drawn: Counter[str] = Counter()
@@ -146,7 +149,9 @@ class Reply:
                 found.append((seconds * (j + 1) / pieces, i if last else None, self._frame([choice])))
         found.sort(key=lambda one: one[0])
         if self.usage() and (self.body.get("stream_options") or {}).get("include_usage"):
-            found.append((max(self.seconds), None, {**self._frame([]), **self.usage()}))
+            again = [{"index": i, "finish_reason": self._reason(text), **self._content("delta", "")}
+                     for i, text in enumerate(self.texts)] if self.fake.ends_twice else []  # fmt: skip
+            found.append((max(self.seconds), None, {**self._frame(again), **self.usage()}))
         return found
 
     def usage(self) -> dict[str, Any]:

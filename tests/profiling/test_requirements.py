@@ -14,9 +14,11 @@ IDS = [f"p{i}" for i in range(N)]
 RATES = np.linspace(0.0, 1.0, N)
 
 
-def found(columns: dict[str, object], added: dict[str, object], *, steps: int = 2) -> dict[str, Requirement]:
+def found(
+    columns: dict[str, object], added: dict[str, object], *, steps: int = 2, group_size: int = 8
+) -> dict[str, Requirement]:
     pool = PromptPool(ids=IDS, columns=columns)
-    lines = requirements(pool, added, RATES, group_size=8, prompts_per_step=2, steps=steps, seed=0)
+    lines = requirements(pool, added, RATES, group_size=group_size, prompts_per_step=2, steps=steps, seed=0)
     return {line.method: line for line in lines}
 
 
@@ -47,6 +49,14 @@ def test_every_method_has_a_line() -> None:
     assert bare["recommended"].detail == "would also use category, reference_pass_rates, difficulty, embedding"
 
 
+def test_a_screening_that_leaves_nothing_of_a_group_does_not_fit() -> None:
+    """A trainer refuses it; pilot-commit's 8 pilots by default of groups of 8 by default too."""
+    line = found({}, {})["pilot-commit"]
+    assert (line.verdict, line.probe_rollouts) == ("does not fit", 0)
+    assert line.detail == "8 screening rollouts leave none of a group of 8: lower screen_rollouts"
+    assert found({}, {}, group_size=16)["pilot-commit"].verdict == "usable"
+
+
 def test_a_method_whose_extra_is_missing_has_its_line(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "torch", None)
     line = found({}, {})["pcl"]
@@ -57,7 +67,9 @@ def test_a_method_whose_extra_is_missing_has_its_line(monkeypatch: pytest.Monkey
 def test_columns_of_the_data_and_of_the_profile() -> None:
     added = {"difficulty": 1.0 - RATES, "reference_pass_rates": np.stack([RATES / 2, RATES], axis=1)}
     lines = found({"category": ["a", "b"] * 8, "embedding": np.eye(N)}, added)
-    assert {line.verdict for line in lines.values()} == {"usable", "usable with this profile"}
+    assert {line.verdict for name, line in lines.items() if name != "pilot-commit"} == {
+        "usable", "usable with this profile",
+    }  # fmt: skip
     with_profile = {name for name, line in lines.items() if line.verdict == "usable with this profile"}
     assert with_profile == {"adarft", "gaussian-target", "ordered"}
     assert lines["ordered"].detail == "needs difficulty, which its table has"

@@ -97,6 +97,25 @@ def test_runs_that_began_with_other_weights(tmp_path: Path) -> None:
     assert group_runs(paths[:7]).problems == ()
 
 
+def test_runs_that_were_scored_on_other_prompts(tmp_path: Path) -> None:
+    """Those of another data file, or of one that was changed since; which are held out depends on the seed too."""
+    methods = ("sec", "bots", "dots")
+    paths = [write_run(tmp_path / f"{m}-seed{s}", curriculum=m, seed=s) for m in methods for s in (0, 1)]
+    for number, path in enumerate(paths):
+        ids = [f"{number % 2}-{'x' if number >= 4 else i}" for i in range(3)]
+        (path / "evaluation_sets.json").write_text(json.dumps({"": {"ids": ids, "categories": None}}))
+    (problem,) = group_runs(paths).problems
+    assert problem.kind == "unequal"
+    assert str(problem) == (
+        "dots seed 0, dots seed 1 had other held-out prompts than the others of that seed, so their scores do not "
+        "measure the same"
+    )
+    assert group_runs(paths[:4]).problems == ()
+    for path in paths[4:]:
+        (path / "evaluation_sets.json").write_text('{"": {"ids": null, "categories": null}}')  # damaged
+    assert group_runs(paths).problems == ()
+
+
 def test_other_weights_of_another_model_need_no_sentence_of_their_own(tmp_path: Path) -> None:
     paths = [write_run(tmp_path / name, curriculum="sec", seed=0, model=name) for name in ("a", "b")]
     for path in paths:

@@ -164,6 +164,9 @@ def run(options: Namespace) -> int:
         raise ConfigError(
             f"{str(folder)!r} holds no comparison yet; leave --report_only out, or give its folder by --out"
         )
+    elif others := plan.other_keys(folder):
+        said = f"the page is by {folder}/comparison.yaml, which has other {', '.join(others)} than {options.plan}"
+        say(f"note: {said}; leave --report_only out to take these\n", error=True)
     from rollwise.evaluation import read_comparison
     from rollwise.reports.comparison.formats import format_table
     from rollwise.reports.comparison.report import compare_set, write_results

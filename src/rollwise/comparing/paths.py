@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import filecmp
 from collections.abc import Callable, Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -33,7 +35,7 @@ def located(given: Any, folder: Path) -> Any:
     if is_preset(str(given)) and "=" in given:
         preset, _, copy = given.partition("=")
         return f"{preset}={located(copy, folder)}"
-    file, colon, name = str(given).partition(".py:")  # a reward in a file: rewards.py:accuracy
+    file, colon, name = _in_file(str(given))
     path = folder / (f"{file}.py" if colon else file)
     found = not is_embedded(str(given)) and path.exists()
     return f"{path.resolve()}{f':{name}' if colon else ''}" if found else given
@@ -52,3 +54,37 @@ def each_path(given: Any, change: Callable[[str], str]) -> Any:
     if isinstance(given, list):
         return [each_path(one, change) for one in given]
     return change(given) if isinstance(given, str) else given
+
+
+def is_same(option: str, before: Any, now: Any) -> bool:
+    """Whether an option of a run is what it was.
+
+    Folders may have been moved or copied since: two paths are the same if their last parts are, and what they hold is,
+    or one of them is gone.
+    """
+    if not (is_path(option, before) and is_path(option, now)):
+        return bool(before == now)
+    if isinstance(before, Mapping) and isinstance(now, Mapping):
+        return before.keys() == now.keys() and all(is_same(option, before[name], now[name]) for name in now)
+    if isinstance(before, list) and isinstance(now, list):
+        return len(before) == len(now) and all(map(is_same, [option] * len(now), before, now))
+    if before == now or not isinstance(before, str) or not isinstance(now, str):
+        return bool(before == now)
+    one, other = (Path(path).name if Path(path).is_absolute() else path for path in (before, now))
+    return one == other and _hold_the_same(before, now)
+
+
+@lru_cache  # asked for every run of a plan; a model takes its time
+def _hold_the_same(before: str, now: str) -> bool:
+    one, other = (Path(f"{file}.py" if colon else file) for file, colon, _ in map(_in_file, (before, now)))
+    if not (one.exists() and other.exists()) or one.samefile(other):
+        return True
+    if one.is_file() or other.is_file():
+        return one.is_file() and other.is_file() and filecmp.cmp(one, other, shallow=False)
+    files = [sorted(path.relative_to(top) for path in top.rglob("*") if path.is_file()) for top in (one, other)]
+    return files[0] == files[1] and all(filecmp.cmp(one / path, other / path, shallow=False) for path in files[0])
+
+
+def _in_file(path: str) -> tuple[str, str, str]:
+    """Of a function in a file, `rewards.py:accuracy`, the file without its ending, what parts them, and its name."""
+    return path.partition(".py:")

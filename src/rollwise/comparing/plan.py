@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
 from typing import Any
 
-from rollwise.comparing.paths import beside, each_path, is_path, located
+from rollwise.comparing.paths import beside, each_path, is_path, is_same, located
 from rollwise.errors import ConfigError
 from rollwise.options import check_text, check_whole, did_you_mean
 from rollwise.renamed import with_new_names
@@ -201,6 +201,11 @@ class Plan:
         kept = replace(self, tune=tuple(dict.fromkeys((*self.tune, *tuned))))
         write_yaml(make_folder(folder) / COMPARISON_FILE, kept.to_dict())
 
+    def other_keys(self, folder: Path) -> list[str]:
+        """In what the plan that the comparison's folder holds, by which it is reported, differs from this one."""
+        kept = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
+        return [key for key, value in self.to_dict().items() if isinstance(kept, dict) and kept.get(key) != value]
+
     def _tuned(self, folder: Path) -> list[int]:
         """The seeds that have been run for choosing in this folder; none of them may be one to report on."""
         before = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
@@ -279,15 +284,8 @@ def _check_same(run: Run, saved: Any) -> None:
         )
     before, now = TrainConfig.from_dict(saved).to_dict(), run.config.to_dict()
     for key in now:
-        if key != "out" and _told(key, before[key]) != _told(key, now[key]):
+        if key != "out" and not is_same(key, before[key], now[key]):
             raise ConfigError(
                 f"the folder holds a run of {run.name} made with {key} = {before[key]!r}, now it is {now[key]!r}; take "
                 f"that back, give another --out, or delete {str(run.folder)!r} to have it run again"
             )
-
-
-def _told(key: str, value: Any) -> Any:
-    """What tells options apart: of a path its last part, as folders may have been moved."""
-    if not is_path(key, value):
-        return value
-    return each_path(value, lambda path: Path(path).name if Path(path).is_absolute() else path)

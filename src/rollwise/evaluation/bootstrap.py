@@ -33,7 +33,7 @@ class Interval:
 
     def turned(self) -> Interval:
         """The interval of the value with its sign turned."""
-        return Interval(-self.high, -self.low)
+        return Interval(0.0 - self.high, 0.0 - self.low)  # 0 stays 0, not -0
 
 
 @functools.lru_cache(maxsize=16)

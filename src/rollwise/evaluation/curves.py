@@ -129,12 +129,12 @@ def first_reaching(x: FloatArray, y: FloatArray, targets: FloatArray) -> FloatAr
     """
     if x.size == 0:
         return np.full(len(y), np.inf)
-    reached = y >= targets[:, None]
+    reached = y >= targets[:, None] - ROUNDING
     here = np.argmax(reached, axis=1)
     before, rows = np.maximum(here - 1, 0), np.arange(len(y))
     low, high = y[rows, before], y[rows, here]
     share = np.divide(targets - low, high - low, out=np.zeros(len(y)), where=high > low)
-    at = x[before] + share * (x[here] - x[before])
+    at = x[before] + np.minimum(share, 1.0) * (x[here] - x[before])
     return np.asarray(np.where(reached.any(axis=1), at, np.inf), dtype=np.float64)
 
 
@@ -153,7 +153,7 @@ def relative_times(
     """
     targets = targets_of(baseline_y, fraction)
     own, baseline = first_reaching(x, y, targets), first_reaching(baseline_x, baseline_y, targets)
-    rises = baseline_y.max(axis=1) > baseline_y[:, 0]
+    rises = baseline_y.max(axis=1) > baseline_y[:, 0] + ROUNDING
     found = np.divide(own, baseline, out=np.full(len(y), np.nan), where=rises & (baseline > 0))
     return np.asarray(found, dtype=np.float64)
 

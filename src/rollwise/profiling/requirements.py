@@ -101,6 +101,7 @@ def requirements(
         except MissingExtraError as error:
             found.append(Requirement(name, "lacks an extra", str(error)))
             continue
+        line = _with_groups(curriculum, line, group_size)
         if line.verdict.startswith("usable") and curriculum.wants_probes:
             dry = PromptPool(ids=richer.ids[:some], columns={n: c[:some] for n, c in richer.columns.items()})
             curriculum.bind(dry)
@@ -136,6 +137,15 @@ def dry_run(
             play(probes)
         play(curriculum.ask(min(batch, len(rates)), n_rollouts=group_size))
     return made["probe"], made["train"]
+
+
+def _with_groups(curriculum: Curriculum, line: Requirement, group_size: int) -> Requirement:
+    """The line, unless a screening would leave nothing of a group to be made, which a trainer refuses."""
+    screened = curriculum.probe_rollouts or group_size
+    if not line.verdict.startswith("usable") or curriculum.probe_purpose != "screen" or screened < group_size:
+        return line
+    why = f"{screened} screening rollouts leave none of a group of {group_size}: lower screen_rollouts"
+    return Requirement(line.method, "does not fit", why)
 
 
 def _bind(name: str, pool: PromptPool, richer: PromptPool, added: Sequence[str]) -> Requirement:

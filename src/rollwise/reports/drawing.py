@@ -31,6 +31,9 @@ CSS_NAMES = {
     GRID: "var(--grid)", PAPER: "var(--card)",
 }  # fmt: skip
 
+# Lines that are told apart, of which there may be more than colours; dashed is what is made of several of them.
+LINES = tuple((colour, style) for style in ("-", ":", "-.") for colour in PALETTE)
+
 # Below this many points a line carries markers, and a stack is bars: one point makes neither line nor area.
 FEW_POINTS = 12
 # A legend entry longer than this is cut; a legend row has room for this many characters, counting a handle as 8.

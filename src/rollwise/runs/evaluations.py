@@ -117,7 +117,7 @@ def read_sets(folder: str | Path, faults: Faults | None = None) -> dict[str, Eva
         return {}
     try:
         sets = json.loads(path.read_text(encoding="utf-8"))
-        return {name: EvaluationSet(one["ids"], one["categories"]) for name, one in sets.items()}
+        return {name: EvaluationSet(list(one["ids"]), one["categories"]) for name, one in sets.items()}
     except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
         if faults is None:
             raise StateFileError(f"{str(path)!r} can't be read ({error!r}); resume the run to have it again") from error

@@ -7,13 +7,15 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 from rollwise.errors import ConfigError, RollwiseError, StateFileError
 from rollwise.options import check_whole
+from rollwise.runs.evaluations import read_sets
+from rollwise.runs.lines import Faults
 from rollwise.runs.names import CONFIG_FILE, METRICS_FILE
 from rollwise.runs.reading import RunData, read_run
 from rollwise.yaml_file import read_yaml
@@ -27,6 +29,10 @@ Runs = dict[str, dict[int, RunData]]
 
 # So many runs are named in one sentence.
 _MOST_NAMED = 6
+# What is said of runs whose held-out prompts, or first weights, are not those of most: those of another data file, of
+# another machine's cache, or of a file changed since.
+_PROMPTS = "had other held-out prompts than the others of that seed, so their scores do not measure the same"
+_WEIGHTS = "did not begin with the weights that the others began with, so a difference may be the start's"
 # Runs that differ in these were not scored on the same thing.
 _SCORED_ON = ("task", "task_options", "eval_dataset", "eval_prompts", "eval_aggregate", "eval_temperature",
               "num_generations_eval", "eval_prompts_end", "num_generations_end")  # fmt: skip
@@ -175,7 +181,9 @@ def unlike_runs(runs: Runs, *, by_seed: bool = False) -> list[Problem]:
     parts = apart if by_seed else [runs]
     problems += [Problem("", None, "unequal", text) for part in parts for text in _differences(part, ("model",))]
     if not problems:
-        problems = [Problem("", None, "unequal", text) for part in parts if (text := _other_starts(part))]
+        # What is held out depends on the seed.
+        told = [_others(apart, _held_out, _PROMPTS), _others(parts, lambda run: run.start, _WEIGHTS)]
+        problems = [Problem("", None, "unequal", text) for text in told if text]
     return problems
 
 
@@ -195,18 +203,26 @@ def _varies_start(plan: Mapping[str, Any]) -> bool:
     return bool(plan.get("starts")) or (isinstance(base, dict) and "{seed}" in str(base.get("model")))
 
 
-def _other_starts(runs: Runs) -> str:
-    """Runs of one model that began with other weights: of another machine's cache, or of a file changed since."""
-    began: dict[str, list[str]] = {}
-    for method, seeds in runs.items():
-        for seed, run in seeds.items():
-            if run.start is not None:
-                began.setdefault(run.start, []).append(f"{method} seed {seed}")
-    if len(began) < 2:
+def _others(parts: Sequence[Runs], key: Callable[[RunData], str | None], said: str) -> str:
+    """Which runs have another `key` than most of their part; "" for none. A folder that does not say has None."""
+    rare: list[str] = []
+    for runs in parts:
+        alike: dict[str, list[str]] = {}
+        for method, seeds in runs.items():
+            for seed, run in seeds.items():
+                if (one := key(run)) is not None:
+                    alike.setdefault(one, []).append(f"{method} seed {seed}")
+        rare += [name for names in sorted(alike.values(), key=len)[:-1] for name in names]
+    if not rare:
         return ""
-    rare = [name for names in sorted(began.values(), key=len)[:-1] for name in names]
     named = ", ".join(rare[:_MOST_NAMED]) + (f" and {len(rare) - _MOST_NAMED} more" if len(rare) > _MOST_NAMED else "")
-    return f"{named} did not begin with the weights that the others began with, so a difference may be the start's"
+    return f"{named} {said}"
+
+
+def _held_out(run: RunData) -> str | None:
+    """The ids of the prompts that a run was scored on, set by set."""
+    sets = read_sets(run.path, Faults())
+    return json.dumps({name: sorted(map(str, one.ids)) for name, one in sets.items()}, sort_keys=True) if sets else None
 
 
 def _read_plan(path: Path) -> dict[str, Any]:

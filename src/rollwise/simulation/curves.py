@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from rollwise.evaluation.sizes import MIDDLES, GroupSizes
-from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, finish_axes
+from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, finish_axes, legend_label
 from rollwise.reports.figure_files import save_figure
 from rollwise.reports.series import finite_pair, moving_mean, smoothing_window
 from rollwise.simulation.config import SimulateConfig
@@ -41,7 +41,7 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
             for method in [*(m for m in best if m not in named), *named]:
                 x, y = finite_pair(*_curve([run["curves"] for run in runs if run["method"] == method], name))
                 if method in named:
-                    draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=method)
+                    draw_trend(ax, x, y, color=named[method][0], linestyle=named[method][1], label=legend_label(method))
                 else:
                     ax.plot(x, moving_mean(y, smoothing_window(len(y))), color=GRID, linewidth=1.0, zorder=0)
             ax.set_title("SIMULATED" + (" (replay: nothing is learnt)" if config.replay else ""), fontsize=9)
@@ -69,7 +69,9 @@ def size_panels(
     def histogram(ax: Axes) -> None:
         for name, found in sizes.items():
             x, counts = np.array(found.histogram, dtype=np.float64).T
-            ax.plot(x, counts / counts.sum(), color=styles[name][0], linestyle=styles[name][1], label=name)
+            ax.plot(
+                x, counts / counts.sum(), color=styles[name][0], linestyle=styles[name][1], label=legend_label(name)
+            )
         finish_axes(ax, "rollouts of a group", "share of groups", legend=True)
 
     def means(ax: Axes, part: str) -> None:

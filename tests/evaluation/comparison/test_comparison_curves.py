@@ -33,6 +33,15 @@ def test_the_papers_example_of_ttb() -> None:
     assert relative_times(*method, *baseline, 1.0).tolist() == [math.inf]
 
 
+def test_averages_that_differ_by_their_rounding_are_equal() -> None:
+    x, best = np.array([0.0, 5.0, 10.0]), np.array([[0.25, 0.75, 0.75]])
+    below = np.nextafter(0.75, 0)  # as a matrix product may give the same average elsewhere
+    assert relative_times(x, np.array([[0.25, 0.75, below]]), x, best, 1.0).tolist() == [1.0]
+    assert relative_times(x, np.array([[0.25, 0.5, below]]), x, best, 1.0).tolist() == [2.0]
+    flat = np.array([[below, 0.75, below]])
+    assert np.isnan(relative_times(x, best, x, flat, 1.0)).all()
+
+
 def test_the_papers_example_of_bsf() -> None:
     """BOTS, appendix B.4: best .6 against .4 at step 50 of 100."""
     baseline = as_curve([0, 50, 100], [0.1, 0.4, 0.5])

@@ -69,6 +69,24 @@ def test_tables_come_out_the_same_from_the_file(comparison: Comparison, tmp_path
         assert texts(relative_table(again.sets[name], "tokens")) == texts(relative_table(own, "tokens"))
 
 
+def test_what_was_not_noted_at_an_evaluation_is_filled_in_before_lines_are_left_out(tmp_path: Path) -> None:
+    """A step took 640 tokens, but the 21st 6,400: between steps 10 and 23 alone they would be filled otherwise."""
+    folder = write_sets_comparison(tmp_path / "sets", {"uniform": 0.2, "bots": 0.3}, seeds=1)
+    plan = json.loads((folder / "comparison.yaml").read_text())
+    (folder / "comparison.yaml").write_text(json.dumps({**plan, "budget": {"tokens": 20_000}}))
+    path = folder / "runs/bots/seed0/metrics.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    for row in rows:
+        row["tokens"] += 5760 * (row["step"] > 20)
+    del rows[20]["tokens"]
+    path.write_text("".join(json.dumps(row) + "\n" for row in rows))
+    found = compare_set(read_comparison(folder))
+    (tmp_path / "curves.csv").write_text(found.curves)
+    (again,) = (compare_set(runs) for runs in read_curves(tmp_path / "curves.csv").values())
+    for axis in found.budgets:
+        assert texts(relative_table(again, axis)) == texts(relative_table(found, axis))
+
+
 def test_the_page_of_evidence_runs(comparison: Comparison, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What docs/evidence.md shows makes a page from a plan's file of curves."""
     (block,) = re.findall(r"```python\n(.*?)```", EVIDENCE.read_text(), re.DOTALL)

@@ -160,6 +160,13 @@ def test_any_two_methods_are_compared(three: Comparison) -> None:
     ]  # fmt: skip
 
 
+def test_no_difference_has_no_sign(tmp_path: Path) -> None:
+    twins = pair_table(compared(tmp_path, {"twin": [0.0] * 3, "other": [0.1] * 3}))
+    cells = {row[0].text: dict(zip(twins.head[1:], row[1:], strict=True)) for row in twins.rows}
+    for cell in (cells["twin"]["uniform"], cells["uniform"]["twin"]):
+        assert (cell.text, cell.below) == ("+0.000", "[+0.000, +0.000]")
+
+
 def test_ranks_and_how_often_each_is_first() -> None:
     """Of the 27 resamples of 3 seeds, .3 k - .1 (3 - k) is above 0 where seed 0 is drawn at all: in 27 - 8 = 19."""
     values = {"uniform": {0: 0.0, 1: 0.0, 2: 0.0}, "it": {0: 0.3, 1: -0.1, 2: -0.1}, "late": {0: 9.0}}

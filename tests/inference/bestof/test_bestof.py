@@ -155,6 +155,9 @@ def test_without_a_head_or_a_reward(options: dict[str, Any], tmp_path: Path) -> 
     """Votes and DeepConf need no head; a file of prompts needs nobody who scores."""
     voted = answer(options, tmp_path / "votes", select="majority")
     assert voted.accuracy is not None
+    assert [note.partition(" prompts have ")[2] for note in voted.notes] == [
+        "no candidate with an answer in <answer> tags or \\boxed{}, so select majority had no votes to count there"
+    ]
     silent = {name: value for name, value in options.items() if name != "reward"}
     answers = answer(silent, tmp_path / "silent", select="majority")
     assert answers.accuracy is None

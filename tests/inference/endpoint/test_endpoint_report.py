@@ -95,3 +95,15 @@ def test_other_files_are_named(file: Path, capsys: pytest.CaptureFixture[str]) -
     Path(f"{file}.summary.json").unlink()
     with pytest.raises(StateFileError, match="run the same `rollwise consistency` again, which writes it"):
         write_consistency_report(file)
+
+
+def test_agreement_of_three_in_ten_is_drawn_from_0_3_on() -> None:
+    """In binary 3/10 is below a tenth's edge that is computed as 0.1 + 0.1 + 0.1."""
+    from matplotlib.figure import Figure
+
+    from rollwise.reports.inference.consistency_page import _draw_agreement
+
+    lines = [{"answers": ["4"] * k + [None] * (10 - k), "chosen": "4" if k else None} for k in range(11)]
+    ax = Figure().subplots()
+    _draw_agreement(lines, ax)
+    assert [bar.get_height() for bar in ax.patches] == [1.0] * 9 + [2.0]

@@ -99,6 +99,17 @@ def test_the_result_does_not_depend_on_latencies(tmp_path: Path, options: dict[s
         assert line["texts"] == [seventy(line["id"], first + i) for i in range(line["samples"])]
 
 
+def test_a_gateway_that_ends_its_samples_twice_takes_no_answer_away(tmp_path: Path) -> None:
+    """OpenRouter repeats the end, without text, beside the usage."""
+    with FakeOpenAI(seventy, by_seed=True, ends_twice=True) as fake:
+        found = run(config_of(fake, tmp_path, 3, num_generations=12, n=4, concurrency=4))
+    for line in found.lines:
+        first = seed_of(0, line["id"])
+        assert line["texts"] == [seventy(line["id"], first + i) for i in range(line["samples"])]
+        assert (line["samples"], line["chosen"]) == one_at_a_time(line["id"], 12)
+    assert fake.most_samples <= 4
+
+
 def test_samples_in_flight_are_bounded(tmp_path: Path) -> None:
     with FakeOpenAI(sevens, latency=lambda number: 0.2) as fake:
         found = run(config_of(fake, tmp_path, 4, rule="full", num_generations=6, n=2, concurrency=6))

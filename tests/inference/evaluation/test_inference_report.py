@@ -57,6 +57,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return out
 
 
+def test_votes_that_nobody_casts_are_said_to_be_none(folder: Path, tmp_path: Path) -> None:
+    """As of texts that mark their answers otherwise: each majority is the first candidate then."""
+    found = json.loads((folder / "evaluation.json").read_text())
+    said = "% of the candidates have an answer in <answer> tags or \\boxed{}; the others have no vote"
+    assert found["answered"] == 1.0
+    assert not any(said in line for line in verdict(found))
+    assert any(line.startswith(f"0{said}") for line in verdict({**found, "answered": 0.0}))
+
+
 def test_the_page_is_one_file_that_asks_for_nothing(folder: Path) -> None:
     page = (folder / "report.html").read_text()
     assert not re.search(r"(?:src|href)\s*=\s*[\"']?(?!#|\"#)https?:|@import|url\((?!#)", page)

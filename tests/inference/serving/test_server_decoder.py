@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from fake_openai import FakeOpenAI, Reply
 from fake_vllm_server import FakeVLLMServer
 from processes import Command
 from tiny import random_head, tiny
@@ -201,6 +202,23 @@ def test_policies_without_a_head_run_on_any_server(exported: Path, policy_of: tu
     assert len(answers.lines) == len(PROMPTS)
     for line in answers.lines:
         assert ("7" in line["answer"]) == (line["complete"] < 4) or line["complete"] == 4
+
+
+def test_a_gateway_that_ends_a_stream_twice_takes_no_text_away(exported: Path, tmp_path: Path) -> None:
+    more = {"head": None, "transfer": False, "policy": "none", "select": "majority", "out": str(tmp_path / "out")}
+    with FakeOpenAI(lambda prompt, i: f"{prompt} is it", ends_twice=True) as fake:
+        answers = run_bestof(config(exported, fake, **more))
+    assert [line["answer"] for line in answers.lines] == [f"{line['prompt']} is it" for line in answers.lines]
+
+
+def test_a_prompt_that_is_filtered_fails_alone(exported: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Azure and others end a completion by "content_filter"; the other prompts keep their answers."""
+    monkeypatch.setattr(Reply, "_reason", lambda reply, text: "content_filter" if "9-1=" in text else "stop")
+    more = {"head": None, "transfer": False, "policy": "none", "select": "majority", "out": str(tmp_path / "out")}
+    with FakeOpenAI(lambda prompt, i: f"{prompt} is it") as fake:
+        answers = run_bestof(config(exported, fake, **more))
+    assert len(answers.lines) == len(PROMPTS) - 1
+    assert list(answers.failures.values()) == ["a candidate was ended by 'content_filter', not by itself"]
 
 
 def test_the_command_answers_and_says_what_the_server_counted(

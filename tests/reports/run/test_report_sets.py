@@ -151,3 +151,18 @@ def test_a_trained_runs_sets_and_categories(tmp_path: Path, unrendered: None) ->
     text = write_report(folder.path).read_text(encoding="utf-8")
     for part in ("pass@1 (by prompts)", "near/pass@1", "Score by category", "Time by phase"):
         assert part in text
+
+
+def test_names_that_matplotlib_would_hide_and_lines_beyond_the_colours(tmp_path: Path, unrendered: None) -> None:
+    """Private functions are rewards too; and papers report on seven benchmarks and more."""
+    folder = write_sets_run(tmp_path / "run", "bots", 0, 0.3)
+    rows = [json.loads(line) for line in (folder / "metrics.jsonl").read_text().splitlines()]
+    for row in rows:
+        row |= {f"rewards/_{name}/mean": 0.5 for name in "ab"} if row["step"] else {}
+        row |= {f"eval/set{i}/pass@1": 0.1 * i for i in range(8)} if "eval/pass@1" in row else {}
+    (folder / "metrics.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    write_report(folder)
+    assert {" _a", " _b"} <= set(lines_of(built(folder)["rewards"]))
+    ax = Figure().subplots()
+    built(folder)["score_by_set"].panels[0](ax)
+    assert len({(line.get_color(), line.get_linestyle()) for line in ax.get_lines()}) == len(ax.get_lines()) == 11

@@ -51,8 +51,10 @@ def curves_csv(runs: RunSet, found: Comparison) -> str:
         budget = "" if runs.budget is None else _cell(runs.budget)
         shared = [runs.name, method, roles.get(method, ""), seed, start_of(run), budget]
         shared += [run.config.get(name) or "" for name in named]
+        # Gaps filled, as between the lines that are left out here they would be filled otherwise.
+        columns = [None if axis in hidden else spending(run, axis) for axis in ("steps", *_SPENT)]
         for line in _lines(run, cut):
-            spent = ["" if name in hidden else _cell(run.column(name)[line]) for name in ("step", *_SPENT)]
+            spent = ["" if column is None else _cell(column[line]) for column in columns]
             writer.writerow([*shared, *spent, *(_cell(run.column(name)[line]) for name in scores)])
     return buffer.getvalue()
 

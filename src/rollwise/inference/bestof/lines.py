@@ -12,10 +12,12 @@ from rollwise.errors import ConfigError
 from rollwise.inference.bestof.job import Job
 from rollwise.inference.evaluation.bench import source_of
 from rollwise.inference.head.fitted_on import fitted_among, overlap_words
-from rollwise.inference.policies import BestOfN, Candidate, Result, choose
+from rollwise.inference.policies import CONFIDENT, LIVE_RULES, BestOfN, Candidate, Result, answer_key, choose
 from rollwise.models.sampler import encode
 
 logger = logging.getLogger(__name__)
+
+_VOTES = (*LIVE_RULES[1:], CONFIDENT)
 
 Line = dict[str, Any]
 """A prompt's line: id, prompt, answer (the chosen text), chosen (its index), value_end, k, complete, abandoned,
@@ -108,9 +110,15 @@ def notes_before(job: Job, tokenizer: Any, facts: Mapping[str, Any]) -> list[str
 
 
 def notes_after(job: Job, lines: list[Line]) -> list[str]:
-    """Whether the policy ever acted, and whether the prompts are as hard as those that its setting was chosen on."""
+    """Whether the policy acted, there were votes, and the prompts are as hard as those its setting was chosen on."""
     config, policy = job.config, job.policy
     notes = []
+    mute = sum(answer_key(line["answer"]) is None for line in lines)  # no answer wins only where there is none
+    if mute and config.select in _VOTES:
+        notes.append(
+            f"{mute:,} of {len(lines):,} prompts have no candidate with an answer in <answer> tags or \\boxed{{}}, so "
+            f"select {config.select} had no votes to count there"
+        )
     if not isinstance(policy, BestOfN) and all(line["complete"] == line["k"] for line in lines):
         notes.append(
             f"policy {policy.name} never acted: all candidates of all {len(lines):,} prompts were carried to the end, "

@@ -157,6 +157,7 @@ class Reply:
     prompt_tokens: int | None = None
     completion_tokens: int | None = None
     _parts: dict[int, list[str]] = field(default_factory=dict)
+    _ended: set[int] = field(default_factory=set)
 
     def add_chunk(self, chunk: Any, n: int, *, chat: bool, base_url: str) -> None:
         """One chunk of a stream that was asked for n samples.
@@ -169,7 +170,7 @@ class Reply:
             return  # the last chunk holds the usage alone
         for choice in choices_of(chunk, base_url, least=0):
             at = _get(choice, "index") or 0
-            if not isinstance(at, int) or not 0 <= at < n:
+            if not isinstance(at, int) or not 0 <= at < n or at in self._ended:  # some gateways end a sample twice
                 continue
             text = text_of(choice, "delta" if chat else "", base_url=base_url)
             parts = self._parts.setdefault(at, [])
@@ -177,7 +178,8 @@ class Reply:
                 parts.append(text)
                 self.chunks += 1
             reason = _get(choice, "finish_reason")
-            if reason is not None:
+            if reason:
+                self._ended.add(at)
                 del self._parts[at]
                 text = "".join(parts)
                 text += taken_away(text, choice, self.stops)

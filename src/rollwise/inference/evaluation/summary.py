@@ -82,6 +82,7 @@ def summary_of(
         "config": asdict(config),
         "check": None if check is None else {"name": check.name, "digest": check.digest},
         "prompts": len(summaries[BASELINE].by_prompt.accuracy),
+        "answered": float(np.mean([key is not None for given in full for own in given["answers"] for key in own])),
         "policies": policies,
         "best_of": _best_of(curves, voted, checked),
         "ceiling": _ceiling(full),

@@ -10,6 +10,9 @@ from rollwise.errors import ConfigError
 from rollwise.inference.policies import CandidateGroup
 from rollwise.inference.serving.vllm_signals import TESTED, Signal
 
+ENDS = ("stop", "length")
+"""Why a candidate is whole: by itself, or at the limit of tokens."""
+
 
 @dataclass(frozen=True)
 class Feed:
@@ -72,7 +75,7 @@ class Feed:
         Raises:
             ConfigError: it did not end by itself.
         """
-        if finish not in ("stop", "length"):
+        if finish not in ENDS:
             raise ConfigError(f"a candidate of prompt {group.id!r} was ended by {finish!r}, not by itself")
         belief = self.signal.verdict(positions) if self.signal is not None and positions else None
         group.end(j, truncated=finish == "length", answer=answer() if group.votes else None, belief=belief)

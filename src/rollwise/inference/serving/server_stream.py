@@ -104,7 +104,7 @@ class ServerSource:
             async for given in chunks:
                 usage = (given.get("usage") if isinstance(given, Mapping) else None) or usage
                 chunk = self._chunk(given)
-                if chunk is None:
+                if chunk is None or last is not None:  # some gateways end a stream twice
                     continue
                 came += len(chunk.tokens)
                 said += chunk.text
@@ -133,7 +133,7 @@ class ServerSource:
             return None
         choice = choices[0]
         text = text_of(choice, "delta" if chat else "", base_url=config.base_url)
-        finish = choice.get("finish_reason")
+        finish = choice.get("finish_reason") or None
         if self.signal is None:
             return Chunk([0] if text else [], None, text, finish)
         tokens, found = choice.get("token_ids") or [], (choice.get("logprobs") or {}).get("top_logprobs")

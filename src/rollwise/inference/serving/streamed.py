@@ -14,9 +14,9 @@ from typing import Any, Protocol
 
 from rollwise.errors import ConfigError
 from rollwise.inference.endpoint.drawing import Slots
-from rollwise.inference.endpoint.replies import BrokenReplyError
+from rollwise.inference.endpoint.replies import BadReplyError, BrokenReplyError
 from rollwise.inference.policies import ABANDONED, RUNNING, CandidateGroup, Policy, Result, answer_key
-from rollwise.inference.serving.feeding import Feed
+from rollwise.inference.serving.feeding import ENDS, Feed
 from rollwise.inference.serving.vllm_signals import Signal, VLLMRequest, check_policy
 from rollwise.options import check_whole
 
@@ -83,6 +83,7 @@ class StreamedDecoder:
 
         Raises:
             ConfigError: a policy that lacks what it needs, a masked row that was drawn, or no log-probabilities.
+            BadReplyError: a candidate did not end by itself.
             BrokenReplyError: a stream ended before its candidate did.
         """
         check_whole("k", k, least=1)
@@ -184,6 +185,8 @@ class _Prompt:
 
     def _end(self, j: int, finish: str) -> None:
         text = "".join(self.texts[j])
+        if finish not in ENDS:  # as a filter of contents does: this prompt's failure, not that of all
+            raise BadReplyError(f"a candidate was ended by {finish!r}, not by itself")
         self.decoder.feed.end(self.group, j, finish, self.positions[j], lambda: self.decoder.answer(text))
 
     def _decide(self) -> None:

@@ -71,7 +71,7 @@ def _pair_cell(found: dict[tuple[str, str], Pair], method: MethodResult, other: 
         sign = -1
     else:
         return Cell("" if method is other else NOTHING)
-    mean, interval = sign * pair.difference.mean, pair.difference.t_interval
+    mean, interval = 0.0 + sign * pair.difference.mean, pair.difference.t_interval  # 0 stays 0, not -0
     turned = interval if interval is None or sign > 0 else interval.turned()
     return Cell(signed(mean) + TOLD * pair.told, interval_text(turned, "+.3f").strip(), mean)
 

@@ -57,7 +57,7 @@ def _draw_agreement(lines: Sequence[Line], ax: Axes) -> None:
     for (label, right), color in zip(groups.items(), (BLUE, VERMILLION, GREY), strict=True):
         shares = [agreement(line) for line in lines if line.get("correct") is right]
         if shares:
-            counts = np.histogram(shares, _BINS)[0]
+            counts = np.bincount(np.minimum((np.array(shares) * 10).astype(np.int64), 9), minlength=10)
             ax.bar(_BINS[:-1], counts, 0.09, bottom=bottom, align="edge", color=color, label=label)
             bottom += counts
     finish_axes(ax, "share of samples with the chosen answer", "prompts", legend=True)

@@ -7,7 +7,7 @@ from typing import Any
 
 from rollwise.reports.comparison.words.cells import Cell, Table
 from rollwise.reports.comparison.words.sentences import NOTHING
-from rollwise.reports.inference.why_tables import estimate_cell, length_table, length_words, why_table
+from rollwise.reports.inference.why_tables import estimate_cell, length_table, length_words, votes_words, why_table
 from rollwise.reports.inference.words import difference, number, percent, share, spread
 from rollwise.runs.evaluation_file import FAILED, viability_words
 
@@ -51,9 +51,10 @@ def verdict(found: Found) -> list[str]:
             f"{ceiling['saving']:.0%} of row-forwards at an accuracy of {number(ceiling['accuracy'])}; a policy that "
             "saves more gives up on prompts."
         )
-    if idle := [p["name"] for p in found["policies"] if not p.get("acted", True) and not p["baseline"]]:
-        idle = [name for name in idle if name != "majority"]  # which is not meant to
-        said += [f"Never acted, all candidates were carried to the end: {', '.join(idle)}."] if idle else []
+    said += votes_words(found)
+    may_act = [p for p in found["policies"] if not p["baseline"] and p["name"] != "majority"]
+    if idle := [p["name"] for p in may_act if not p.get("acted", True)]:
+        said.append(f"Never acted, all candidates were carried to the end: {', '.join(idle)}.")
     if found["calibration"] and (found.get("fitted") or "fitted" not in found or found["fitted"] is None):
         said.append(f"These numbers are of {_fitted_words(found)}.")
     if found["calibration"]:
@@ -69,8 +70,7 @@ def verdict(found: Found) -> list[str]:
 
 
 def _is_unviable(found: Found) -> bool:
-    gate = (found["calibration"] or {}).get("viability")
-    return gate is not None and gate["verdict"] == FAILED
+    return ((found["calibration"] or {}).get("viability") or {}).get("verdict") == FAILED
 
 
 def policies_table(found: Found) -> Table:

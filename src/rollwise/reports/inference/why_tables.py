@@ -17,6 +17,8 @@ _LENGTHS = {
     "unknown": "too few rollouts go on as far, so nothing is known",
 }
 
+_MOSTLY = 0.5
+
 
 def why_table(found: Found) -> Table:
     """Did giving up lose the winner, or did the choice miss it? And what do two levers save beyond their product?"""
@@ -79,6 +81,17 @@ def length_words(found: Found) -> list[str]:
         return []
     skill = "" if gate["skill"]["value"] is None else f" (skill {percent(gate['skill'])})"
     return [f"Expected lengths after {gate['step']} tokens{skill}: {_LENGTHS[gate['verdict']]}."]
+
+
+def votes_words(found: Found) -> list[str]:
+    """Whether votes have anything to count, in a sentence; nothing where most candidates have an answer."""
+    answered = found.get("answered", 1.0)  # evaluations made before do not say
+    if answered >= _MOSTLY:
+        return []
+    return [
+        f"{answered:.0%} of the candidates have an answer in <answer> tags or \\boxed{{}}; the others have no vote, so "
+        "the majority, ESC and adaptive consistency are no peers here."
+    ]
 
 
 def estimate_cell(values: Found, words: Any) -> Cell:

@@ -12,7 +12,7 @@ from rollwise.evaluation import RunData
 from rollwise.evaluation.categories import category_scores
 from rollwise.evaluation.named_sets import aggregate_name, set_columns, set_names
 from rollwise.evaluation.run_measures import pass_at_columns
-from rollwise.reports.drawing import INK, PALETTE, WIDE, FigureSpec, finish_axes, legend_label
+from rollwise.reports.drawing import INK, LINES, PALETTE, WIDE, FigureSpec, finish_axes, legend_label
 from rollwise.reports.run.budgets import Budget, budget_names, budget_tabs, budgets, evaluation_columns
 from rollwise.reports.run.figures import figure
 from rollwise.reports.series import finite_pair
@@ -51,8 +51,8 @@ def wide_columns(run: RunData) -> dict[str, str]:
 
 def _by_set(run: RunData, columns: Mapping[str, str], whole: Sequence[str], name: str, title: str) -> FigureSpec:
     """A line for each set's column, and a dashed one for what is made of them."""
-    coloured = zip(columns.items(), itertools.cycle(PALETTE), strict=False)
-    lines = [(label, key, colour, "-") for (label, key), colour in coloured]
+    styled = zip(columns.items(), itertools.cycle(LINES), strict=False)
+    lines = [(label, key, colour, style) for (label, key), (colour, style) in styled]
     lines += [(aggregate_name(run), key, INK, "--") for key in whole]
 
     def draw(ax: Axes, budget: Budget) -> None:

@@ -17,9 +17,8 @@ from rollwise.reports.drawing import (
     GREEN,
     GREY,
     INK,
-    LONGEST_LABEL,
+    LINES,
     ORANGE,
-    PALETTE,
     PURPLE,
     SKY,
     VERMILLION,
@@ -29,6 +28,7 @@ from rollwise.reports.drawing import (
     draw_trend,
     finish_axes,
     from_zero,
+    legend_label,
 )
 from rollwise.reports.phases import PHASE_COLOURS, phase_label
 from rollwise.reports.run.budgets import (
@@ -186,8 +186,8 @@ def rewards_figure(run: RunData) -> FigureSpec | None:
         return None
 
     def draw(ax: Axes) -> None:
-        for colour, (name, values) in zip(itertools.cycle(PALETTE), curves.items(), strict=False):
-            draw_trend(ax, run.metrics["step"], values, color=colour, label=name[:LONGEST_LABEL])
+        for (colour, style), (name, values) in zip(itertools.cycle(LINES), curves.items(), strict=False):
+            draw_trend(ax, run.metrics["step"], values, color=colour, label=legend_label(name), linestyle=style)
         finish_axes(ax, "training step", "mean reward", legend=True)
 
     caption = "Mean of each reward function over the step's rollouts; their weighted sum is trained on."

@@ -89,7 +89,7 @@ def draw_shadow(followed: Followed, out: str | Path) -> Path:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from rollwise.reports.drawing import PALETTE, FigureSpec
+    from rollwise.reports.drawing import PALETTE, FigureSpec, legend_label
     from rollwise.reports.figure_files import save_figure
     from rollwise.reports.series import moving_mean
 
@@ -104,7 +104,7 @@ def draw_shadow(followed: Followed, out: str | Path) -> Path:
                 x = next(iter(by_seed.values())).steps[:steps]
                 known = ~np.isnan(values)
                 smooth = moving_mean(values[known], max(1, steps // 10 | 1))
-                ax.plot(x[known], smooth, color=colour, linestyle=line, label=name)
+                ax.plot(x[known], smooth, color=colour, linestyle=line, label=legend_label(name))
             ax.axhline(chance, color="grey", linewidth=0.8)
             ax.set_xlabel("step")
             ax.set_ylabel(label)
