@@ -122,15 +122,10 @@ class Seat:
         heard = {group.ticket_id: group for group in groups}
         if not heard:
             return
-        tickets = {ticket.id: ticket for ticket in self.curriculum.open_tickets()}
-        order = {id_: place for place, id_ in enumerate(tickets)}
-        logged = [
-            self._group(tickets[id_], heard[id_])
-            for id_ in sorted(heard.keys() & tickets.keys(), key=order.__getitem__)
-        ]
-        late = [id_ for id_ in heard if id_ not in tickets]
+        logged = [self._group(ticket, heard[ticket.id]) for ticket in self.curriculum.ledger.outstanding(heard)]
+        known = {one.ticket.id for one in logged}
         outcomes = [Outcome(one.ticket.id, list(one.rewards), failed=one.failed) for one in logged]
-        outcomes += [Outcome(id_, [r for r in heard[id_].rewards if not math.isnan(r)]) for id_ in late]
+        outcomes += [Outcome(id_, []) for id_ in heard if id_ not in known]  # to be refused
         self._widen([float(r) for outcome in outcomes for r in outcome.rewards or ()])
         report = self.curriculum.tell_each(outcomes)
         for refused in report.refused:
