@@ -80,13 +80,16 @@ def pool_of(
             `category` and `difficulty`, where the rows have them.
 
     Raises:
+        ConfigError: `columns` is no mapping.
         PoolError: no rows, or ids that repeat.
 
     >>> rows = [{"q": "1+1", "info": {"level": 2}}, {"q": "2+2", "info": {"level": 3}}]
     >>> pool_of(rows, prompt="q", columns={"difficulty": "info.level"}).columns["difficulty"].tolist()
     [2.0, 3.0]
     """
-    paths = {"category": "category", "difficulty": "difficulty"} if columns is None else dict(columns)
+    paths = (
+        {"category": "category", "difficulty": "difficulty"} if columns is None else check_mapping("columns", columns)
+    )
     found: dict[str, list[Any]] = {name: [] for name in paths}
     own, prompts, contents = [], [], []
     for row in rows:
