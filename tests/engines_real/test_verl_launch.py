@@ -72,7 +72,7 @@ def test_own_data_and_rewards_train_and_go_on(tmp_path: Path) -> None:
     assert set(told) <= {0.0, 1.0}  # what `success` names, not the sum that trains
     assert [line["step"] for line in groups(run)] == [1] * 4 + [2] * 4
     assert {line["prompt_id"] for line in groups(run)}
-    longer = resumed_launch(str(run), None, ["trainer.total_training_steps=3"]).command(write=True)
+    longer = resumed_launch(str(run), None, None, ["trainer.total_training_steps=3"]).command(write=True)
     with Job(tmp_path, tmp_path / "second", words=longer.words) as job:
         job.wait()
     assert [line["step"] for line in groups(run)] == [1] * 4 + [2] * 4 + [3] * 4

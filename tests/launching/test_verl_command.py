@@ -94,7 +94,8 @@ def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
     assert made.words[-1] == "a=b"
     assert keys(made)["trainer.nnodes"] == "3"
     assert keys(made)["data.max_prompt_length"] == "64"
-    assert "+data.rollwise.run" not in keys(made)
+    assert keys(made)["+data.rollwise.run"] == "x"  # without the plus verl has no such key, and refused it
+    assert "data.rollwise.run" not in keys(made)
     assert made.words[:3] == [sys.executable, "-m", "verl.trainer.main_ppo"]
 
 
@@ -198,6 +199,12 @@ def test_values_are_written_in_hydras_grammar() -> None:
     assert override("a", "x y") == "a='x y'"
     assert override("a", "null") == "a='null'"
     assert override("a", [1, "b"]) == "a=[1,b]"
+    assert override("a", "x\\") == "a='x\\\\'"  # Hydra reads a backslash before the last quote as one that escapes it
+    assert [override("a", text) for text in ("-1", "+1", ".5")] == ["a='-1'", "a='+1'", "a='.5'"]  # texts, no numbers
+    assert override("a", {"Intermediate algebra": 1, "c:d,e": 2, 3: 4}) == "a={Intermediate algebra:1,c\\:d\\,e:2,3:4}"
+    for name in ("é", "1", "null", "", "it's"):
+        with pytest.raises(rw.ConfigError, match="can't take the name"):
+            override("a", {name: 1})
     assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
 
 

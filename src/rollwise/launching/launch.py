@@ -128,8 +128,8 @@ def new_launch(
     return Launch(engine, config, machines, Extra(options, overrides), path if own else None)
 
 
-def resumed_launch(folder: str, machines: Machines | None, overrides: list[str]) -> Launch:
-    """A run that goes on, on as many processes as before unless others are given.
+def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides: list[str]) -> Launch:
+    """A run that goes on, on as many processes and machines as before unless others are given.
 
     Raises:
         StateFileError: there is no run in the folder, or it was not launched.
@@ -141,7 +141,7 @@ def resumed_launch(folder: str, machines: Machines | None, overrides: list[str])
         )
     facts: dict[str, Any] = read_yaml(noted)
     config = TrainConfig.from_dict({**RunFolder(folder).read_config(), "out": folder})
-    machines = machines or Machines(int(facts["nproc"]), int(facts["nnodes"]))
+    machines = Machines(nproc or int(facts["nproc"]), nnodes or int(facts["nnodes"]))
     before = [] if facts["engine"] == "trl" else facts.get("overrides") or []  # a resumed run of TRL has them
     extra = Extra(facts.get("engine_options") or {}, [*before, *overrides])
     return replace(Launch(facts["engine"], config, machines, extra), resume=True)
