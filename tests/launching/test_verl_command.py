@@ -16,6 +16,7 @@ from rollwise.launching.launch import Launch
 from rollwise.launching.prepared import named_columns, splits, verl_rows, verl_task, write_verl_data
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
+from rollwise.launching.verl_reward import compute_score
 from rollwise.training.config import TrainConfig
 
 ROOT = Path(__file__).parents[2]
@@ -74,6 +75,21 @@ def test_a_relative_folder_is_written_out(data: Path) -> None:
     """verl's workers may have another working directory."""
     made = keys(command(config(data, out="runs/here")))
     assert made["+data.rollwise.run"] == str(Path.cwd() / "runs/here")
+
+
+def test_files_that_workers_load_are_written_out(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster that runs already no reward was found, every rollout failed, and only verl's log said why."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "r.py").write_text("def long(completions, **_): return [float(len(c)) for c in completions]\n")
+    (tmp_path / "c.py").write_text("import rollwise as rw\nclass Mine(rw.Uniform, name='mine'):\n    pass\n")
+    own = config(data, reward="r.py:long", curriculum="c.py:Mine", model="mine", out="run")
+    made = keys(Launch("verl", own, Machines(1), Extra()).command(write=True))
+    monkeypatch.chdir("/")
+    assert compute_score("d", "12345", "", {}, folder=str(tmp_path / "run"))["score"] == 5.0
+    assert made["+data.rollwise.curriculum"] == f"{tmp_path / 'c.py'}:Mine"
+    assert made["actor_rollout_ref.model.path"] == str(tmp_path / "mine")
+    assert keys(command(config(data)))["actor_rollout_ref.model.path"] == "some/model"
 
 
 def test_mini_batches_are_verls_and_its_steps_are_batches(data: Path) -> None:

@@ -62,13 +62,14 @@ class Launch:
         if self.engine == "trl":
             self.config.check_parts()
             return self._trl(folder, write=write)
-        task = verl_task(self.config)
-        train, held_out = splits(self.config, task)
+        config = _written_out(self.config)
+        task = verl_task(config)
+        train, held_out = splits(config, task)
         columns = [name for name in LISTS if name in train[0]]
-        command = verl_command(self.config, task, self.machines, self.extra, columns=columns, resume=self.resume)
+        command = verl_command(config, task, self.machines, self.extra, columns=columns, resume=self.resume)
         if write and not self.resume:
             write_verl_data(folder, train=train, eval=held_out)
-            RunFolder(folder).write_config(self.config.to_dict())
+            RunFolder(folder).write_config(config.to_dict())
             self._note(folder)
         return command
 
@@ -95,6 +96,22 @@ class Launch:
                 "overrides": list(self.extra.overrides),
             },
         )
+
+
+def _written_out(config: TrainConfig) -> TrainConfig:
+    """The same with whole paths for what verl's workers load: they may have another working directory."""
+
+    def whole(where: str) -> str:
+        place, _, name = where.rpartition(":")
+        return f"{Path(place).absolute()}:{name}" if place.endswith(".py") and Path(place).is_file() else where
+
+    return replace(
+        config,
+        model=str(Path(config.model).absolute()) if Path(config.model).is_dir() else config.model,
+        reward=list(map(whole, config.rewards)) or None,
+        task=config.task and whole(config.task),
+        curriculum=whole(config.curriculum),
+    )
 
 
 def new_launch(
