@@ -67,8 +67,10 @@ def test_a_batch_that_can_not_be_filled_says_why() -> None:
     with pytest.raises(SilentNoOpError, match="look at the operator"):
         ask_all(service, 2, hint="look at the operator")
     service.tell(rw.Outcome(ticket.id, [1, 0]))
-    with pytest.raises(ShortError, match="a batch needs 3 prompts, 1 are free and 2 are in flight"):
+    with pytest.raises(ShortError, match="a batch needs 3 prompts, 2 are free and 1 are in flight"):
         ask_all(service, 3)
+    assert service.status()["open"] == 1  # the free ones were held for a hundred steps
+    assert len(ask_all(service, 2)) == 2
 
 
 @pytest.mark.parametrize(

@@ -142,11 +142,12 @@ def ask_all(
 
     Raises:
         SilentNoOpError: fewer prompts are free, and no outcome was ever told.
-        ShortError: fewer prompts are free. Those that were free are open then, until they expire.
+        ShortError: fewer prompts are free. None of them is held then.
     """
     tickets = service.ask(n, worker=worker, n_rollouts=n_rollouts, timeout=timeout)
     if len(tickets) == n:
         return tickets
+    service.run(lambda: service.desk.expire([ticket.id for ticket in tickets]))
     counts = service.metrics()
     if not counts["told"]:
         raise SilentNoOpError(
@@ -154,6 +155,6 @@ def ask_all(
             + (f"; {hint}" if hint else "")
         )
     raise ShortError(
-        f"a batch needs {n} prompts, {len(tickets)} are free and {counts['open'] - len(tickets):.0f} are in flight; "
+        f"a batch needs {n} prompts, {len(tickets)} are free and {counts['open']:.0f} are in flight; "
         "use more prompts, smaller batches, or a lower expire_after"
     )
