@@ -25,8 +25,11 @@ def _file(tmp_path: Path, more: str = "") -> str:
     return str(path)
 
 
-def test_the_command_is_torchruns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_is_torchruns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = _file(tmp_path)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry-run", "true", "--", "--steps", "3"]) == 0
     said = capsys.readouterr().out.split()
     assert said[0] == "OMP_NUM_THREADS=1"
@@ -95,6 +98,18 @@ def test_a_resumed_run_may_go_on_on_other_machines(tmp_path: Path, capsys: pytes
         assert main(["launch", "--resume", str(tmp_path), *words, "--dry_run", "true"]) == 0
         said = capsys.readouterr().out.split()
         assert [said[1 + said.index(name)] for name in ("--nnodes", "--nproc_per_node")] == [nnodes, nproc]
+
+
+def test_switches_of_torchrun_and_the_users_threads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch that is off was given as `False`, which torchrun takes for the script; threads were set back to 1."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")
+    path = _file(tmp_path, "engine_options: {no_python: false, log_dir: null, run_path: true, node_rank: 0}\n")
+    assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out.split()
+    assert said[0] == "OMP_NUM_THREADS=6"
+    assert said[6 : said.index("-m", 4)] == ["--run_path", "--node_rank", "0"]
 
 
 def test_empty_engine_options_are_not_trains_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
