@@ -43,6 +43,8 @@ def test_a_service_is_made_of_an_engines_settings() -> None:
 def test_a_wrong_setting_is_named(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make_service(settings, POOL)
+    with pytest.raises(ConfigError, match="rollwise's settings must be a mapping, got 'bots'"):
+        split("bots")  # type: ignore[arg-type]
 
 
 def test_the_same_rows_have_the_same_ids_in_any_order() -> None:

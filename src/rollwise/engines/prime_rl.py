@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import yaml
 from prime_rl.orchestrator import train_source
 from prime_rl.orchestrator.curriculum import Curriculum, StandardSampler, TaskSampler
 
@@ -20,6 +18,7 @@ from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of
 from rollwise.errors import ConfigError, StateError
 from rollwise.options import check_mapping
 from rollwise.tickets.outcome import Outcome
+from rollwise.yaml_file import read_yaml
 
 RELEASE = "prime-rl 0.8.0"
 HOOKS = {
@@ -134,12 +133,13 @@ def main() -> None:
     """prime-rl's orchestrator with a curriculum.
 
     Raises:
-        ConfigError: ROLLWISE_SETTINGS is not set, or its file holds no mapping.
+        ConfigError: ROLLWISE_SETTINGS is not set, or its file can't be read, or holds no mapping.
     """
     path = os.environ.get("ROLLWISE_SETTINGS")
     if not path:
         raise ConfigError("set ROLLWISE_SETTINGS to a YAML file such as `curriculum: bots`")
-    install(check_mapping(path, yaml.safe_load(Path(path).read_text())))
+    settings = read_yaml(path, error=ConfigError, remedy="mend it, or have ROLLWISE_SETTINGS name another file")
+    install(check_mapping(path, settings))
     from prime_rl.entrypoints import orchestrator
 
     orchestrator.main()

@@ -28,7 +28,8 @@ LOADER = "loader"
 
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the settings that are for `pool_of`, and the others."""
+    """Those of the settings that are for `pool_of`, and the others; `ConfigError` if they are no mapping."""
+    check_mapping("rollwise's settings", settings)
     rows = {name: settings[name] for name in POOL if name in settings}
     return rows, {name: value for name, value in settings.items() if name not in rows}
 
