@@ -10,9 +10,10 @@ import pytest
 from recipes import RECIPES, recipe
 
 import rollwise as rw
+from rollwise.launching import launch as launch_module
 from rollwise.launching.command import Command, Extra, Machines
 from rollwise.launching.hydra import flattened, override
-from rollwise.launching.launch import Launch
+from rollwise.launching.launch import Launch, resumed_launch
 from rollwise.launching.prepared import named_columns, splits, verl_rows, verl_task, write_verl_data
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
@@ -90,6 +91,24 @@ def test_files_that_workers_load_are_written_out(data: Path, tmp_path: Path, mon
     assert made["+data.rollwise.curriculum"] == f"{tmp_path / 'c.py'}:Mine"
     assert made["actor_rollout_ref.model.path"] == str(tmp_path / "mine")
     assert keys(command(config(data)))["actor_rollout_ref.model.path"] == "some/model"
+
+
+def test_a_launch_that_was_killed_while_it_wrote_can_be_given_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between config.yaml and launch.yaml: a new launch found a run there, and --resume found none."""
+    launch = Launch("verl", config(data, out=str(tmp_path / "run")), Machines(1), Extra())
+    write = launch_module.write_yaml
+
+    def killed(path: Path, values: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch_module, "write_yaml", killed)
+    with pytest.raises(KeyboardInterrupt):
+        launch.command(write=True)
+    monkeypatch.setattr(launch_module, "write_yaml", write)
+    launch.command(write=True)
+    assert resumed_launch(str(tmp_path / "run"), None, None, []).machines == Machines(1)
 
 
 def test_mini_batches_are_verls_and_its_steps_are_batches(data: Path) -> None:

@@ -69,8 +69,8 @@ class Launch:
         command = verl_command(config, task, self.machines, self.extra, columns=columns, resume=self.resume)
         if write and not self.resume:
             write_verl_data(folder, train=train, eval=held_out)
-            RunFolder(folder).write_config(config.to_dict())
             self._note(folder)
+            RunFolder(folder).write_config(config.to_dict())  # last: with it alone no run can begin or go on
         return command
 
     def _trl(self, folder: Path, *, write: bool) -> Command:
