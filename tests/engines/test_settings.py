@@ -3,8 +3,9 @@
 import pytest
 
 import rollwise as rw
+from rollwise.engines import Told
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import ask_all, make_service, pool_of, split
+from rollwise.engines.settings import ask_all, make_service, pool_of, split, tell_all
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, ShortError, SilentNoOpError
 
 POOL = rw.PromptPool(ids=["a", "b", "c"])
@@ -61,6 +62,21 @@ def test_a_column_that_is_not_there_is_said_when_a_method_needs_it() -> None:
     pool = pool_of([{"q": "1", "level": 1}, {"q": "2"}], columns={"difficulty": "level"})
     with pytest.raises(MissingColumnError, match="difficulty"):
         make_service({"curriculum": "adarft"}, pool)
+
+
+def test_rewards_of_another_range_are_taken_unless_one_was_given(caplog: pytest.LogCaptureFixture) -> None:
+    """Of rewards -1 and 1 only the groups of ones were taken, so that all that was heard was all good."""
+    service = make_service({"curriculum": "bots"}, POOL)
+    rewards = [[-1, 1], [1, 1], [-1, -1]]
+    told = tell_all(service, (rw.Outcome(t.id, r) for t, r in zip(ask_all(service, 3), rewards, strict=True)))
+    assert told == Told(taken=3, repeated=0)
+    metrics = service.metrics()
+    assert [metrics[name] for name in ("mixed", "all_good", "all_bad")] == [1, 1, 1]
+    assert "it is [-1, 1] now: give reward_spec.low, .high" in caplog.text
+    tell_all(service, [rw.Outcome(ticket.id, mean=-3.0, count=2) for ticket in ask_all(service, 1)])
+    assert service.metrics()["told"] == 4
+    given = make_service({"curriculum": "bots", "reward_spec": {"high": 2}}, POOL)
+    assert len(tell_all(given, [rw.Outcome(ticket.id, [-1]) for ticket in ask_all(given, 1)]).refused) == 1
 
 
 def test_a_batch_that_can_not_be_filled_says_why() -> None:

@@ -181,6 +181,16 @@ def test_samples_that_a_rollout_function_made_itself_are_told_by_their_group(sli
                 slime.tell(source.args, [made], source.get_samples)
 
 
+def test_rewards_of_minus_one_and_one_are_told(slime: Any, arguments: Any) -> None:
+    source = slime.CurriculumSource(arguments())
+    groups = source.get_samples(3)
+    for number, sample in enumerate(sample for group in groups for sample in group):
+        sample.reward, sample.status = 2.0 * (number % 8 in (1, 4, 5, 6, 7)) - 1.0, slime.Sample.Status.COMPLETED
+    slime.tell(source.args, groups, source.get_samples)
+    metrics = source.service.metrics()
+    assert [metrics[name] for name in ("mixed", "all_good", "service/refused")] == [2, 1, 0]
+
+
 def test_rewards_of_several_parts_and_rollouts_without_any(slime: Any, arguments: Any) -> None:
     source = slime.CurriculumSource(arguments(reward_key="score"))
     group = source.get_samples(1)[0]

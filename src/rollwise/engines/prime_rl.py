@@ -14,7 +14,7 @@ from prime_rl.orchestrator import train_source
 from prime_rl.orchestrator.curriculum import Curriculum, StandardSampler, TaskSampler
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, tell_all
 from rollwise.errors import ConfigError, StateError
 from rollwise.options import check_mapping
 from rollwise.tickets.outcome import Outcome
@@ -67,7 +67,7 @@ class CurriculumSampler(TaskSampler):
         rewards = [float(trace.reward) for trace in traces if not trace.has_error]
         failed = len(traces) - len(rewards) + sum(not episode.traces for episode in group)
         tickets = self.service.open_tickets(group[0].task.key)
-        self.service.tell(Outcome(ticket.id, rewards, failed=failed) for ticket in tickets)
+        tell_all(self.service, (Outcome(ticket.id, rewards, failed=failed) for ticket in tickets))
 
     def advance(self, step: int) -> None:
         """The learner is at `step`."""

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from rollwise.curricula import make_curriculum
+from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.engines.service import CurriculumService
+from rollwise.engines.serving.calls import Told
 from rollwise.errors import ShortError, SilentNoOpError
 from rollwise.options import check_mapping, check_options
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
-from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.outcome import Outcome, RewardSpec
 from rollwise.tickets.ticket import Ticket
+
+logger = logging.getLogger(__name__)
 
 SERVICE = ("keep", "max_open", "max_open_per_worker", "expire_seconds", "silent_after")
 SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)
@@ -42,7 +47,7 @@ def make_service(
     Args:
         settings: of `SETTINGS`. `curriculum` is a name, `file.py:Name` or `package.module:Name`, by default
             "recommended"; `curriculum_options` its options, such as `seed`; `reward_spec` the `low`, `high` and
-            `solved_at` of the raw rewards.
+            `solved_at` of the raw rewards; without it `tell_all` widens the range from 0 to 1 as rewards are seen.
         pool: the engine's prompts.
         folder: as for `CurriculumService`.
 
@@ -115,6 +120,30 @@ def at_path(row: Any, path: str) -> Any:
     for part in path.split("."):
         row = row.get(part) if isinstance(row, Mapping) else None
     return row
+
+
+def widen(curriculum: Curriculum, outcomes: Iterable[Outcome], key: str = "reward_spec") -> None:
+    """Where no `reward_spec` was given, take rewards beyond the range so far from now on, and say so.
+
+    Args:
+        curriculum: is not used by others meanwhile.
+        outcomes: about to be told.
+        key: the setting that gives the range, for the warning.
+    """
+    told = [reward for one in outcomes for reward in ((one.mean,) if one.rewards is None else one.rewards)]
+    finite = [float(reward) for reward in told if reward is not None and math.isfinite(reward)]
+    if finite and curriculum.widen_rewards(min(finite), max(finite)):
+        spec = curriculum.reward_spec
+        logger.warning(
+            "rewards lie outside the range so far; it is [%g, %g] now: give %s.low, .high", spec.low, spec.high, key
+        )
+
+
+def tell_all(service: CurriculumService, outcomes: Iterable[Outcome]) -> Told:
+    """Tell the outcomes of an engine that does not say in which range its rewards lie; see `widen`."""
+    listed = list(outcomes)
+    service.run(lambda: widen(service.desk.curriculum, listed))
+    return service.tell(listed)
 
 
 def advance_one(service: CurriculumService) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 from skyrl.train.dataset.dataset import PromptDataset
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, split
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, split, tell_all
 from rollwise.engines.torch_loader import refuse_workers
 from rollwise.state import load_state, save_state
 from rollwise.tickets.outcome import Outcome
@@ -72,7 +72,7 @@ class CurriculumPrompts(PromptDataset):
         for row, (uid, reward) in enumerate(zip(uids, output["rewards"], strict=True)):
             if not stepwise or output["is_last_step"][row]:
                 groups.setdefault(uid, []).append(float(sum(reward) if isinstance(reward, list) else reward))
-        self.service.tell(Outcome(uid, rewards) for uid, rewards in groups.items())
+        tell_all(self.service, (Outcome(uid, rewards) for uid, rewards in groups.items()))
 
     def save(self, folder: str) -> None:
         """Write the state into a checkpoint's folder."""

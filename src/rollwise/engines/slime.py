@@ -22,7 +22,7 @@ from slime.rollout.data_source import RolloutDataSourceWithBuffer
 from slime.utils.types import Sample
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split
+from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split, tell_all
 from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.state import load_state, save_state
 from rollwise.tickets.outcome import Outcome
@@ -94,7 +94,7 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
         Raises:
             SilentNoOpError: samples that a rollout function made itself say nothing of their group.
         """
-        self.service.tell([self._outcome(group) for group in groups if group])
+        tell_all(self.service, [self._outcome(group) for group in groups if group])
         advance_one(self.service)
         with self._counters:
             held = {ticket.id for ticket in self.service.open_tickets()}

@@ -14,7 +14,7 @@ from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset
 from rollwise.curricula import Curriculum
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.service import CurriculumService
-from rollwise.engines.settings import LOADER, ask_all
+from rollwise.engines.settings import LOADER, ask_all, tell_all
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.tickets.outcome import Outcome
@@ -87,7 +87,7 @@ class TellingGroup(EnvGroupBuilder):
         totals = [step + reward for step, reward in zip(steps, rewards, strict=True)]
         failed = max(0, (self.ticket.n_rollouts or 0) - len(totals))
         self.told = True
-        self.service.tell(Outcome(self.ticket.id, totals, failed=failed))
+        tell_all(self.service, [Outcome(self.ticket.id, totals, failed=failed)])
 
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a group that tells can't be sent to another process; set_rollout_executor(None)")
