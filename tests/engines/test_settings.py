@@ -75,6 +75,9 @@ def test_rewards_of_another_range_are_taken_unless_one_was_given(caplog: pytest.
     assert "it is [-1, 1] now: give reward_spec.low, .high" in caplog.text
     tell_all(service, [rw.Outcome(ticket.id, mean=-3.0, count=2) for ticket in ask_all(service, 1)])
     assert service.metrics()["told"] == 4
+    (ticket,) = ask_all(service, 1)
+    assert tell_all(service, [rw.Outcome(ticket.id, [float("nan"), 1.0], failed=1)]).taken == 1
+    assert service.metrics()["failed"] == 2  # the whole group was refused, and its prompt held
     given = make_service({"curriculum": "bots", "reward_spec": {"high": 2}}, POOL)
     assert len(tell_all(given, [rw.Outcome(ticket.id, [-1]) for ticket in ask_all(given, 1)]).refused) == 1
 

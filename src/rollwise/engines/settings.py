@@ -6,6 +6,7 @@ import logging
 import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
 from rollwise.curricula import Curriculum, make_curriculum
@@ -140,10 +141,20 @@ def widen(curriculum: Curriculum, outcomes: Iterable[Outcome], key: str = "rewar
 
 
 def tell_all(service: CurriculumService, outcomes: Iterable[Outcome]) -> Told:
-    """Tell the outcomes of an engine that does not say in which range its rewards lie; see `widen`."""
-    listed = list(outcomes)
+    """Tell the outcomes of an engine that does not say in which range its rewards lie; see `widen`.
+
+    A reward that is NaN is that of a rollout which could not be scored.
+    """
+    listed = list(map(_scored, outcomes))
     service.run(lambda: widen(service.desk.curriculum, listed))
     return service.tell(listed)
+
+
+def _scored(outcome: Outcome) -> Outcome:
+    rewards = [] if outcome.rewards is None else list(outcome.rewards)
+    kept = [reward for reward in rewards if not math.isnan(reward)]
+    failed = outcome.failed + len(rewards) - len(kept)
+    return outcome if len(kept) == len(rewards) else replace(outcome, rewards=kept, failed=failed)
 
 
 def advance_one(service: CurriculumService) -> None:
