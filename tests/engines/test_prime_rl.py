@@ -146,3 +146,12 @@ def test_a_source_that_never_hears_is_an_error(make_source: Any) -> None:
     with pytest.raises(SilentNoOpError):
         for _ in range(8):
             source.next_task(step=1)
+
+
+def test_a_settings_file_that_is_not_there_is_one_line(prime_rl: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROLLWISE_SETTINGS", "/nowhere.yaml")
+    with pytest.raises(ConfigError, match="'/nowhere.yaml' can't be read: No such file"):
+        prime_rl.main()
+    monkeypatch.delenv("ROLLWISE_SETTINGS")
+    with pytest.raises(ConfigError, match="set ROLLWISE_SETTINGS to a YAML file"):
+        prime_rl.main()

@@ -275,6 +275,15 @@ def test_feedback_that_never_comes_while_the_learner_goes_on() -> None:
             service.ask(1)
 
 
+def test_a_service_that_is_seldom_asked_is_not_taken_for_one_without_feedback() -> None:
+    """Of one environment of many: its one group was dropped as stale, and ten steps later training ended."""
+    service = make(400)
+    service.ask(1)
+    for step in (11, 40, 90):
+        service.advance(step)
+        assert len(service.ask(1)) == 1
+
+
 def test_feedback_that_never_comes_when_all_is_in_flight() -> None:
     clock = Clock()
     service = make(4, silent_after=20, clock=clock)

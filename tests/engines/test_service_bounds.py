@@ -155,6 +155,23 @@ def test_an_ask_that_was_cancelled_and_is_repeated_is_answered() -> None:
     assert len(again.result(0)) == 3
 
 
+def test_an_ask_that_is_interrupted_takes_no_tickets(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The prompts that came back later were issued to it, and held for a hundred steps."""
+    service = make(4)
+    held = service.ask(4)
+    waits = service.put_ask(4, "w", None, None, None, 60.0)
+
+    def interrupted(timeout: float | None = None) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(waits, "result", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        service.wait(waits)
+    service.tell(outcomes(held))
+    assert service.status()["open"] == 0
+    assert len(service.ask(4)) == 4
+
+
 def test_tickets_of_an_ask_that_was_cancelled_are_free() -> None:
     service = make(4, max_open=4)
     held = service.ask(2)

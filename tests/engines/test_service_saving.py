@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import threading
 from pathlib import Path
@@ -214,8 +215,10 @@ def test_an_actor_does_not_begin_anew_where_its_states_are_damaged(tmp_path: Pat
     assert again.loaded == 7
     again.service.close()
     path.write_bytes(path.read_bytes()[:-20])
-    with pytest.raises(rw.StateFileError, match="no state that can be read"):
-        Actor(curriculum, {"folder": tmp_path})
+    damaged = Actor(curriculum, {"folder": tmp_path})
+    for call in (damaged.ready, lambda: damaged.ask(1, None, None, None, None, 0.0), lambda: damaged.call("status")):
+        with pytest.raises(rw.StateFileError, match="no state that can be read"):
+            asyncio.run(call())
 
 
 def test_a_damaged_file_is_passed_over(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

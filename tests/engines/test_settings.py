@@ -3,8 +3,9 @@
 import pytest
 
 import rollwise as rw
+from rollwise.engines import Told
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import ask_all, make_service, pool_of, split
+from rollwise.engines.settings import ask_all, make_service, pool_of, split, tell_all
 from rollwise.errors import ConfigError, MissingColumnError, PoolError, ShortError, SilentNoOpError
 
 POOL = rw.PromptPool(ids=["a", "b", "c"])
@@ -43,6 +44,8 @@ def test_a_service_is_made_of_an_engines_settings() -> None:
 def test_a_wrong_setting_is_named(settings: dict, message: str) -> None:
     with pytest.raises(ConfigError, match=message):
         make_service(settings, POOL)
+    with pytest.raises(ConfigError, match="rollwise's settings must be a mapping, got 'bots'"):
+        split("bots")  # type: ignore[arg-type]
 
 
 def test_the_same_rows_have_the_same_ids_in_any_order() -> None:
@@ -61,14 +64,34 @@ def test_a_column_that_is_not_there_is_said_when_a_method_needs_it() -> None:
         make_service({"curriculum": "adarft"}, pool)
 
 
+def test_rewards_of_another_range_are_taken_unless_one_was_given(caplog: pytest.LogCaptureFixture) -> None:
+    """Of rewards -1 and 1 only the groups of ones were taken, so that all that was heard was all good."""
+    service = make_service({"curriculum": "bots"}, POOL)
+    rewards = [[-1, 1], [1, 1], [-1, -1]]
+    told = tell_all(service, (rw.Outcome(t.id, r) for t, r in zip(ask_all(service, 3), rewards, strict=True)))
+    assert told == Told(taken=3, repeated=0)
+    metrics = service.metrics()
+    assert [metrics[name] for name in ("mixed", "all_good", "all_bad")] == [1, 1, 1]
+    assert "it is [-1, 1] now: give reward_spec.low, .high" in caplog.text
+    tell_all(service, [rw.Outcome(ticket.id, mean=-3.0, count=2) for ticket in ask_all(service, 1)])
+    assert service.metrics()["told"] == 4
+    (ticket,) = ask_all(service, 1)
+    assert tell_all(service, [rw.Outcome(ticket.id, [float("nan"), 1.0], failed=1)]).taken == 1
+    assert service.metrics()["failed"] == 2  # the whole group was refused, and its prompt held
+    given = make_service({"curriculum": "bots", "reward_spec": {"high": 2}}, POOL)
+    assert len(tell_all(given, [rw.Outcome(ticket.id, [-1]) for ticket in ask_all(given, 1)]).refused) == 1
+
+
 def test_a_batch_that_can_not_be_filled_says_why() -> None:
     service = make_service({"curriculum": "uniform"}, POOL)
     (ticket, *_) = ask_all(service, 2)
     with pytest.raises(SilentNoOpError, match="look at the operator"):
         ask_all(service, 2, hint="look at the operator")
     service.tell(rw.Outcome(ticket.id, [1, 0]))
-    with pytest.raises(ShortError, match="a batch needs 3 prompts, 1 are free and 2 are in flight"):
+    with pytest.raises(ShortError, match="a batch needs 3 prompts, 2 are free and 1 are in flight"):
         ask_all(service, 3)
+    assert service.status()["open"] == 1  # the free ones were held for a hundred steps
+    assert len(ask_all(service, 2)) == 2
 
 
 @pytest.mark.parametrize(

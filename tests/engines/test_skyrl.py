@@ -137,6 +137,38 @@ def test_the_loaders_first_state_does_not_come_back(skyrl: Any, attach: Any, tmp
     assert resumed.service.metrics()["told"] == 20
 
 
+def test_a_resume_within_an_epoch_gives_what_is_left_of_it(
+    skyrl: Any, attach: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SkyRL's loader begins the epoch anew and passes over uids it has had. New tickets have other uids: 24 rows came
+    where 16 were left, and the trainer, which wants its queue empty at the epoch's end, failed there."""
+    asynchronous = importlib.import_module("skyrl.train.fully_async_trainer")
+
+    async def rest(loader: Any, prompts: Any, most: int = 100) -> list[str]:
+        uids = []
+        while len(uids) < most and (rows := await loader.get_next_non_consumed_data()):
+            prompts.hear(*output_of(rows))
+            uids.append(rows[0]["uid"])
+        return uids
+
+    async def killed_and_resumed() -> list[str]:
+        prompts, again = attach(), attach()
+        had = await rest(asynchronous._AsyncDataloader(loader_of(prompts, 1), 4), prompts, 8)
+        prompts.save(str(tmp_path))
+        loaded = (2, str(tmp_path), set(had), set(), 0)
+        monkeypatch.setattr(asynchronous.RayPPOTrainer, "load_checkpoints", lambda self: loaded)
+        assert trainer_of(skyrl, again, tmp_path).load_checkpoints() == loaded
+        loader = asynchronous._AsyncDataloader(loader_of(again, 1), 4)
+        loader.load_state_from_checkpoint(set(had))
+        left = await rest(loader, again)
+        assert not set(had) & set(left)
+        await loader.reset_at_epoch_end()
+        assert len(await rest(loader, again)) == 24
+        return left
+
+    assert len(asyncio.run(killed_and_resumed())) == 16
+
+
 def test_dropped_and_kept_groups_are_told_once(skyrl: Any, attach: Any, tmp_path: Path) -> None:
     prompts = attach()
     trainer = trainer_of(skyrl, prompts, tmp_path)

@@ -92,6 +92,25 @@ def test_a_resumed_run_asks_as_the_straight_one_and_its_buffer_is_filled_again(
     assert resumed.service.metrics()["told"] == 20
 
 
+def test_a_kill_between_the_model_and_the_state_loses_one_rollout_not_all(
+    slime: Any, arguments: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """slime saves the model, and only then its data source: the curriculum then began anew, and nothing was said."""
+    straight = slime.CurriculumSource(arguments())
+    for rollout in range(3):
+        go(slime, straight, 5)
+        straight.save(rollout)
+    (tmp_path / "rollout/rollwise_2.state").unlink()
+    resumed = slime.CurriculumSource(arguments(load=str(tmp_path)))
+    resumed.load(2)
+    assert resumed.service.metrics()["told"] == 8
+    assert "as it was after rollout 1" in caplog.text
+    (tmp_path / "rollout/rollwise_0.state").unlink()
+    fresh = slime.CurriculumSource(arguments(load=str(tmp_path)))
+    fresh.load(0)
+    assert fresh.service.metrics()["asked"] == 0
+
+
 def test_groups_that_slime_aborts_and_drops_are_free_again(slime: Any, arguments: Any) -> None:
     """Of 16 over-sampled groups a rollout needs 4: after five rollouts all 64 prompts were held for 100 rollouts."""
     source = slime.CurriculumSource(arguments(partial_rollout=False))
@@ -144,6 +163,32 @@ def test_a_trajectory_that_fans_out_has_one_reward(slime: Any, arguments: Any) -
     slime.tell(source.args, [fanned], source.get_samples)
     metrics = source.service.metrics()
     assert (metrics["told"], metrics["mixed"], metrics["service/refused"]) == (1, 1, 0)
+
+
+def test_samples_that_a_rollout_function_made_itself_are_told_by_their_group(slime: Any, arguments: Any) -> None:
+    """slime's own agents make new samples, with the index of the group and none of the metadata: a KeyError."""
+    source = slime.CurriculumSource(arguments())
+    for known in (True, False):
+        group = source.get_samples(1)[0]
+        made = [slime.Sample(group_index=sample.group_index if known else None) for sample in group]
+        for number, sample in enumerate(made):
+            sample.reward, sample.status = float(number % 2), slime.Sample.Status.COMPLETED
+        if known:
+            slime.tell(source.args, [[[sample] for sample in made]], source.get_samples)
+            assert source.service.metrics()["told"] == 1
+        else:
+            with pytest.raises(SilentNoOpError, match="copy one of the two"):
+                slime.tell(source.args, [made], source.get_samples)
+
+
+def test_rewards_of_minus_one_and_one_are_told(slime: Any, arguments: Any) -> None:
+    source = slime.CurriculumSource(arguments())
+    groups = source.get_samples(3)
+    for number, sample in enumerate(sample for group in groups for sample in group):
+        sample.reward, sample.status = 2.0 * (number % 8 in (1, 4, 5, 6, 7)) - 1.0, slime.Sample.Status.COMPLETED
+    slime.tell(source.args, groups, source.get_samples)
+    metrics = source.service.metrics()
+    assert [metrics[name] for name in ("mixed", "all_good", "service/refused")] == [2, 1, 0]
 
 
 def test_rewards_of_several_parts_and_rollouts_without_any(slime: Any, arguments: Any) -> None:

@@ -86,6 +86,20 @@ def test_a_batch_without_a_saved_state_is_an_error(tinker: Any, tinker_group: An
         make(tinker, tinker_group, tmp_path, save_every=2).get_batch(3)
 
 
+def test_a_finished_run_can_be_made_longer(
+    tinker: Any, tinker_group: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """No state is saved after a run's last batch, nor at a rolling checkpoint: resumed there it was an error."""
+    first = make(tinker, tinker_group, tmp_path, save_every=2)
+    run(first, tinker_group, range(5))
+    first.service.close()
+    second = make(tinker, tinker_group, tmp_path, save_every=2)
+    run(second, tinker_group, range(5, 7))
+    assert "as it was at batch 4" in caplog.text
+    assert second.service.metrics()["told"] == 30  # of 35: those of batch 4 came after its state
+    assert second.service.saved_steps() == [0, 2, 4, 6]
+
+
 def told_after(
     tinker: Any, group: Any, folder: Path, rollouts: list[tuple[float, str | None]], policy: Any, **options: Any
 ) -> tuple[dict[str, float], list[float]]:

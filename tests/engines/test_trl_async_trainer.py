@@ -7,6 +7,7 @@ is computed plainly.
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -17,7 +18,7 @@ from trl.experimental.async_grpo import async_rollout_worker as trl_worker
 from trl_async_parts import DATASET, GROUP, MadeUpWorker, make_service, options, reward, tokenizer
 
 from rollwise.engines import CurriculumService
-from rollwise.engines.trl_async import STATE, CurriculumAsyncGRPOTrainer
+from rollwise.engines.trl_async import STATE, CurriculumAsyncGRPOTrainer, CurriculumRolloutWorker
 from rollwise.state import load_state
 
 
@@ -83,6 +84,23 @@ def train(model: str, out: Path, *, steps: int, resume: Path | None = None) -> C
     assert any(not torch.equal(before[name], weights) for name, weights in trainer.model.named_parameters())
     assert {"reward", "curriculum/refused"} <= set().union(*trainer.state.log_history)
     return service
+
+
+def test_a_checkpoint_that_trl_has_finished_has_our_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """TRL removed the older checkpoints before ours was written: a kill in between left nothing to go on from."""
+    trainer: Any = object.__new__(CurriculumAsyncGRPOTrainer)
+    trainer.accelerator = SimpleNamespace(is_main_process=True)
+    trainer.state = SimpleNamespace(global_step=2)
+    trainer.args = SimpleNamespace(output_dir=str(tmp_path))
+    trainer.hp_search_backend = None
+    trainer.rollout_worker = object.__new__(CurriculumRolloutWorker)
+    trainer.rollout_worker.service = make_service()
+    there: list[bool] = []
+    trls = CurriculumAsyncGRPOTrainer.__mro__[1]
+    state = tmp_path / "checkpoint-2" / STATE
+    monkeypatch.setattr(trls, "_save_checkpoint", lambda self, model, trial: there.append(state.exists()))
+    trainer._save_checkpoint(None, None)
+    assert there == [True]
 
 
 @pytest.mark.slow

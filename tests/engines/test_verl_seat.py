@@ -16,11 +16,19 @@ from rollwise.reports.run.report import write_report
 from rollwise.runs.reading import read_run
 
 
-def seat(n: int = 12, *, folder: Path | None = None, seed: int = 0, silent_after: int = 16, **more: Any) -> Seat:
+def seat(
+    n: int = 12,
+    *,
+    folder: Path | None = None,
+    seed: int = 0,
+    silent_after: int = 16,
+    expire_after: int = 100,
+    **more: Any,
+) -> Seat:
     pool = rw.PromptPool(
         ids=[f"p{i}" for i in range(n)], columns={"category": [("even", "odd")[i % 2] for i in range(n)]}
     )
-    curriculum = rw.Recommended(pool, seed=seed)
+    curriculum = rw.Recommended(pool, seed=seed, expire_after=expire_after)
     log = None if folder is None else RunLog(folder, curriculum, {"engine": "verl", "seed": seed})
     return Seat(curriculum, n_rollouts=4, silent_after=silent_after, log=log, **more)
 
@@ -120,6 +128,22 @@ def test_every_fate_is_told(tmp_path: Path) -> None:
     assert numbers["curriculum/told"] == 4
     assert [numbers[f"curriculum/groups_{fate}"] for fate in fates] == [1] * 4
     assert [line["trained"] for line in lines(tmp_path)] == [True, False, False, False]
+
+
+def test_groups_of_expired_tickets_are_told_and_written(tmp_path: Path) -> None:
+    """Two batches ahead with expire_after=1, all are late: no group was written, and the second step's end failed."""
+    one = seat(40, folder=tmp_path, keeps_in_flight=True, expire_after=1)
+    ahead = one.ask(8)
+    for step in (1, 2, 3, 4):
+        ahead += one.ask(4)
+        now, ahead = ahead[:4], ahead[4:]
+        one.start(step)
+        one.tell(heard(ticket) for ticket in now)
+        numbers = one.finish(step)
+    assert (numbers["curriculum/told"], numbers["curriculum/groups_trained"]) == (16, 16)
+    assert numbers["curriculum/late"] == 12
+    assert len(lines(tmp_path)) == 16
+    assert lines(tmp_path, "metrics")[-1]["rollouts"] == 64 == one.curriculum.tokens / 3
 
 
 def test_refills_belong_to_the_step_that_is_sampled() -> None:
@@ -263,6 +287,8 @@ def test_ids_are_the_rows_own_or_of_their_content() -> None:
     assert hashed.ids[1] == rw.PromptPool.from_records([{"prompt": [{"role": "user", "content": "1"}]}]).ids[0]
     assert make_pool(rows(), prompt_key="prompt", columns={}, id_path="extra_info.index").ids == list("01234")
     assert make_pool(rows(id=lambda i: f"x{i}"), prompt_key="prompt", columns={}).ids[4] == "x4"
+    some = make_pool(rows(id=lambda i: f"x{i}" if i > 1 else None), prompt_key="prompt", columns={})
+    assert some.ids == [*hashed.ids[:2], "x2", "x3", "x4"]  # once the id "None", refused where two rows had none
 
 
 @pytest.mark.parametrize("path", ["extra.level", "extra_info.levels"])

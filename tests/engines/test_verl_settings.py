@@ -111,6 +111,11 @@ def test_filtering_with_its_arguments_passes() -> None:
     kwargs = {"filter_groups_metric": "reward", "train_batch_size": 4, "gen_batch_size": 1}
     changes = {"algorithm__filter_groups__enable": True, "trainer__v1__sampler__sampler_kwargs": kwargs}
     check_config(config(**changes), has_buffer=True, n_prompts=48)
+    more = config(**changes, algorithm__filter_groups__max_inflight_gen_batches=3)
+    with pytest.raises(rw.ConfigError, match=r"sampler_kwargs\.max_inflight_gen_batches=3$"):
+        check_config(more, has_buffer=True, n_prompts=48)
+    kwargs["max_inflight_gen_batches"] = 3
+    check_config(more, has_buffer=True, n_prompts=48)
 
 
 def test_metis_s_joint_loss_is_not_trained_there_which_is_said(caplog: pytest.LogCaptureFixture) -> None:
@@ -169,6 +174,20 @@ def test_defaults_come_from_verls_own_keys() -> None:
 def test_an_unknown_key_is_refused() -> None:
     with pytest.raises(rw.ConfigError, match="curriculum_option"):
         Settings.read(config(data__rollwise={"curriculum_option": {}}))
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"reward_spec": {"lo": -1}}, "data.rollwise.reward_spec has no option 'lo'"),
+        ({"reward_spec": [0, 1]}, "data.rollwise.reward_spec must be a mapping"),
+        ({"curriculum_options": ["seed"]}, "data.rollwise.curriculum_options must be a mapping"),
+        ({"columns": "level"}, "data.rollwise.columns must be a mapping"),
+    ],
+)
+def test_what_is_no_mapping_is_refused_by_its_name(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(rw.ConfigError, match=message):
+        Settings.read(config(data__rollwise=given))
 
 
 def test_any_curriculum_with_its_options_and_rewards() -> None:

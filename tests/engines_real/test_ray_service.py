@@ -236,6 +236,17 @@ def test_a_driver_is_killed(name: str, cluster: Any) -> None:
     assert ray_actor.connect(name).status()["by_worker"] == {"w": 2}
 
 
+def test_a_service_that_cannot_begin_says_why_and_leaves_its_name_free(name: str) -> None:
+    """It was Ray's ActorDiedError, with a traceback of the actor's process."""
+    with pytest.raises(rw.ConfigError, match="max_open must be a whole number >= 1, got 0"):
+        ray_actor.start(name, make, max_open=0)
+    with pytest.raises(rw.StateFileError, match="/proc"):
+        ray_actor.start(name, make, folder="/proc/nowhere")
+    with pytest.raises(rw.ConfigError, match="no service named"):
+        ray_actor.connect(name)
+    assert ray_actor.start(name, make).status()["open"] == 0
+
+
 def test_no_service_of_that_name(name: str) -> None:
     with pytest.raises(rw.ConfigError, match="no service named"):
         ray_actor.connect(name)

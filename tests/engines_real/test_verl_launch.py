@@ -53,6 +53,23 @@ def test_verl_reads_every_key_of_a_recipe_and_a_model_of_its_architecture(
     assert HFModelConfig(path=config.model).hf_config.architectures == ["Qwen2ForCausalLM"]
 
 
+def test_the_command_runs_in_verls_environment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """By the page's own words it lacked jsonargparse there, and the error named extras that replace transformers."""
+    pytest.importorskip("jsonargparse")
+    from rollwise.cli import main
+
+    file = tmp_path / "my.yaml"
+    file.write_text(
+        f"data: {_data(tmp_path)}\nprompt_column: problem\nsystem: ''\nreward: exact\nmodel: m\n"
+        f"out: {tmp_path}/it's a=b\nprompts_per_step: 4\nnum_generations: 4\n"
+        "engine_options: {data: {rollwise: {run: elsewhere}}}\n"
+    )
+    assert main(["launch", str(file), "--engine", "verl", "--nproc", "1", "--dry_run", "true"]) == 0
+    said = capsys.readouterr()
+    assert "verl reads all keys" in said.err
+    assert "+data.rollwise.run=elsewhere" in said.out
+
+
 @pytest.mark.all
 def test_own_data_and_rewards_train_and_go_on(tmp_path: Path) -> None:
     verl_toy.make(tmp_path / "toy")
@@ -72,7 +89,7 @@ def test_own_data_and_rewards_train_and_go_on(tmp_path: Path) -> None:
     assert set(told) <= {0.0, 1.0}  # what `success` names, not the sum that trains
     assert [line["step"] for line in groups(run)] == [1] * 4 + [2] * 4
     assert {line["prompt_id"] for line in groups(run)}
-    longer = resumed_launch(str(run), None, ["trainer.total_training_steps=3"]).command(write=True)
+    longer = resumed_launch(str(run), None, None, ["trainer.total_training_steps=3"]).command(write=True)
     with Job(tmp_path, tmp_path / "second", words=longer.words) as job:
         job.wait()
     assert [line["step"] for line in groups(run)] == [1] * 4 + [2] * 4 + [3] * 4

@@ -25,8 +25,11 @@ def _file(tmp_path: Path, more: str = "") -> str:
     return str(path)
 
 
-def test_the_command_is_torchruns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_is_torchruns(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = _file(tmp_path)
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry-run", "true", "--", "--steps", "3"]) == 0
     said = capsys.readouterr().out.split()
     assert said[0] == "OMP_NUM_THREADS=1"
@@ -69,6 +72,44 @@ def test_engine_options_are_torchruns_and_not_trains(tmp_path: Path, capsys: pyt
     said = capsys.readouterr().out
     assert "--rdzv_endpoint host:1 --nnodes 2" in said
     assert "train.yaml" in said
+
+
+def test_the_command_that_is_shown_is_the_one_that_runs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Words with `=` were moved to the end: torchrun's rdzv_conf lost its value, and `rollwise train` got it."""
+    path = _file(tmp_path, "engine_options: {rdzv_conf: timeout=900, nnodes: 2}\n")
+    words = ["--seed=3", "--model", "a b"]
+    assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry_run", "true", "--", *words]) == 0
+    said = shlex.split(capsys.readouterr().out.replace("\\\n", ""))
+    assert said[1 + said.index("--rdzv_conf")] == "timeout=900"
+    assert said[-3:] == words
+    assert said[said.index("train") + 1 :][:2] == ["--config", str(tmp_path / "run/train.yaml")]
+
+
+def test_a_resumed_run_may_go_on_on_other_machines(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """--nnodes was ignored without --nproc, and with it, where it was not given, one machine was taken."""
+    (tmp_path / "config.yaml").write_text("task: countdown\n")
+    (tmp_path / "launch.yaml").write_text("engine: trl\nnproc: 2\nnnodes: 2\n")
+    for words, nnodes, nproc in (
+        ([], "2", "2"),
+        (["--nnodes", "3"], "3", "2"),
+        (["--nproc", "4"], "2", "4"),
+        (["--nproc", "4", "--nnodes", "3"], "3", "4"),
+    ):
+        assert main(["launch", "--resume", str(tmp_path), *words, "--dry_run", "true"]) == 0
+        said = capsys.readouterr().out.split()
+        assert [said[1 + said.index(name)] for name in ("--nnodes", "--nproc_per_node")] == [nnodes, nproc]
+
+
+def test_switches_of_torchrun_and_the_users_threads(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A switch that is off was given as `False`, which torchrun takes for the script; threads were set back to 1."""
+    monkeypatch.setenv("OMP_NUM_THREADS", "6")
+    path = _file(tmp_path, "engine_options: {no_python: false, log_dir: null, run_path: true, node_rank: 0}\n")
+    assert main(["launch", path, "--engine", "trl", "--nproc", "2", "--dry_run", "true"]) == 0
+    said = capsys.readouterr().out.split()
+    assert said[0] == "OMP_NUM_THREADS=6"
+    assert said[6 : said.index("-m", 4)] == ["--run_path", "--node_rank", "0"]
 
 
 def test_empty_engine_options_are_not_trains_either(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

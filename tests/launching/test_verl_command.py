@@ -10,12 +10,14 @@ import pytest
 from recipes import RECIPES, recipe
 
 import rollwise as rw
+from rollwise.launching import launch as launch_module
 from rollwise.launching.command import Command, Extra, Machines
 from rollwise.launching.hydra import flattened, override
-from rollwise.launching.launch import Launch
+from rollwise.launching.launch import Launch, resumed_launch
 from rollwise.launching.prepared import named_columns, splits, verl_rows, verl_task, write_verl_data
 from rollwise.launching.verl import verl_command
 from rollwise.launching.verl_options import VERL, option_table, verl_keys
+from rollwise.launching.verl_reward import compute_score
 from rollwise.training.config import TrainConfig
 
 ROOT = Path(__file__).parents[2]
@@ -76,6 +78,39 @@ def test_a_relative_folder_is_written_out(data: Path) -> None:
     assert made["+data.rollwise.run"] == str(Path.cwd() / "runs/here")
 
 
+def test_files_that_workers_load_are_written_out(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a cluster that runs already no reward was found, every rollout failed, and only verl's log said why."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "r.py").write_text("def long(completions, **_): return [float(len(c)) for c in completions]\n")
+    (tmp_path / "c.py").write_text("import rollwise as rw\nclass Mine(rw.Uniform, name='mine'):\n    pass\n")
+    own = config(data, reward="r.py:long", curriculum="c.py:Mine", model="mine", out="run")
+    made = keys(Launch("verl", own, Machines(1), Extra()).command(write=True))
+    monkeypatch.chdir("/")
+    assert compute_score("d", "12345", "", {}, folder=str(tmp_path / "run"))["score"] == 5.0
+    assert made["+data.rollwise.curriculum"] == f"{tmp_path / 'c.py'}:Mine"
+    assert made["actor_rollout_ref.model.path"] == str(tmp_path / "mine")
+    assert keys(command(config(data)))["actor_rollout_ref.model.path"] == "some/model"
+
+
+def test_a_launch_that_was_killed_while_it_wrote_can_be_given_again(
+    data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Between config.yaml and launch.yaml: a new launch found a run there, and --resume found none."""
+    launch = Launch("verl", config(data, out=str(tmp_path / "run")), Machines(1), Extra())
+    write = launch_module.write_yaml
+
+    def killed(path: Path, values: Any) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(launch_module, "write_yaml", killed)
+    with pytest.raises(KeyboardInterrupt):
+        launch.command(write=True)
+    monkeypatch.setattr(launch_module, "write_yaml", write)
+    launch.command(write=True)
+    assert resumed_launch(str(tmp_path / "run"), None, None, []).machines == Machines(1)
+
+
 def test_mini_batches_are_verls_and_its_steps_are_batches(data: Path) -> None:
     counts = {"steps": 12, "warmup_steps": 4, "eval_every": 8, "save_every": 4}
     made = keys(command(config(data, prompts_per_step=8, mini_batch_prompts=2, **counts)))
@@ -94,7 +129,8 @@ def test_the_engines_own_options_win_and_come_last(data: Path) -> None:
     assert made.words[-1] == "a=b"
     assert keys(made)["trainer.nnodes"] == "3"
     assert keys(made)["data.max_prompt_length"] == "64"
-    assert "+data.rollwise.run" not in keys(made)
+    assert keys(made)["+data.rollwise.run"] == "x"  # without the plus verl has no such key, and refused it
+    assert "data.rollwise.run" not in keys(made)
     assert made.words[:3] == [sys.executable, "-m", "verl.trainer.main_ppo"]
 
 
@@ -198,6 +234,12 @@ def test_values_are_written_in_hydras_grammar() -> None:
     assert override("a", "x y") == "a='x y'"
     assert override("a", "null") == "a='null'"
     assert override("a", [1, "b"]) == "a=[1,b]"
+    assert override("a", "x\\") == "a='x\\\\'"  # Hydra reads a backslash before the last quote as one that escapes it
+    assert [override("a", text) for text in ("-1", "+1", ".5")] == ["a='-1'", "a='+1'", "a='.5'"]  # texts, no numbers
+    assert override("a", {"Intermediate algebra": 1, "c:d,e": 2, 3: 4}) == "a={Intermediate algebra:1,c\\:d\\,e:2,3:4}"
+    for name in ("é", "1", "null", "", "it's"):
+        with pytest.raises(rw.ConfigError, match="can't take the name"):
+            override("a", {name: 1})
     assert dict(flattened({"a": {"b": 1, "c": {}}, "d.e": 2})) == {"a.b": 1, "a.c": {}, "d.e": 2}
 
 

@@ -34,7 +34,7 @@ def build_parser() -> ArgumentParser:
     """The command's options."""
     parser = command_parser(
         usage="rollwise launch CONFIG --engine trl|verl [--nproc N] [--nnodes N] [--dry_run true] [-- WORD ...]\n"
-        "       rollwise launch --resume RUN [--nproc N] [-- WORD ...]",
+        "       rollwise launch --resume RUN [--nproc N] [--nnodes N] [-- WORD ...]",
         description="Train by an engine: print its own command, made from the options of `rollwise train`, and run it.",
         epilog=_EXAMPLES,
     )
@@ -46,7 +46,7 @@ def build_parser() -> ArgumentParser:
         default=None,
         help="Processes, or GPUs, of each machine; by default one for each GPU.",
     )
-    parser.add_argument("--nnodes", type=int, default=1, help="Machines.")
+    parser.add_argument("--nnodes", type=int | None, default=None, help="Machines; by default one.")
     parser.add_argument(
         "--resume", type=str | None, default=None, help="Folder of a run that was launched, to go on with."
     )
@@ -99,8 +99,7 @@ def run(options: Namespace) -> int:
     if resume is not None:
         if engine is not None:
             raise ConfigError(f"--resume goes on with the run's own engine; leave out --engine {engine}")
-        given = values.get("nproc")
-        launch = resumed_launch(resume, None if given is None else Machines(given, values.get("nnodes") or 1), words)
+        launch = resumed_launch(resume, values.get("nproc"), values.get("nnodes"), words)
     else:
         if engine is None:
             raise ConfigError("--engine is missing: add --engine trl or --engine verl")

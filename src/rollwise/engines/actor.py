@@ -11,6 +11,7 @@ from typing import Any
 from rollwise.curricula import Curriculum
 from rollwise.engines.service import CurriculumService
 from rollwise.engines.serving.calls import Told
+from rollwise.errors import RollwiseError
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
 
@@ -24,19 +25,32 @@ class Actor:
     """What runs in the actor's process: an event loop in front of a `CurriculumService`.
 
     Started with a folder, it goes on from the newest state there; so it does when Ray starts it again after a crash.
+    Where it can't begin, each call raises the error: one that is raised at once is lost in Ray's own.
     """
 
     def __init__(self, curriculum: bytes | Callable[[], Curriculum], options: Mapping[str, Any]) -> None:
-        made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
-        self.service = CurriculumService(made, **options)
         self.loaded: int | None = None
-        if self.service.saved_steps():  # all damaged: an error, not a new run
-            self.loaded = self.service.load()
         self._woken = False
         self._timed = False
+        try:
+            made = pickle.loads(curriculum) if isinstance(curriculum, bytes) else curriculum()
+            service = CurriculumService(made, **options)
+            if service.saved_steps():  # all damaged: an error, not a new run
+                self.loaded = service.load()
+            self._begun: CurriculumService | RollwiseError = service
+        except RollwiseError as error:
+            self._begun = error
+
+    @property
+    def service(self) -> CurriculumService:
+        """The service, or the error for which there is none."""
+        if isinstance(self._begun, RollwiseError):
+            raise self._begun
+        return self._begun
 
     async def ready(self) -> int | None:
         """The step of the state that was loaded at the start."""
+        _ = self.service  # or its error
         return self.loaded
 
     async def ask(self, *arguments: Any) -> list[Ticket]:

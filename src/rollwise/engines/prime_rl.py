@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
-import yaml
 from prime_rl.orchestrator import train_source
 from prime_rl.orchestrator.curriculum import Curriculum, StandardSampler, TaskSampler
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, tell_all
 from rollwise.errors import ConfigError, StateError
 from rollwise.options import check_mapping
 from rollwise.tickets.outcome import Outcome
+from rollwise.yaml_file import read_yaml
 
 RELEASE = "prime-rl 0.8.0"
 HOOKS = {
@@ -68,7 +67,7 @@ class CurriculumSampler(TaskSampler):
         rewards = [float(trace.reward) for trace in traces if not trace.has_error]
         failed = len(traces) - len(rewards) + sum(not episode.traces for episode in group)
         tickets = self.service.open_tickets(group[0].task.key)
-        self.service.tell(Outcome(ticket.id, rewards, failed=failed) for ticket in tickets)
+        tell_all(self.service, (Outcome(ticket.id, rewards, failed=failed) for ticket in tickets))
 
     def advance(self, step: int) -> None:
         """The learner is at `step`."""
@@ -134,12 +133,13 @@ def main() -> None:
     """prime-rl's orchestrator with a curriculum.
 
     Raises:
-        ConfigError: ROLLWISE_SETTINGS is not set, or its file holds no mapping.
+        ConfigError: ROLLWISE_SETTINGS is not set, or its file can't be read, or holds no mapping.
     """
     path = os.environ.get("ROLLWISE_SETTINGS")
     if not path:
         raise ConfigError("set ROLLWISE_SETTINGS to a YAML file such as `curriculum: bots`")
-    install(check_mapping(path, yaml.safe_load(Path(path).read_text())))
+    settings = read_yaml(path, error=ConfigError, remedy="mend it, or have ROLLWISE_SETTINGS name another file")
+    install(check_mapping(path, settings))
     from prime_rl.entrypoints import orchestrator
 
     orchestrator.main()

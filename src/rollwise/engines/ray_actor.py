@@ -151,7 +151,8 @@ def start(
         **options: of `CurriculumService`, such as `folder` and `max_open`.
 
     Raises:
-        ConfigError: a service of this name runs already.
+        ConfigError: a service of this name runs already, or an option is wrong.
+        StateFileError: the folder can't be used.
         MissingExtraError: Ray is not installed.
     """
     ray = _ray()
@@ -173,10 +174,12 @@ def start(
         # Ray would hand over a curriculum whose arrays are read-only
         made = ray.cloudpickle.dumps(curriculum) if isinstance(curriculum, Curriculum) else curriculum
         try:
-            return _answering(placed.remote(made, options), name)
+            actor = placed.remote(made, options)
         except ValueError:  # another driver was faster
             if connect_if_running:
                 return connect(name)
+        else:
+            return _begun(actor, name)
     raise ConfigError(
         f"a service named {name!r} runs already on this Ray cluster: connect({name!r}) to it, stop it, or give another "
         "name"
@@ -192,12 +195,22 @@ def connect(name: str) -> RayService:
     """
     ray = _ray()
     try:
-        return _answering(ray.get_actor(name, namespace=NAMESPACE), name)
+        running = ray.get_actor(name, namespace=NAMESPACE)
     except ValueError:
         raise ConfigError(
             f"no service named {name!r} runs on this Ray cluster: start it first, in one process, with "
             f"rollwise.engines.ray_actor.start({name!r}, curriculum)"
         ) from None
+    return _answering(running, name)
+
+
+def _begun(actor: Any, name: str) -> RayService:
+    """The new actor's service; one that can't begin is ended, so that its name is free."""
+    try:
+        return _answering(actor, name)
+    except RollwiseError:
+        RayService(actor, name).stop()
+        raise
 
 
 def _answering(actor: Any, name: str) -> RayService:

@@ -33,8 +33,8 @@ class CurriculumService(Saving):
         max_open_per_worker: the same for each worker that gives its name; None: no bound but `max_open`.
         expire_seconds: a ticket that is out longer expires and frees its prompt, as one does after the curriculum's
             `expire_after` steps; None: steps alone count.
-        silent_after: `ask` raises once this many tickets were asked and no outcome was told; also after 10 steps of the
-            learner, and after an hour in which nothing could be given.
+        silent_after: `ask` raises once this many tickets were asked and no outcome was told; also after 10 steps
+            in which any were, and after an hour in which nothing could be given.
         clock: the present in seconds, for tests.
 
     >>> import rollwise as rw

@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import logging
+import math
 import os
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from rollwise.curricula import make_curriculum
+from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.engines.service import CurriculumService
+from rollwise.engines.serving.calls import Told
 from rollwise.errors import ShortError, SilentNoOpError
 from rollwise.options import check_mapping, check_options
 from rollwise.pool import PromptPool, usable_columns, warn_left_out
 from rollwise.prompt_ids import assign_ids, content_id
-from rollwise.tickets.outcome import RewardSpec
+from rollwise.tickets.outcome import Outcome, RewardSpec
 from rollwise.tickets.ticket import Ticket
+
+logger = logging.getLogger(__name__)
 
 SERVICE = ("keep", "max_open", "max_open_per_worker", "expire_seconds", "silent_after")
 SETTINGS = ("curriculum", "curriculum_options", "reward_spec", *SERVICE)
@@ -28,7 +34,8 @@ LOADER = "loader"
 
 
 def split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Those of the settings that are for `pool_of`, and the others."""
+    """Those of the settings that are for `pool_of`, and the others; `ConfigError` if they are no mapping."""
+    check_mapping("rollwise's settings", settings)
     rows = {name: settings[name] for name in POOL if name in settings}
     return rows, {name: value for name, value in settings.items() if name not in rows}
 
@@ -41,7 +48,7 @@ def make_service(
     Args:
         settings: of `SETTINGS`. `curriculum` is a name, `file.py:Name` or `package.module:Name`, by default
             "recommended"; `curriculum_options` its options, such as `seed`; `reward_spec` the `low`, `high` and
-            `solved_at` of the raw rewards.
+            `solved_at` of the raw rewards; without it `tell_all` widens the range from 0 to 1 as rewards are seen.
         pool: the engine's prompts.
         folder: as for `CurriculumService`.
 
@@ -80,13 +87,16 @@ def pool_of(
             `category` and `difficulty`, where the rows have them.
 
     Raises:
+        ConfigError: `columns` is no mapping.
         PoolError: no rows, or ids that repeat.
 
     >>> rows = [{"q": "1+1", "info": {"level": 2}}, {"q": "2+2", "info": {"level": 3}}]
     >>> pool_of(rows, prompt="q", columns={"difficulty": "info.level"}).columns["difficulty"].tolist()
     [2.0, 3.0]
     """
-    paths = {"category": "category", "difficulty": "difficulty"} if columns is None else dict(columns)
+    paths = (
+        {"category": "category", "difficulty": "difficulty"} if columns is None else check_mapping("columns", columns)
+    )
     found: dict[str, list[Any]] = {name: [] for name in paths}
     own, prompts, contents = [], [], []
     for row in rows:
@@ -111,6 +121,40 @@ def at_path(row: Any, path: str) -> Any:
     for part in path.split("."):
         row = row.get(part) if isinstance(row, Mapping) else None
     return row
+
+
+def widen(curriculum: Curriculum, outcomes: Iterable[Outcome], key: str = "reward_spec") -> None:
+    """Where no `reward_spec` was given, take rewards beyond the range so far from now on, and say so.
+
+    Args:
+        curriculum: is not used by others meanwhile.
+        outcomes: about to be told.
+        key: the setting that gives the range, for the warning.
+    """
+    told = [reward for one in outcomes for reward in ((one.mean,) if one.rewards is None else one.rewards)]
+    finite = [float(reward) for reward in told if reward is not None and math.isfinite(reward)]
+    if finite and curriculum.widen_rewards(min(finite), max(finite)):
+        spec = curriculum.reward_spec
+        logger.warning(
+            "rewards lie outside the range so far; it is [%g, %g] now: give %s.low, .high", spec.low, spec.high, key
+        )
+
+
+def tell_all(service: CurriculumService, outcomes: Iterable[Outcome]) -> Told:
+    """Tell the outcomes of an engine that does not say in which range its rewards lie; see `widen`.
+
+    A reward that is NaN is that of a rollout which could not be scored.
+    """
+    listed = list(map(_scored, outcomes))
+    service.run(lambda: widen(service.desk.curriculum, listed))
+    return service.tell(listed)
+
+
+def _scored(outcome: Outcome) -> Outcome:
+    rewards = [] if outcome.rewards is None else list(outcome.rewards)
+    kept = [reward for reward in rewards if not math.isnan(reward)]
+    failed = outcome.failed + len(rewards) - len(kept)
+    return outcome if len(kept) == len(rewards) else replace(outcome, rewards=kept, failed=failed)
 
 
 def advance_one(service: CurriculumService) -> None:
@@ -139,11 +183,12 @@ def ask_all(
 
     Raises:
         SilentNoOpError: fewer prompts are free, and no outcome was ever told.
-        ShortError: fewer prompts are free. Those that were free are open then, until they expire.
+        ShortError: fewer prompts are free. None of them is held then.
     """
     tickets = service.ask(n, worker=worker, n_rollouts=n_rollouts, timeout=timeout)
     if len(tickets) == n:
         return tickets
+    service.run(lambda: service.desk.expire([ticket.id for ticket in tickets]))
     counts = service.metrics()
     if not counts["told"]:
         raise SilentNoOpError(
@@ -151,6 +196,6 @@ def ask_all(
             + (f"; {hint}" if hint else "")
         )
     raise ShortError(
-        f"a batch needs {n} prompts, {len(tickets)} are free and {counts['open'] - len(tickets):.0f} are in flight; "
+        f"a batch needs {n} prompts, {len(tickets)} are free and {counts['open']:.0f} are in flight; "
         "use more prompts, smaller batches, or a lower expire_after"
     )

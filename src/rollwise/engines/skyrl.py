@@ -7,13 +7,14 @@ the loader's first state back at the end of every epoch and after every resume.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from skyrl.train.dataset.dataset import PromptDataset
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, split
+from rollwise.engines.settings import LOADER, ask_all, make_service, pool_of, split, tell_all
 from rollwise.engines.torch_loader import refuse_workers
 from rollwise.state import load_state, save_state
 from rollwise.tickets.outcome import Outcome
@@ -47,18 +48,23 @@ class CurriculumPrompts(PromptDataset):
         rows, options = split(settings)
         self.pool = pool_of(self.dataframe, **rows)
         self.service, self.n_rollouts = make_service(options, self.pool), n_rollouts
+        self.past: Iterator[str] = iter(())
         return self
 
     def __getitems__(self, indices: Sequence[int]) -> list[tuple[Any, ...]]:
-        """As many rows as there are indices.
+        """As many rows as there are indices; first those that a resumed epoch has had, which SkyRL passes over.
 
         Raises:
             ConfigError: called in a worker process of the loader.
             ShortError: fewer prompts are free.
         """
         refuse_workers("data.dataloader.num_workers")
-        tickets = ask_all(self.service, len(indices), n_rollouts=self.n_rollouts, worker=LOADER)
-        return [(*self[self.pool.slot(ticket.prompt_id)][:3], ticket.id) for ticket in tickets]
+        n = len(indices)
+        rows = [(*self[0][:3], uid) for uid in islice(self.past, n)]
+        if len(rows) < n:
+            tickets = ask_all(self.service, n - len(rows), n_rollouts=self.n_rollouts, worker=LOADER)
+            rows += [(*self[self.pool.slot(ticket.prompt_id)][:3], ticket.id) for ticket in tickets]
+        return rows
 
     def hear(self, output: dict[str, Any], uids: Sequence[str], *, stepwise: bool = False) -> None:
         """Tell the rewards of a generator's output; groups that were told before change nothing."""
@@ -66,17 +72,24 @@ class CurriculumPrompts(PromptDataset):
         for row, (uid, reward) in enumerate(zip(uids, output["rewards"], strict=True)):
             if not stepwise or output["is_last_step"][row]:
                 groups.setdefault(uid, []).append(float(sum(reward) if isinstance(reward, list) else reward))
-        self.service.tell(Outcome(uid, rewards) for uid, rewards in groups.items())
+        tell_all(self.service, (Outcome(uid, rewards) for uid, rewards in groups.items()))
 
     def save(self, folder: str) -> None:
         """Write the state into a checkpoint's folder."""
         os.makedirs(folder, exist_ok=True)
         save_state(os.path.join(folder, FILE), self.service.state_dict())
 
-    def load(self, folder: str) -> None:
-        """Go on from a checkpoint. Rollouts that were in flight are lost there, so their tickets expire."""
+    def load(self, folder: str, past: Iterable[str] = ()) -> None:
+        """Go on from a checkpoint. Rollouts that were in flight are lost there, so their tickets expire.
+
+        Args:
+            folder: the checkpoint's.
+            past: uids that the fully asynchronous trainer has had of this epoch. Its loader begins the epoch anew and
+                passes over them, so they come again: the rows that follow are as many as the epoch has left.
+        """
         self.service.load_state_dict(load_state(os.path.join(folder, FILE)))
         self.service.lose(LOADER)
+        self.past = iter(sorted(past))
 
 
 class Telling:
@@ -110,7 +123,7 @@ class Telling:
     def load_checkpoints(self) -> Any:
         loaded = super().load_checkpoints()  # type: ignore[misc]
         if loaded[0]:
-            self.train_dataset.load(str(loaded[1]))
+            self.train_dataset.load(str(loaded[1]), loaded[2] if len(loaded) > 2 else ())
         return loaded
 
     def _hear(self, output: Any, uids: Sequence[str]) -> None:

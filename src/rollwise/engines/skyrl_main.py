@@ -9,10 +9,9 @@ from __future__ import annotations
 import sys
 from typing import Any
 
-import yaml
-
 from rollwise.engines.hooks import check_hooks
 from rollwise.errors import ConfigError
+from rollwise.yaml_file import parse_yaml
 
 _PREFIX = "rollwise."
 
@@ -20,13 +19,13 @@ _PREFIX = "rollwise."
 def take_settings(argv: list[str]) -> dict[str, Any]:
     """The settings given as `rollwise.NAME=VALUE`; they and the entry point are taken out of `argv`.
 
-    >>> take_settings(["x", "rollwise.curriculum=bots"])
-    {'curriculum': 'bots'}
+    >>> take_settings(["x", "rollwise.curriculum=bots", "rollwise.curriculum_options={forgetting: 1e-1}"])
+    {'curriculum': 'bots', 'curriculum_options': {'forgetting': 0.1}}
     """
     own = [word for word in argv if word.startswith(_PREFIX)]
     argv[:] = [word for word in argv if word not in own and not word.startswith("trainer.override_entrypoint=")]
     pairs = (word[len(_PREFIX) :].partition("=") for word in own)
-    return {name: yaml.safe_load(value) for name, _, value in pairs}
+    return {name: parse_yaml(value) for name, _, value in pairs}
 
 
 def experiment(cfg: Any, settings: dict[str, Any]) -> Any:

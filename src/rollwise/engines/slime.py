@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import importlib
+import logging
 import os
 import threading
 from collections.abc import Callable, Sequence
@@ -21,11 +22,13 @@ from slime.rollout.data_source import RolloutDataSourceWithBuffer
 from slime.utils.types import Sample
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split
-from rollwise.errors import ConfigError
+from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split, tell_all
+from rollwise.errors import ConfigError, SilentNoOpError
 from rollwise.state import load_state, save_state
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
+
+logger = logging.getLogger(__name__)
 
 RELEASE = "slime 0.3.1"
 _SOURCE = "slime.rollout.data_source:RolloutDataSourceWithBuffer."
@@ -66,6 +69,7 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
         self.pool = pool_of(rows, **where)
         self.service = make_service(settings, self.pool)
         self._counters = threading.Lock()
+        self._ticket_of: dict[int, str] = {}  # by a group's index: a rollout function may make samples of its own
 
     def get_samples(self, num_samples: int) -> list[list[Sample]]:
         """Groups that slime put back, with their tickets, and new ones.
@@ -85,9 +89,16 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
             return groups
 
     def hear(self, groups: Sequence[Sequence[Any]]) -> None:
-        """Tell a rollout's groups, kept and dropped; ends a step of the learner."""
-        self.service.tell([self._outcome(group) for group in groups if group])
+        """Tell a rollout's groups, kept and dropped; ends a step of the learner.
+
+        Raises:
+            SilentNoOpError: samples that a rollout function made itself say nothing of their group.
+        """
+        tell_all(self.service, [self._outcome(group) for group in groups if group])
         advance_one(self.service)
+        with self._counters:
+            held = {ticket.id for ticket in self.service.open_tickets()}
+            self._ticket_of = {index: id_ for index, id_ in self._ticket_of.items() if id_ in held}
 
     def give_up_aborted(self) -> None:
         """Free the prompts of groups that a rollout did not need: slime has aborted them, and drops them."""
@@ -103,8 +114,8 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
 
     def load(self, rollout_id: int | None = None) -> None:
         super().load(rollout_id)
-        path = None if self.args.load is None else self._path(self.args.load, rollout_id)
-        if path is not None and os.path.exists(path):
+        path = None if self.args.load is None else self._newest(self.args.load, rollout_id)
+        if path is not None:
             self.service.load_state_dict(load_state(path))
             with self._counters:
                 self.buffer = [self._group(ticket) for ticket in self.service.open_tickets()]
@@ -117,6 +128,7 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
             sample.metadata = {**(sample.metadata or {}), TICKET: ticket.id}
             self.sample_index += 1
             group.append(sample)
+        self._ticket_of[self.sample_group_index] = ticket.id
         self.sample_group_index += 1
         return group
 
@@ -125,7 +137,35 @@ class CurriculumSource(RolloutDataSourceWithBuffer):
         last = [one[-1] if isinstance(one, list) else one for one in group]
         scored = [one for one in last if one.reward is not None and one.status != Sample.Status.ABORTED]
         rewards = [float(one.get_reward_value(self.args)) for one in scored]
-        return Outcome(last[0].metadata[TICKET], rewards, failed=len(last) - len(rewards))
+        return Outcome(self._ticket(last), rewards, failed=len(last) - len(rewards))
+
+    def _ticket(self, samples: Sequence[Any]) -> str:
+        """The ticket of a group, of which some samples may be new ones, without our metadata."""
+        for one in samples:
+            if (id_ := (one.metadata or {}).get(TICKET) or self._ticket_of.get(one.group_index)) is not None:
+                return str(id_)
+        raise SilentNoOpError(
+            f"a group came back whose samples have neither metadata[{TICKET!r}] nor the group_index they were given "
+            f"(prompt {samples[0].prompt!r:.80}), so its rewards can't be told; in the generate function copy one "
+            "of the two from the sample that is given to it"
+        )
+
+    def _newest(self, folder: str, rollout_id: int | None) -> str | None:
+        """The state of a rollout, or the newest before: slime saves the model first, and may be killed in between."""
+        path = self._path(folder, rollout_id)
+        if os.path.exists(path):
+            return path
+        states = os.path.dirname(path)
+        names = os.listdir(states) if os.path.isdir(states) else []
+        numbers = [name.removeprefix("rollwise_").removesuffix(".state") for name in names]
+        before = [int(number) for number in numbers if number.isdigit() and int(number) < (rollout_id or 0)]
+        if not before:
+            return None
+        logger.warning(
+            "there is no %s: the curriculum goes on as it was after rollout %d, and has not heard of those since",
+            *(path, max(before)),
+        )
+        return self._path(folder, max(before))
 
     def _path(self, folder: str, rollout_id: int | None) -> str:
         return os.path.join(folder, f"rollout/rollwise_{rollout_id}.state")

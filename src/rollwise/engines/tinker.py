@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
@@ -13,11 +14,13 @@ from tinker_cookbook.rl.types import EnvGroupBuilder, RLDataset
 from rollwise.curricula import Curriculum
 from rollwise.engines.hooks import check_hooks
 from rollwise.engines.service import CurriculumService
-from rollwise.engines.settings import LOADER, ask_all
+from rollwise.engines.settings import LOADER, ask_all, tell_all
 from rollwise.errors import ConfigError
 from rollwise.options import check_whole
 from rollwise.tickets.outcome import Outcome
 from rollwise.tickets.ticket import Ticket
+
+logger = logging.getLogger(__name__)
 
 RELEASE = "Tinker cookbook 0.6.1"
 _TYPES, _ROLLOUTS = "tinker_cookbook.rl.types:", "tinker_cookbook.rl.rollouts:"
@@ -84,7 +87,7 @@ class TellingGroup(EnvGroupBuilder):
         totals = [step + reward for step, reward in zip(steps, rewards, strict=True)]
         failed = max(0, (self.ticket.n_rollouts or 0) - len(totals))
         self.told = True
-        self.service.tell(Outcome(self.ticket.id, totals, failed=failed))
+        tell_all(self.service, [Outcome(self.ticket.id, totals, failed=failed)])
 
     def __reduce__(self) -> NoReturn:
         raise ConfigError("a group that tells can't be sent to another process; set_rollout_executor(None)")
@@ -100,7 +103,8 @@ class CurriculumRLDataset(RLDataset):
         batch_size: groups in a batch.
         group_size: rollouts in a group.
         folder: where states are kept; one for each run.
-        save_every: the run's own `save_every`, so that there is a state for each checkpoint.
+        save_every: how often a state is kept, so that there is one for each checkpoint: a divisor of the run's
+            `save_every` and `rolling_save_every`, or 1.
         termination: the run's `TerminationRewardPolicy`, whose clamping then counts for what is told.
 
     Raises:
@@ -134,15 +138,26 @@ class CurriculumRLDataset(RLDataset):
         """The groups of a batch.
 
         Raises:
-            StateFileError: a resumed run, and no state was saved at this batch.
+            StateFileError: a resumed run, and no state was saved by this batch.
             ShortError: fewer prompts are free.
         """
         if index and not self._begun:
-            self.service.load(index)
-            self.service.lose(LOADER)  # their groups are lost, or were trained on after the save
+            self._load(index)
         self._begun = True
         if index % self.save_every == 0:
             self.service.save(index)
         self.service.advance(max(index + 1, self.service.status()["step"]))
         tickets = ask_all(self.service, self.batch_size, n_rollouts=self.group_size, worker=LOADER)
         return [TellingGroup(self.builder_of(one), one, self.service, self.termination) for one in tickets]
+
+    def _load(self, index: int) -> None:
+        """Go on from the newest state by this batch; one that was never asked for, as after a run's last, left none."""
+        by_then = [step for step in self.service.saved_steps() if step <= index]
+        found = self.service.load(by_then[-1] if by_then else index)
+        if found < index:
+            logger.warning(
+                "no state was saved at batch %d: the curriculum goes on as it was at batch %d, and has not heard of "
+                "the batches since; save_every must divide the batches of all checkpoints",
+                *(index, found),
+            )
+        self.service.lose(LOADER)  # their groups are lost, or were trained on after the save

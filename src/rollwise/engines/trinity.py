@@ -18,7 +18,7 @@ from typing import Any
 from trinity.buffer.selector.selector import BaseSelector
 
 from rollwise.engines.hooks import check_hooks
-from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split
+from rollwise.engines.settings import advance_one, ask_all, make_service, pool_of, split, tell_all
 from rollwise.errors import ConfigError, StateError
 from rollwise.tickets.outcome import Outcome
 
@@ -81,7 +81,7 @@ class CurriculumSelector(BaseSelector):
             tickets = self.service.open_tickets(self.pool.ids[int(index)])
             self.not_open += not tickets
             outcomes += [Outcome(ticket.id, mean=float(mean)) for ticket in tickets]
-        self.service.tell(outcomes)
+        tell_all(self.service, outcomes)
         advance_one(self.service)
 
     def state_dict(self) -> dict[str, Any]:

@@ -125,10 +125,11 @@ class CurriculumAsyncGRPOTrainer(AsyncGRPOTrainer):
     """
 
     def _save_checkpoint(self, model: Any, trial: Any) -> None:
-        super()._save_checkpoint(model, trial)
         if self.accelerator.is_main_process and isinstance(self.rollout_worker, CurriculumRolloutWorker):
             folder = Path(self._get_output_dir(trial=trial)) / f"checkpoint-{self.state.global_step}"
-            save_state(folder / STATE, self.rollout_worker.service.state_dict())
+            folder.mkdir(parents=True, exist_ok=True)
+            save_state(folder / STATE, self.rollout_worker.service.state_dict())  # first, as TRL then removes old ones
+        super()._save_checkpoint(model, trial)
 
     def _inner_training_loop(self, *args: Any, **kwargs: Any) -> Any:
         checkpoint = kwargs.get("resume_from_checkpoint")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shlex
 import subprocess
 from collections.abc import Mapping, Sequence
@@ -10,6 +11,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rollwise.errors import ConfigError
+
+_OVERRIDE = re.compile(r"[+~\w.@]+=")
 
 
 @dataclass(frozen=True)
@@ -57,10 +60,11 @@ class Command:
 
     def shown(self) -> str:
         """The command as it can be pasted into a shell, one override a line."""
-        variables = [f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]
-        overrides = [word for word in self.words if "=" in word]
-        head = [shlex.quote(word) for word in self.words if word not in overrides]
-        return " \\\n  ".join([" ".join([*variables, *head]), *map(shlex.quote, overrides)])
+        lines = [[f"{name}={shlex.quote(value)}" for name, value in self.environment.items()]]
+        for word in self.words:
+            lines += [[]] if _OVERRIDE.match(word) else []
+            lines[-1].append(shlex.quote(word))
+        return " \\\n  ".join(map(" ".join, lines))
 
     def run(self) -> int:
         """Run the command in this terminal, and return its exit status.

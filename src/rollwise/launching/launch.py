@@ -62,14 +62,15 @@ class Launch:
         if self.engine == "trl":
             self.config.check_parts()
             return self._trl(folder, write=write)
-        task = verl_task(self.config)
-        train, held_out = splits(self.config, task)
+        config = _written_out(self.config)
+        task = verl_task(config)
+        train, held_out = splits(config, task)
         columns = [name for name in LISTS if name in train[0]]
-        command = verl_command(self.config, task, self.machines, self.extra, columns=columns, resume=self.resume)
+        command = verl_command(config, task, self.machines, self.extra, columns=columns, resume=self.resume)
         if write and not self.resume:
             write_verl_data(folder, train=train, eval=held_out)
-            RunFolder(folder).write_config(self.config.to_dict())
             self._note(folder)
+            RunFolder(folder).write_config(config.to_dict())  # last: with it alone no run can begin or go on
         return command
 
     def _trl(self, folder: Path, *, write: bool) -> Command:
@@ -95,6 +96,22 @@ class Launch:
                 "overrides": list(self.extra.overrides),
             },
         )
+
+
+def _written_out(config: TrainConfig) -> TrainConfig:
+    """The same with whole paths for what verl's workers load: they may have another working directory."""
+
+    def whole(where: str) -> str:
+        place, _, name = where.rpartition(":")
+        return f"{Path(place).absolute()}:{name}" if place.endswith(".py") and Path(place).is_file() else where
+
+    return replace(
+        config,
+        model=str(Path(config.model).absolute()) if Path(config.model).is_dir() else config.model,
+        reward=list(map(whole, config.rewards)) or None,
+        task=config.task and whole(config.task),
+        curriculum=whole(config.curriculum),
+    )
 
 
 def new_launch(
@@ -128,8 +145,8 @@ def new_launch(
     return Launch(engine, config, machines, Extra(options, overrides), path if own else None)
 
 
-def resumed_launch(folder: str, machines: Machines | None, overrides: list[str]) -> Launch:
-    """A run that goes on, on as many processes as before unless others are given.
+def resumed_launch(folder: str, nproc: int | None, nnodes: int | None, overrides: list[str]) -> Launch:
+    """A run that goes on, on as many processes and machines as before unless others are given.
 
     Raises:
         StateFileError: there is no run in the folder, or it was not launched.
@@ -141,7 +158,7 @@ def resumed_launch(folder: str, machines: Machines | None, overrides: list[str])
         )
     facts: dict[str, Any] = read_yaml(noted)
     config = TrainConfig.from_dict({**RunFolder(folder).read_config(), "out": folder})
-    machines = machines or Machines(int(facts["nproc"]), int(facts["nnodes"]))
+    machines = Machines(nproc or int(facts["nproc"]), nnodes or int(facts["nnodes"]))
     before = [] if facts["engine"] == "trl" else facts.get("overrides") or []  # a resumed run of TRL has them
     extra = Extra(facts.get("engine_options") or {}, [*before, *overrides])
     return replace(Launch(facts["engine"], config, machines, extra), resume=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from rollwise.launching.command import Command, Extra, Machines
+
+_THREADS = "OMP_NUM_THREADS"
 
 
 def trl_command(train: Sequence[str | Path], machines: Machines, extra: Extra) -> Command:
@@ -24,11 +27,12 @@ def trl_command(train: Sequence[str | Path], machines: Machines, extra: Extra) -
     nodes = {} if machines.nnodes == 1 else {"nnodes": machines.nnodes}
     standalone = ["--standalone"] if machines.nnodes == 1 and not extra.options else []
     words = [sys.executable, "-m", "torch.distributed.run", *standalone, "--nproc_per_node", str(machines.nproc)]
-    return Command([*words, *_flags({**nodes, **extra.options}), *job], {"OMP_NUM_THREADS": "1"})
+    return Command([*words, *_flags({**nodes, **extra.options}), *job], {_THREADS: os.environ.get(_THREADS, "1")})
 
 
 def _flags(options: Mapping[str, Any]) -> list[str]:
     words = []
     for name, value in options.items():
-        words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
+        if value is not None and value is not False:  # torchrun's switches are there or not
+            words += [f"--{name}"] if value is True else [f"--{name}", str(value)]
     return words

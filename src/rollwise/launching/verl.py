@@ -77,9 +77,8 @@ def verl_command(
         "trainer.default_local_dir": str(folder / CHECKPOINTS),
         "trainer.resume_mode": "auto" if resume else "disable",
     }
-    for key, value in flattened(extra.options):
-        keys.pop(f"+{key}", None)
-        keys[key] = value
+    for key, value in flattened(extra.options):  # a key that verl does not have is set anew with the plus alone
+        keys[f"+{key}" if f"+{key}" in keys else key] = value
     words = [override(key, value) for key, value in keys.items()]
     return Command([sys.executable, "-m", "verl.trainer.main_ppo", *words, *extra.overrides])
 

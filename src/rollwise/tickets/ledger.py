@@ -59,6 +59,11 @@ class Ledger:
         entry = self._open_of.get(slot)
         return None if entry is None else self._whole(entry)
 
+    def outstanding(self, ticket_ids: Iterable[str]) -> list[Ticket]:
+        """Those of these tickets that can still be told, open or expired, in the order issued."""
+        found = [self._open.get(id_) or self._expired.get(id_) for id_ in dict.fromkeys(ticket_ids)]
+        return [self._whole(entry) for entry in sorted(filter(None, found), key=lambda entry: entry.number)]
+
     def status(self, ticket_id: Any) -> TicketStatus:
         """See `Curriculum.ticket_status`."""
         if isinstance(ticket_id, str) and ticket_id in self._open:
@@ -109,10 +114,8 @@ class Ledger:
     def due(self, clock: int) -> list[Entry]:
         """The open tickets that expire when the clock comes to `clock`."""
         due: list[Entry] = []
-        if self._expire_after is None:
-            return due
         for entry in self._open.values():  # in the order issued, so the first young one ends the search
-            if clock - entry.asked_at < self._expire_after:
+            if self._expire_after is None or clock - entry.asked_at < self._expire_after:
                 break
             due.append(entry)
         return due

@@ -75,15 +75,19 @@ class Serving:
         return self.wait(done)
 
     def wait(self, done: Future[T]) -> T:
-        """The result of a queued call; serves calls while it is not there."""
-        while not done.done():
-            with self._lock:
-                if not done.done():  # else another thread has served it
-                    self.desk.serve()
-                wake = self.desk.wake_at()
-            try:
-                return done.result(None if wake is None else min(max(wake - self.desk.clock(), 0.0), _LONGEST_WAIT))
-            except TimeoutError:
-                if done.done():
-                    break
-        return done.result()
+        """The result of a queued call; serves calls while it is not there. An ask that is interrupted is cancelled."""
+        try:
+            while not done.done():
+                with self._lock:
+                    if not done.done():  # else another thread has served it
+                        self.desk.serve()
+                    wake = self.desk.wake_at()
+                try:
+                    return done.result(None if wake is None else min(max(wake - self.desk.clock(), 0.0), _LONGEST_WAIT))
+                except TimeoutError:
+                    if done.done():
+                        break
+            return done.result()
+        except KeyboardInterrupt:
+            done.cancel()
+            raise

@@ -10,7 +10,7 @@ from rollwise.options import check_whole
 logger = logging.getLogger(__name__)
 
 STEPS_WITHOUT_OUTCOME = 10
-"""A learner that has moved this many steps on while no outcome came is not attached."""
+"""A learner that has asked in so many more steps while no outcome came is not attached."""
 ASKS_IN_VAIN = 3_600
 """After this many asks that were given nothing, of each second at most one, no outcome is expected any more."""
 CLOCK_ALARM = 10_000
@@ -28,15 +28,16 @@ class Silence:
         self._after = check_whole("silent_after", after, least=1)
         self._asked = 0
         self._in_vain = 0
-        self._first_step: int | None = None
+        self._steps = 0
+        self._step: int | None = None
         self._counted_at = float("-inf")
         self._told_at_step = (-1, 0)
         self._clock_warned = False
 
     def asked(self, issued: int, step: int, now: float) -> None:
         """An ask was given `issued` tickets at `step`."""
-        if self._first_step is None:
-            self._first_step = step
+        self._steps += step != self._step
+        self._step = step
         self._asked += issued
         if not issued and now - self._counted_at >= 1.0:  # workers may ask again and again
             self._in_vain += 1
@@ -46,7 +47,7 @@ class Silence:
         """`taken` outcomes were learnt from at `step`."""
         if not taken:
             return
-        self._asked, self._in_vain, self._first_step = 0, 0, None
+        self._asked, self._in_vain, self._steps, self._step = 0, 0, 0, None
         at, count = self._told_at_step
         count = count + taken if at == step else taken
         self._told_at_step = (step, count)
@@ -60,12 +61,12 @@ class Silence:
             )
 
     def check(self, step: int) -> None:
-        """Raise if nothing has been told for too long.
+        """Raise if nothing has been told for too long, when an ask is for `step`.
 
         Raises:
-            SilentNoOpError: too many tickets, or steps of the learner, since the last outcome.
+            SilentNoOpError: too many tickets, or steps in which any were asked, since the last outcome.
         """
-        since = 0 if self._first_step is None else step - self._first_step
+        since = self._steps + (step != self._step) - 1  # not all that the learner has made: some are asked seldom
         in_vain = self._in_vain >= min(self._after, ASKS_IN_VAIN)
         if self._asked < self._after and since < STEPS_WITHOUT_OUTCOME and not in_vain:
             return

@@ -30,7 +30,7 @@ def make_pool(rows: Any, *, prompt_key: str, columns: Mapping[str, str], id_path
     names = list(rows.column_names)
     prompts = rows[prompt_key]
     path = id_path or ("id" if "id" in names else None)
-    own = None if path is None else [str(value) for value in _values(rows, "id", path)]
+    own = None if path is None else [None if value is None else str(value) for value in _values(rows, "id", path)]
     ids, _ = assign_ids([None] * len(rows) if own is None else own, prompts, on_duplicate="number")
     plain = [name for name in names if str(getattr(rows.features[name], "dtype", "")).startswith(_PLAIN)]
     found = {name: list(rows[name][:]) for name in plain if name not in ("id", prompt_key) and name not in columns}

@@ -13,6 +13,7 @@ from typing import Any
 
 from rollwise.curricula import Curriculum
 from rollwise.engines.run_log import LoggedGroup, RunLog
+from rollwise.engines.settings import widen
 from rollwise.errors import PoolError, ShortError, SilentNoOpError, StateError
 from rollwise.runs.log_ends import Totals
 from rollwise.tickets.outcome import Outcome
@@ -122,16 +123,11 @@ class Seat:
         heard = {group.ticket_id: group for group in groups}
         if not heard:
             return
-        tickets = {ticket.id: ticket for ticket in self.curriculum.open_tickets()}
-        order = {id_: place for place, id_ in enumerate(tickets)}
-        logged = [
-            self._group(tickets[id_], heard[id_])
-            for id_ in sorted(heard.keys() & tickets.keys(), key=order.__getitem__)
-        ]
-        late = [id_ for id_ in heard if id_ not in tickets]
+        logged = [self._group(ticket, heard[ticket.id]) for ticket in self.curriculum.ledger.outstanding(heard)]
+        known = {one.ticket.id for one in logged}
         outcomes = [Outcome(one.ticket.id, list(one.rewards), failed=one.failed) for one in logged]
-        outcomes += [Outcome(id_, [r for r in heard[id_].rewards if not math.isnan(r)]) for id_ in late]
-        self._widen([float(r) for outcome in outcomes for r in outcome.rewards or ()])
+        outcomes += [Outcome(id_, []) for id_ in heard if id_ not in known]  # to be refused
+        widen(self.curriculum, outcomes, "data.rollwise.reward_spec")
         report = self.curriculum.tell_each(outcomes)
         for refused in report.refused:
             self.told[f"refused_{refused.status}"] += 1
@@ -223,13 +219,3 @@ class Seat:
         tokens = [group.tokens[i] for i in order] if group.tokens else []
         texts = [group.texts[i] for i in order] if group.texts else []
         return LoggedGroup(ticket, rewards, tokens, texts, failed, group.fate)
-
-    def _widen(self, rewards: Sequence[float]) -> None:
-        finite = [reward for reward in rewards if math.isfinite(reward)]
-        if finite and self.curriculum.widen_rewards(min(finite), max(finite)):
-            spec = self.curriculum.reward_spec
-            logger.warning(
-                "rewards lie outside the range so far; it is [%g, %g] now: give data.rollwise.reward_spec.low, .high",
-                spec.low,
-                spec.high,
-            )

@@ -9,7 +9,7 @@ from typing import Any
 
 from rollwise.curricula import Curriculum, make_curriculum
 from rollwise.errors import ConfigError
-from rollwise.options import check_options, check_whole
+from rollwise.options import check_mapping, check_options, check_whole
 from rollwise.tickets.outcome import RewardSpec
 
 logger = logging.getLogger(__name__)
@@ -56,6 +56,8 @@ class Settings:
         """
         given = {name: value for name, value in (_at(config, "data.rollwise") or {}).items() if value is not None}
         check_options("data.rollwise", given, [one.name for one in fields(cls)])
+        for name, kind in (("curriculum_options", None), ("reward_spec", RewardSpec), ("columns", None)):
+            check_mapping(f"data.rollwise.{name}", given.get(name, {}), kind)
         mode = _at(config, "trainer.v1.trainer_mode") or "sync"
         batch = int(_at(config, "data.train_batch_size"))
         warm_up = float(_at(config, f"trainer.v1.{mode}.num_warmup_batches") or 0)
@@ -177,6 +179,8 @@ def _check_filtering(config: Mapping[str, Any]) -> None:
         wanted["sync_refill_failed_groups"] = True
     if sync and wanted:
         wanted |= {"train_batch_size": _at(config, "data.train_batch_size"), "gen_batch_size": 1}
+        if filtering.get("enable") and (ahead := filtering.get("max_inflight_gen_batches", 1)) != 1:
+            wanted["max_inflight_gen_batches"] = ahead
     missing = {name: value for name, value in wanted.items() if kwargs.get(name) != value}
     if missing:
         keys = " ".join(f"+trainer.v1.sampler.sampler_kwargs.{name}={value}" for name, value in missing.items())
