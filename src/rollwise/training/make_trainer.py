@@ -16,7 +16,7 @@ from rollwise.sampling.setting import stop_texts
 from rollwise.tasks import Task
 from rollwise.training.arguments import TRAINERS
 from rollwise.training.config import TrainConfig
-from rollwise.training.parts import PeftErrors, datasets_of, lora_config
+from rollwise.training.parts import OptionErrors, datasets_of, lora_config
 from rollwise.training.trainer.environments import environment_arguments
 from rollwise.training.warm_start import embedded_of
 
@@ -43,7 +43,7 @@ def make_trainer(
         train = add_pass_rates(train, config.profile)
     rewards = task.rewards
     arguments.reward_weights = rewards.weights or arguments.reward_weights
-    with PeftErrors():
+    with OptionErrors():
         return TRAINERS[config.trainer][0](
             model=model,
             reward_funcs=rewards.functions,
