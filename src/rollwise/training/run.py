@@ -123,11 +123,9 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         say_stop(config, task, console)
         say(console, cautions(config))
         trainer.checked = checkpoint
-        try:
-            with OptionErrors():
-                trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        finally:
-            display.close()
+        stack.callback(display.close)
+        with OptionErrors():
+            trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
         _end(trainer, config, folder, console)
     return folder.path
 
