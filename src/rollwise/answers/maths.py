@@ -37,7 +37,7 @@ _SIGNS = {"∞": r"\infty ", "°": r"^\circ", "·": r"\cdot ", "⋅": r"\cdot ",
 _CHOICE = re.compile(r"\(?([A-Z])[).:]\s+\S.*", re.DOTALL)
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
 _AROUND = re.compile(r"^(?:\\?[$€£¥]|\s)+|[\\$€£¥.\s]+$")
-_THOUSANDS = re.compile(r"(?<=\d),?(?:\\[,;:! ]|[\u00a0\u2009\u202f])(?=\d{3}(?!\d))")
+_THOUSANDS = re.compile(r"(?<=\d)(?:,?\\!|\\,|[\u00a0\u2009\u202f])(?=\d{3}(?!\d))")
 _BASED = re.compile(r"([\dA-Fa-f]+)_\{?(\d+)\}?")
 _MISSING = 'comparing answers as mathematics needs math-verify; pip install "rollwise[math]"'
 
