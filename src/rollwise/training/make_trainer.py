@@ -36,7 +36,7 @@ def make_trainer(
     """
     train, held_out = datasets_of(config, task)
     source = embedded_of(config, task.warm_start, console) if is_embedded(config.model) else config.model
-    model, tokenizer = load_policy(source, dtype=_dtype_of(config))
+    model, tokenizer = load_policy(source, dtype=_take_dtype(arguments, config))
     for part in (train, *held_out.values()) if isinstance(task, OwnTask) else ():
         check_prompts(part["prompt"], tokenizer, model.config, arguments.max_completion_length)
     if config.profile is not None:
@@ -68,11 +68,12 @@ def make_trainer(
         )
 
 
-def _dtype_of(config: TrainConfig) -> str | None:
-    """What the weights are held in: float32 where all are trained, else what the model comes in, as `load_policy` says.
+def _take_dtype(arguments: Any, config: TrainConfig) -> str | None:
+    """What the weights are held in, as TRL does it: float32 where all are trained, unless `model_init_kwargs` says.
 
-    Of bfloat16's three digits a step of a usual learning rate changes none. TRL does the same with a model that it
-    loads itself, where its `model_init_kwargs` say nothing else.
+    Of bfloat16's three digits a step of a usual learning rate changes none. With an adapter they stay as they come.
     """
-    given = config.trainer_options.get("model_init_kwargs") or {}
-    return given.get("dtype") or (None if config.peft else "float32")
+    given = dict(arguments.model_init_kwargs or {})
+    dtype = given.pop("dtype", None)
+    arguments.model_init_kwargs = given or None  # of the others TRL says that they have no effect
+    return dtype or (None if config.peft else "float32")
