@@ -94,7 +94,7 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
         raise PoolError(f"{where}: the prompt is empty; write it, or remove the row")
     if not chat and not isinstance(prompt, str):
         raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
-    for message in prompt if chat else ():
+    for message in prompt if chat and prompt else ():
         _check_message(message, where)
     try:
         json.dumps(prompt, ensure_ascii=False, default=str).encode()
