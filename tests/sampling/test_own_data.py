@@ -66,6 +66,14 @@ def test_nested_columns_of_verl(tmp_path: Path) -> None:
     assert load(tmp_path / "verl.parquet", prompt_column="extra_info.question").prompts == ["1+1"]
 
 
+def test_prompts_that_hold_their_answer_are_warned_of(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    turns = [[{"role": "user", "content": f"{i}+1="}, {"role": "assistant", "content": f"{i + 1}"}] for i in range(3)]
+    load(jsonl(tmp_path / "asked.jsonl", [{"prompt": turn[:1]} for turn in turns]))
+    assert not caplog.text
+    load(jsonl(tmp_path / "tuned.jsonl", [{"messages": turn} for turn in turns]), prompt_column="messages")
+    assert "3 of 3 prompts end with a message of the assistant's" in caplog.text
+
+
 def test_system_and_template(tmp_path: Path) -> None:
     path = jsonl(tmp_path / "a.jsonl", ROWS[1:2])
     template = "{prompt} ({type}) Put it in \\boxed{{}}."

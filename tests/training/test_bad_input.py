@@ -1,6 +1,7 @@
 """Data, rewards and options that can't be used: `rollwise train` says so in one line and writes nothing."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -97,6 +98,24 @@ CASES: dict[str, tuple[str, Callable[[], str], list[str], str]] = {
         [],
         "no chat template",
     ),
+    "image": (
+        "a.jsonl",
+        lambda: lines([{**row, "image": "a.png"} for row in rows()]),
+        [],
+        "row 1: column 'image' holds",
+    ),
+    "image in a message": (
+        "a.jsonl",
+        lambda: lines([{"prompt": [{"role": "user", "content": [{"type": "image"}]}]}] * 9),
+        [],
+        "row 1: the content of a chat message must be text, got {'type': 'image'}",
+    ),
+    "message without content": (
+        "a.jsonl",
+        lambda: lines([{"prompt": [{"role": "user"}]}] * 9),
+        [],
+        "row 1: the content of a chat message must be text, got None",
+    ),
     "prompt beyond the window": ("a.jsonl", lambda: lines([*rows(), {"prompt": "9" * 90}]), [], "window of 64"),
     "one prompt repeated": ("a.jsonl", lambda: lines([{"prompt": "1+1="}] * 3), [], "a step needs 4 distinct prompts"),
     "repeated ids": ("a.jsonl", lambda: lines([{"prompt": f"{i}", "id": "a"} for i in range(9)]), [], "id 'a' is in"),
@@ -140,6 +159,27 @@ def test_one_line_and_nothing_written(
     assert out == ""
     assert "Traceback" not in err
     assert [path for path in sorted(tmp_path.rglob("*")) if path not in before and path.name != "r.py"] == []
+
+
+@pytest.mark.parametrize("command", ["train", "dry run", "profile"])
+def test_a_template_that_refuses_the_messages_is_said_before_anything_is_written(
+    command: str, model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    shutil.copytree(model, "gemma")
+    refusal = "{% if messages[0].role == 'system' %}{{ raise_exception('System role not supported') }}{% endif %}"
+    Path("gemma/chat_template.jinja").write_text(f"{refusal}{{{{ messages[0].content }}}}")
+    Path("a.jsonl").write_text(lines(rows()))
+    if command == "profile":
+        options = ["--system", "Be brief.", "--reward", "exact", "--model", "gemma", "--out", "run"]
+        assert main(["profile", "a.jsonl", *options]) == 1
+    else:
+        more = ["--dry_run", "true"] if command == "dry run" else []
+        assert train(tmp_path, Path("gemma"), "a.jsonl", "--system", "Be brief.", *more) == 1
+    last = capsys.readouterr().err.splitlines()[-1]
+    assert last.startswith("rollwise: the model's chat template can't take [{'role': 'system'")
+    assert "System role not supported; give other messages, or leave out --system" in last
+    assert not list(Path("run").glob("*.jsonl"))
 
 
 @pytest.mark.parametrize("reward", ["numpy", "later"])

@@ -138,6 +138,11 @@ def test_lora_from_the_command(own: Path) -> None:
             ["--reward", "R:starts", "--peft.r", "2", "--peft.target_modules", "[q]"],
             "peft refuses these options of --peft",
         ),
+        (
+            ["--reward", "R:starts", "--trainer_options.reward_weights", "[1,2]"],
+            "TRL refuses these options (trainer_options): Number of reward weights (2)",
+        ),
+        (["--reward", "R:starts", "--trainer_options.loss_type", "x"], "(trainer_options): Unknown loss type: x"),
         (["--reward", "R:starts", "--success", "start"], "did you mean 'starts'?"),
         (["--reward", "R:starts", "--reward_weights", "[1,2]"], "a number for each of the 1 rewards"),
         (["--reward", "R:starts", "--report_to", "wandb"], "report_to 'wandb' is not installed"),

@@ -1,6 +1,8 @@
 """A script's run: its folder says what was trained, and all readers take it like one of the command."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +13,7 @@ from toys import flat_parameters, make_trainer, toy_dataset, toy_model, toy_toke
 
 import rollwise as rw
 from rollwise.cli import main
+from rollwise.errors import StateFileError
 from rollwise.models.identity import made_by
 from rollwise.runs.by_method import group_runs
 from rollwise.training import CurriculumRLOOTrainer, Recorder, RunFolder
@@ -208,3 +211,25 @@ def test_logs_have_six_numbers_or_all(tmp_path: Path) -> None:
     assert len(names["main"]) == 6
     assert names["main"] < names["all"]
     assert len(names["all"]) > 25
+
+
+def test_two_scripts_can_not_train_into_one_folder(tmp_path: Path) -> None:
+    """The second would put the first one's logs aside, and the first would go on writing into the second's."""
+    code = (
+        "import sys\nfrom rollwise.runs.folder import RunFolder\n"
+        "with RunFolder(sys.argv[1]).held():\n    print('held', flush=True)\n    sys.stdin.read()\n"
+    )
+    trainer = script(tmp_path, max_steps=1)
+    trainer.train()
+    before = (tmp_path / "metrics.jsonl").read_bytes()
+    with subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == "held\n"
+        with pytest.raises(StateFileError, match="another process is training into .*or give another run="):
+            trainer.train()
+    assert (tmp_path / "metrics.jsonl").read_bytes() == before
+    assert not list(tmp_path.glob("before-*"))
+    trainer.train()  # and once that is done it can
+    assert list(tmp_path.glob("before-*"))

@@ -15,6 +15,7 @@ from pathlib import Path
 from threading import Lock, Timer
 from typing import IO, cast
 
+from rollwise.answers.prose import without_unit
 from rollwise.errors import MissingExtraError
 
 _SECONDS = 5.0
@@ -35,6 +36,9 @@ _ROOT = re.compile(r"√\s*(?:\(([^()]*)\)|(\d+(?:\.\d+)?|[a-zA-Z]))")
 _SIGNS = {"∞": r"\infty ", "°": r"^\circ", "·": r"\cdot ", "⋅": r"\cdot ", "\u2212": "-"}
 _CHOICE = re.compile(r"\(?([A-Z])[).:]\s+\S.*", re.DOTALL)
 _PERCENT = re.compile(r"\s*(?:\\?%|percent)$", re.IGNORECASE)
+_AROUND = re.compile(r"^(?:\\?[$€£¥]|\s)+|[\\$€£¥.\s]+$")
+_THOUSANDS = re.compile(r"(?<=\d)(?:,?\\!|\\,|[\u00a0\u2009\u202f])(?=\d{3}(?!\d))")
+_BASED = re.compile(r"([\dA-Fa-f]+)_\{?(\d+)\}?")
 _MISSING = 'comparing answers as mathematics needs math-verify; pip install "rollwise[math]"'
 
 
@@ -67,8 +71,8 @@ def check_math() -> None:
 
 
 def _bare(answer: str) -> str:
-    """Without dollar signs, a full stop and braces of text around it; `3e8` and `3 1/2` as LaTeX writes them."""
-    answer = _latex(answer).strip().rstrip(". ").strip("$").strip()
+    """Without signs of money, a full stop and braces of text around it; `3e8` and `3 1/2` as LaTeX writes them."""
+    answer = _AROUND.sub("", _THOUSANDS.sub("", _latex(answer))).replace(r"\varnothing", r"\emptyset")
     text = _TEXT.fullmatch(answer)
     answer = text[1].strip() if text else answer
     if mixed := _MIXED.fullmatch(answer):
@@ -108,6 +112,11 @@ def _equal(gold: str, answer: str) -> bool:
         return gold.casefold().split() == answer.casefold().split()
     if len(gold) > _LONGEST or len(answer) > _LONGEST:
         return False
+    if (one := _BASED.fullmatch(gold)) and (other := _BASED.fullmatch(answer)):  # math-verify reads no bases
+        return one.groups() == other.groups()
+    plain = (without_unit(gold), without_unit(answer))
+    if (plain[0] != gold) != (plain[1] != answer) and not (_TEXT.search(gold) or _TEXT.search(answer)):
+        return _equal(*plain)
     if bool(_PERCENT.search(gold)) != bool(_PERCENT.search(answer)):
         without = (_PERCENT.sub("", gold), _PERCENT.sub("", answer))
         return _equal(*without) or _worker.ask(gold, answer)

@@ -77,6 +77,19 @@ def _said(said: str, *, may_be_list: bool) -> str:
     return said if factorial or first_mark else str(number["number"])
 
 
+def without_unit(answer: str) -> str:
+    """The number of an answer that is a number and a unit in words; any other answer as it is.
+
+    >>> without_unit("18 dollars"), without_unit("3 dozen"), without_unit("2 x")
+    ('18', '3 dozen', '2 x')
+    """
+    number = _FIRST_NUMBER.match(answer)
+    after = None if number is None else _AFTER_NUMBER.match(answer, number.end())
+    if number is None or after is None or after.end() < len(answer) or not after["unit"]:
+        return answer
+    return number["number"] if _is_unit(after["unit"]) else answer
+
+
 def _is_unit(text: str) -> bool:
     """Whether the words after a number are a unit, as far as one can tell; none are."""
     first, *more = (re.split(r"[/^²³]", word)[0] for word in text.split() or [""])

@@ -10,7 +10,7 @@ from rollwise.models.sampler import encode
 
 
 def check_prompts(prompts: Sequence[Any], tokenizer: Any, config: Any, completion: int) -> None:
-    """Refuse prompts that the model has no template or no room for.
+    """Refuse prompts that the model has no template or no room for; of messages one of each sequence of roles is tried.
 
     Args:
         prompts: Text or chat messages; of messages the tokenizer needs a chat template.
@@ -19,13 +19,17 @@ def check_prompts(prompts: Sequence[Any], tokenizer: Any, config: Any, completio
         completion: Most tokens of a completion.
 
     Raises:
-        ConfigError: chat messages and no chat template, or a prompt that leaves no room for a completion.
+        ConfigError: chat messages and no chat template, or one that can't take them; or a prompt that leaves no room
+            for a completion.
     """
     if any(not isinstance(prompt, str) for prompt in prompts[:1]) and not getattr(tokenizer, "chat_template", None):
         raise ConfigError(
             "the prompts are chat messages, but the model's tokenizer has no chat template; choose an instruct model, "
             "or give prompts of text (without --system)"
         )
+    chats = {tuple(m["role"] for m in prompt): prompt for prompt in prompts if not isinstance(prompt, str)}
+    for prompt in chats.values():
+        encode(tokenizer, prompt)
     window = getattr(config, "max_position_embeddings", None)
     if not isinstance(window, int):
         return

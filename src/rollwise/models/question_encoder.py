@@ -6,8 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from jinja2.exceptions import TemplateError
-
+from rollwise.errors import ConfigError
 from rollwise.judges import Question, plain_text
 from rollwise.models.sampler import tokens_of
 
@@ -49,6 +48,6 @@ class QuestionEncoder:
             context = plain_text(context)
         try:
             return tokens_of(self.tokenizer, context, self.template_options)
-        except TemplateError:  # a template that knows no system role
+        except ConfigError:  # a template that knows no system role
             alone = [{"role": "user", "content": plain_text(context).rstrip("\n")}]
             return tokens_of(self.tokenizer, alone, self.template_options)

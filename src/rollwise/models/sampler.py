@@ -113,7 +113,7 @@ def encode(tokenizer: PreTrainedTokenizerBase, prompt: Text) -> list[int]:
     """A prompt's tokens, as TRL's trainers feed them: text as it is, chat messages through the chat template.
 
     Raises:
-        ConfigError: chat messages, and the tokenizer has no chat template; or a prompt without a token.
+        ConfigError: chat messages, and no chat template or one that refuses them; or a prompt without a token.
     """
     ids = tokens_of(tokenizer, prompt)
     if not ids:
@@ -127,14 +127,18 @@ def tokens_of(
     """As `encode`, with further arguments of the chat template; a prompt may have no token.
 
     Raises:
-        ConfigError: chat messages, and the tokenizer has no chat template.
+        ConfigError: chat messages, and the tokenizer has no chat template, or one that refuses them.
     """
     if isinstance(prompt, str):
         return list(tokenizer(prompt)["input_ids"])
     if getattr(tokenizer, "chat_template", None) is None:
         raise ConfigError("the prompts are chat messages, but the tokenizer has no chat template; give text prompts")
     options = {"add_generation_prompt": True, "tokenize": True, "return_dict": True, **(template_options or {})}
-    made: Any = tokenizer.apply_chat_template([dict(message) for message in prompt], **options)
+    try:
+        made: Any = tokenizer.apply_chat_template([dict(message) for message in prompt], **options)
+    except Exception as error:  # a template raises whatever it likes
+        why = f"the model's chat template can't take {prompt!r:.200}: {error!s:.200}"
+        raise ConfigError(f"{why}; give other messages, or leave out --system where it takes none") from error
     return list(made["input_ids"])
 
 

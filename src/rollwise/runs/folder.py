@@ -17,7 +17,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from rollwise.errors import StateFileError
 from rollwise.runs.lines import clean, keep_until, read_log
@@ -79,17 +79,26 @@ class RunFolder:
         Raises:
             StateFileError: another process is training into it.
         """
-        message = (
-            f"another process is training into {str(self.path)!r}; wait for it, or stop it, and give the command again"
-        )
-        make_folder(self.path)  # an earlier holder that wrote nothing has removed it
-        with lock_file(self.path, message):
+        with self.lock("give the command again"):
             try:
                 yield
             finally:
                 if [path.name for path in self.path.iterdir()] == [LOCK_FILE]:
                     (self.path / LOCK_FILE).unlink()
                     self.path.rmdir()
+
+    def lock(self, remedy: str) -> IO[bytes]:
+        """The folder's lock, held until what is returned is closed or this process ends, killed or not.
+
+        Args:
+            remedy: what to do when the other one is done.
+
+        Raises:
+            StateFileError: another process is training into it.
+        """
+        make_folder(self.path)  # an earlier holder that wrote nothing has removed it
+        taken = f"another process is training into {str(self.path)!r}; wait for it, or stop it, and {remedy}"
+        return lock_file(self.path, taken)
 
     @contextmanager
     def begun(self) -> Iterator[None]:

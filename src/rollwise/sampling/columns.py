@@ -21,6 +21,9 @@ logger = logging.getLogger(__name__)
 TAKEN = ("prompts", "completions")
 """Names by which a reward is given the rollouts; no column can have them."""
 
+IMAGES = ("image", "images")
+"""Columns of which TRL puts the images into the prompts, wherever they are; the policies here read text."""
+
 
 def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
     """The rows with `prompt`, `answer` and the category and id columns in place, and the prompts as they are asked.
@@ -30,9 +33,9 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
     Raises:
         MissingColumnError: a column that is named is not there.
         ConfigError: a template names a column that is not there, or is used for chat messages.
-        PoolError: a prompt is empty or no prompt.
+        PoolError: a prompt is empty or no prompt, or has images.
     """
-    names = list(dict.fromkeys(name for row in rows for name in row))
+    names = _without_images(rows, config, source)
     wanted = {config.prompt_column: "prompt_column", config.answer_column: "answer_column", config.category: "category"}
     if config.id != "id":
         wanted[config.id] = "id"
@@ -51,6 +54,20 @@ def named_columns(rows: list[Row], config: OwnData, source: str) -> list[Row]:
         filled["prompt"] = _prompt(row, config, f"{source}, row {at}")
         out.append(filled)
     return out
+
+
+def _without_images(rows: list[Row], config: OwnData, source: str) -> list[str]:
+    """The names of the columns, but for those of images where they are empty; `PoolError` where they are not."""
+    names = list(dict.fromkeys(name for row in rows for name in row))
+    unused = set(IMAGES).intersection(names) - {config.prompt_column, config.answer_column, config.category, config.id}
+    for name in sorted(unused):
+        at = next((at for at, row in enumerate(rows, start=1) if row.get(name)), None)
+        if at is not None:
+            raise PoolError(
+                f"{source}, row {at}: column {name!r} holds an image, and policies are trained on text alone here; "
+                "leave such rows out, or remove the column where the prompts can be answered without it"
+            )
+    return [name for name in names if name not in unused]
 
 
 def check_one_form(rows: Sequence[Row], source: str) -> None:
@@ -77,6 +94,8 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
         raise PoolError(f"{where}: the prompt is empty; write it, or remove the row")
     if not chat and not isinstance(prompt, str):
         raise PoolError(f"{where}: a prompt must be text or a list of chat messages, got {prompt!r:.80}")
+    for message in prompt if chat and prompt else ():
+        _check_message(message, where)
     try:
         json.dumps(prompt, ensure_ascii=False, default=str).encode()
     except UnicodeEncodeError as error:
@@ -95,6 +114,19 @@ def _prompt(row: Row, config: OwnData, where: str) -> Any:
     if not chat:
         return [*system, {"role": "user", "content": prompt}]
     return prompt if prompt[0]["role"] == "system" else [*system, *prompt]
+
+
+def _check_message(message: Mapping[str, Any], where: str) -> None:
+    content = message.get("content")
+    if isinstance(content, str) or (content is None and message.get("tool_calls")):
+        return
+    parts = content if isinstance(content, list) else [content]
+    other = [part for part in parts if not isinstance(part, Mapping) or part.get("type") != "text"]
+    if other or not parts:
+        raise PoolError(
+            f"{where}: the content of a chat message must be text, got {(other or [content])[0]!r:.80}; policies are "
+            "trained on text alone here, so leave out rows with images"
+        )
 
 
 def _filled(template: str, row: Mapping[str, Any], where: str) -> str:

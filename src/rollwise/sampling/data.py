@@ -100,6 +100,13 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     data = limited(data, config, source)
     if len(rows) > 1 and len({json.dumps(prompt, default=str) for prompt in data.prompts}) == 1:
         logger.warning("%s: all %d prompts are the same text; is --prompt_column right?", source, len(rows))
+    answered = sum(not isinstance(prompt, str) and prompt[-1]["role"] == "assistant" for prompt in data.prompts)
+    if answered:
+        logger.warning(
+            "%s: %d of %d prompts end with a message of the assistant's, as in data for supervised fine-tuning: is it "
+            "the answer? End them with what is asked",
+            *(source, answered, len(data)),
+        )
     return data if named or split is None else split_of(data, split, source)
 
 

@@ -47,7 +47,7 @@ class TrainConfig(OwnData):
         task_options: The task's own options, for example `--task_options.levels [1,2]`.
         model: "embedded" is a tiny policy, warm-started on the task (a minute, then cached); "embedded-judging" can be
             asked for judgments as well, which METIS needs; else a folder or hub id of any causal language model of
-            transformers.
+            transformers. Its weights are trained in float32, as TRL's default is; with `peft` they stay as they come.
         curriculum: The method that chooses the prompts. `rollwise curricula` lists them with their options.
         curriculum_options: The method's own options, for example `--curriculum_options.uniform 0.5`.
         gate: Which groups are trained on: "none" for all of them; else a gate. Further prompts are rolled out in place

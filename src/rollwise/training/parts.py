@@ -96,8 +96,8 @@ def _eval_records(n: int, config: TrainConfig, task: Task) -> dict[str, list[dic
     return {name: records for name, records in sets.items() if records}
 
 
-class PeftErrors:
-    """Inside, what peft raises becomes a `ConfigError`; only when it has the model does it look at values and names."""
+class OptionErrors:
+    """Inside, what peft and TRL raise becomes a `ConfigError`: some options they look at only as they train."""
 
     def __enter__(self) -> None:
         pass
@@ -105,9 +105,10 @@ class PeftErrors:
     def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
         while trace is not None and trace.tb_next is not None:
             trace = trace.tb_next
-        raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__"))
-        if isinstance(error, TypeError | ValueError) and raised_in.partition(".")[0] == "peft":
-            raise ConfigError(f"peft refuses these options of --peft: {error}") from error
+        raised_in = "" if trace is None else str(trace.tb_frame.f_globals.get("__name__")).partition(".")[0]
+        words = {"peft": "peft refuses these options of --peft", "trl": "TRL refuses these options (trainer_options)"}
+        if isinstance(error, TypeError | ValueError | ImportError) and raised_in in words:
+            raise ConfigError(f"{words[raised_in]}: {' '.join(str(error).split())}") from error
 
 
 def lora_config(options: dict[str, Any]) -> Any:

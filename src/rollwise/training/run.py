@@ -24,7 +24,7 @@ from rollwise.training.display import Display
 from rollwise.training.limits import ended_early, is_over, limits_of
 from rollwise.training.make_trainer import make_trainer
 from rollwise.training.notes import cautions, hush, note_origin, say, write_config
-from rollwise.training.parts import curriculum_of, judge_notes, left_out
+from rollwise.training.parts import OptionErrors, curriculum_of, judge_notes, left_out
 from rollwise.training.trainer.checkpoint import newest_usable, step_of
 from rollwise.training.trainer.environments import check_trainer
 from rollwise.training.trainer.ranks import on_main, ranks_of_run
@@ -123,10 +123,9 @@ def _train(config: TrainConfig, *, resume: bool, console: Console | None) -> Pat
         say_stop(config, task, console)
         say(console, cautions(config))
         trainer.checked = checkpoint
-        try:
+        stack.callback(display.close)
+        with OptionErrors():
             trainer.train(resume_from_checkpoint=str(checkpoint) if checkpoint else None)
-        finally:
-            display.close()
         _end(trainer, config, folder, console)
     return folder.path
 

@@ -73,7 +73,8 @@ class AdvantageMixin(TrlTrainer):
             sizes = [int(own.sum()) for own in np.split(np.array(used), np.cumsum(sizes)[:-1])]
         if not self._weighs_prompts:
             return advantages
-        return advantages * torch.tensor(prompt_weights(sizes), device=advantages.device)
+        weights = torch.tensor(prompt_weights(sizes), dtype=advantages.dtype, device=advantages.device)
+        return advantages * weights
 
     def _posterior_advantages(
         self, rewards: np.ndarray, told: np.ndarray, sizes: list[int], beliefs: np.ndarray, used: list[bool]
@@ -96,11 +97,9 @@ class AdvantageMixin(TrlTrainer):
                 "posterior advantages need one reward, and the rewards that are trained on are not those that say what "
                 "is solved; leave the other reward functions out, or use the trainer's own advantages"
             )
-        device = self.accelerator.device
-        numbers = torch.tensor(rewards, device=device)
-        alpha, beta = torch.tensor(beliefs, device=device).unbind(dim=1)
-        found = posterior_advantages(numbers, alpha, beta, sizes).float()
-        return self._of_used(found, sizes, used)
+        alpha, beta = torch.tensor(beliefs).unbind(dim=1)
+        found = posterior_advantages(torch.tensor(rewards), alpha, beta, sizes).float()  # in double precision
+        return self._of_used(found.to(self.accelerator.device), sizes, used)
 
     @property
     def _advantage_kind(self) -> AdvantageKind:

@@ -35,7 +35,7 @@ class GainMixin(TrlTrainer):
             return
         (output, tickets, sizes), self._trained = self._trained, None
         every = self.accelerator.gather((self._ratios(output) * output["advantages"]).float().contiguous())
-        gains = group_means(every.double().cpu().numpy(), sizes)
+        gains = group_means(every.cpu().double().numpy(), sizes)
         self._on_main(lambda: self.curriculum.feedback(dict(zip(tickets, gains.tolist(), strict=True))))
 
     def _ratios(self, output: dict[str, Any]) -> torch.Tensor:

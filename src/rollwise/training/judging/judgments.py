@@ -93,10 +93,10 @@ class JudgmentMixin(LessonMixin):
         prefix = rest["input_ids"].new_tensor(contexts[0][:shared]) if shared else None
         tokens = torch.tensor(choice_tokens(self._tokenizer, choices), device=self.accelerator.device)
         with torch.no_grad(), evaluating(self.model):
-            logps = self._choice_logps(self.model, rest["input_ids"], rest["attention_mask"], tokens, prefix)
+            logps = self._choice_logps(self.model, rest["input_ids"], rest["attention_mask"], tokens, prefix).cpu()
         chances = logps.exp().double()
         readable = chances.sum(dim=1).clamp(max=1.0)
-        values = torch.tensor([*choices.values()], device=chances.device, dtype=torch.float64)
+        values = torch.tensor([*choices.values()], dtype=torch.float64)
         shares = logps.double().softmax(dim=1)
         means = (shares @ values).clamp(min=float(values.min()), max=float(values.max()))
         spreads = (shares * (values - means.unsqueeze(1)) ** 2).sum(dim=1).clamp(max=MAX_VARIANCE**2 / 4)

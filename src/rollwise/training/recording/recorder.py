@@ -6,7 +6,7 @@ import os
 import time
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 from transformers import TrainerCallback
 
@@ -63,7 +63,8 @@ class Recorder(TrainerCallback):
     Args:
         folder: where to write: a path, or a `RunFolder`.
         evaluate_first: evaluate before the first step of a new run.
-        same_run: what is logged in the folder is of this run, also where that begins anew; else it is put aside then.
+        same_run: what is logged in the folder is of this run, also where that begins anew, and the caller holds the
+            folder's lock; else it is put aside then, and the lock is held while it trains.
         judgments_per_step: judgments of a generation that are written to `judgments.jsonl`, at most; 0 for none.
     """
 
@@ -90,6 +91,7 @@ class Recorder(TrainerCallback):
         self._description = Description(self.folder)
         self._since = 0.0
         self._evaluated = 0.0
+        self._lock: IO[bytes] | None = None
         self._spared = 0.0  # seconds of this step that are not charged to the run
 
     def attach(self, trainer: Any) -> None:
@@ -137,7 +139,13 @@ class Recorder(TrainerCallback):
         self._description.write_rewards()
 
     def on_train_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-        """Roll the logs back to where training starts, and evaluate once before a new run."""
+        """Roll the logs back to where training starts, and evaluate once before a new run.
+
+        Raises:
+            StateFileError: another process is training into the folder.
+        """
+        if not self.same_run:
+            self._trainer._on_main(self._hold)
         self._training = True
         if state.is_world_process_zero:
             if state.global_step == 0 and not self.same_run:
@@ -159,6 +167,9 @@ class Recorder(TrainerCallback):
         if self.evaluate_first and state.global_step == 0 and self._trainer.eval_dataset is not None:
             self._trainer.evaluate()
             self.flush()
+
+    def _hold(self) -> None:
+        self._lock = self._lock or self.folder.lock("train again, or give another run=")
 
     def on_step_begin(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The step before is over."""
@@ -212,8 +223,11 @@ class Recorder(TrainerCallback):
         self._training = False
 
     def end(self) -> None:
-        """Drop what is left of a step that was broken off."""
+        """Drop what is left of a step that was broken off, and let others train into the folder."""
         self.line, self._spared, self._training = {}, 0.0, False
+        if self._lock is not None:
+            self._lock.close()
+            self._lock = None
 
     def on_optimizer_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
         """The policy is updated."""

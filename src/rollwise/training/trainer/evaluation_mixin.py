@@ -193,7 +193,7 @@ class EvaluationMixin(TrlTrainer):
         if captured is None:
             return output, max(1, len(inputs) // n)
         told, totals = (
-            numbers.double().cpu().numpy().reshape(-1, n)
+            numbers.cpu().double().numpy().reshape(-1, n)
             for numbers in (self._told_rewards(captured), self._total_rewards(captured))
         )
         order = self._orders.get(self.evaluated_set or "")

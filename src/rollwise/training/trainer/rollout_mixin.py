@@ -62,8 +62,8 @@ class RolloutMixin(AdvantageMixin, FeedbackMixin):
         return Call(
             n=n,
             output=gather_rows(output, accelerator, self._tokenizer.pad_token_id) if purpose == "screen" else output,
-            rewards=self._told_rewards(captured).double().cpu().numpy(),
-            totals=self._total_rewards(captured).double().cpu().numpy(),
+            rewards=self._told_rewards(captured).cpu().double().numpy(),
+            totals=self._total_rewards(captured).cpu().double().numpy(),
             advantages=advantages.float().cpu().numpy(),
             lengths=np.array(gather_object(captured["lengths"])),
             texts=gather_object(captured["texts"]),  # on every rank, though only rank 0 has observers
