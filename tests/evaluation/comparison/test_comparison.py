@@ -522,7 +522,9 @@ def test_the_note_says_where_bsf_is_of_evaluations_alone(tmp_path: Path) -> None
 def test_the_answer_without_a_p(tmp_path: Path) -> None:
     """Eight differences of 0 ± 0 have none."""
     runs = write_runs(tmp_path, {"uniform": [lines((0.1, 0.3))] * 8, "same": [lines((0.1, 0.3))] * 8})
-    assert "better in 0 of 8); both intervals hold 0." in verdict(compare_runs(runs, baseline="uniform"))[0]
+    assert (
+        "better in 0 of 8 seeds). But both intervals contain 0." in verdict(compare_runs(runs, baseline="uniform"))[0]
+    )
 
 
 def test_a_p_that_is_not_known_is_sorted_to_the_end(tmp_path: Path) -> None:

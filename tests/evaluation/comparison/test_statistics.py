@@ -96,7 +96,9 @@ def test_every_method_is_told_by_one_rule(three: Comparison) -> None:
     assert effects == {"good": Effect.HELPED, "same": Effect.UNDECIDED, "bad": Effect.HURT}
     assert three.statistics.tests == 3
     said = verdict(three)
-    assert said[0].startswith("It helped, with good: after 100 generated tokens each its pass@1 is +0.200")
+    assert said[0].startswith(
+        "It helped, with good: after 100 generated tokens each, its pass@1 is 0.200 above that of uniform"
+    )
     assert "p below 0.001 after Holm's correction over 3 methods" in said[0]
     for line in ("Helped: good.", "No sure difference from uniform: same.", "Hurt: bad."):
         assert line in said
@@ -115,13 +117,13 @@ def test_three_to_seven_seeds_say_what_can_be_said_and_fewer_nothing(tmp_path: P
     assert (
         "7 seeds are too few for a verdict, which needs 8, and 7 seeds all fall on the same side by chance" in seven[0]
     )
-    assert any("it needs 8 seeds for a true difference of 0.02" in line for line in seven)
+    assert any("it needs 8 seeds to detect a true difference of 0.02" in line for line in seven)
     level = verdict(compared(tmp_path / "3", {"it": [0.1, -0.1, 0.05]}))[0]
-    assert level.startswith("It can't be told whether it helped")
-    assert "both intervals hold 0; 3 seeds are too few for a verdict" in level
+    assert level.startswith("We can't tell whether it helped")
+    assert "both intervals contain 0, and 3 seeds are too few for a verdict" in level
     two = verdict(compared(tmp_path / "2", {"it": GAINS[:2]}))
     assert two[0].startswith(
-        "Not known yet whether it helped: 2 paired seeds can't tell (an interval needs 3, a verdict 8)"
+        "It is too early to say whether it helped: 2 paired seeds so far, while an interval needs 3 and a verdict 8"
     )
     assert not any("time to baseline" in line for line in two)
 
@@ -131,7 +133,7 @@ def test_among_many_methods_a_difference_may_not_count(tmp_path: Path) -> None:
     gains = [0.1, 0.2, -0.05, 0.15, 0.0, 0.12, -0.02, 0.1]
     found = compared(tmp_path, {"it": gains, "other": [-x for x in gains], "third": [0.01, -0.01] * 4})
     said = verdict(found)[0]
-    assert "taken alone it would count as above uniform, but not among 3 methods" in said
+    assert "it alone would count as above uniform, but does not among 3 methods" in said
     assert found.statistics.verdicts["it"].p == pytest.approx(3 * difference(gains).p)
 
 

@@ -122,7 +122,7 @@ def test_tables_of_sets_and_categories(found: Comparison) -> None:
 def test_the_page_shows_sets_and_categories(folder: Path) -> None:
     text = (folder / "report.html").read_text(encoding="utf-8")
     for part in ("By evaluation set", "By category", "Score on each set", "Difference on each set", "Time by phase",
-                 "pass@1 (mean of sets)", "hard (4 prompts)", "Set by set, bots is +0."):  # fmt: skip
+                 "pass@1 (mean of sets)", "hard (4 prompts)", "On each set, the difference of bots"):  # fmt: skip
         assert part in text
     names = {path.stem for path in (folder / "figures").iterdir()}
     assert {"score_by_set", "difference_by_set", "speed", "time_by_phase"} <= names

@@ -278,7 +278,7 @@ def test_under_way(tmp_path: Path) -> None:
         "oracle: seeds 0, 1, 2: not begun",
     ]:
         assert text in page.text
-    assert "Not known yet whether it helped: 1 paired seed can't tell" in page.text
+    assert "It is too early to say whether it helped: 1 paired seed so far" in page.text
     assert "has no finished run yet" in page.text
 
 
@@ -375,7 +375,7 @@ def test_the_answer_is_about_what_enough_seeds_show(tmp_path: Path) -> None:
     gains = {"uniform": 0.2, "sure": 0.3, "new": 0.4}
     said = verdict(write_uneven(tmp_path / "one", {"uniform": 8, "sure": 8, "new": 1}, gains))
     assert said[0].startswith("It helped, with sure")
-    assert re.match(r"new has a greater mean than sure, \+0\.1\d\d, and is less sure \(1 paired seed\)\.", said[1])
+    assert re.match(r"new has a higher mean than sure, \+0\.1\d\d, but is less sure \(1 paired seed\)\.", said[1])
     assert any(line.startswith("sure reaches uniform's best score") for line in said)
     three = verdict(write_uneven(tmp_path / "three", {"uniform": 8, "sure": 8, "new": 3}, gains))
     assert three[0].startswith("It helped, with sure")

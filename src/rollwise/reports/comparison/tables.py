@@ -52,13 +52,15 @@ def result_table(comparison: Comparison) -> Table:
     rows = tuple(_result_row(comparison, method) for method in comparison.methods)
     note = (
         f"Every curve is cut at {where}. Mean ± standard deviation over seeds; differences from {comparison.baseline} "
-        "are paired by seed, with their 95 % t and bootstrap intervals, then in how many seeds the method is better. "
+        "are paired by seed, with their 95 % t and bootstrap intervals and the number of seeds in which the method is "
+        "better. "
         f'Verdict: "helped" and "hurt" need {ENOUGH_SEEDS} paired seeds, both intervals on one side of 0, and p below '
         f"0.05 by the paired t test after Holm's correction over {count(comparison.statistics.tests, 'method')}. "
-        f"Mean {score}: over the budget, the area under the curve. TTB (time to baseline): {AXES[axis]} to reach "
-        f"{comparison.baseline}'s best score, as a ratio, below 1 is faster. BSF (best so far): best score as a "
-        "ratio, above 1 is better. In brackets their 95 % bootstrap intervals; below, the median of the single seeds, "
-        "how many get there if not all, and of TTB each seed's own."
+        f"Mean {score}: the mean over the budget (area under the curve). TTB (time to baseline): the {AXES[axis]} to "
+        f"reach {comparison.baseline}'s best score, divided by those of {comparison.baseline}; below 1 is faster. BSF "
+        f"(best so far): the best score, divided by {comparison.baseline}'s; above 1 is better. Brackets have 95 % "
+        "bootstrap intervals. Below them is the median of the single seeds, how many reach the score if not all, and "
+        "for TTB each seed's own value."
     )
     if _end_measure(comparison):
         note += f" {score} at the end is a larger evaluation after the last step of whole runs, not cut."
@@ -172,12 +174,13 @@ def relative_table(comparison: Comparison, axis: str) -> Table:
             cells += [_time_of_best_cell(found, axis), *([] if headline else [_cut_cell(found.cut, axis)])]
         rows.append((name_cell(comparison, method), *cells))
     note = (
-        f"Against {AXES[axis]}, {_where_cut(comparison, axis)} Of the curves averaged over the paired seeds, with a "
-        "95 % bootstrap interval; below, the median of the single seeds, each against its own baseline run, how many "
-        "of them get there if not all, and of TTB each seed's own. Scores between evaluations are interpolated"
-        f"{_but_for_bests(comparison, axis)}. Time of its own best (METIS, Table 1): where "
-        f"a method's score is greatest, over where {comparison.baseline}'s is. It is optimistic: it depends on a noisy "
-        "maximum, and a method that never rises has a short time."
+        f"Against {AXES[axis]}, {_where_cut(comparison, axis)} Values are of the curves averaged over the paired "
+        "seeds, with a 95 % bootstrap interval. Below is the median of the single seeds, each against its own baseline "
+        "run, how many reach the score if not all, and for TTB each seed's own value. Scores between evaluations are "
+        "interpolated"
+        f"{_but_for_bests(comparison, axis)}. Time of its own best (METIS, Table 1): the "
+        f"point where a method's score is greatest, divided by the point where {comparison.baseline}'s is. It is "
+        "optimistic: it depends on a noisy maximum, and a method that never improves has a short time."
     )
     return Table(f"Time to baseline (TTB) and best so far (BSF) in {AXES[axis]}", tuple(head), tuple(rows), note)
 

@@ -21,6 +21,16 @@ def signed(value: float) -> str:
     return NOTHING if math.isnan(value) else f"{value:+.3f}"
 
 
+def beside_text(gain: float) -> str:
+    """`0.013 above`, before what it is a gain over.
+
+    >>> beside_text(0.0126), beside_text(-0.2), beside_text(0.0001)
+    ('0.013 above', '0.200 below', 'equal to')
+    """
+    text = f"{abs(gain):.3f}"
+    return "equal to" if text == "0.000" else f"{text} {'above' if gain > 0 else 'below'}"
+
+
 def plain(value: float) -> str:
     """`0.363`; a dash for NaN."""
     return NOTHING if math.isnan(value) else f"{value:.3f}"

@@ -16,6 +16,7 @@ from rollwise.evaluation.curves import AXES
 from rollwise.reports.comparison.words.places import rank_sentences
 from rollwise.reports.comparison.words.sentences import (
     amount,
+    beside_text,
     both_text,
     difference_text,
     p_text,
@@ -48,7 +49,9 @@ def verdict(comparison: Comparison) -> list[str]:
     waiting = sum(problem.kind == "waiting" for problem in comparison.problems)
     sentences = _first_sentences(comparison)
     if comparison.provisional:
-        sentences.append("No run has finished: those that have begun are compared as far as the shortest of them got.")
+        sentences.append(
+            "No run has finished yet: the runs are compared up to the point that the shortest of them has reached."
+        )
     elif missing:
         sentences.append(f"{count(missing, 'run')} missing, unfinished or unreadable: see the problems below.")
     if comparison.tune is not None and (tuned := sorted({run.seed for run in comparison.tune.runs})):
@@ -61,7 +64,7 @@ def verdict(comparison: Comparison) -> list[str]:
             f"{count(uncounted, 'run')} recorded no {axis}, and {'is' if uncounted == 1 else 'are'} left out."
         )
     if waiting:
-        sentences.append("Not all of the runs that are planned have begun: see the problems below.")
+        sentences.append("Not all planned runs have begun: see the problems below.")
     unlike = [problem.text for problem in comparison.problems if problem.kind == "timing"]
     sentences += [f"{text[0].upper()}{text[1:]}." for text in unlike]
     return sentences
@@ -111,45 +114,47 @@ def _answered(comparison: Comparison, found: Gains) -> tuple[MethodResult, Diffe
 def _greater(first: MethodResult, gain: Difference, best: MethodResult) -> str:
     """Of the method with the greatest mean, where the answer is about another."""
     seeds = count(gain.n, "paired seed")
-    return f"{first.name} has a greater mean than {best.name}, {difference_text(gain)}, and is less sure ({seeds})."
+    return f"{first.name} has a higher mean than {best.name}, {difference_text(gain)}, but is less sure ({seeds})."
 
 
 def _answer(comparison: Comparison, best: MethodResult, gain: Difference) -> str:
     axis, baseline, tests = comparison.headline_axis, comparison.baseline, comparison.statistics.tests
     where = amount(comparison.budgets[axis].value, axis)
-    numbers = f"after {where} each its {comparison.score_name} is {signed(gain.mean)} from {baseline}'s"
+    numbers = f"after {where} each, its {comparison.score_name} is {beside_text(gain.mean)} that of {baseline}"
     pairs = count(gain.n, "paired seed")
     if gain.n < FEWEST_SEEDS:
         return (
-            f"Not known yet whether it helped: {pairs} can't tell (an interval needs {FEWEST_SEEDS}, a verdict "
-            f"{ENOUGH_SEEDS}). The best so far is {best.name}: {numbers}."
+            f"It is too early to say whether it helped: {pairs} so far, while an interval needs {FEWEST_SEEDS} and a "
+            f"verdict {ENOUGH_SEEDS}. The best method so far is {best.name}: {numbers}."
         )
     said = comparison.statistics.verdicts[best.name]
-    numbers += f" (95 % intervals over {pairs}: {both_text(gain)}; better in {gain.better} of {gain.n}"
+    numbers += f" (95 % intervals over {pairs}: {both_text(gain)}; better in {gain.better} of {gain.n} seeds"
     if chance := p_text(said.p):
         numbers += f"; {chance}" + (f" after Holm's correction over {count(tests, 'method')}" if tests > 1 else "")
     numbers += ")"
     if said.effect is Effect.HELPED:
         return f"{'By the numbers alone it' if _unequal(comparison) else 'It'} helped, with {best.name}: {numbers}."
     if said.effect is Effect.HURT:
-        return f"It did not help: even the best, {best.name}, is worse than {baseline}; {numbers}."
+        return f"It did not help: even the best method, {best.name}, is worse than {baseline}: {numbers}."
     few = gain.n < ENOUGH_SEEDS
     verdict_needs = f"{gain.n} seeds are too few for a verdict, which needs {ENOUGH_SEEDS}"
     if not gain.side:
-        why = f"; {verdict_needs}" if few else ""
-        return f"It can't be told whether it helped: of the best, {best.name}, {numbers}; {_holding(gain)} 0{why}."
+        why = f", and {verdict_needs}" if few else ""
+        return (
+            f"We can't tell whether it helped. The best method is {best.name}: {numbers}. But {_holding(gain)} 0{why}."
+        )
     if not few:
-        alone = f"taken alone {best.name} would count as {'above' if gain.side > 0 else 'below'} {baseline}"
-        return f"It can't be told whether it helped: {alone}, but not among {count(tests, 'method')}; {numbers}."
+        alone = f"{best.name} alone would count as {'above' if gain.side > 0 else 'below'} {baseline}, but does not"
+        return f"We can't tell whether it helped. {alone} among {count(tests, 'method')}: {numbers}."
     start = "It may have helped, with" if gain.side > 0 else "It may have hurt, even with the best,"
     return f"{start} {best.name}: {numbers}. But {verdict_needs}{_by_signs(gain)}."
 
 
 def _holding(gain: Difference) -> str:
-    """Which of the intervals hold 0."""
+    """Which of the intervals contain 0."""
     named = (("t", gain.t_interval), ("bootstrap", gain.interval))
     holding = [name for name, one in named if one is not None and one.low <= 0 <= one.high]
-    return "both intervals hold" if len(holding) == 2 else f"the {''.join(holding)} interval holds"
+    return "both intervals contain" if len(holding) == 2 else f"the {''.join(holding)} interval contains"
 
 
 def _by_signs(gain: Difference) -> str:
@@ -164,7 +169,8 @@ def _by_set(comparison: Comparison, best: MethodResult) -> list[str]:
     results = {name: own.on_headline(own.method(best.name)) for name, own in comparison.sets.items()}
     differences = {name: found.score.difference for name, found in results.items() if found}
     gains = [f"{difference_text(difference)} on {name}" for name, difference in differences.items() if difference]
-    return [f"Set by set, {best.name} is {enumeration(gains)} from {comparison.baseline}."] if gains else []
+    said = f"On each set, the difference of {best.name} from {comparison.baseline} is"
+    return [f"{said} {enumeration(gains)}."] if gains else []
 
 
 def _sides(comparison: Comparison, found: Gains) -> list[str]:
@@ -190,9 +196,9 @@ def _time(comparison: Comparison, best: MethodResult) -> list[str]:
     if result is None or math.isnan(result.ttb[100].value):
         return [f"{comparison.baseline}'s score never rises above its first, so there is no time to baseline (TTB)."]
     time, unit = result.ttb[100], AXES[axis]
-    seeds = f"of the single seeds {time.reached} of {time.n} get there"
+    seeds = f"{time.reached} of {count(time.n, 'seed')} reach it"
     if math.isinf(time.value):
-        return [f"{best.name} does not reach {comparison.baseline}'s best score within the budget; {seeds}."]
+        return [f"{best.name} does not reach {comparison.baseline}'s best score within the budget on average; {seeds}."]
     return [
         f"{best.name} reaches {comparison.baseline}'s best score with {relative_text(time)} of the {unit} that "
         f"{comparison.baseline} took (time to baseline, TTB(100 %), of the curves averaged over seeds); {seeds}."
@@ -204,9 +210,12 @@ def _needed(comparison: Comparison, best: MethodResult) -> list[str]:
     found, said = comparison.statistics.needed.get(best.name), comparison.statistics.verdicts[best.name]
     if found is None or said.effect in (Effect.HELPED, Effect.HURT):
         return []
-    sizes = [f"{needed_text(seeds)} seeds for a true difference of {size:g}" for size, seeds in found.in_plan.items()]
+    sizes = [
+        f"{needed_text(seeds)} seeds to detect a true difference of {size:g}" for size, seeds in found.in_plan.items()
+    ]
     among = f", corrected for {count(comparison.statistics.tests, 'method')}" if comparison.statistics.tests > 1 else ""
-    return [f"By its deviation so far ({found.sd:.3f}) {best.name} needs {enumeration(sizes)} (power 80 %{among})."]
+    spread = f"With the standard deviation of its differences so far ({found.sd:.3f})"
+    return [f"{spread}, {best.name} needs {enumeration(sizes)} (power 80 %{among})."]
 
 
 def needed_text(seeds: int | None) -> str:
@@ -226,8 +235,8 @@ def _oracle(comparison: Comparison) -> str:
         few = count(gain.difference.n, "paired seed")
         return f"{name}: {few} can't tell if it gains; no share is shown."
     return (
-        f"{name} is {gained} from {comparison.baseline}, which is no sure gain: this task can't tell methods apart, "
-        "and no share of it is shown."
+        f"{name} differs from {comparison.baseline} by {gained}, which is no sure gain: this task can't tell methods "
+        "apart, and no share of it is shown."
     )
 
 
@@ -239,17 +248,17 @@ def _caution(comparison: Comparison, found: Gains) -> str:
         else f"{comparison.resamples:,} resamples of the seeds, or all where there are {MOST_LISTED} or fewer"
     )
     parts = [
-        f'"Helped" and "hurt" need {ENOUGH_SEEDS} paired seeds, a t and a bootstrap interval that leave out 0, and '
+        f'"Helped" and "hurt" need {ENOUGH_SEEDS} paired seeds, a t and a bootstrap interval that exclude 0, and '
         "p below 0.05 by the paired t test after Holm's correction over the plan's methods; intervals are 95 %, each "
-        f"by itself. Bootstraps are paired percentile bootstraps ({how})"
+        f"alone. Bootstraps are paired percentile bootstraps ({how})"
     ]
     if fewest < ENOUGH_SEEDS:
         parts.append(
-            "; with few seeds they are too narrow and hold the truth less often: about 75 % of the time with 3 seeds, "
-            "84 % with 5, 91 % with 10"
+            "; with few seeds they are too narrow and contain the true difference less often: about 75 % of the time "
+            "with 3 seeds, 84 % with 5, 91 % with 10"
         )
     if fewest < FEWEST_SEEDS:
-        parts.append(f"; none is given for fewer than {FEWEST_SEEDS}, where they would mean nothing")
+        parts.append(f"; fewer than {FEWEST_SEEDS} seeds have none")
     if len(found) > 1:
         parts.append(f"; the best of {len(found)} methods looks better than it is")
     return "".join(parts) + "."
