@@ -78,6 +78,7 @@ def test_a_relative_folder_is_written_out(data: Path) -> None:
     assert made["+data.rollwise.run"] == str(Path.cwd() / "runs/here")
 
 
+@pytest.mark.usefixtures("as_before")
 def test_files_that_workers_load_are_written_out(data: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a cluster that runs already no reward was found, every rollout failed, and only verl's log said why."""
     monkeypatch.chdir(tmp_path)
