@@ -52,8 +52,9 @@ def _check_known(what: str, wanted: Sequence[object], known: Collection[object])
 def check_runs(runs: Sequence[Run]) -> None:
     """Refuse now what a run would refuse in an hour: tasks, methods for this policy, trainer options, missing files."""
     for model in {run.config.model for run in runs if not is_embedded(run.config.model)}:
-        check_model_folder(model)
-        if not Path(model).is_dir():
+        if Path(model).is_dir():
+            check_model_folder(model)
+        else:
             load_tokenizer(model)  # a hub id, or a folder that is not there: one look-up, not one a run
     tasks: dict[str, Task] = {}
     for run in {run.method: run for run in runs}.values():  # one of a method's seeds stands for all

@@ -202,13 +202,13 @@ class Plan:
         write_yaml(make_folder(folder) / COMPARISON_FILE, kept.to_dict())
 
     def other_keys(self, folder: Path) -> list[str]:
-        """In what the plan that the comparison's folder holds, by which it is reported, differs from this one."""
-        kept = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
+        """The keys in which this plan differs from the one that the comparison's folder keeps for its report."""
+        kept = _kept_plan(folder)
         return [key for key, value in self.to_dict().items() if isinstance(kept, dict) and kept.get(key) != value]
 
     def _tuned(self, folder: Path) -> list[int]:
         """The seeds that have been run for choosing in this folder; none of them may be one to report on."""
-        before = read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
+        before = _kept_plan(folder)
         tuned = split_seeds(before["seeds"])[1] if isinstance(before, dict) and "seeds" in before else ()
         begun = [seed for seed in tuned if any(folder.glob(f"runs/*/seed{seed}"))]
         for seed in sorted({*begun} & {*self.seeds}):
@@ -274,6 +274,11 @@ def _mapping(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ConfigError(f"{key!r} must be a mapping, got {value!r}")
     return value
+
+
+def _kept_plan(folder: Path) -> Any:
+    """What the comparison's folder holds of its plan; None before the first run."""
+    return read_yaml(path) if (path := folder / COMPARISON_FILE).exists() else None
 
 
 def _check_same(run: Run, saved: Any) -> None:

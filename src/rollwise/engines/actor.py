@@ -25,7 +25,7 @@ class Actor:
     """What runs in the actor's process: an event loop in front of a `CurriculumService`.
 
     Started with a folder, it goes on from the newest state there; so it does when Ray starts it again after a crash.
-    Where it can't begin, each call raises the error: one that is raised at once is lost in Ray's own.
+    If the service can't begin, each call raises its error; one raised here would be lost in Ray's own.
     """
 
     def __init__(self, curriculum: bytes | Callable[[], Curriculum], options: Mapping[str, Any]) -> None:

@@ -10,7 +10,9 @@ from rollwise.models.sampler import encode
 
 
 def check_prompts(prompts: Sequence[Any], tokenizer: Any, config: Any, completion: int) -> None:
-    """Refuse prompts that the model has no template or no room for; of messages one of each sequence of roles is tried.
+    """Refuse prompts that the model has no template or no room for.
+
+    Of chat messages, the template is tried on one prompt of each sequence of roles.
 
     Args:
         prompts: Text or chat messages; of messages the tokenizer needs a chat template.

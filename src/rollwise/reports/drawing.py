@@ -31,8 +31,14 @@ CSS_NAMES = {
     GRID: "var(--grid)", PAPER: "var(--card)",
 }  # fmt: skip
 
-# Lines that are told apart, of which there may be more than colours; dashed is what is made of several of them.
-LINES = tuple((colour, style) for style in ("-", ":", "-.") for colour in PALETTE)
+
+def line_styles(*dashes: str) -> list[tuple[str, str]]:
+    """Colour and dashes of each line, all colours with the first dashes before any with the next."""
+    return [(colour, dash) for dash in dashes for colour in PALETTE]
+
+
+# Of many single lines; a dashed line shows an aggregate of them.
+LINES = line_styles("-", ":", "-.")
 
 # Below this many points a line carries markers, and a stack is bars: one point makes neither line nor area.
 FEW_POINTS = 12

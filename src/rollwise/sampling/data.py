@@ -103,8 +103,8 @@ def load_data(config: DataConfig, task: Task | None, *, split: Literal["train", 
     answered = sum(not isinstance(prompt, str) and prompt[-1]["role"] == "assistant" for prompt in data.prompts)
     if answered:
         logger.warning(
-            "%s: %d of %d prompts end with a message of the assistant's, as in data for supervised fine-tuning: is it "
-            "the answer? End them with what is asked",
+            "%s: %d of %d prompts end with an assistant message, as in data for supervised fine-tuning; if it is the "
+            "answer, remove it, so that the prompt ends with the question",
             *(source, answered, len(data)),
         )
     return data if named or split is None else split_of(data, split, source)

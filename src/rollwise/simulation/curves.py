@@ -11,7 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 
 from rollwise.evaluation.sizes import MIDDLES, GroupSizes
-from rollwise.reports.drawing import GRID, INK, PALETTE, FigureSpec, draw_trend, finish_axes, legend_label
+from rollwise.reports.drawing import GRID, INK, FigureSpec, draw_trend, finish_axes, legend_label, line_styles
 from rollwise.reports.figure_files import save_figure
 from rollwise.reports.series import finite_pair, moving_mean, smoothing_window
 from rollwise.simulation.config import SimulateConfig
@@ -32,7 +32,7 @@ def draw_curves(config: SimulateConfig, runs: Sequence[Run], out: str | Path) ->
     best = sorted(
         (name for name in numbers if name != config.baseline), key=lambda name: -(numbers[name][key]["mean"] or 0)
     )
-    styles = [(colour, line) for line in ("-", "--") for colour in PALETTE]
+    styles = line_styles("-", "--")
     named = dict(zip(best if len(best) <= len(styles) else best[:CURVES_DRAWN], styles, strict=False))
     named[config.baseline] = (INK, "-")
 

@@ -10,7 +10,7 @@ from rollwise.options import check_whole
 logger = logging.getLogger(__name__)
 
 STEPS_WITHOUT_OUTCOME = 10
-"""A learner that has asked in so many more steps while no outcome came is not attached."""
+"""If prompts were asked for in this many steps and no outcome came, the learner is not attached."""
 ASKS_IN_VAIN = 3_600
 """After this many asks that were given nothing, of each second at most one, no outcome is expected any more."""
 CLOCK_ALARM = 10_000
@@ -66,7 +66,7 @@ class Silence:
         Raises:
             SilentNoOpError: too many tickets, or steps in which any were asked, since the last outcome.
         """
-        since = self._steps + (step != self._step) - 1  # not all that the learner has made: some are asked seldom
+        since = self._steps + (step != self._step) - 1  # only steps with asks count: some services are asked seldom
         in_vain = self._in_vain >= min(self._after, ASKS_IN_VAIN)
         if self._asked < self._after and since < STEPS_WITHOUT_OUTCOME and not in_vain:
             return

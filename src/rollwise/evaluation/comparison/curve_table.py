@@ -51,7 +51,7 @@ def curves_csv(runs: RunSet, found: Comparison) -> str:
         budget = "" if runs.budget is None else _cell(runs.budget)
         shared = [runs.name, method, roles.get(method, ""), seed, start_of(run), budget]
         shared += [run.config.get(name) or "" for name in named]
-        # Gaps filled, as between the lines that are left out here they would be filled otherwise.
+        # Gaps are filled from all lines of the run, before lines are left out.
         columns = [None if axis in hidden else spending(run, axis) for axis in ("steps", *_SPENT)]
         for line in _lines(run, cut):
             spent = ["" if column is None else _cell(column[line]) for column in columns]

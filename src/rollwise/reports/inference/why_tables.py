@@ -90,7 +90,7 @@ def votes_words(found: Found) -> list[str]:
         return []
     return [
         f"{answered:.0%} of the candidates have an answer in <answer> tags or \\boxed{{}}; the others have no vote, so "
-        "the majority, ESC and adaptive consistency are no peers here."
+        "majority, ESC and adaptive consistency can't be compared with the head here."
     ]
 
 

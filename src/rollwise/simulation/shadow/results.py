@@ -89,11 +89,11 @@ def draw_shadow(followed: Followed, out: str | Path) -> Path:
     Raises:
         ImportError: matplotlib is not installed.
     """
-    from rollwise.reports.drawing import PALETTE, FigureSpec, legend_label
+    from rollwise.reports.drawing import FigureSpec, legend_label, line_styles
     from rollwise.reports.figure_files import save_figure
     from rollwise.reports.series import moving_mean
 
-    styles = [(colour, line) for line in ("-", "--", ":") for colour in PALETTE]
+    styles = line_styles("-", "--", ":")
 
     def panel(place: int, label: str, chance: float) -> Any:
         def draw(ax: Any) -> None:
